@@ -86,13 +86,6 @@ pub use engine::{
     LogEntry, Message, Node, Nodes, NotChosen, Part, Pass, PlanLine, Prepared, Request, Runs,
     Selection, SelectionAddress, StrategyLine, Stream, sent,
 };
-#[cfg(feature = "store")]
-pub use engine::{
-    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
-    SessionInfo, SqlRow, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
-};
-#[cfg(feature = "parquet")]
-pub use engine::{ParquetExport, ParquetExported, ParquetImported};
 pub use history::{
     At, Attempt, AttemptStatus, Attempts, Blame, BlameEvent, BlameKind, Change, ChangedNode,
     Children, ContentDiff, ContentMode, ContentOptions, ContentSummary, Delta, DiffOptions,
@@ -111,6 +104,13 @@ pub use runtime::{
 };
 #[cfg(feature = "store")]
 pub use store::parquet_views;
+#[cfg(feature = "store")]
+pub use store::{
+    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
+    SessionInfo, SqlRow, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
+};
+#[cfg(feature = "parquet")]
+pub use store::{ParquetExport, ParquetExported, ParquetImported};
 pub use support::cancel::{Cancel, Cancelled};
 pub use support::diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
 pub use tree::{Fault, InputError, SourceError};

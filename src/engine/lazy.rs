@@ -27,17 +27,17 @@ use crate::support::diag::Error;
 /// What a selector reads of a session, as far as that is known before its history is.
 #[cfg(feature = "store")]
 #[derive(Clone, Debug)]
-pub(super) struct Foreseen {
+pub(crate) struct Foreseen {
     /// The part of the newest commit; `None` for all of it.
-    pub(super) part: Option<Part>,
+    pub(crate) part: Option<Part>,
     /// Whether it reads the working state instead where there is one.
-    pub(super) unless_working: bool,
+    pub(crate) unless_working: bool,
 }
 
 impl Prepared {
     /// What the selector reads, if it is the newest commit or a part of it, whatever the session.
     #[cfg(feature = "store")]
-    pub(super) fn foreseen(&self) -> Option<Foreseen> {
+    pub(crate) fn foreseen(&self) -> Option<Foreseen> {
         let unless_working = match self.query().time {
             Time::At(Address::Back(0)) => false,
             Time::Working => true,
@@ -55,7 +55,7 @@ impl Prepared {
     /// As [`Prepared::foreseen`], of the ids of what the selector finds: of nodes that nothing else is asked of,
     /// only the headers.
     #[cfg(feature = "store")]
-    pub(super) fn foreseen_of_ids(&self) -> Option<Foreseen> {
+    pub(crate) fn foreseen_of_ids(&self) -> Option<Foreseen> {
         let foreseen = self.foreseen()?;
         Some(if !self.bound()?.reads_headers_only() {
             foreseen
@@ -74,7 +74,7 @@ impl Prepared {
     ///
     /// # Errors
     /// No snapshot has it; the cycles of the snapshots cannot be loaded.
-    pub(super) fn resolve(&self, history: &History) -> Result<Lookup, Error> {
+    pub(crate) fn resolve(&self, history: &History) -> Result<Lookup, Error> {
         let time = self.query().time;
         if history.is_lazy() && names_cycle(time) {
             history
@@ -89,7 +89,7 @@ impl Prepared {
     /// As [`Prepared::rows_at`], over a history whose snapshots may have to be loaded.
     #[cold]
     #[inline(never)]
-    pub(super) fn rows_of_archive(
+    pub(crate) fn rows_of_archive(
         &self,
         bound: &Arc<Bound>,
         history: Moment,
@@ -101,7 +101,7 @@ impl Prepared {
 
     /// The rows of a session whose answer lies in a part of the snapshot that is addressed.
     #[cfg(feature = "store")]
-    pub(super) fn select_in(&self, session: &Session, part: &Part) -> Result<Answer, Error> {
+    pub(crate) fn select_in(&self, session: &Session, part: &Part) -> Result<Answer, Error> {
         let (bound, options) = (self.ready()?, RangeOptions::default());
         let (history, trace) = (session.moment(), &mut Trace::off());
         let rows = self.rows_of_part(bound, history, &options, Some(part), trace)?;
@@ -169,7 +169,7 @@ impl Prepared {
     /// Has in memory what the diffs of a range read.
     #[cold]
     #[inline(never)]
-    pub(super) fn fetch_diffs(
+    pub(crate) fn fetch_diffs(
         &self,
         history: &History,
         span: SnapshotRange,
@@ -186,7 +186,7 @@ impl Prepared {
     }
 
     /// Has whole in memory what a time means.
-    pub(super) fn fetch(&self, history: &History, lookup: &Lookup) -> Result<(), Error> {
+    pub(crate) fn fetch(&self, history: &History, lookup: &Lookup) -> Result<(), Error> {
         let done = match *lookup {
             Lookup::One(position) => history.fetch(position),
             Lookup::All => history.fetch_range(0..history.committed().len()),
@@ -195,14 +195,14 @@ impl Prepared {
         done.map_err(|failure| self.failed(failure))
     }
 
-    pub(super) fn fetch_span(&self, history: &History, span: SnapshotRange) -> Result<(), Error> {
+    pub(crate) fn fetch_span(&self, history: &History, span: SnapshotRange) -> Result<(), Error> {
         history
             .fetch_range(span.oldest..span.newest + 1)
             .map_err(|failure| self.failed(failure))
     }
 
     /// An error if something that was read on the way could not be loaded.
-    pub(super) fn check(&self, history: &History) -> Result<(), Error> {
+    pub(crate) fn check(&self, history: &History) -> Result<(), Error> {
         match history.failure() {
             Some(failure) => Err(self.failed(failure.clone())),
             None => Ok(()),
@@ -210,7 +210,7 @@ impl Prepared {
     }
 
     #[cold]
-    pub(super) fn failed(&self, failure: LoadFailure) -> Error {
+    pub(crate) fn failed(&self, failure: LoadFailure) -> Error {
         failure.about(self.text())
     }
 }

@@ -11,16 +11,12 @@
 
 mod answer;
 mod cache;
-#[cfg(feature = "store")]
-mod candidate;
 mod context;
 mod empty;
 mod explain;
 mod facade;
 mod fit;
 mod inventory;
-#[cfg(feature = "store")]
-mod keeper;
 mod lazy;
 mod log;
 mod node;
@@ -32,8 +28,6 @@ mod reason;
 mod searched;
 mod selection;
 mod statement;
-#[cfg(feature = "store")]
-mod store;
 mod times;
 mod unknown;
 
@@ -44,12 +38,16 @@ pub use context::AsyncContext;
 pub(crate) use context::refused;
 #[cfg(feature = "cli")]
 pub(crate) use context::short_form;
+#[cfg(feature = "store")]
+pub(crate) use context::{CommitKeeper, Step, index_at};
 pub use context::{Context, ContextBuilder, IntoNode, Kept, Message, Part, Request, Stream, sent};
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,
 };
 pub use facade::{CheckReport, Engine, EngineBuilder};
 pub use fit::Fit;
+#[cfg(feature = "store")]
+pub(crate) use lazy::Foreseen;
 pub use log::{Log, LogEntry};
 pub use node::{Headers, Node};
 pub use nodes::{Ids, Nodes};
@@ -57,15 +55,6 @@ pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;
 pub use reason::EmptyReason;
 pub(crate) use searched::searched;
+#[cfg(feature = "store")]
+pub(crate) use selection::ids_of;
 pub use selection::{Selection, SelectionAddress};
-#[cfg(feature = "cli")]
-pub(crate) use store::views;
-#[cfg(feature = "store")]
-pub use store::{
-    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
-    SessionInfo, SqlRow, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
-};
-#[cfg(feature = "store")]
-pub(crate) use store::{Ledger, Row};
-#[cfg(feature = "parquet")]
-pub use store::{ParquetExport, ParquetExported, ParquetImported};

@@ -64,7 +64,7 @@ impl Prepared {
         &self.statement
     }
 
-    pub(super) fn bound(&self) -> Option<&Arc<Bound>> {
+    pub(crate) fn bound(&self) -> Option<&Arc<Bound>> {
         self.bound.as_ref()
     }
 
@@ -254,7 +254,7 @@ impl Prepared {
 
     /// Whether the selector compares the snapshots of a range; else it asks for rows.
     #[inline]
-    pub(super) fn compares(&self) -> bool {
+    pub(crate) fn compares(&self) -> bool {
         let query = &self.statement.query;
         matches!(query.time, Time::Range(..))
             && matches!(query.controls.mode, Mode::Pairwise | Mode::Reduce)
@@ -268,7 +268,7 @@ impl Prepared {
 
     /// Refuses a selector that [compares](Self::compares).
     #[inline]
-    pub(super) fn check_rows(&self) -> Result<(), Error> {
+    pub(crate) fn check_rows(&self) -> Result<(), Error> {
         if self.compares() {
             Err(self.other_kind("the selector asks for the diffs of a range", RANGE_HELP))
         } else {
@@ -279,7 +279,7 @@ impl Prepared {
     /// The rows of a selector that does not [compare](Self::compares). What runs at once is recorded
     /// in `trace`.
     #[inline]
-    pub(super) fn rows_at(
+    pub(crate) fn rows_at(
         &self,
         history: Moment,
         options: &RangeOptions,
@@ -305,7 +305,7 @@ impl Prepared {
     }
 
     /// The snapshots of a range as one list of rows.
-    pub(super) fn union(
+    pub(crate) fn union(
         &self,
         bound: &Arc<Bound>,
         history: Moment,
@@ -330,7 +330,7 @@ impl Prepared {
     }
 
     /// The diffs of a selector that [compares](Self::compares), recorded in `trace`.
-    pub(super) fn diffs_at(
+    pub(crate) fn diffs_at(
         &self,
         history: &History,
         options: &RangeOptions,
@@ -363,7 +363,7 @@ impl Prepared {
 
     /// The bound plan, or an error that names a parameter without a value.
     #[inline]
-    pub(super) fn ready(&self) -> Result<&Arc<Bound>, Error> {
+    pub(crate) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| self.unbound())
     }
 
@@ -378,14 +378,14 @@ impl Prepared {
     ///
     /// # Errors
     /// The work is cancelled.
-    pub(super) fn not_cancelled(&self) -> Result<(), Error> {
+    pub(crate) fn not_cancelled(&self) -> Result<(), Error> {
         cancel::check().map_err(|cancelled| {
             let text = self.text();
             Error::new(text, whole(text, Code::Cancelled, cancelled.to_string()))
         })
     }
 
-    pub(super) fn unresolved(&self, error: Unresolved) -> Error {
+    pub(crate) fn unresolved(&self, error: Unresolved) -> Error {
         let text = &self.statement.text;
         let trimmed = text.trim_ascii();
         let start = text.len() - text.trim_ascii_start().len();

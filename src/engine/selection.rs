@@ -244,7 +244,7 @@ impl Known {
 
 /// The ids of rows, in their order.
 #[inline]
-pub(super) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
+pub(crate) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
     // Filling slots costs half of what adding one by one does.
     let mut ids = vec![""; rows.len()];
     if let ([piece], Rows::Bits(windows)) = (snapshot.pieces(), rows) {

@@ -2,14 +2,14 @@
 
 use super::groups::role;
 use super::part::{Part, Region};
-#[cfg(feature = "store")]
-use crate::engine::Store;
 use crate::engine::{Engine, searched};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 #[cfg(feature = "store")]
 use crate::query::ir::Required;
 use crate::query::ir::{Pattern, Patterns};
+#[cfg(feature = "store")]
+use crate::store::Store;
 use crate::support::cancel::stopped;
 use crate::support::diag::{Code, Diagnostic, Error};
 use hashbrown::HashMap;

@@ -1,85 +1,229 @@
-//! Sessions in a database: the relational layout of STORE §2, in SQLite and PostgreSQL.
+//! Sessions in one database: the public [`Store`], and the relational layout of STORE §2 in SQLite and PostgreSQL.
 //!
-//! A commit writes the units it touched; everything else is shared rows. This module must not know
-//! selectors, arguments or providers; `engine` asks it for sessions, snapshots and parts of them.
+//! It gives the same [`Session`] and [`Context`] as files do. A commit writes the units it touched; everything
+//! else is shared rows. One selector over many sessions is answered in `ask`. The store lies above the engine
+//! and must not know arguments, terminals or providers.
 //!
-//! | part | files |
+//! | part | folder |
 //! |---|---|
-//! | databases | `sql`, `sqlite`, `postgres`, `postgres_client`, `home`, `schema`, `wide` |
-//! | units as rows, and back | `encode`, `attrs`, `decode`, `rows`, `present` |
-//! | writing | `lease`, `write`, `session`, `queue`, `core`, `records`, `garbage` |
-//! | reading | `catalog`, `candidates`, `load`, `archive`, `newest` |
-//! | copies as Parquet files | `columnar` |
-//! | sessions as wholes | `manage`, `erase`, `verify`, `sums` |
-//! | the text index | `texts`, `texts_build`, `texts_check`, `grams` |
-//! | errors | `error` |
+//! | databases, and how they spell SQL | `database` |
+//! | tables, and units as their rows | `layout` |
+//! | commits, imports, leases | `write` |
+//! | sessions by name, snapshots out of rows | `read` |
+//! | selectors over many sessions | `ask` |
+//! | the text index | `texts` |
+//! | sessions as wholes: prune, erase, verify | `manage` |
+//! | copies as Parquet files | `copy` |
 
-mod archive;
-mod attrs;
-mod candidates;
-mod catalog;
-mod columnar;
-mod core;
-mod decode;
-mod encode;
-mod erase;
+mod ask;
+mod build;
+mod copy;
+mod database;
 mod error;
-mod garbage;
-mod grams;
-mod home;
-mod lease;
-mod load;
+mod layout;
 mod manage;
-mod new_file;
-mod newest;
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(feature = "postgres")]
-mod postgres_client;
-mod present;
-mod queue;
-mod records;
-mod rows;
-mod schema;
-mod session;
-mod sql;
-mod sqlite;
-mod sums;
+mod read;
 mod texts;
-mod texts_build;
-mod texts_check;
-mod verify;
-mod wide;
 mod write;
-
-pub(crate) use archive::Stored;
-#[cfg(feature = "cli")]
-pub(crate) use candidates::metas;
-pub(crate) use candidates::{
-    Candidate, Glob, Hit, candidates, count, hits, last, listed, matching, near,
-};
-pub(crate) use catalog::{
-    Entry, Listed, all, by_id, find, free, get, last_number, of_response, of_source,
-};
-pub use columnar::parquet_views;
-#[cfg(feature = "parquet")]
-pub(crate) use columnar::{ExportOptions, export, import};
-pub(crate) use core::{Core, WriteOptions};
-pub(crate) use erase::erase;
-pub(crate) use error::StoreError;
-pub(crate) use home::{Home, Options as HomeOptions};
-pub(crate) use manage::{Beside, Import, Keep, Removed, delete, fork, prune, rename};
-pub(crate) use newest::{Among, Extent, Newest, newest};
-pub(crate) use records::{AttemptRow, attempts, pins};
-pub(crate) use session::{Job, SessionWriter, Work, last_time, retired};
-pub(crate) use sql::{Database, Row};
-pub(crate) use texts::{drop_text_index, text_index};
-pub(crate) use texts_build::{index_texts, with_text};
-pub(crate) use texts_check::verify_texts;
-pub(crate) use verify::verify;
-pub(crate) use write::Change;
 
 #[cfg(test)]
 mod plans;
 #[cfg(test)]
 mod tests;
+
+use std::sync::{Arc, Mutex};
+
+pub use ask::asking::SessionAnswer;
+pub use ask::by_sql::SqlRow;
+#[cfg(feature = "cli")]
+pub(crate) use ask::by_sql::views;
+pub use ask::ids::{SessionIds, StoreIds};
+pub use ask::many::StoreAnswers;
+pub use build::{Durability, StoreBuilder};
+#[cfg(feature = "parquet")]
+pub use copy::parquet::{ParquetExport, ParquetExported, ParquetImported};
+pub use copy::views::parquet_views;
+pub use manage::{Damage, Pruned, Retention, SessionInfo};
+pub use texts::TextIndex;
+pub use write::import::ImportStopped;
+pub(crate) use write::ledger::{Ledger, Row};
+pub use write::log::LogImport;
+
+use crate::engine::{Context, ContextBuilder, Engine, Kept};
+use crate::history::Session;
+use crate::runtime::Commit;
+use crate::store::ask::candidates;
+use crate::store::error::StoreError;
+use crate::store::read::catalog;
+use crate::store::read::open::{self, OpenSessions};
+use crate::store::write::core::Core;
+use crate::store::write::keeper::StoreKeeper;
+use crate::store::write::{records, together, writer};
+use crate::support::diag::Error;
+
+/// Sessions in a SQLite file or, with the feature `postgres`, in PostgreSQL (STORE §1 to §4).
+///
+/// A store is shared by threads, and by any number of processes: one writes a session at a time, any number
+/// read it. A commit is on the disk when [`Context::commit`] returns.
+///
+/// ```
+/// use pactql::{Context, Message, Provider, Store};
+/// # let dir = std::env::temp_dir().join(format!("pactql-store-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// # let path = dir.join("agents.db");
+/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let mut context = store.write("support-42")?; // one writer a session
+/// context.append(Message::user("Where is my refund?"))?;
+/// let request = context.render(Provider::OpenAi)?; // what to send
+/// context.reply(Message::assistant("On its way."))?;
+/// context.commit()?; // durable when it returns
+/// drop(context);
+///
+/// let session = store.session("support-42")?;
+/// assert_eq!(store.engine().rows(&session, "@t0 ^seq .cb")?.count(), 2);
+/// for found in store.select("@t0 .cb[role='user']")? {
+///     println!("{}", found?.session);
+/// }
+/// # std::fs::remove_dir_all(dir)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Store {
+    core: Arc<Core>,
+    engine: Arc<Engine>,
+    open: Arc<Mutex<OpenSessions>>,
+}
+
+impl Store {
+    /// Opens the store at a path, `sqlite:PATH` or `postgres://…`; one that is missing is made.
+    ///
+    /// # Errors
+    /// The address cannot be reached, is not a store, or has the layout of another version.
+    pub fn open(url: &str) -> Result<Self, Error> {
+        Self::builder().open(url)
+    }
+
+    /// Opens a store with other settings.
+    pub fn builder() -> StoreBuilder {
+        StoreBuilder::default()
+    }
+
+    /// The engine that runs the selectors of this store.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// How many sessions are open for reading, within the budget of memory.
+    pub fn open_sessions(&self) -> usize {
+        open::lock(&self.open).len()
+    }
+
+    /// A session for reading: the newest commit at the time of the call, and what came before. Nothing of
+    /// its history is read until it is asked for. Asking again for a session that has not changed gives
+    /// the same one while the budget of memory lasts.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`; those of the database.
+    pub fn session(&self, name: &str) -> Result<Arc<Session>, Error> {
+        let session = open::by_name(&self.open, &self.core, name);
+        session.map_err(|error| self.not_found(name, error))
+    }
+
+    /// Shows later commits of other writers in a session of this store. Returns whether there were any.
+    ///
+    /// # Errors
+    /// The session is of another store, or was deleted; those of the database.
+    pub fn refresh(&self, session: &Session) -> Result<bool, Error> {
+        open::refresh(&self.open, &self.core, session)
+    }
+
+    /// Opens a session for writing, and makes it if it does not exist. Its lease is given back when the
+    /// context is dropped; whatever was neither committed nor saved is lost then. Linear in the newest
+    /// commit.
+    ///
+    /// # Errors
+    /// `E_SESSION_BUSY`: another writer holds the lease. Those of the database, and of
+    /// [`Context::resume`].
+    pub fn write(&self, name: &str) -> Result<Context, Error> {
+        self.write_with(name, Context::builder())
+    }
+
+    /// As [`Store::write`], with settings for the context.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn write_with(&self, name: &str, builder: ContextBuilder) -> Result<Context, Error> {
+        let writer = self.core.open_writer(name)?;
+        match self.resume(name, builder.engine_or(&self.engine)) {
+            Ok((mut context, unnoted)) => {
+                context.keep_in(Box::new(StoreKeeper::new(
+                    Arc::clone(&self.core),
+                    writer,
+                    unnoted,
+                )));
+                Ok(context)
+            }
+            Err(error) => {
+                self.core.close(&writer);
+                Err(error)
+            }
+        }
+    }
+
+    /// The context of a session as it was kept, and ids in use no more that the store has not noted yet.
+    fn resume(&self, name: &str, builder: ContextBuilder) -> Result<(Context, Vec<String>), Error> {
+        let (entry, used, last_ns, pins) = self.core.read(|database| {
+            let entry = catalog::get(database, name)?;
+            let written = entry.runtime.is_some();
+            let used = writer::retired(database, entry.session, written)?;
+            let last_ns = if written {
+                0
+            } else {
+                writer::last_time(database, entry.session)?
+            };
+            let pins = records::pins(database, entry.session)?;
+            Ok((entry, used, last_ns, pins))
+        })?;
+        let is_empty = entry.seqs.is_none() && !entry.working;
+        let runtime = entry.runtime.clone();
+        let session = open::session(&self.open, &self.core, entry);
+        let builder = builder.newest_only();
+        let context = match runtime {
+            Some(runtime) => {
+                let kept = Kept::stored(&runtime, used, pins)?;
+                return Ok((builder.resume_kept(&session, &kept)?, Vec::new()));
+            }
+            None if is_empty => builder.build(),
+            None => builder.resume_unwritten(&session, &used, last_ns)?,
+        };
+        Ok((context, used))
+    }
+
+    /// Commits several contexts of this store in one transaction: the cost of one commit on the disk. The
+    /// results are in the order of the contexts; one that is refused changes nothing in the others.
+    ///
+    /// # Errors
+    /// Each as [`Context::commit`]; a context that is not of this store is refused.
+    pub fn commit_all<'c>(
+        &self,
+        contexts: impl IntoIterator<Item = &'c mut Context>,
+    ) -> Vec<Result<Commit, Error>> {
+        together::commit_all(&self.core, contexts)
+    }
+
+    /// Says which sessions have nearly the name that was not found.
+    fn not_found(&self, name: &str, error: StoreError) -> Error {
+        let missing = matches!(error, StoreError::NoSession(_));
+        let error = Error::from(error);
+        let names = if missing {
+            self.core.read(|database| candidates::near(database, name))
+        } else {
+            Ok(Vec::new())
+        };
+        let names = names.unwrap_or_default();
+        match crate::support::diag::nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => error.with_help(format!("there is `{near}`")),
+            None => error,
+        }
+    }
+}

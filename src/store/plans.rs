@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::candidates::{Candidate, hits};
-use super::decode::{Units, Wanted};
-use super::encode::Order;
-use super::error::StoreError;
-use super::home::{Home, Options};
-use super::load::{self, Now};
-use super::sql::{Database, Dialect, Each, Value, collect, text};
-use super::{by_id, get};
+use crate::store::ask::candidates::{Candidate, hits};
+use crate::store::database::home::{Home, Options};
+use crate::store::database::sql::{Database, Dialect, Each, Value, collect, text};
+use crate::store::error::StoreError;
+use crate::store::layout::decode::{Units, Wanted};
+use crate::store::layout::encode::Order;
+use crate::store::read::catalog::{by_id, get};
+use crate::store::read::load::{self, Now};
 
 /// A database that notes the plan of every query.
 struct Planned<'d> {
@@ -148,7 +148,7 @@ fn reading_a_part_scans_no_table() {
 #[cfg(feature = "parquet")]
 #[test]
 fn an_export_asks_no_session_by_itself() {
-    use super::columnar::{ExportOptions, export};
+    use crate::store::copy::export::{ExportOptions, export};
 
     let folder = std::env::temp_dir().join(format!("pactql-asked-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -159,7 +159,7 @@ fn an_export_asks_no_session_by_itself() {
         writer.begin(true).unwrap();
         for number in 0..sessions {
             let name = format!("{sessions}-{number}");
-            let made = super::catalog::create(&mut *writer, &name, None, None).unwrap();
+            let made = crate::store::read::catalog::create(&mut *writer, &name, None, None).unwrap();
             for seq in 1..4 {
                 writer
                     .execute(

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::StoreError;
-use super::home::{Home, Options};
-use super::schema;
-use super::sql::{Database, Value, collect, first, int, text};
-use super::sqlite::{Access, Sqlite};
+use crate::store::database::home::{Home, Options};
+use crate::store::database::sql::{Database, Value, collect, first, int, text};
+use crate::store::database::sqlite::{Access, Sqlite};
+use crate::store::error::StoreError;
+use crate::store::layout::schema;
 
 #[cfg(all(unix, feature = "postgres"))]
 #[path = "../../tests/support/postgres.rs"]
@@ -429,7 +429,7 @@ fn sqlite_disk_full() {
 
 #[test]
 fn statements_of_both_dialects_name_every_table() {
-    use super::sql::Dialect;
+    use crate::store::database::sql::Dialect;
     for dialect in [Dialect::Sqlite, Dialect::Postgres] {
         let all = schema::statements(dialect).join(";\n");
         for table in schema::TABLES {

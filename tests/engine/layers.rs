@@ -14,32 +14,32 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "app::cli",
-        "app::mcp app::present inspect logs::file engine history runtime query::sql budget logs render index tree json query::ir support",
+        "app::mcp app::present inspect logs::file store engine history runtime query::sql budget logs render index tree json query::ir support",
     ),
     (
         "app::mcp",
-        "app::present inspect engine history budget logs render index tree json query::ir support",
+        "app::present inspect store engine history budget logs render index tree json query::ir support",
     ),
     (
         "app::present",
-        "inspect engine history budget logs render index tree json query::ir query::syntax support",
+        "inspect store engine history budget logs render index tree json query::ir query::syntax support",
     ),
     ("logs::file", "engine history logs tree json support"),
     (
         "logs::record",
-        "engine history logs render index tree json support",
+        "store engine history logs render index tree json support",
     ),
     (
         "inspect",
-        "engine history render index tree json query::ir support",
-    ),
-    (
-        "engine",
-        "history runtime store query::sql query::exec query::plan budget render index tree json query::ir query::syntax support",
+        "store engine history render index tree json query::ir support",
     ),
     (
         "store",
-        "history query::sql index query::ir tree json support",
+        "engine history runtime query::sql query::exec query::plan index query::ir tree json support",
+    ),
+    (
+        "engine",
+        "history runtime query::sql query::exec query::plan budget render index tree json query::ir query::syntax support",
     ),
     ("query::sql", "query::ir tree json support"),
     ("runtime", "index tree json support"),

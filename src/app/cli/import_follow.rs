@@ -9,8 +9,8 @@ use super::import_read::{File, Inputs, Named, name_sessions};
 use super::import_store::{Brought, Into};
 use super::interrupt::leave;
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::engine::Store;
 use crate::logs::unique;
+use crate::store::Store;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -140,7 +140,7 @@ fn bring(
     inputs: &Inputs<'_>,
     into: &Into<'_>,
     store: &Store,
-) -> Result<crate::engine::LogImport, Failure> {
+) -> Result<crate::store::LogImport, Failure> {
     let (made, _) = inputs.read_file(&file.path, &[])?;
     let mut sessions: Vec<Named> = Vec::new();
     name_sessions(file, Some(0), made, &mut sessions, &mut HashSet::new());

@@ -9,7 +9,7 @@ use super::words::quoted;
 use super::write::new_name;
 use crate::app::present::stores::{Access, Address, Which};
 use crate::app::present::{Failure, counted, printable};
-use crate::engine::{LogImport, Store};
+use crate::store::{LogImport, Store};
 use crate::support::diag::Code;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};

@@ -7,9 +7,9 @@ use super::sessions::open_store;
 use super::words::quoted;
 use crate::app::present::stores::{Access, Address};
 use crate::app::present::{Exit, Failure};
-use crate::engine::Store;
+use crate::store::Store;
 #[cfg(feature = "parquet")]
-use crate::engine::{ParquetExport, ParquetExported};
+use crate::store::{ParquetExport, ParquetExported};
 use clap::Args;
 use std::path::Path;
 

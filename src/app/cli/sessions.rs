@@ -7,9 +7,10 @@ use super::progress::Progress;
 use super::words::quoted;
 use crate::app::present::stores::{self, Access, Address, none_of};
 use crate::app::present::{Exit, Failure, sessions as opened};
-use crate::engine::{Context, ContextBuilder, Store};
+use crate::engine::{Context, ContextBuilder};
 use crate::history::Session;
 use crate::index::Snapshot;
+use crate::store::Store;
 use crate::tree::seal::Ending;
 use crate::tree::source::{
     ending_of, is_lines_by_name, read_all, read_file, read_files, sessions_in,

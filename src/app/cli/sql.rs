@@ -5,8 +5,9 @@ use super::operands;
 use super::options::{Color, EditionName};
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure};
-use crate::engine::{Engine, views};
+use crate::engine::Engine;
 use crate::query::sql::{Dialect, Options};
+use crate::store::views;
 use clap::Args;
 
 /// Print a selector as one statement of SQL, or the views it reads.

@@ -10,7 +10,8 @@ use super::words::{in_quotes, is_selector, joined, quoted};
 use super::write::HowArgs;
 use crate::app::present::stores::{Access, Address, intact};
 use crate::app::present::{Exit, Failure, literal};
-use crate::engine::{Answer, Store};
+use crate::engine::Answer;
+use crate::store::Store;
 use crate::support::diag::Code;
 use clap::Args;
 

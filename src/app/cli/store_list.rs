@@ -7,7 +7,7 @@ use super::sessions::open_store;
 use super::store_words::several;
 use crate::app::present::stores::{Access, none_of, session_json};
 use crate::app::present::{Exit, Failure};
-use crate::engine::{SessionInfo, TextIndex};
+use crate::store::{SessionInfo, TextIndex};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use clap::Args;
 

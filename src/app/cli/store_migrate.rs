@@ -5,7 +5,7 @@ use super::options::{Color, Messages};
 use super::sessions::explain_missing_store;
 use super::store_words::whole;
 use crate::app::present::{Exit, Failure};
-use crate::engine::Store;
+use crate::store::Store;
 use clap::Args;
 
 /// Bring a store of an older version to the layout of this one.

@@ -8,7 +8,7 @@ use super::store_words::several;
 use super::words::quoted;
 use crate::app::present::stores::{Access, Which, none_of};
 use crate::app::present::{Exit, Failure};
-use crate::engine::{Pruned, Retention};
+use crate::store::{Pruned, Retention};
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;

@@ -3,7 +3,7 @@
 use super::words::{joined, quoted};
 use crate::app::present::stores::{self, Access, Address, Which};
 use crate::app::present::{Exit, Failure};
-use crate::engine::Store;
+use crate::store::Store;
 use crate::support::diag::Code;
 use std::path::Path;
 

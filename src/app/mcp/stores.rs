@@ -6,8 +6,8 @@
 use super::root::{Refusal, Root};
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure};
-use crate::engine::Store;
 use crate::history::Session;
+use crate::store::Store;
 use crate::support::diag::{Diagnostic, Error};
 use std::collections::HashMap;
 use std::fs::File;

@@ -4,8 +4,9 @@
 //! done with a session.
 
 use super::failure::{Exit, Failure};
-use crate::engine::{Context, ContextBuilder, SessionInfo, Store};
+use crate::engine::{Context, ContextBuilder};
 use crate::history::Session;
+use crate::store::{SessionInfo, Store};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use serde_json::{Value, json};
 use std::borrow::Cow;

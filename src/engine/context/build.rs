@@ -63,7 +63,7 @@ impl ContextBuilder {
 
     /// With this engine, unless another one was given.
     #[cfg(feature = "store")]
-    pub(in crate::engine) fn engine_or(mut self, engine: &Arc<Engine>) -> Self {
+    pub(crate) fn engine_or(mut self, engine: &Arc<Engine>) -> Self {
         self.engine.get_or_insert_with(|| Arc::clone(engine));
         self
     }
@@ -71,7 +71,7 @@ impl ContextBuilder {
     /// Reads no snapshot but the newest when it goes on with a session: what older ones say to a writer
     /// is kept beside them.
     #[cfg(feature = "store")]
-    pub(in crate::engine) fn newest_only(mut self) -> Self {
+    pub(crate) fn newest_only(mut self) -> Self {
         self.newest_only = true;
         self
     }

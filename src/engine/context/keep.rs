@@ -39,7 +39,7 @@ pub struct Kept {
 
 impl Kept {
     /// Reads the JSON text of one.
-    pub(in crate::engine) fn read(text: &str) -> Result<Self, Error> {
+    pub(crate) fn read(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|error| {
             let message = format!("the `runtime` line of the session: {error}");
             let help = "`pactql export --jsonl` without that line is a session that can be written";
@@ -51,7 +51,7 @@ impl Kept {
 #[cfg(feature = "store")]
 impl Kept {
     /// What a store has kept: the JSON text of a step, ids in use no more, and references.
-    pub(in crate::engine) fn stored(
+    pub(crate) fn stored(
         runtime: &str,
         used: Vec<String>,
         pins: Vec<(String, String)>,
@@ -69,14 +69,12 @@ impl Kept {
     }
 
     /// With these attempts, oldest first.
-    pub(in crate::engine) fn with_attempts(self, attempts: Vec<AttemptEntry>) -> Self {
+    pub(crate) fn with_attempts(self, attempts: Vec<AttemptEntry>) -> Self {
         Self { attempts, ..self }
     }
 
     /// The JSON text of a step, ids in use no more, and references.
-    pub(in crate::engine) fn into_stored(
-        self,
-    ) -> (Option<String>, Vec<String>, Vec<(String, String)>) {
+    pub(crate) fn into_stored(self) -> (Option<String>, Vec<String>, Vec<(String, String)>) {
         let mut memory = self.memory;
         let used = std::mem::take(&mut memory.used);
         (serde_json::to_string(&memory).ok(), used, self.pins)
@@ -130,7 +128,7 @@ impl Context {
 impl ContextBuilder {
     /// Goes on with a session of a store that no context has written yet: ids that were used, and the
     /// last time.
-    pub(in crate::engine) fn resume_unwritten(
+    pub(crate) fn resume_unwritten(
         self,
         session: &Session,
         used: &[String],

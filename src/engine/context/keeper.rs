@@ -1,12 +1,40 @@
-//! Commits and working states of a context whose session is in a store.
+//! Commits and working states of a context that something keeps, such as a store.
 
+use std::any::Any;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::Context;
-use crate::engine::keeper::{Keeper, Step};
+use crate::history::Attempts;
 use crate::index::Snapshot;
 use crate::runtime::{Commit, Memory, Pending};
 use crate::support::diag::Error;
+
+/// Where the commits of a context are kept before readers see them.
+pub(crate) trait CommitKeeper: Any + Debug + Send + Sync {
+    /// Keeps a step. When it returns, the step is durable, or it has failed and nothing was kept.
+    ///
+    /// # Errors
+    /// Those of what keeps it.
+    fn keep(&mut self, step: &Step<'_>) -> Result<(), Error>;
+}
+
+/// What a context has to keep: a commit, or its working state.
+#[derive(Debug)]
+pub(crate) struct Step<'a> {
+    /// The newest commit before.
+    pub(crate) older: Option<&'a Snapshot>,
+    /// The commit or the working state; `None` if there is no working state.
+    pub(crate) newer: Option<&'a Snapshot>,
+    /// What the runtime needs to go on, as JSON text, without the ids of earlier cycles.
+    pub(crate) runtime: String,
+    /// Ids that the commit has put out of use, sorted.
+    pub(crate) retired: Vec<&'a str>,
+    /// The attempts, those that were kept before among them.
+    pub(crate) attempts: Attempts,
+    /// Named references: name and id of the node, sorted.
+    pub(crate) pins: Vec<(String, String)>,
+}
 
 impl Context {
     /// Keeps the working state in the store, so that another process can go on with it. A context that is
@@ -30,13 +58,13 @@ impl Context {
     }
 
     /// Writes the commits and saves of this context through `keeper` from now on.
-    pub(in crate::engine) fn keep_in(&mut self, keeper: Keeper) {
+    pub(crate) fn keep_in(&mut self, keeper: Box<dyn CommitKeeper>) {
         self.keeper = Some(keeper);
     }
 
     /// What keeps its commits.
-    pub(in crate::engine) fn keeper(&mut self) -> Option<&mut Keeper> {
-        self.keeper.as_mut()
+    pub(crate) fn keeper(&mut self) -> Option<&mut dyn CommitKeeper> {
+        self.keeper.as_deref_mut()
     }
 
     /// Commits through the keeper.
@@ -52,7 +80,7 @@ impl Context {
     }
 
     /// The first half of a commit: readers see nothing of it, and it can be taken back.
-    pub(in crate::engine) fn prepare_commit(&mut self) -> Result<Prepared, Error> {
+    pub(crate) fn prepare_commit(&mut self) -> Result<Prepared, Error> {
         let older = self.session.history().committed().last().cloned();
         let pending = self.workspace.prepare();
         let pending = pending.map_err(|refusal| refusal.about(""))?;
@@ -60,7 +88,7 @@ impl Context {
     }
 
     /// What is to be kept of a prepared commit.
-    pub(in crate::engine) fn step_of<'p>(&self, prepared: &'p Prepared) -> Result<Step<'p>, Error> {
+    pub(crate) fn step_of<'p>(&self, prepared: &'p Prepared) -> Result<Step<'p>, Error> {
         self.step(
             prepared.older.as_deref(),
             Some(prepared.pending.snapshot()),
@@ -70,7 +98,7 @@ impl Context {
     }
 
     /// The second half of a commit: publishes it, or takes it back if it was not kept.
-    pub(in crate::engine) fn end_commit(
+    pub(crate) fn end_commit(
         &mut self,
         prepared: Prepared,
         kept: Result<(), Error>,
@@ -109,7 +137,7 @@ impl Context {
 }
 
 /// A commit that is made and not published.
-pub(in crate::engine) struct Prepared {
+pub(crate) struct Prepared {
     pending: Pending,
     older: Option<Arc<Snapshot>>,
 }

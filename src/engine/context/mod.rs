@@ -33,6 +33,8 @@ use std::sync::Arc;
 
 pub use build::ContextBuilder;
 pub use keep::Kept;
+#[cfg(feature = "store")]
+pub(crate) use keeper::{CommitKeeper, Step};
 pub use message::{Message, Part};
 pub use node::IntoNode;
 #[cfg(feature = "cli")]
@@ -43,7 +45,7 @@ pub use request::{Request, sent};
 pub use shared::AsyncContext;
 pub use stream::Stream;
 #[cfg(feature = "store")]
-pub(super) use write::index_at;
+pub(crate) use write::index_at;
 
 use super::facade::Engine;
 use super::selection::Selection;
@@ -79,7 +81,7 @@ pub struct Context {
     published: bool,
     /// Where commits are kept before they are published.
     #[cfg(feature = "store")]
-    keeper: Option<super::keeper::Keeper>,
+    keeper: Option<Box<dyn CommitKeeper>>,
 }
 
 impl Default for Context {

@@ -316,7 +316,7 @@ fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
 }
 
 /// The index of the committed snapshot at an address.
-pub(in crate::engine) fn index_at(history: &History, address: &str) -> Result<usize, Error> {
+pub(crate) fn index_at(history: &History, address: &str) -> Result<usize, Error> {
     let wrong = |code, message: String| {
         let diagnostic = Diagnostic::error(code, message).at(0..address.len(), "");
         let shown = "such as `@t0`, `@t-2` or `@c7`";

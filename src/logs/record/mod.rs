@@ -18,8 +18,8 @@ mod write;
 
 pub use call::{ProviderCall, Recorded, StreamedReply};
 
-use crate::engine::Store;
 use crate::logs::Redaction;
+use crate::store::Store;
 use crate::support::diag::Error;
 use write::Sessions;
 

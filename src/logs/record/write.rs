@@ -2,12 +2,12 @@
 
 use super::call::{ProviderCall, Recorded};
 use super::choice::{Fit, fit, has_last_reply, is_of, source};
-use crate::engine::{Ledger, Row};
 use crate::history::{Attempt, AttemptStatus};
 use crate::index::{Follower, Snapshot};
 use crate::json::canonical;
 use crate::logs::{Begun, LiveCall, Numbers, Print, Redaction};
 use crate::render::{Scope, Thread};
+use crate::store::{Ledger, Row};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::hash::{hex, text_hash};
 use crate::tree::read_document;

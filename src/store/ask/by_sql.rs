@@ -1,0 +1,159 @@
+//! Selectors that the database itself answers, as statements (STORE §5).
+
+use crate::engine::Prepared;
+use crate::query::sql::{Dialect, Options, Shape, Statement};
+use crate::store::Store;
+#[cfg(feature = "cli")]
+use crate::store::copy::views::parquet_views;
+use crate::store::database::sql::Row;
+use crate::store::error::StoreError;
+use crate::support::diag::Error;
+
+/// The statements that make the views of an export to Parquet, for a dialect that reads such files; `None`
+/// for the others.
+///
+/// # Errors
+/// Those of [`parquet_views`].
+#[cfg(feature = "cli")]
+pub(crate) fn views(
+    dialect: Dialect,
+    directory: &str,
+    schema: Option<&str>,
+) -> Option<Result<Vec<String>, Error>> {
+    let views = || parquet_views(dialect, directory, schema);
+    dialect.is_parquet().then(views)
+}
+
+/// A row of the statement of a selector. See [`Store::select_sql`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SqlRow {
+    /// A node.
+    Node {
+        /// The name of the session.
+        session: String,
+        /// The number of the snapshot in its session.
+        seq: i64,
+        /// The cycle of the snapshot; none for a working state without one.
+        snapshot: Option<i64>,
+        /// The id of the node.
+        id: String,
+        /// The position in the result of the session, from 1.
+        ord: i64,
+    },
+    /// What changed from one snapshot to another.
+    Change {
+        /// The name of the session.
+        session: String,
+        /// The number of the newer snapshot.
+        newer: i64,
+        /// The number of the older snapshot.
+        older: i64,
+        /// `added`, `removed` or `changed`.
+        change: String,
+        /// The id of the node.
+        id: String,
+        /// The position in the result of the session, from 1.
+        ord: i64,
+    },
+}
+
+impl Store {
+    /// The dialect of the database.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        if self.core.home().is_file() {
+            Dialect::Sqlite
+        } else {
+            Dialect::Postgres
+        }
+    }
+
+    /// The statement of a selector over the sessions whose name matches `glob`, for this store.
+    ///
+    /// # Errors
+    /// `E_SQL` for what the dialect cannot say.
+    pub fn statement(&self, glob: &str, prepared: &Prepared) -> Result<Statement, Error> {
+        let options = Options {
+            sessions: glob.to_owned(),
+            schema: String::new(),
+        };
+        prepared.sql(self.dialect(), &options)
+    }
+
+    /// Runs a selector as one statement in the database, and calls `each` with its rows: those of
+    /// [`Store::select_in`], by session in byte order of names. The sessions themselves are not opened, so
+    /// memory does not depend on them; what the database needs for the statement is its own. A session
+    /// without the snapshot that the selector names has no rows.
+    ///
+    /// ```
+    /// use pactql::{Context, Message, Store};
+    /// # let path = std::env::temp_dir().join(format!("pactql-sql-{}.db", std::process::id()));
+    /// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+    /// let mut context = store.write("support-42")?;
+    /// context.append(Message::user("Where is my refund?"))?;
+    /// context.commit()?;
+    /// let mut rows = 0;
+    /// store.select_sql("", "@t0 .cb[role='user']", |_| rows += 1)?;
+    /// assert_eq!(rows, 1);
+    /// # drop(context);
+    /// # drop(store);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the selector; `E_SQL` for what the dialect cannot say; those of the database.
+    pub fn select_sql(
+        &self,
+        glob: &str,
+        selector: &str,
+        each: impl FnMut(SqlRow),
+    ) -> Result<(), Error> {
+        let statement = self.statement(glob, &self.engine.prepare(selector)?)?;
+        self.run_statement(&statement, each)
+    }
+
+    /// Runs a statement of [`Store::statement`].
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn run_statement(
+        &self,
+        statement: &Statement,
+        mut each: impl FnMut(SqlRow),
+    ) -> Result<(), Error> {
+        let shape = statement.shape();
+        self.core.read(|database| {
+            database.query(statement.text(), &[], &mut |row| {
+                each(read(row, shape)?);
+                Ok(())
+            })
+        })?;
+        Ok(())
+    }
+}
+
+fn read(row: &dyn Row, shape: Shape) -> Result<SqlRow, StoreError> {
+    let text = |at: usize| -> Result<String, StoreError> {
+        Ok(row.text(at)?.unwrap_or_default().to_owned())
+    };
+    let int = |at: usize| -> Result<i64, StoreError> { Ok(row.int(at)?.unwrap_or_default()) };
+    Ok(match shape {
+        Shape::Nodes => SqlRow::Node {
+            session: text(0)?,
+            seq: int(1)?,
+            snapshot: row.int(2)?,
+            id: text(3)?,
+            ord: int(4)?,
+        },
+        Shape::Changes => SqlRow::Change {
+            session: text(0)?,
+            newer: int(1)?,
+            older: int(2)?,
+            change: text(3)?,
+            id: text(4)?,
+            ord: int(5)?,
+        },
+    })
+}

@@ -1,0 +1,320 @@
+//! Rows of a table as a Parquet file.
+//!
+//! This file and `read` know the crate `parquet`, and no other. It must not know what the rows mean.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use ::parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use ::parquet::data_type::{ByteArray, DataType};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::SortingColumn;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
+use sha2::{Digest, Sha256};
+
+use super::layout::Table;
+use crate::store::database::sql::Row;
+use crate::store::error::StoreError;
+use crate::store::layout::schema::Type;
+use crate::support::scratch::Part;
+use crate::tree::hash::hex;
+
+/// The most rows of a row group. Engines skip whole ones, by their least and greatest values.
+pub(crate) const ROWS: usize = 32_768;
+
+/// The most bytes of the texts of a row group, unless one row has more; what a writer needs of memory.
+pub(crate) const BYTES: usize = 16 << 20;
+
+/// What a file has.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Written {
+    /// From the directory of the copy, with `/`.
+    pub(crate) path: String,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    /// Of the bytes, in hexadecimal digits.
+    pub(crate) sha256: String,
+}
+
+/// The values of a column. With `given`, which are not null.
+#[derive(Debug)]
+pub(crate) enum Column {
+    Bool(Vec<bool>),
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+    Bytes(Vec<ByteArray>),
+}
+
+/// Rows of a row group, column by column.
+#[derive(Debug)]
+struct Group {
+    columns: Vec<Column>,
+    /// Of each column, of each row: 1 if it is not null.
+    given: Vec<Vec<i16>>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Group {
+    fn new(columns: &[(&'static str, Type)]) -> Self {
+        let empty = columns.iter().map(|(_, kind)| match kind {
+            Type::Bool => Column::Bool(Vec::new()),
+            Type::Id | Type::Int => Column::Int(Vec::new()),
+            Type::Real => Column::Real(Vec::new()),
+            Type::Text | Type::Bytes => Column::Bytes(Vec::new()),
+        });
+        Self {
+            columns: empty.collect(),
+            given: vec![Vec::new(); columns.len()],
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
+    fn push(&mut self, kinds: &[(&'static str, Type)], row: &dyn Row) -> Result<(), StoreError> {
+        let columns = self.columns.iter_mut().zip(&mut self.given);
+        for (at, ((column, given), (_, kind))) in columns.zip(kinds).enumerate() {
+            let is_given = match column {
+                Column::Bool(all) => row.bool(at)?.map(|value| all.push(value)).is_some(),
+                Column::Int(all) => row.int(at)?.map(|value| all.push(value)).is_some(),
+                Column::Real(all) => row.real(at)?.map(|value| all.push(value)).is_some(),
+                Column::Bytes(all) => {
+                    let value = match kind {
+                        Type::Text => row.text(at)?.map(str::as_bytes),
+                        _ => row.bytes(at)?,
+                    };
+                    self.bytes += value.map_or(0, <[u8]>::len);
+                    let value = value.map(|value| all.push(value.to_vec().into()));
+                    value.is_some()
+                }
+            };
+            given.push(i16::from(is_given));
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        for column in &mut self.columns {
+            match column {
+                Column::Bool(all) => all.clear(),
+                Column::Int(all) => all.clear(),
+                Column::Real(all) => all.clear(),
+                Column::Bytes(all) => all.clear(),
+            }
+        }
+        self.given.iter_mut().for_each(Vec::clear);
+        (self.rows, self.bytes) = (0, 0);
+    }
+}
+
+/// Counts and hashes what is written.
+struct Sink {
+    to: BufWriter<File>,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Write for Sink {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(buf)?;
+        self.hash.update(&buf[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// A file of a table that is being written. It gets its name when it is whole; dropped before that, it is
+/// removed.
+pub(crate) struct FileWriter {
+    part: Part,
+    /// The directory of the copy, and the path in it.
+    root: PathBuf,
+    path: String,
+    kinds: Vec<(&'static str, Type)>,
+    group: Group,
+    writer: SerializedFileWriter<Sink>,
+    rows: u64,
+}
+
+impl FileWriter {
+    /// Begins a file of a table. Its directories are made.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(crate) fn new(root: &Path, path: String, table: &Table) -> Result<Self, StoreError> {
+        let target = root.join(&path);
+        let io = |error| StoreError::Io(target.clone(), error);
+        if let Some(directory) = target.parent() {
+            std::fs::create_dir_all(directory).map_err(io)?;
+        }
+        // Engines pass over its name until it is whole: that begins with a full stop.
+        let part = Part::file(&target, None).map_err(io)?;
+        let kinds = table.columns();
+        let sink = Sink {
+            to: BufWriter::with_capacity(1 << 18, part.open().try_clone().map_err(io)?),
+            hash: Sha256::new(),
+            bytes: 0,
+        };
+        let writer =
+            SerializedFileWriter::new(sink, schema(&kinds)?, Arc::new(properties(&kinds)?));
+        Ok(Self {
+            part,
+            root: root.to_owned(),
+            path,
+            group: Group::new(&kinds),
+            kinds,
+            writer: writer.map_err(failed)?,
+            rows: 0,
+        })
+    }
+
+    /// Adds a row, which has the columns of the table in their order.
+    pub(crate) fn push(&mut self, row: &dyn Row) -> Result<(), StoreError> {
+        self.group.push(&self.kinds, row)?;
+        self.rows += 1;
+        if self.group.rows >= ROWS || self.group.bytes >= BYTES {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Number of rows so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        if self.group.rows == 0 {
+            return Ok(());
+        }
+        let mut group = self.writer.next_row_group().map_err(failed)?;
+        let columns = self.group.columns.iter().zip(&self.group.given);
+        for (column, given) in columns {
+            let Some(mut writer) = group.next_column().map_err(failed)? else {
+                break;
+            };
+            match (column, writer.untyped()) {
+                (Column::Bool(all), ColumnWriter::BoolColumnWriter(to)) => put(to, all, given)?,
+                (Column::Int(all), ColumnWriter::Int64ColumnWriter(to)) => put(to, all, given)?,
+                (Column::Real(all), ColumnWriter::DoubleColumnWriter(to)) => put(to, all, given)?,
+                (Column::Bytes(all), ColumnWriter::ByteArrayColumnWriter(to)) => {
+                    put(to, all, given)?;
+                }
+                _ => return Err(StoreError::Refused("a column has another type".to_owned())),
+            }
+            writer.close().map_err(failed)?;
+        }
+        group.close().map_err(failed)?;
+        self.group.clear();
+        Ok(())
+    }
+
+    /// Ends the file and gives it its name; one of that name is replaced in the same moment. It is on the
+    /// disk then, but its name may not be yet.
+    pub(crate) fn finish(mut self) -> Result<Written, StoreError> {
+        self.flush()?;
+        let target = self.root.join(&self.path);
+        let io = |error| StoreError::Io(target.clone(), error);
+        self.writer.finish().map_err(failed)?;
+        let sink = self.writer.inner_mut();
+        sink.flush().map_err(io)?;
+        let (bytes, hash) = (sink.bytes, sink.hash.clone().finalize());
+        self.part.open().sync_all().map_err(io)?;
+        self.part.rename(&target).map_err(io)?;
+        Ok(Written {
+            path: self.path,
+            rows: self.rows,
+            bytes,
+            sha256: hex(&hash),
+        })
+    }
+}
+
+fn put<T: DataType>(
+    to: &mut ColumnWriterImpl<'_, T>,
+    values: &[T::T],
+    given: &[i16],
+) -> Result<(), StoreError> {
+    to.write_batch(values, Some(given), None).map_err(failed)?;
+    Ok(())
+}
+
+fn failed(error: ParquetError) -> StoreError {
+    StoreError::Database(format!("a Parquet file could not be written: {error}"))
+}
+
+/// The schema of a file. Every column may be null, so that a later layout may add some.
+fn schema(kinds: &[(&'static str, Type)]) -> Result<TypePtr, StoreError> {
+    let mut fields = Vec::with_capacity(kinds.len());
+    for (name, kind) in kinds {
+        let (physical, logical) = match kind {
+            Type::Bool => (Physical::BOOLEAN, None),
+            Type::Id | Type::Int => (Physical::INT64, None),
+            Type::Real => (Physical::DOUBLE, None),
+            Type::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Type::Bytes => (Physical::BYTE_ARRAY, None),
+        };
+        let field = Schema::primitive_type_builder(name, physical)
+            .with_logical_type(logical)
+            .with_repetition(Repetition::OPTIONAL)
+            .build();
+        fields.push(Arc::new(field.map_err(failed)?));
+    }
+    let schema = Schema::group_type_builder("pactql").with_fields(fields);
+    Ok(Arc::new(schema.build().map_err(failed)?))
+}
+
+fn properties(kinds: &[(&'static str, Type)]) -> Result<WriterProperties, StoreError> {
+    let level = ZstdLevel::try_new(3).map_err(failed)?;
+    let sorted = ["session_id", "unit_id", "pre"].iter().filter_map(|name| {
+        let at = kinds.iter().position(|(column, _)| column == name)?;
+        let column_idx = i32::try_from(at).ok()?;
+        Some(SortingColumn {
+            column_idx,
+            descending: false,
+            nulls_first: false,
+        })
+    });
+    let sorted: Vec<SortingColumn> = sorted.collect();
+    let mut all = WriterProperties::builder()
+        // Every engine reads it.
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_created_by(format!("pactql {}", env!("CARGO_PKG_VERSION")))
+        .set_compression(Compression::ZSTD(level))
+        .set_sorting_columns((!sorted.is_empty()).then_some(sorted));
+    for (name, kind) in kinds {
+        // The least and greatest of long texts and of hashes lead to no rows.
+        if *kind == Type::Bytes || LONG.contains(name) {
+            let path = ColumnPath::from(*name);
+            all = all.set_column_statistics_enabled(path, EnabledStatistics::None);
+        }
+    }
+    Ok(all.build())
+}
+
+/// Columns with long texts.
+const LONG: &[&str] = &["content", "meta", "runtime", "request", "params", "extra"];
+
+/// The hash of a file, in hexadecimal digits.
+pub(crate) fn hash_of(path: &Path) -> Result<String, StoreError> {
+    let io = |error| StoreError::Io(path.to_owned(), error);
+    let mut file = File::open(path).map_err(io)?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).map_err(io)? {
+            0 => return Ok(hex(&hash.finalize())),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}

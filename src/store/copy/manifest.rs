@@ -1,0 +1,248 @@
+//! What a copy consists of, in JSON files that are written after the files they name.
+//!
+//! Each bucket has its own, so an export that was ended early has kept the buckets it has finished. The one of the
+//! whole copy is written last and has the hashes of the others: a copy whose hashes agree is of one moment.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::file::{Written, hash_of};
+use crate::store::error::StoreError;
+use crate::support::scratch::Part;
+
+/// The directory of the manifests. Engines pass over names that begin so.
+pub(crate) const DIRECTORY: &str = "_pactql";
+
+/// The version of the files.
+const FORMAT: u32 = 1;
+
+/// The manifest of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Copy {
+    pub(crate) format: u32,
+    /// The layout of the tables.
+    pub(crate) layout: i64,
+    pub(crate) written_by: String,
+    /// Number of buckets.
+    pub(crate) buckets: i64,
+    /// The pattern of names, of which an empty one matches all.
+    pub(crate) sessions: String,
+    /// Only sessions with a commit at or after this time, in nanoseconds since 1970.
+    pub(crate) since_ns: Option<i64>,
+    /// The files of the tables that are whole.
+    pub(crate) files: Vec<Written>,
+    /// The buckets that have sessions, and 0: their numbers, and the hashes of their manifests.
+    pub(crate) state: Vec<(i64, String)>,
+}
+
+/// The manifest of a bucket.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bucket {
+    /// Grows when everything is written anew. Numbers of units differ between generations.
+    pub(crate) generation: i64,
+    /// Number of times that something was added in this generation.
+    pub(crate) parts: i64,
+    /// Whether an export is writing it, or was: files that are replaced may be others than those named here.
+    #[serde(default)]
+    pub(crate) open: bool,
+    pub(crate) sessions: Vec<Exported>,
+    pub(crate) files: Vec<Written>,
+}
+
+/// What a bucket has of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Exported {
+    pub(crate) id: i64,
+    /// As of the row of the session.
+    pub(crate) changed: i64,
+    /// The seqs of the oldest and the newest snapshot; 1 and 0 without any.
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    /// The hash of the newest snapshot, in hexadecimal digits: that of all history before it.
+    pub(crate) hash: String,
+    /// The digest of the placements that begin up to `last`, with the numbers and the hashes of their units.
+    /// Numbers are those of one store: a store with the same history may have others.
+    #[serde(default)]
+    pub(crate) placed: String,
+}
+
+impl Exported {
+    /// Whether the session is as it was, as far as one can see without its placements.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        let seen = |all: &Self| (all.id, all.changed, all.first, all.last);
+        seen(self) == seen(other) && self.hash == other.hash
+    }
+}
+
+impl Copy {
+    pub(crate) fn new(buckets: i64, sessions: &str, since_ns: Option<i64>) -> Self {
+        Self {
+            format: FORMAT,
+            layout: crate::store::layout::schema::LAYOUT,
+            written_by: format!("pactql {}", env!("CARGO_PKG_VERSION")),
+            buckets,
+            sessions: sessions.to_owned(),
+            since_ns,
+            files: Vec::new(),
+            state: Vec::new(),
+        }
+    }
+
+    fn path(root: &Path) -> PathBuf {
+        root.join(DIRECTORY).join("copy.json")
+    }
+
+    /// The manifest of the copy in a directory, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it cannot be read or is of another format.
+    pub(crate) fn read(root: &Path) -> Result<Option<Self>, StoreError> {
+        let path = Self::path(root);
+        let copy: Option<Self> = read(&path)?;
+        match copy {
+            Some(copy)
+                if copy.format != FORMAT || copy.layout != crate::store::layout::schema::LAYOUT =>
+            {
+                Err(StoreError::Refused(format!(
+                    "the copy in {} has format {}.{}, written by {}; this program has format {FORMAT}.{}",
+                    root.display(),
+                    copy.format,
+                    copy.layout,
+                    copy.written_by,
+                    crate::store::layout::schema::LAYOUT
+                )))
+            }
+            Some(copy) if !(1..=MOST_BUCKETS).contains(&copy.buckets) => Err(StoreError::Damaged(
+                format!("{} has {} buckets", path.display(), copy.buckets),
+            )),
+            copy => Ok(copy),
+        }
+    }
+
+    pub(crate) fn write(&self, root: &Path) -> Result<(), StoreError> {
+        write(&Self::path(root), self)
+    }
+}
+
+/// The most buckets.
+pub(crate) const MOST_BUCKETS: i64 = 65_536;
+
+impl Bucket {
+    fn path(root: &Path, bucket: i64) -> PathBuf {
+        root.join(DIRECTORY).join(format!("bucket={bucket}.json"))
+    }
+
+    /// The manifest of a bucket, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it cannot be read.
+    pub(crate) fn read(root: &Path, bucket: i64) -> Result<Option<Self>, StoreError> {
+        read(&Self::path(root, bucket))
+    }
+
+    pub(crate) fn write(&self, root: &Path, bucket: i64) -> Result<(), StoreError> {
+        write(&Self::path(root, bucket), self)
+    }
+
+    pub(crate) fn remove(root: &Path, bucket: i64) -> Result<(), StoreError> {
+        remove(&Self::path(root, bucket))
+    }
+
+    /// The hash of the manifest of a bucket, in hexadecimal digits.
+    pub(crate) fn hash(root: &Path, bucket: i64) -> Result<String, StoreError> {
+        hash_of(&Self::path(root, bucket))
+    }
+
+    /// Its files of a table.
+    pub(crate) fn files<'b>(&'b self, table: &'b str) -> impl Iterator<Item = &'b Written> {
+        let of = |file: &&Written| file.path.split('/').next() == Some(table);
+        self.files.iter().filter(of)
+    }
+}
+
+/// Removes a file, which may be missing.
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::Io(path.to_owned(), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+    let bytes = match std::fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| StoreError::Io(path.to_owned(), error))?,
+    };
+    let read = serde_json::from_slice(&bytes);
+    read.map(Some)
+        .map_err(|error| StoreError::Damaged(format!("{}: {error}", path.display())))
+}
+
+/// Writes a file, or replaces it in one moment; it is on the disk then.
+fn write(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+    let io = |error| StoreError::Io(path.to_owned(), error);
+    let part = Part::file(path, None).map_err(io)?;
+    let mut out = io::BufWriter::new(part.open());
+    serde_json::to_writer(&mut out, value).map_err(|error| io(error.into()))?;
+    out.write_all(b"\n")
+        .and_then(|()| out.flush())
+        .map_err(io)?;
+    drop(out);
+    part.open().sync_all().map_err(io)?;
+    part.rename(path).map_err(io)?;
+    sync(path)
+}
+
+/// Waits until the name of a file is on the disk.
+pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let parent = parent.unwrap_or(Path::new("."));
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let synced = File::open(parent).and_then(|directory| directory.sync_all());
+    synced.map_err(|error| StoreError::Io(parent.to_owned(), error))
+}
+
+/// The right to write a copy, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Lock {
+    /// Takes it; the directories are made.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if another program has it; the file system's.
+    pub(crate) fn take(root: &Path) -> Result<Self, StoreError> {
+        let path = root.join(DIRECTORY).join("lock");
+        let io = |error| StoreError::Io(path.clone(), error);
+        std::fs::create_dir_all(root.join(DIRECTORY)).map_err(io)?;
+        let file = File::create(&path).map_err(io)?;
+        match file.try_lock() {
+            Err(std::fs::TryLockError::WouldBlock) => Err(StoreError::Conflict(format!(
+                "another program exports to {}, or holds its lock to read it; try again later",
+                root.display()
+            ))),
+            // Of a file system without locks: the user takes care.
+            Err(std::fs::TryLockError::Error(error))
+                if error.kind() != io::ErrorKind::Unsupported =>
+            {
+                Err(io(error))
+            }
+            _ => Ok(Self(file)),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A file system without locks has none to give back.
+        let _ = self.0.unlock();
+    }
+}

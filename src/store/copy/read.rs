@@ -1,0 +1,400 @@
+//! Rows out of a Parquet file.
+//!
+//! A file is input like others: what it says of itself is compared with what an export writes, before memory is
+//! taken for it. This file must not know what the rows mean.
+
+use std::fs::File;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+
+use ::parquet::basic::{Encoding, Type as Physical};
+use ::parquet::column::page::{Page, PageMetadata, PageReader};
+use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use ::parquet::data_type::{ByteArray, DataType};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+
+use super::file::{BYTES, Column, ROWS, Written, hash_of};
+use super::layout::Table;
+use crate::store::database::sql::Row;
+use crate::store::error::StoreError;
+use crate::store::layout::schema::Type;
+
+/// The most bytes of the pages of a row group. A group ends with the row that takes it over [`BYTES`], and a database keeps
+/// no row of more than a gigabyte, here with its body.
+const PAGES: i64 = 2 << 30;
+
+/// A file of a table, to be read.
+pub(crate) struct FileRows {
+    path: PathBuf,
+    bytes: i64,
+    reader: SerializedFileReader<File>,
+    kinds: Vec<(&'static str, Type)>,
+    /// Of each column, its number in the file.
+    numbers: Vec<usize>,
+}
+
+impl FileRows {
+    /// Opens a file, whose bytes must have the hash that `written` says, and which must have the columns of
+    /// the table. Linear in the file.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] if it is another file; the file system's.
+    pub(crate) fn open(root: &Path, written: &Written, table: &Table) -> Result<Self, StoreError> {
+        let path = root.join(&written.path);
+        if hash_of(&path)? != written.sha256 {
+            return Err(StoreError::Damaged(format!(
+                "{} is not the file that was exported",
+                path.display()
+            )));
+        }
+        let io = |error| StoreError::Io(path.clone(), error);
+        let file = File::open(&path).map_err(io)?;
+        let bytes = i64::try_from(file.metadata().map_err(io)?.len()).unwrap_or(i64::MAX);
+        let reader = guarded(&path, || {
+            SerializedFileReader::new(file).map_err(|error| unread(&path, &error))
+        })?;
+        let kinds = table.columns();
+        let columns = reader.metadata().file_metadata().schema_descr().columns();
+        let mut numbers = Vec::with_capacity(kinds.len());
+        for (name, kind) in &kinds {
+            let wanted = match kind {
+                Type::Bool => Physical::BOOLEAN,
+                Type::Id | Type::Int => Physical::INT64,
+                Type::Real => Physical::DOUBLE,
+                Type::Text | Type::Bytes => Physical::BYTE_ARRAY,
+            };
+            let found = columns.iter().position(|column| {
+                column.name() == *name
+                    && column.physical_type() == wanted
+                    && (column.max_def_level(), column.max_rep_level()) == (1, 0)
+            });
+            numbers.push(found.ok_or_else(|| {
+                StoreError::Damaged(format!("{} has no column {name}", path.display()))
+            })?);
+        }
+        Ok(Self {
+            path,
+            bytes,
+            reader,
+            kinds,
+            numbers,
+        })
+    }
+
+    /// Calls `each` with every row, in order. The memory of a row group.
+    pub(crate) fn read(
+        &self,
+        each: &mut dyn FnMut(&dyn Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for at in 0..self.reader.num_row_groups() {
+            let group = guarded(&self.path, || self.group(at))?;
+            for row in 0..group.rows {
+                each(&At { group: &group, row })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&self, at: usize) -> Result<Cells, StoreError> {
+        let wrong = |error: ParquetError| unread(&self.path, &error);
+        let group = self.reader.get_row_group(at).map_err(wrong)?;
+        let rows = bounds(group.metadata(), self.bytes).map_err(wrong)?;
+        let schema = self.reader.metadata().file_metadata().schema_descr();
+        let mut columns = Vec::with_capacity(self.kinds.len());
+        for number in &self.numbers {
+            let pages = group.get_column_page_reader(*number).map_err(wrong)?;
+            let left = group.metadata().column(*number).uncompressed_size();
+            let pages = Box::new(Pages { pages, rows, left });
+            columns.push(match get_column_reader(schema.column(*number), pages) {
+                ColumnReader::BoolColumnReader(from) => {
+                    get(from, rows, Column::Bool).map_err(wrong)?
+                }
+                ColumnReader::Int64ColumnReader(from) => {
+                    get(from, rows, Column::Int).map_err(wrong)?
+                }
+                ColumnReader::DoubleColumnReader(from) => {
+                    get(from, rows, Column::Real).map_err(wrong)?
+                }
+                ColumnReader::ByteArrayColumnReader(from) => {
+                    get(from, rows, Column::Bytes).map_err(wrong)?
+                }
+                _ => return Err(StoreError::Damaged("a column has another type".to_owned())),
+            });
+        }
+        let cells = Cells { columns, rows };
+        if cells.texts() < BYTES {
+            Ok(cells)
+        } else {
+            Err(wrong(large("a row group has longer texts")))
+        }
+    }
+}
+
+/// The number of rows of a group of a file of so many bytes, if it is one that an export writes.
+fn bounds(group: &RowGroupMetaData, bytes: i64) -> Result<usize, ParquetError> {
+    let rows = usize::try_from(group.num_rows()).ok();
+    let Some(rows) = rows.filter(|rows| *rows <= ROWS) else {
+        let has = format!("a row group has {} rows", group.num_rows());
+        return Err(large(&format!("{has} and not {ROWS} at most")));
+    };
+    let is_inside = |chunk: &ColumnChunkMetaData| {
+        let start = chunk.dictionary_page_offset();
+        let start = start.unwrap_or_else(|| chunk.data_page_offset());
+        let end = start.checked_add(chunk.compressed_size());
+        start >= 0 && chunk.compressed_size() >= 0 && end.is_some_and(|end| end <= bytes)
+    };
+    if !group.columns().iter().all(is_inside) {
+        return Err(ParquetError::General("a column is elsewhere".to_owned()));
+    }
+    let mut left = PAGES;
+    for chunk in group.columns() {
+        let size = chunk.uncompressed_size();
+        left = left.saturating_sub(if size < 0 { PAGES } else { size });
+    }
+    if left > 0 {
+        Ok(rows)
+    } else {
+        Err(large("a row group has larger pages"))
+    }
+}
+
+fn large(what: &str) -> ParquetError {
+    ParquetError::General(format!("{what}, which no export writes"))
+}
+
+/// The pages of a column, as far as they are those of an export: an encoding that repeats parts of values, a
+/// page with more values than rows, or more bytes than the file says would cost more memory than they should.
+struct Pages {
+    pages: Box<dyn PageReader>,
+    rows: usize,
+    /// The bytes of the pages that may still come.
+    left: i64,
+}
+
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        let Some(page) = self.pages.get_next_page()? else {
+            return Ok(None);
+        };
+        let bytes = i64::try_from(page.buffer().len()).unwrap_or(i64::MAX);
+        self.left = self.left.saturating_sub(bytes);
+        let values = usize::try_from(page.num_values()).unwrap_or(usize::MAX);
+        if values > self.rows || self.left < 0 {
+            return Err(large("a page is larger"));
+        }
+        #[allow(deprecated, reason = "the name that writers of the first version give")]
+        match page.encoding() {
+            Encoding::PLAIN | Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                Ok(Some(page))
+            }
+            other => Err(large(&format!("a page is encoded as {other}"))),
+        }
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+        self.pages.skip_next_page()
+    }
+}
+
+impl Iterator for Pages {
+    type Item = Result<Page, ParquetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+/// Does a part of reading a file: the crate panics where some numbers of a forged file are negative or too
+/// large, and such a file is an input like others.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let done = std::panic::catch_unwind(AssertUnwindSafe(read));
+    let wrong = |_| StoreError::Damaged(format!("{} cannot be read", path.display()));
+    done.map_err(wrong)?
+}
+
+/// Reads a column: its values, and of each row the number of its value.
+fn get<T: DataType>(
+    mut from: ColumnReaderImpl<T>,
+    rows: usize,
+    column: impl Fn(Vec<T::T>) -> Column,
+) -> Result<(Column, Vec<Option<u32>>), ParquetError> {
+    let (mut values, mut given) = (Vec::new(), Vec::new());
+    while given.len() < rows {
+        let left = rows - given.len();
+        let (read, ..) = from.read_records(left, Some(&mut given), None, &mut values)?;
+        if read == 0 {
+            return Err(ParquetError::General("a column is cut".to_owned()));
+        }
+    }
+    let mut next = 0;
+    let places = given.into_iter().map(|given| {
+        let place = (given > 0).then_some(next);
+        next += u32::from(given > 0);
+        place
+    });
+    let places = places.collect();
+    Ok((column(values), places))
+}
+
+fn unread(path: &Path, error: &ParquetError) -> StoreError {
+    StoreError::Damaged(format!("{} cannot be read: {error}", path.display()))
+}
+
+/// Rows of a row group that was read.
+struct Cells {
+    /// The values of a column, and of each row the number of its value.
+    columns: Vec<(Column, Vec<Option<u32>>)>,
+    rows: usize,
+}
+
+impl Cells {
+    /// The bytes of the texts of all rows but the last, which may be longer.
+    fn texts(&self) -> usize {
+        let length = |(column, places): &(Column, Vec<Option<u32>>), row: usize| match column {
+            Column::Bytes(all) => {
+                let place = places.get(row).copied().flatten();
+                place
+                    .and_then(|place| all.get(place as usize))
+                    .map_or(0, ByteArray::len)
+            }
+            _ => 0,
+        };
+        let rows = 0..self.rows.saturating_sub(1);
+        let of = |column| rows.clone().map(|row| length(column, row)).sum::<usize>();
+        self.columns.iter().map(of).sum()
+    }
+}
+
+/// A row of them.
+struct At<'g> {
+    group: &'g Cells,
+    row: usize,
+}
+
+impl At<'_> {
+    fn find(&self, at: usize) -> Result<Option<(&Column, usize)>, StoreError> {
+        let column = self.group.columns.get(at);
+        let (column, places) = column.ok_or_else(|| unlike(at))?;
+        let place = places.get(self.row).copied().flatten();
+        Ok(place.map(|place| (column, place as usize)))
+    }
+}
+
+#[cold]
+fn unlike(at: usize) -> StoreError {
+    StoreError::Damaged(format!("column {at} of a file has another type"))
+}
+
+impl Row for At<'_> {
+    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        match self.find(at)? {
+            None => Ok(None),
+            Some((Column::Int(all), place)) => Ok(all.get(place).copied()),
+            Some(_) => Err(unlike(at)),
+        }
+    }
+
+    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
+        match self.find(at)? {
+            None => Ok(None),
+            Some((Column::Real(all), place)) => Ok(all.get(place).copied()),
+            Some(_) => Err(unlike(at)),
+        }
+    }
+
+    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
+        match self.find(at)? {
+            None => Ok(None),
+            Some((Column::Bool(all), place)) => Ok(all.get(place).copied()),
+            Some(_) => Err(unlike(at)),
+        }
+    }
+
+    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
+        let wrong = |_| StoreError::Damaged(format!("column {at} of a file is not UTF-8"));
+        let bytes = self.bytes(at)?;
+        bytes.map(std::str::from_utf8).transpose().map_err(wrong)
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
+        match self.find(at)? {
+            None => Ok(None),
+            Some((Column::Bytes(all), place)) => Ok(all.get(place).map(ByteArray::data)),
+            Some(_) => Err(unlike(at)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages that come as they are.
+    struct Given(Vec<Page>);
+
+    impl PageReader for Given {
+        fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+            Ok(self.0.pop())
+        }
+
+        fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
+            Ok(None)
+        }
+
+        fn skip_next_page(&mut self) -> Result<(), ParquetError> {
+            Ok(())
+        }
+    }
+
+    impl Iterator for Given {
+        type Item = Result<Page, ParquetError>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.get_next_page().transpose()
+        }
+    }
+
+    #[test]
+    fn pages_are_those_of_an_export() {
+        let read = |pages: &[(usize, u32, Encoding)]| {
+            let page =
+                |(bytes, num_values, encoding): &(usize, u32, Encoding)| Page::DictionaryPage {
+                    buf: vec![0; *bytes].into(),
+                    num_values: *num_values,
+                    encoding: *encoding,
+                    is_sorted: false,
+                };
+            let given = Given(pages.iter().map(page).collect());
+            let pages = Pages {
+                pages: Box::new(given),
+                rows: 10,
+                left: 100,
+            };
+            pages
+                .collect::<Result<Vec<Page>, ParquetError>>()
+                .map(|all| all.len())
+        };
+        let plain = Encoding::PLAIN;
+        assert_eq!(read(&[(100, 10, plain)]).unwrap(), 1);
+        assert_eq!(
+            read(&[(50, 10, plain), (50, 1, Encoding::RLE_DICTIONARY)]).unwrap(),
+            2
+        );
+        for wrong in [
+            (101, 10, plain),
+            (1, 11, plain),
+            (1, u32::MAX, plain),
+            (1, 1, Encoding::DELTA_BYTE_ARRAY),
+        ] {
+            let error = read(&[wrong]).unwrap_err().to_string();
+            assert!(error.contains("which no export writes"), "{error}");
+        }
+        assert!(read(&[(60, 1, plain), (60, 1, plain)]).is_err());
+    }
+}

@@ -1,0 +1,348 @@
+//! Where a store lies: its address, one connection that writes and a pool of those that read.
+//!
+//! This file decides which database an address means and that it has the layout; it must not know what
+//! the tables are for.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+#[cfg(feature = "postgres")]
+use crate::store::database::postgres::{Address, Postgres};
+use crate::store::database::sql::Database;
+use crate::store::database::sqlite::{Access, FileId, Sqlite, file_id};
+use crate::store::error::StoreError;
+use crate::store::layout::schema;
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// A store that is missing is an error, and not made.
+    pub(crate) must_exist: bool,
+    /// Nothing is written, and a store that is missing is an error.
+    pub(crate) read_only: bool,
+    /// How long a transaction that writes waits for another program's.
+    pub(crate) busy: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            must_exist: false,
+            read_only: false,
+            busy: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Options {
+    fn may_create(&self) -> bool {
+        !self.must_exist && !self.read_only
+    }
+}
+
+/// An open store. Threads share it.
+pub(crate) struct Home {
+    pool: Arc<Pool>,
+    /// Opened when something is written: whoever only reads needs one connection.
+    writer: OnceLock<Mutex<Box<dyn Database>>>,
+    /// Which file it was when it was opened.
+    file: Option<FileId>,
+}
+
+struct Pool {
+    place: Place,
+    options: Options,
+    idle: Mutex<Vec<Box<dyn Database>>>,
+}
+
+/// What an address means.
+enum Place {
+    File(PathBuf),
+    #[cfg(feature = "postgres")]
+    Server(Box<Address>),
+}
+
+/// How many readers that nobody uses stay open.
+const IDLE: usize = 8;
+
+impl Place {
+    /// Understands `PATH`, `sqlite:PATH`, `postgres://…` and `postgresql://…`.
+    fn of(url: &str) -> Result<Self, StoreError> {
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            #[cfg(feature = "postgres")]
+            return Ok(Self::Server(Box::new(Address::of(url)?)));
+            #[cfg(not(feature = "postgres"))]
+            return Err(StoreError::Refused(
+                "this program was built without PostgreSQL; build it with `--features postgres`"
+                    .to_owned(),
+            ));
+        }
+        let path = url.strip_prefix("sqlite:").unwrap_or(url);
+        if path.is_empty() {
+            return Err(StoreError::Refused(
+                "the address of a store is empty; give a path, such as `agents.db`".to_owned(),
+            ));
+        }
+        if let Some((scheme, _)) = path.split_once("://")
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        {
+            // What follows may have a password in it.
+            return Err(StoreError::Refused(format!(
+                "a store cannot be at `{scheme}://…`; give a path, `sqlite:PATH` or `postgres://…`"
+            )));
+        }
+        let path = std::path::absolute(path);
+        path.map(Self::File)
+            .map_err(|error| StoreError::Io(url.into(), error))
+    }
+
+    fn connect(&self, access: Access, busy: Duration) -> Result<Box<dyn Database>, StoreError> {
+        match self {
+            Self::File(path) => Ok(Box::new(Sqlite::open(path, access, busy)?)),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => Ok(Box::new(Postgres::open(address, access, busy)?)),
+        }
+    }
+}
+
+impl Place {
+    /// Which file the path leads to.
+    fn file(&self) -> Option<FileId> {
+        match self {
+            Self::File(path) => file_id(path).ok().flatten(),
+            #[cfg(feature = "postgres")]
+            Self::Server(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl Home {
+    /// Whether it is a file, and not a server.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.pool.place, Place::File(_))
+    }
+
+    /// Opens the store at a path, `sqlite:PATH`, `postgres://…` or `postgresql://…`, and makes it if it is
+    /// missing and the options allow that.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`], [`StoreError::NotAStore`], [`StoreError::Newer`], [`StoreError::Older`];
+    /// [`StoreError::Refused`] of an address that cannot be understood; errors of the database.
+    pub(crate) fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
+        let pool = Pool {
+            place: Place::of(url)?,
+            options: options.clone(),
+            idle: Mutex::new(Vec::new()),
+        };
+        let name = pool.place.to_string();
+        let writer = OnceLock::new();
+        let mut first = match pool.connect_reader() {
+            Err(StoreError::Missing(_)) if options.may_create() => pool.create(&writer)?,
+            first => first?,
+        };
+        match schema::check(&mut *first, &name) {
+            // An empty file, or an empty schema of a server, becomes a store.
+            Err(StoreError::NotAStore(_))
+                if options.may_create() && schema::find(&mut *first)? == schema::Found::Nothing =>
+            {
+                first = pool.create(&writer)?;
+                schema::check(&mut *first, &name)?;
+            }
+            checked => checked?,
+        }
+        pool.give_back(first);
+        Ok(Self {
+            file: pool.place.file(),
+            pool: Arc::new(pool),
+            writer,
+        })
+    }
+
+    /// Brings an older store to the layout of this program, in one transaction. Returns the layout it had
+    /// and the one it has.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Home::open`]; nothing is changed then.
+    pub(crate) fn migrate(url: &str, options: &Options) -> Result<(i64, i64), StoreError> {
+        let place = Place::of(url)?;
+        let mut database = place.connect(Access::Write, options.busy)?;
+        let before = schema::migrate(&mut *database, &place.to_string())?;
+        Ok((before, schema::LAYOUT))
+    }
+
+    /// The connection that writes, once nobody else in this process has it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Refused`] in a store that is only read.
+    pub(crate) fn writer(&self) -> Result<Writer<'_>, StoreError> {
+        let pool = &self.pool;
+        if pool.options.read_only {
+            return Err(StoreError::Refused(format!(
+                "the store {} was opened to be read only; open it to be written",
+                pool.place
+            )));
+        }
+        let writer = match self.writer.get() {
+            Some(writer) => writer,
+            None => {
+                let made = pool.place.connect(Access::Write, pool.options.busy)?;
+                if pool.place.file() != self.file {
+                    return Err(StoreError::Database(format!(
+                        "{} was replaced by another file while it was open; open the store again",
+                        pool.place
+                    )));
+                }
+                self.writer.get_or_init(|| Mutex::new(made))
+            }
+        };
+        // Whoever panicked with it has rolled back: its guard was dropped.
+        let database = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Writer(database))
+    }
+
+    /// A connection that reads, for this caller alone. It goes back to the pool when it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of the database, if another connection is needed.
+    pub(crate) fn reader(&self) -> Result<Reader, StoreError> {
+        let idle = self.pool.idle().pop();
+        let database = match idle {
+            Some(database) => database,
+            None => self.pool.connect_reader()?,
+        };
+        Ok(Reader {
+            pool: Arc::clone(&self.pool),
+            database: Some(database),
+        })
+    }
+}
+
+/// The address, without a password.
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pool.place.fmt(f)
+    }
+}
+
+impl fmt::Debug for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Home({})", self.pool.place)
+    }
+}
+
+impl Pool {
+    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Database>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the store with a connection that then writes it, and connects to it.
+    fn create(
+        &self,
+        writer: &OnceLock<Mutex<Box<dyn Database>>>,
+    ) -> Result<Box<dyn Database>, StoreError> {
+        let mut made = self.place.connect(Access::Create, self.options.busy)?;
+        schema::create(&mut *made, &self.place.to_string())?;
+        writer.get_or_init(|| Mutex::new(made));
+        self.connect_reader()
+    }
+
+    fn connect_reader(&self) -> Result<Box<dyn Database>, StoreError> {
+        let access = if self.options.read_only {
+            Access::ReadOnly
+        } else {
+            Access::Read
+        };
+        self.place.connect(access, self.options.busy)
+    }
+
+    fn give_back(&self, database: Box<dyn Database>) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE {
+            idle.push(database);
+        }
+    }
+}
+
+/// The connection that writes. A transaction that was not ended is rolled back.
+pub(crate) struct Writer<'h>(MutexGuard<'h, Box<dyn Database>>);
+
+impl Deref for Writer<'_> {
+    type Target = dyn Database;
+
+    fn deref(&self) -> &Self::Target {
+        &**self.0
+    }
+}
+
+impl DerefMut for Writer<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut **self.0
+    }
+}
+
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        self.0.rollback();
+    }
+}
+
+/// A connection that reads. A transaction that was not ended is rolled back.
+pub(crate) struct Reader {
+    pool: Arc<Pool>,
+    /// There until it is dropped.
+    database: Option<Box<dyn Database>>,
+}
+
+#[allow(
+    clippy::expect_used,
+    reason = "only `drop` takes the connection, and nothing comes after it"
+)]
+impl Deref for Reader {
+    type Target = dyn Database;
+
+    fn deref(&self) -> &Self::Target {
+        &**self.database.as_ref().expect("not dropped")
+    }
+}
+
+#[allow(
+    clippy::expect_used,
+    reason = "only `drop` takes the connection, and nothing comes after it"
+)]
+impl DerefMut for Reader {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut **self.database.as_mut().expect("not dropped")
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reader({})", self.pool.place)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(mut database) = self.database.take() {
+            database.rollback();
+            self.pool.give_back(database);
+        }
+    }
+}

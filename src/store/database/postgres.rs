@@ -1,0 +1,600 @@
+//! [`Database`] in a schema of a PostgreSQL database.
+//!
+//! Statements come in the spelling of SQLite's parameters and are respelled once. A connection that was
+//! lost between transactions is made anew; inside one it is an error. This file knows no table, except to
+//! copy all of them.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::{Config, NoTls, Statement};
+
+use crate::store::database::new_file::into_new_file;
+use crate::store::database::postgres_client::{
+    Found, Link, Parameter, apart, in_runtime, respelled,
+};
+use crate::store::database::sql::{Database, Dialect, Each, Value};
+use crate::store::database::sqlite::{Access, Sqlite};
+use crate::store::error::StoreError;
+use crate::store::layout::schema::{self, TABLES};
+use crate::store::texts::tables;
+
+/// Statements that stay prepared; the store has fewer.
+const STATEMENTS: usize = 256;
+
+/// Where commits are announced; the text of an announcement is the schema.
+const CHANNEL: &str = "pactql";
+
+/// The schema, if the address names none.
+const SCHEMA: &str = "pactql";
+
+/// Where a store in PostgreSQL is.
+#[derive(Clone)]
+pub(crate) struct Address {
+    config: Config,
+    schema: String,
+    /// Without a password.
+    shown: String,
+}
+
+impl Address {
+    /// Understands `postgres://USER@HOST:PORT/DATABASE?schema=NAME`, with any other parameter that the
+    /// client library knows.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Refused`], without the address: a password may be in it.
+    pub(crate) fn of(url: &str) -> Result<Self, StoreError> {
+        let refused = |why: String| Err(StoreError::Refused(why));
+        let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
+        let (mut schema, mut rest) = (SCHEMA.to_owned(), Vec::new());
+        for parameter in parameters.split('&').filter(|part| !part.is_empty()) {
+            match parameter.strip_prefix("schema=") {
+                Some(name) => name.clone_into(&mut schema),
+                None => rest.push(parameter),
+            }
+        }
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        let first = schema.bytes().next();
+        if !schema.bytes().all(plain)
+            || schema.len() > 63
+            || first.is_none_or(|byte| byte.is_ascii_digit())
+            || schema.starts_with("pg_")
+        {
+            return refused(format!(
+                "the schema {schema:?} cannot be used; give a name of lower-case letters, digits and `_`"
+            ));
+        }
+        let whole = if rest.is_empty() {
+            base.to_owned()
+        } else {
+            format!("{base}?{}", rest.join("&"))
+        };
+        let Ok(mut config) = whole.parse::<Config>() else {
+            return refused(
+                "the address of the PostgreSQL server cannot be read; write \
+                 `postgres://USER@HOST:PORT/DATABASE?schema=NAME`"
+                    .to_owned(),
+            );
+        };
+        if config.get_application_name().is_none() {
+            config.application_name("pactql");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(10));
+        }
+        let (scheme, place) = base.split_once("://").unwrap_or(("postgres", base));
+        let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
+        let named = if schema == SCHEMA {
+            String::new()
+        } else {
+            format!("?schema={schema}")
+        };
+        Ok(Self {
+            config,
+            shown: format!("{scheme}://{place}{named}"),
+            schema,
+        })
+    }
+}
+
+/// Without user and password.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// A connection to a schema.
+pub(crate) struct Postgres {
+    client: Link,
+    address: Address,
+    access: Access,
+    busy: Duration,
+    statements: HashMap<Box<str>, Statement>,
+    state: State,
+    /// The process of the server that answers here.
+    own: i32,
+    /// How many commits of others were announced, and connections made.
+    version: i64,
+}
+
+/// What a transaction has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// There is none.
+    Idle,
+    Open {
+        write: bool,
+        /// It has sent a statement that may change something.
+        wrote: bool,
+        /// A statement failed: the server refuses all until the savepoint or the whole is rolled back.
+        failed: bool,
+    },
+}
+
+/// A statement that failed: what the server said, before it becomes an error of the store.
+enum Failure {
+    Server(postgres::Error),
+    Store(StoreError),
+}
+
+impl From<postgres::Error> for Failure {
+    fn from(error: postgres::Error) -> Self {
+        Self::Server(error)
+    }
+}
+
+impl Postgres {
+    /// Connects, and with [`Access::Create`] makes the schema if it is missing. Whether it is a store is
+    /// not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] if there is no such schema and none is made; errors of the database.
+    pub(crate) fn open(
+        address: &Address,
+        access: Access,
+        busy: Duration,
+    ) -> Result<Self, StoreError> {
+        let client = connect(address, access, busy)?;
+        let mut made = Self {
+            client,
+            address: address.clone(),
+            access,
+            busy,
+            statements: HashMap::new(),
+            state: State::Idle,
+            own: 0,
+            version: 0,
+        };
+        made.listen()?;
+        let schema = &address.schema;
+        let has = "select 1 from pg_namespace where nspname = ?1";
+        let mut there = false;
+        made.query(has, &[schema.as_str().into()], &mut |_| {
+            there = true;
+            Ok(())
+        })?;
+        if there {
+            return Ok(made);
+        }
+        if access != Access::Create {
+            return Err(StoreError::Missing(address.to_string().into()));
+        }
+        // Of two that make it at the same time one fails, although it says `if not exists`.
+        made.begin_alone()?;
+        let create = format!("create schema if not exists {schema}");
+        made.execute(&create, &[])?;
+        made.commit()?;
+        Ok(made)
+    }
+
+    /// Asks the server to announce commits, and for the number of its process.
+    fn listen(&mut self) -> Result<(), StoreError> {
+        let asked = (|| {
+            self.client.batch_execute(&format!("listen {CHANNEL}"))?;
+            let ask = "select pg_backend_pid()";
+            let row = self.client.with(|client| client.query_one(ask, &[]))?;
+            row.try_get(0)
+        })();
+        self.own = asked.map_err(|error| said(&self.address, &error))?;
+        self.version += 1;
+        Ok(())
+    }
+
+    /// Makes the connection anew.
+    fn reconnect(&mut self) -> Result<(), StoreError> {
+        self.client = connect(&self.address, self.access, self.busy)?;
+        self.statements.clear();
+        self.state = State::Idle;
+        self.listen()
+    }
+
+    /// Begins a transaction with some statements. A connection that was lost since the last one is made
+    /// anew, once.
+    fn start(&mut self, sql: &str, write: bool) -> Result<(), StoreError> {
+        if self.client.is_closed() {
+            self.reconnect()?;
+        }
+        let mut begun = self.client.batch_execute(sql);
+        if begun.is_err() && self.client.is_closed() {
+            self.reconnect()?;
+            begun = self.client.batch_execute(sql);
+        }
+        if let Err(error) = begun {
+            // The first of several statements may have begun it.
+            let _ = self.client.batch_execute("rollback");
+            return Err(said(&self.address, &error));
+        }
+        self.state = State::Open {
+            write,
+            wrote: false,
+            failed: false,
+        };
+        Ok(())
+    }
+
+    /// Runs a statement and calls `each` with its rows. Returns the number of rows that it changed.
+    fn run(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64, Failure> {
+        let statement = match self.statements.get(sql) {
+            Some(statement) => statement.clone(),
+            None => {
+                if self.statements.len() >= STATEMENTS {
+                    self.statements.clear();
+                }
+                let statement = self.client.with(|client| client.prepare(&respelled(sql)))?;
+                self.statements.insert(sql.into(), statement.clone());
+                statement
+            }
+        };
+        let types = statement.params();
+        if types.len() != values.len() {
+            return Err(Failure::Store(StoreError::Database(format!(
+                "a statement has {} parameters and was given {}",
+                types.len(),
+                values.len()
+            ))));
+        }
+        let values = values.iter().zip(types).enumerate();
+        let values: Result<Vec<Parameter<'_>>, StoreError> = values
+            .map(|(at, (value, kind))| Parameter::of(at + 1, value, kind))
+            .collect();
+        let values = values.map_err(Failure::Store)?;
+        let values = || values.iter().map(Parameter::sql);
+        if in_runtime() {
+            // `each` stays on this thread, so the rows come over together.
+            let (rows, changed) = self.client.with(|client| {
+                let mut rows = client.query_raw(&statement, values())?;
+                let mut all = Vec::new();
+                while let Some(row) = rows.next()? {
+                    all.push(row);
+                }
+                Ok::<_, postgres::Error>((all, rows.rows_affected()))
+            })?;
+            for row in rows {
+                each(&Found(row)).map_err(Failure::Store)?;
+            }
+            return Ok(changed.unwrap_or(0));
+        }
+        let Some(client) = &mut self.client.0 else {
+            return Ok(0);
+        };
+        let mut rows = client.query_raw(&statement, values())?;
+        while let Some(row) = rows.next()? {
+            each(&Found(row)).map_err(Failure::Store)?;
+        }
+        Ok(rows.rows_affected().unwrap_or(0))
+    }
+
+    /// Runs a statement in the transaction, or in one of its own.
+    fn told(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64, StoreError> {
+        let reads = sql.trim_start().starts_with("select");
+        if self.state == State::Idle {
+            // What was lost before it began is begun again; what was lost later is not known.
+            self.begin(!reads)?;
+            let done = self.told(sql, values, each);
+            return match done {
+                Ok(done) => self.commit().map(|()| done),
+                Err(error) => {
+                    self.rollback();
+                    Err(error)
+                }
+            };
+        }
+        let done = self.run(sql, values, each);
+        if let State::Open { wrote, failed, .. } = &mut self.state {
+            *wrote |= !reads;
+            *failed |= matches!(done, Err(Failure::Server(_)));
+        }
+        done.map_err(|failure| match failure {
+            Failure::Store(error) => error,
+            Failure::Server(error) => said(&self.address, &error),
+        })
+    }
+
+    fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
+        let done = self.client.batch_execute(sql);
+        if let State::Open { failed, .. } = &mut self.state {
+            *failed |= done.is_err();
+        }
+        done.map_err(|error| said(&self.address, &error))
+    }
+
+    /// Copies all tables to a new file.
+    fn copy_to(&mut self, to: &Path) -> Result<(), StoreError> {
+        let mut target = Sqlite::open(to, Access::Create, self.busy)?;
+        schema::create(&mut target, &to.display().to_string())?;
+        target.begin(true)?;
+        target.execute("delete from format", &[])?;
+        for table in TABLES {
+            let columns: Vec<schema::Column> = table.columns().collect();
+            let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+            let marks: Vec<String> = (1..=names.len()).map(|at| format!("?{at}")).collect();
+            let (name, names, marks) = (table.name, names.join(", "), marks.join(", "));
+            let insert = format!("insert into {name} ({names}) values ({marks})");
+            let select = format!("select {names} from {name} order by {}", table.order());
+            self.query(&select, &[], &mut |row| {
+                let values: Result<Vec<Value<'_>>, StoreError> = columns
+                    .iter()
+                    .enumerate()
+                    .map(|(at, column)| column.kind.value(row, at))
+                    .collect();
+                target.execute(&insert, &values?).map(|_| ())
+            })?;
+        }
+        target.commit()?;
+        target.scrub()
+    }
+}
+
+impl Database for Postgres {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        self.told(sql, values, &mut |_| Ok(()))
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError> {
+        self.told(sql, values, each).map(|_| ())
+    }
+
+    fn begin(&mut self, write: bool) -> Result<(), StoreError> {
+        if write {
+            let lock = lock("_shared", &self.address.schema);
+            self.start(
+                &format!("begin isolation level read committed; {lock}"),
+                true,
+            )
+        } else {
+            self.start(
+                "begin isolation level repeatable read, read only; select 1",
+                false,
+            )
+        }
+    }
+
+    fn begin_alone(&mut self) -> Result<(), StoreError> {
+        let lock = lock("", &self.address.schema);
+        self.start(
+            &format!("begin isolation level read committed; {lock}"),
+            true,
+        )
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let state = std::mem::replace(&mut self.state, State::Idle);
+        let sql = match state {
+            State::Open { failed: true, .. } => {
+                let _ = self.client.batch_execute("rollback");
+                return Err(StoreError::Database(format!(
+                    "{}: a statement of the transaction had failed; nothing was written",
+                    self.address
+                )));
+            }
+            State::Open {
+                write: true,
+                wrote: true,
+                ..
+            } => {
+                let schema = &self.address.schema;
+                format!("select pg_notify('{CHANNEL}', '{schema}'); commit")
+            }
+            _ => "commit".to_owned(),
+        };
+        let Err(error) = self.client.batch_execute(&sql) else {
+            return Ok(());
+        };
+        if self.client.is_closed() {
+            return Err(StoreError::Database(format!(
+                "{}: the connection was lost during a commit, and whether it was kept is not known; \
+                 open the session again to see",
+                self.address
+            )));
+        }
+        let _ = self.client.batch_execute("rollback");
+        Err(said(&self.address, &error))
+    }
+
+    fn rollback(&mut self) {
+        if self.state != State::Idle {
+            self.state = State::Idle;
+            let _ = self.client.batch_execute("rollback");
+        }
+    }
+
+    fn savepoint(&mut self) -> Result<(), StoreError> {
+        self.batch("savepoint point")
+    }
+
+    fn release(&mut self) -> Result<(), StoreError> {
+        self.batch("release point")
+    }
+
+    fn rollback_to(&mut self) -> Result<(), StoreError> {
+        self.batch("rollback to point; release point")?;
+        if let State::Open { failed, .. } = &mut self.state {
+            *failed = false;
+        }
+        Ok(())
+    }
+
+    fn now_ns(&mut self) -> Result<i64, StoreError> {
+        let sql = "select cast(extract(epoch from clock_timestamp()) * 1000000000 as bigint)";
+        let mut now = 0;
+        self.query(sql, &[], &mut |row| {
+            now = row.int(0)?.unwrap_or(0);
+            Ok(())
+        })?;
+        Ok(now)
+    }
+
+    fn data_version(&mut self) -> Result<i64, StoreError> {
+        // What was announced before this question comes before its answer.
+        if self.state == State::Idle {
+            let asked = self.client.batch_execute("select 1");
+            if asked.is_err() {
+                self.reconnect()?;
+            }
+        }
+        let (schema, own) = (&self.address.schema, self.own);
+        self.version += self.client.with(|client| {
+            let mut announced = client.notifications();
+            let (mut announced, mut others) = (announced.iter(), 0);
+            // An error here is one of the connection, which the next statement meets again.
+            while let Ok(Some(commit)) = announced.next() {
+                let here = commit.payload() == *schema;
+                others += i64::from(here && commit.process_id() != own);
+            }
+            others
+        });
+        Ok(self.version)
+    }
+
+    fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
+        let within = self.state != State::Idle;
+        if !within {
+            self.begin(false)?;
+        }
+        let done = into_new_file(to, |part| self.copy_to(part));
+        if !within {
+            self.rollback();
+        }
+        done
+    }
+
+    fn scrub(&mut self) -> Result<(), StoreError> {
+        let mut names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        if self.client.is_closed() {
+            self.reconnect()?;
+        }
+        if tables::exists(self)? {
+            names.extend(tables::TABLES);
+        }
+        self.batch(&format!("vacuum {}", names.join(", ")))
+    }
+}
+
+fn connect(address: &Address, access: Access, busy: Duration) -> Result<Link, StoreError> {
+    let failed = |error| said(address, &error);
+    let client = apart(|| address.config.connect(NoTls)).map_err(failed)?;
+    let mut client = Link(Some(client));
+    let read_only = match access {
+        Access::Create | Access::Write => "off",
+        Access::Read | Access::ReadOnly => "on",
+    };
+    // Waiting for another writer ends as it does in SQLite.
+    let set = format!(
+        "set search_path to {}; set lock_timeout to {}; set default_transaction_read_only to {read_only}; \
+         set client_min_messages to warning; set standard_conforming_strings to on",
+        address.schema,
+        busy.as_millis().clamp(1, 2_000_000_000)
+    );
+    client.batch_execute(&set).map_err(failed)?;
+    Ok(client)
+}
+
+/// The statement that waits for the lock on which those who write to a schema agree.
+fn lock(kind: &str, schema: &str) -> String {
+    format!("select pg_advisory_xact_lock{kind}(hashtextextended('pactql ' || '{schema}', 0))")
+}
+
+/// What an error of the server means to whoever has the address.
+fn said(address: &Address, error: &postgres::Error) -> StoreError {
+    let database = |what: &str| StoreError::Database(format!("{address}: {what}"));
+    let Some(told) = error.as_db_error() else {
+        if error.is_closed() {
+            return database("the connection to the server was lost; try again");
+        }
+        // The cause of an error of the client library is in its source.
+        let mut text = error.to_string();
+        let mut source = std::error::Error::source(error);
+        while let Some(cause) = source {
+            let cause_text = cause.to_string();
+            if !text.contains(&cause_text) {
+                text = format!("{text}: {cause_text}");
+            }
+            source = cause.source();
+        }
+        return database(&text);
+    };
+    let message = told.message();
+    let code = told.code();
+    let conflicts = [
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::LOCK_NOT_AVAILABLE,
+    ];
+    if conflicts.contains(code) {
+        return StoreError::Conflict(format!(
+            "{address}: another writer was in the way ({message}); try again"
+        ));
+    }
+    if *code == SqlState::DISK_FULL {
+        return database("no space is left on the server's disk; nothing was written");
+    }
+    if *code == SqlState::PROGRAM_LIMIT_EXCEEDED {
+        return StoreError::Refused(format!(
+            "{address}: it is too large for PostgreSQL ({message})"
+        ));
+    }
+    if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) {
+        return StoreError::Damaged(format!("{address}: {message}"));
+    }
+    if [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code) {
+        return database(&format!(
+            "the server ended the connection ({message}); try again"
+        ));
+    }
+    database(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let of = |url: &str| Address::of(url);
+        let address = of("postgres://me:secret@host:1/db?schema=x_1&password=secret").ok();
+        let address = address.unwrap();
+        assert_eq!(address.schema, "x_1");
+        assert_eq!(address.to_string(), "postgres://host:1/db?schema=x_1");
+        assert_eq!(address.config.get_dbname(), Some("db"));
+        let address = of("postgresql:///db?host=/tmp/x&user=u").ok().unwrap();
+        assert_eq!(address.to_string(), "postgresql:///db");
+        assert_eq!(address.schema, SCHEMA);
+        for wrong in ["X", "", "1a", "a-b", "a;drop", "pg_x"] {
+            let refused = of(&format!("postgres://h/d?schema={wrong}"));
+            assert!(refused.is_err(), "{wrong}");
+        }
+        let refused = of("postgres://me:secret@host:port/db?nothing=secret").err();
+        assert!(!refused.unwrap().to_string().contains("secret"));
+    }
+}

@@ -1,0 +1,214 @@
+//! What the store asks of a database: statements with values, rows, transactions.
+//!
+//! Statements are written once, in the SQL that SQLite and PostgreSQL share, with parameters `?1`, `?2`, …
+//! A backend may rewrite their spelling, and nothing else. This file knows no table.
+
+use crate::store::error::StoreError;
+use crate::store::layout::wide::{Kind, Wide};
+
+/// A value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value<'a> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(value: &'a str) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Value<'a> {
+    fn from(value: &'a [u8]) -> Self {
+        Self::Bytes(value)
+    }
+}
+
+impl<'a> From<&'a [u8; 32]> for Value<'a> {
+    fn from(value: &'a [u8; 32]) -> Self {
+        Self::Bytes(value)
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// A row of a result. Columns are numbered from 0; `None` is null.
+pub(crate) trait Row {
+    /// An integer.
+    fn int(&self, at: usize) -> Result<Option<i64>, StoreError>;
+    /// A floating-point number.
+    fn real(&self, at: usize) -> Result<Option<f64>, StoreError>;
+    /// A truth value.
+    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError>;
+    /// A text.
+    fn text(&self, at: usize) -> Result<Option<&str>, StoreError>;
+    /// Bytes.
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError>;
+}
+
+/// What is called with each row of a result, in order.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<(), StoreError>;
+
+/// Whose SQL a database speaks, for the few statements that differ: the layout and the catalog of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+/// One connection. Statements outside a transaction are one each.
+pub(crate) trait Database: Send {
+    /// Whose SQL it speaks.
+    fn dialect(&self) -> Dialect;
+
+    /// Runs a statement. Returns the number of rows inserted, changed or deleted.
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
+
+    /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError>;
+
+    /// Runs `select COLUMNS REST`, whose columns have these types, and puts the rows into `into`, which is
+    /// emptied first.
+    fn query_wide(
+        &mut self,
+        columns: &str,
+        kinds: &[Kind],
+        rest: &str,
+        values: &[Value<'_>],
+        into: &mut Wide,
+    ) -> Result<(), StoreError> {
+        into.clear();
+        let sql = format!("select {columns} {rest}");
+        self.query(&sql, values, &mut |row| {
+            let start = into.end();
+            for (at, kind) in kinds.iter().enumerate() {
+                match kind {
+                    Kind::Int => into.add_int(row.int(at)?),
+                    Kind::Bool => into.add_int(row.bool(at)?.map(i64::from)),
+                    Kind::Text => into.add_text(row.text(at)?.map(str::as_bytes)),
+                }
+            }
+            into.add_row(start);
+            Ok(())
+        })
+    }
+
+    /// Begins a transaction: one that sees one state of the store, that of its first statement, until it
+    /// ends or, with `write`, the only one that writes (SQLite) or that may (PostgreSQL).
+    fn begin(&mut self, write: bool) -> Result<(), StoreError>;
+
+    /// Begins a transaction that writes while no other connection has one that writes. Whoever removes rows
+    /// that all sessions share needs it: another session could be about to place them.
+    fn begin_alone(&mut self) -> Result<(), StoreError> {
+        self.begin(true)
+    }
+
+    /// Ends the transaction. With an error, nothing of it was kept, or it is not known whether all was.
+    fn commit(&mut self) -> Result<(), StoreError>;
+
+    /// Ends the transaction and drops its changes. Errors are not of interest.
+    fn rollback(&mut self);
+
+    /// A point in the transaction to go back to.
+    fn savepoint(&mut self) -> Result<(), StoreError>;
+
+    /// Forgets the last savepoint; its changes stay in the transaction.
+    fn release(&mut self) -> Result<(), StoreError>;
+
+    /// Drops the changes since the last savepoint, and forgets it.
+    fn rollback_to(&mut self) -> Result<(), StoreError>;
+
+    /// The time of the database's clock, in nanoseconds since 1970.
+    fn now_ns(&mut self) -> Result<i64, StoreError>;
+
+    /// A number that differs from the one before if another connection has committed in between.
+    fn data_version(&mut self) -> Result<i64, StoreError>;
+
+    /// Copies the store, as it is at one moment, to a new SQLite file, while others write.
+    fn backup(&mut self, to: &std::path::Path) -> Result<(), StoreError>;
+
+    /// Makes what was deleted by committed transactions unreadable in the database's files too, as far as
+    /// no older reader is at work. Not inside a transaction.
+    fn scrub(&mut self) -> Result<(), StoreError>;
+}
+
+/// The rows of a result that `read` makes values of.
+pub(crate) fn collect<T>(
+    database: &mut dyn Database,
+    sql: &str,
+    values: &[Value<'_>],
+    mut read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut all = Vec::new();
+    database.query(sql, values, &mut |row| {
+        all.push(read(row)?);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// As [`collect`], for at most one row.
+pub(crate) fn first<T>(
+    database: &mut dyn Database,
+    sql: &str,
+    values: &[Value<'_>],
+    read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Option<T>, StoreError> {
+    Ok(collect(database, sql, values, read)?.pop())
+}
+
+/// The parameters of a list of numbers, of which there is at least one. The last one fills the list up, so
+/// that there are few different statements.
+pub(crate) fn parameters(numbers: &[i64]) -> (String, Vec<Value<'static>>) {
+    let filled = numbers.len().next_power_of_two();
+    let last = numbers.last().into_iter().cycle();
+    let values = numbers.iter().chain(last).take(filled);
+    let names: Vec<String> = (1..=filled).map(|at| format!("?{at}")).collect();
+    (
+        names.join(", "),
+        values.map(|number| Value::Int(*number)).collect(),
+    )
+}
+
+/// An integer that is never null.
+pub(crate) fn int(row: &dyn Row, at: usize) -> Result<i64, StoreError> {
+    row.int(at)?.ok_or_else(|| null(at))
+}
+
+/// A text that is never null.
+pub(crate) fn text(row: &dyn Row, at: usize) -> Result<&str, StoreError> {
+    row.text(at)?.ok_or_else(|| null(at))
+}
+
+/// A digest.
+pub(crate) fn digest(row: &dyn Row, at: usize) -> Result<[u8; 32], StoreError> {
+    let bytes = row.bytes(at)?.ok_or_else(|| null(at))?;
+    let wrong = || StoreError::Damaged(format!("a hash of {} bytes", bytes.len()));
+    bytes.try_into().map_err(|_| wrong())
+}
+
+#[cold]
+fn null(at: usize) -> StoreError {
+    StoreError::Damaged(format!("column {at} of a result is null"))
+}

@@ -1,0 +1,585 @@
+//! [`Database`] in a SQLite file.
+//!
+//! The file is in WAL mode: readers see whole commits and wait for nobody; a commit is on the disk when it
+//! returns. This file knows no table.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::config::DbConfig;
+use rusqlite::ffi::ErrorCode;
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
+
+use crate::query::ir::Patterns;
+use crate::store::database::new_file::{cancelled, into_new_file};
+use crate::store::database::sql::{Database, Dialect, Each, Row, Value};
+use crate::store::error::StoreError;
+use crate::store::layout::wide::{Kind, Wide};
+use crate::support::cancel::{self, free, stopped};
+
+/// Statements that stay prepared; the store has fewer.
+const STATEMENTS: usize = 256;
+
+/// Steps of SQLite's machine between two looks at the token of the work.
+const STEPS: i32 = 100;
+
+/// Pages that a backup copies between two looks at the token of the work: 1 MiB.
+const PAGES: i32 = 256;
+
+/// How large the log of recent commits may stay after it was copied into the file.
+const LOG_BYTES: i64 = 16 << 20;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// To write it; it is made if it is missing.
+    Create,
+    /// To write it.
+    Write,
+    /// To read it beside a connection that writes.
+    Read,
+    /// To read it, and to leave no trace: the file or its directory may be read-only.
+    ReadOnly,
+}
+
+/// A connection to a file.
+pub(crate) struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+    /// Which file it was when it was opened.
+    file: Option<FileId>,
+    busy: Duration,
+    /// Where [`ROW`] puts the rows of a statement.
+    rows: Arc<Mutex<Wide>>,
+}
+
+/// The function that puts its arguments into [`Sqlite::rows`] as a row, and returns where that begins.
+/// SQLite hands over the arguments of a function several times faster than the columns of a result.
+const ROW: &str = "pactql_row";
+
+/// The function of statements of selectors: whether a pattern is found in a text (STORE §5).
+const SEARCH: &str = "pactql_search";
+const PURE: FunctionFlags = FunctionFlags::SQLITE_DETERMINISTIC;
+
+/// The longest that SQLite waits: it counts milliseconds in 31 bits.
+const LONGEST_BUSY: Duration = Duration::from_millis(i32::MAX as u64);
+
+/// The device and the number of a file.
+pub(crate) type FileId = (u64, u64);
+
+#[cfg(unix)]
+pub(crate) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(path)?;
+    Ok(Some((file.dev(), file.ino())))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+    std::fs::metadata(path).map(|_| None)
+}
+
+impl Sqlite {
+    /// Opens a file. Whether it is a store is not looked at. `busy` is how long a transaction that writes
+    /// waits for another one, at most [`LONGEST_BUSY`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`] if there is no file and none is made; errors of the database.
+    pub(crate) fn open(path: &Path, access: Access, busy: Duration) -> Result<Self, StoreError> {
+        let io = |error| StoreError::Io(path.to_owned(), error);
+        // A path such as `:memory:` is a file like any other.
+        let path = std::path::absolute(path).map_err(io)?;
+        match path.metadata() {
+            Ok(file) if file.is_dir() => {
+                return Err(io(std::io::ErrorKind::IsADirectory.into()));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                if access != Access::Create {
+                    return Err(StoreError::Missing(path));
+                }
+            }
+            Err(error) => return Err(io(error)),
+        }
+        let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags |= match access {
+            Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Access::Write | Access::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            // The last connection that could write removes the files beside the store when it is closed;
+            // one that cannot leaves them. With a log there are such files already, and it stays as it is.
+            Access::ReadOnly if !beside(&path, "-wal").exists() => {
+                OpenFlags::SQLITE_OPEN_READ_WRITE
+            }
+            Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        };
+        let connection = Connection::open_with_flags(&path, flags).map_err(|e| said(&path, &e))?;
+        let busy = busy.min(LONGEST_BUSY);
+        let mut made = Self {
+            connection,
+            path,
+            file: None,
+            busy,
+            rows: Arc::default(),
+        };
+        made.connection
+            .busy_timeout(busy)
+            .map_err(|e| made.error(&e))?;
+        if access == Access::ReadOnly {
+            made.without_log()?;
+        }
+        // A statement of work that is cancelled ends with an error, and its transaction with it.
+        let stops = made.connection.progress_handler(STEPS, Some(stopped));
+        stops.map_err(|e| made.error(&e))?;
+        made.prepare_connection(access)
+            .map_err(|e| made.error(&e))?;
+        made.file =
+            file_id(&made.path).map_err(|error| StoreError::Io(made.path.clone(), error))?;
+        Ok(made)
+    }
+
+    /// In a directory that nothing can be written to, SQLite cannot make the files that readers and
+    /// writers share. Without a log of recent commits either, the file holds all of the store.
+    fn without_log(&mut self) -> Result<(), StoreError> {
+        let probe = "select count(*) from sqlite_master";
+        let Err(error) = self.connection.query_row(probe, [], |_| Ok(())) else {
+            return Ok(());
+        };
+        let log = std::fs::metadata(beside(&self.path, "-wal"));
+        let logged = log.is_ok_and(|log| log.len() > 0);
+        let code = error.sqlite_error_code();
+        let refused = matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
+        if logged || !refused {
+            return Err(self.error(&error));
+        }
+        let mut uri = "file:".to_owned();
+        for byte in self.path.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'/' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(*byte)),
+                _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+                _ => uri.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        uri.push_str("?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        self.connection =
+            Connection::open_with_flags(uri, flags).map_err(|e| said(&self.path, &e))?;
+        Ok(())
+    }
+
+    fn prepare_connection(&self, access: Access) -> rusqlite::Result<()> {
+        let connection = &self.connection;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // A plan that looks at a value, such as a limit, would be made anew for each.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+        connection.pragma_update(None, "foreign_keys", false)?;
+        let rows = Arc::clone(&self.rows);
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
+        connection.create_scalar_function(ROW, -1, flags, move |row| Ok(put_row(row, &rows)))?;
+        connection.create_scalar_function(SEARCH, 2, flags | PURE, search)?;
+        match access {
+            Access::Create | Access::Write => {
+                self.log_commits()?;
+                connection.pragma_update(None, "synchronous", "full")?;
+                // Where a text must be erased, what was deleted may not stay in free pages.
+                connection.query_row("pragma secure_delete = on", [], |_| Ok(()))?;
+                let limit = format!("pragma journal_size_limit = {LOG_BYTES}");
+                connection.query_row(&limit, [], |_| Ok(()))?;
+                connection.pragma_update(None, "cache_size", -8192)
+            }
+            Access::Read | Access::ReadOnly => connection.pragma_update(None, "query_only", true),
+        }
+    }
+
+    /// Switches the file to WAL mode, which it then keeps. Another program may be doing the same, and this
+    /// is a lock that SQLite does not wait for.
+    fn log_commits(&self) -> rusqlite::Result<()> {
+        let started = Instant::now();
+        if self.connection.is_readonly("main")? {
+            return Ok(());
+        }
+        loop {
+            let set = "pragma journal_mode = wal";
+            match self.connection.query_row(set, [], |_| Ok(())) {
+                Err(error) if is_busy(&error) && started.elapsed() < self.busy => {
+                    sleep(Duration::from_millis(5));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn error(&self, error: &rusqlite::Error) -> StoreError {
+        if is_busy(error) {
+            StoreError::Conflict(format!(
+                "{}: another program has been writing to it for more than {} s; try again later",
+                self.path.display(),
+                self.busy.as_secs()
+            ))
+        } else {
+            said(&self.path, error)
+        }
+    }
+
+    /// Checks that the path still leads to the file that is open.
+    fn check_file(&self) -> Result<(), StoreError> {
+        let wrong = |what: &str| {
+            Err(StoreError::Database(format!(
+                "{} was {what} while it was open; open the store again",
+                self.path.display()
+            )))
+        };
+        match file_id(&self.path) {
+            Ok(file) if file == self.file => Ok(()),
+            Ok(_) => wrong("replaced by another file"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => wrong("removed"),
+            Err(error) => Err(StoreError::Io(self.path.clone(), error)),
+        }
+    }
+
+    /// Runs a statement without values or rows, such as one that ends a transaction, also of work that is
+    /// cancelled.
+    fn run(&self, sql: &str) -> Result<(), StoreError> {
+        let run = || self.connection.prepare_cached(sql)?.raw_execute();
+        let done = free(run).map(|_| ());
+        done.map_err(|error| self.error(&error))
+    }
+
+    /// A statement with its values.
+    fn bound(&self, sql: &str, values: &[Value<'_>]) -> Result<CachedStatement<'_>, StoreError> {
+        let bind = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            if statement.parameter_count() != values.len() {
+                let expected = statement.parameter_count();
+                return Err(rusqlite::Error::InvalidParameterCount(
+                    values.len(),
+                    expected,
+                ));
+            }
+            for (at, value) in (1..).zip(values) {
+                statement.raw_bind_parameter(at, value)?;
+            }
+            Ok(statement)
+        };
+        bind().map_err(|error| self.error(&error))
+    }
+
+    /// Copies all pages to a new file, as they are at one moment; writers need not wait for that.
+    fn copy_to(&self, to: &Path) -> Result<(), StoreError> {
+        let failed = |error| said(to, &error);
+        let mine = |error| self.error(&error);
+        let mut target = Connection::open(to).map_err(failed)?;
+        // The moment is that of the first read of a transaction, so steps between which others commit need
+        // not begin anew.
+        let moment = if self.connection.is_autocommit() {
+            Some(self.connection.unchecked_transaction().map_err(mine)?)
+        } else {
+            None
+        };
+        let first = "select count(*) from sqlite_schema";
+        self.connection
+            .query_row(first, [], |_| Ok(()))
+            .map_err(mine)?;
+        {
+            let backup = Backup::new(&self.connection, &mut target).map_err(failed)?;
+            let mut waiting = Instant::now();
+            loop {
+                cancel::check().map_err(|_| cancelled())?;
+                match backup.step(PAGES).map_err(mine)? {
+                    StepResult::Done => break,
+                    StepResult::More => waiting = Instant::now(),
+                    _ if waiting.elapsed() > self.busy => {
+                        return Err(StoreError::Conflict(format!(
+                            "{}: it stayed locked; try again later",
+                            self.path.display()
+                        )));
+                    }
+                    _ => sleep(Duration::from_millis(5)),
+                }
+            }
+        }
+        drop(moment);
+        target.close().map_err(|(_, error)| said(to, &error))
+    }
+}
+
+impl Database for Sqlite {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        let changed = self.bound(sql, values)?.raw_execute();
+        changed
+            .map(|rows| rows as u64)
+            .map_err(|error| self.error(&error))
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError> {
+        let mut statement = self.bound(sql, values)?;
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().map_err(|error| self.error(&error))? {
+            each(&Found(row))?;
+        }
+        Ok(())
+    }
+
+    fn query_wide(
+        &mut self,
+        columns: &str,
+        _kinds: &[Kind],
+        rest: &str,
+        values: &[Value<'_>],
+        into: &mut Wide,
+    ) -> Result<(), StoreError> {
+        into.clear();
+        std::mem::swap(&mut *held(&self.rows), into);
+        let mut order = Vec::with_capacity(32);
+        let sql = format!("select {ROW}({columns}) {rest}");
+        let done = self.query(&sql, values, &mut |row| {
+            let start = row.int(0)?.and_then(|start| usize::try_from(start).ok());
+            order.extend(start);
+            Ok(())
+        });
+        std::mem::swap(&mut *held(&self.rows), into);
+        order.into_iter().for_each(|start| into.add_row(start));
+        done
+    }
+
+    fn begin(&mut self, write: bool) -> Result<(), StoreError> {
+        if write {
+            self.check_file()?;
+            return self.run("begin immediate");
+        }
+        // The state that it reads is that of its first statement.
+        self.run("begin")
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        let done = self.run("commit");
+        done.inspect_err(|_| self.rollback())
+    }
+
+    fn rollback(&mut self) {
+        // After some errors SQLite has done it already.
+        if !self.connection.is_autocommit() {
+            let _ = self.run("rollback");
+        }
+    }
+
+    fn savepoint(&mut self) -> Result<(), StoreError> {
+        self.run("savepoint point")
+    }
+
+    fn release(&mut self) -> Result<(), StoreError> {
+        self.run("release point")
+    }
+
+    fn rollback_to(&mut self) -> Result<(), StoreError> {
+        self.run("rollback to point")?;
+        self.run("release point")
+    }
+
+    fn now_ns(&mut self) -> Result<i64, StoreError> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Ok(since.map_or(0, |since| {
+            i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+        }))
+    }
+
+    fn data_version(&mut self) -> Result<i64, StoreError> {
+        self.check_file()?;
+        let mut version = 0;
+        self.query("pragma data_version", &[], &mut |row| {
+            version = row.int(0)?.unwrap_or(0);
+            Ok(())
+        })?;
+        Ok(version)
+    }
+
+    fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
+        into_new_file(to, |part| self.copy_to(part))
+    }
+
+    fn scrub(&mut self) -> Result<(), StoreError> {
+        // The old pages are in the log of recent commits until that is copied into the file.
+        let empty = || {
+            self.connection.busy_timeout(Duration::from_secs(1))?;
+            let emptied = "pragma wal_checkpoint(truncate)";
+            let busy = self
+                .connection
+                .query_row(emptied, [], |row| row.get::<_, bool>(0));
+            self.connection.busy_timeout(self.busy)?;
+            busy
+        };
+        if !empty().map_err(|error| self.error(&error))? {
+            Ok(())
+        } else {
+            Err(StoreError::Conflict(
+            "it is erased, but the log of recent commits still has it because another program reads; \
+             it goes with the next erasure, or when all programs have closed the store"
+                .to_owned(),
+        ))
+        }
+    }
+}
+
+fn held(rows: &Mutex<Wide>) -> MutexGuard<'_, Wide> {
+    rows.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts the arguments of [`ROW`] into a buffer, and returns where they begin.
+fn put_row(row: &Context<'_>, rows: &Mutex<Wide>) -> i64 {
+    let mut rows = held(rows);
+    let start = rows.end();
+    for at in 0..row.len() {
+        match row.get_raw(at) {
+            ValueRef::Null => rows.add_int(None),
+            ValueRef::Integer(value) => rows.add_int(Some(value)),
+            ValueRef::Text(text) => rows.add_text(Some(text)),
+            ValueRef::Real(_) | ValueRef::Blob(_) => rows.add_other(),
+        }
+    }
+    start as i64
+}
+
+/// [`SEARCH`]: null for a null. A pattern that is a literal is compiled once for a statement.
+fn search(row: &Context<'_>) -> rusqlite::Result<Option<bool>> {
+    let pattern = row.get_or_create_aux(1, |pattern| match pattern.as_str() {
+        Ok(pattern) => Patterns::new()
+            .compile(pattern)
+            .map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    })?;
+    let failed = |error: &str| rusqlite::Error::UserFunctionError(error.into());
+    match row.get_raw(0) {
+        ValueRef::Null => Ok(None),
+        text => {
+            let text = text.as_str().map_err(|error| failed(&error.to_string()))?;
+            Ok(Some(pattern.is_match(text)))
+        }
+    }
+}
+
+/// The path of a file that SQLite keeps beside another.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut beside = path.to_owned().into_os_string();
+    beside.push(end);
+    PathBuf::from(beside)
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+/// What an error of SQLite means to whoever has the file.
+fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let path = path.display();
+    let database = |what: &str| StoreError::Database(format!("{path}: {what}"));
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            database("no space is left on the disk; nothing was written: make room and try again")
+        }
+        Some(ErrorCode::ReadOnly) => {
+            database("the file or its directory is read-only; nothing was written")
+        }
+        Some(ErrorCode::CannotOpen) => database(
+            "the file, or one beside it, cannot be opened; check who may write the directory",
+        ),
+        Some(ErrorCode::PermissionDenied) => database("the file may not be opened by this user"),
+        Some(ErrorCode::NotADatabase) => StoreError::NotAStore(path.to_string()),
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(format!(
+            "{path}: {error}; copy what can be read, or take a backup"
+        )),
+        Some(ErrorCode::SystemIoFailure) => database(&format!(
+            "it could not be read or written ({error}); check the disk"
+        )),
+        _ => database(&error.to_string()),
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Value::Null => ValueRef::Null,
+            Value::Bool(value) => ValueRef::Integer(value.into()),
+            Value::Int(value) => ValueRef::Integer(value),
+            Value::Real(value) => ValueRef::Real(value),
+            Value::Text(value) => ValueRef::Text(value.as_bytes()),
+            Value::Bytes(value) => ValueRef::Blob(value),
+        }))
+    }
+}
+
+/// A row.
+struct Found<'r, 's>(&'r rusqlite::Row<'s>);
+
+impl Found<'_, '_> {
+    fn value(&self, at: usize) -> Result<ValueRef<'_>, StoreError> {
+        let value = self.0.get_ref(at);
+        value.map_err(|error| StoreError::Damaged(format!("column {at} of a result: {error}")))
+    }
+}
+
+#[cold]
+fn unlike(at: usize, found: ValueRef<'_>, expected: &str) -> StoreError {
+    let found = found.data_type();
+    StoreError::Damaged(format!(
+        "column {at} of a result is {found}, not {expected}"
+    ))
+}
+
+impl Row for Found<'_, '_> {
+    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(value) => Ok(Some(value)),
+            other => Err(unlike(at, other, "an integer")),
+        }
+    }
+
+    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Real(value) => Ok(Some(value)),
+            ValueRef::Integer(value) => Ok(Some(value as f64)),
+            other => Err(unlike(at, other, "a number")),
+        }
+    }
+
+    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
+        Ok(self.int(at)?.map(|value| value != 0))
+    }
+
+    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(value) => match std::str::from_utf8(value) {
+                Ok(value) => Ok(Some(value)),
+                Err(_) => Err(StoreError::Damaged(format!(
+                    "column {at} of a result is not UTF-8"
+                ))),
+            },
+            other => Err(unlike(at, other, "a text")),
+        }
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Blob(value) => Ok(Some(value)),
+            other => Err(unlike(at, other, "bytes")),
+        }
+    }
+}

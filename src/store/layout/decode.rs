@@ -1,0 +1,591 @@
+//! Rows of `node`, `attr` and `body` as the rows of a tree: the reverse of [`super::encode`].
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use crate::json::{members, string};
+use crate::store::database::sql::{Database, Row, Value, int, parameters, text};
+use crate::store::error::StoreError;
+use crate::store::layout::present;
+use crate::store::layout::wide::{Cells, Kind, Wide};
+use crate::tree::alias::{CADENCE, TAGS};
+use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::{NONE, NodeClass, PatchNode, Present, Tree, is_header, push_row};
+
+/// The columns that [`Units::read`] reads.
+const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
+     n.sibling_offset, n.ttl, n.expires, n.priority, n.cycle, n.created_at_ns, n.created_at_iso, \
+     n.creation_index, n.cadence, n.content_hash, n.present, n.extra, b.json, b.text";
+
+/// Their types.
+const KINDS: [Kind; 23] = {
+    use Kind::{Bool, Int, Text};
+    [
+        Int, Int, Int, Text, Text, Text, Text, Text, Text, Int, Int, Int, Int, Int, Int, Text, Int,
+        Int, Text, Int, Text, Bool, Text,
+    ]
+};
+
+/// The columns of which those of a header are read, as [`COLUMNS`], and the others null.
+const HEADER_COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
+     n.sibling_offset, n.created_at_ns, n.creation_index, n.present, n.extra";
+
+/// Their types.
+const HEADER_KINDS: [Kind; 14] = {
+    use Kind::{Int, Text};
+    [
+        Int, Int, Int, Text, Text, Text, Text, Text, Text, Int, Int, Int, Int, Text,
+    ]
+};
+
+/// Which units are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted<'u> {
+    /// At least one unit, and at most [`TOGETHER`].
+    Units(&'u [i64]),
+    /// As `Units`, without the nodes of `^sys`: of a preamble the rows of the root and of `^seq`.
+    Outlines(&'u [i64]),
+    /// All units of a session with a placement that begins at or before the second and ends at or after
+    /// the first of these seqs.
+    Session(i64, i64, i64),
+}
+
+/// How many units one statement reads by their ids.
+const TOGETHER: usize = 64;
+/// So many units are read one by one: SQLite makes a table of a list, which costs as much as this.
+const FEW: usize = 4;
+
+/// Units as they were read.
+#[derive(Debug, Default)]
+pub(crate) struct Units {
+    /// The rows of the units one after the other, each in document order, at their levels.
+    pub(crate) tree: Tree,
+    /// By row: the cycle in which the ttl expires, if it counts down.
+    pub(crate) until: Vec<Option<i64>>,
+    /// The first row of each unit.
+    pub(crate) starts: Vec<(i64, u32)>,
+    /// The rows whose subtrees are not complete.
+    open: Vec<u32>,
+    /// Nodes whose texts are left out.
+    erased: Vec<String>,
+    /// Whether nodes have their headers only.
+    headers_only: bool,
+    /// The rows that are on their way.
+    wide: Wide,
+    /// JSON texts of the row that is on its way.
+    json: String,
+}
+
+/// What is in the place of a content that was erased.
+const ERASED: &str = "[erased]";
+
+/// A row of `node`, with its body.
+struct Found<'w> {
+    unit: i64,
+    pre: i64,
+    level: u32,
+    class: NodeClass,
+    id: &'w str,
+    /// The texts of [`HEADERS`].
+    headers: [Option<&'w str>; 4],
+    offset: i64,
+    ttl: Option<i64>,
+    expires: Option<i64>,
+    priority: i64,
+    cycle: Option<i64>,
+    created_at_ns: i64,
+    created_at_iso: Option<&'w str>,
+    creation_index: i64,
+    cadence: Option<i64>,
+    content_hash: Option<&'w str>,
+    present: i64,
+    extra: Option<Cow<'w, str>>,
+    body_is_json: bool,
+    body: Option<&'w str>,
+}
+
+/// A row of `attr`: the JSON text of an attribute that no column has, or a tag.
+struct Attribute {
+    /// The unit, and the place of the node in it.
+    node: (i64, i64),
+    name: String,
+    json: String,
+    is_tag: bool,
+}
+
+/// The headers that are texts.
+const HEADERS: [&str; 4] = ["nodeType", "role", "kind", "key"];
+
+/// The fields of a payload record: names, and where their JSON texts are in [`Units::json`].
+type Fields<'f> = SmallVec<[(Cow<'f, str>, Range<usize>); 8]>;
+
+impl Units {
+    /// Units in which the contents and the custom attributes of some nodes are erased.
+    pub(crate) fn erasing(ids: &[&str]) -> Self {
+        Self {
+            erased: ids.iter().map(|id| (*id).to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Units of whose nodes only the place and the id, type, role, kind and key are read.
+    pub(crate) fn of_headers() -> Self {
+        Self {
+            headers_only: true,
+            ..Self::default()
+        }
+    }
+
+    /// Reads some units; with `outlines`, without the nodes of `^sys`.
+    pub(crate) fn read_all(
+        &mut self,
+        database: &mut dyn Database,
+        units: &[i64],
+        outlines: bool,
+    ) -> Result<(), StoreError> {
+        let size = if units.len() <= FEW { 1 } else { TOGETHER };
+        let wanted = if outlines {
+            Wanted::Outlines
+        } else {
+            Wanted::Units
+        };
+        units
+            .chunks(size)
+            .try_for_each(|units| self.read(database, wanted(units)))
+    }
+
+    /// Reads units, in order of `unit_id`: one statement, and another one if a node has attributes. Linear
+    /// in their rows.
+    pub(crate) fn read(
+        &mut self,
+        database: &mut dyn Database,
+        wanted: Wanted<'_>,
+    ) -> Result<(), StoreError> {
+        let Rows {
+            from,
+            nodes,
+            attrs,
+            values,
+            of_attrs,
+        } = wanted.rows();
+        let light = self.headers_only;
+        let rest = format!(
+            "from {} {} where {} and n.id is not null order by n.unit_id, n.pre",
+            from.replace("TABLE", "node"),
+            if light {
+                ""
+            } else {
+                "left join body b on b.body_id = n.body_id"
+            },
+            nodes
+        );
+        let mut wide = std::mem::take(&mut self.wide);
+        let (columns, kinds) = if light {
+            (HEADER_COLUMNS, &HEADER_KINDS[..])
+        } else {
+            (COLUMNS, &KINDS[..])
+        };
+        database.query_wide(columns, kinds, &rest, &values, &mut wide)?;
+        let mut found: Vec<Found<'_>> = Vec::with_capacity(wide.len());
+        for cells in wide.rows() {
+            found.push(if light {
+                read_header(cells)?
+            } else {
+                read_node(cells)?
+            });
+        }
+        let mut attributes = Vec::new();
+        if !light && found.iter().any(|node| node.present & present::ATTRS != 0) {
+            let sql = format!(
+                "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {} \
+                 and (n.ordinal = -1 or n.name = 'tags') and n.type not in ('list', 'object') \
+                 order by n.unit_id, n.pre, n.name, n.ordinal",
+                from.replace("TABLE", "attr"),
+                attrs
+            );
+            database.query(&sql, &values[..of_attrs], &mut |row| {
+                attributes.extend(read_attr(row)?);
+                Ok(())
+            })?;
+        }
+        let mut left = &attributes[..];
+        for mut node in found {
+            let key = (node.unit, node.pre);
+            let start = left.iter().take_while(|attribute| attribute.node < key);
+            left = &left[start.count()..];
+            let own = left.iter().take_while(|attribute| attribute.node == key);
+            let (mut own, others) = left.split_at(own.count());
+            left = others;
+            if !self.erased.is_empty() && self.erased.iter().any(|id| id == node.id) {
+                node.erase();
+                own = &[];
+            }
+            self.push(&node, own)?;
+        }
+        self.close(0);
+        self.wide = wide;
+        Ok(())
+    }
+
+    /// The rows with a ttl that counts down, ascending.
+    pub(crate) fn expires(&self) -> Vec<u32> {
+        (0..)
+            .zip(&self.until)
+            .filter(|(_, until)| until.is_some())
+            .map(|(row, _)| row)
+            .collect()
+    }
+
+    /// The rows of each unit.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (i64, Range<u32>)> {
+        let ends = self.starts.iter().skip(1).map(|(_, start)| *start);
+        let ends = ends.chain([self.tree.rows.len() as u32]);
+        let starts = self.starts.iter().zip(ends);
+        starts.map(|((unit, start), end)| (*unit, *start..end))
+    }
+
+    fn push(&mut self, node: &Found<'_>, attributes: &[Attribute]) -> Result<(), StoreError> {
+        let row = self.tree.rows.len() as u32;
+        if self
+            .starts
+            .last()
+            .is_none_or(|(unit, _)| *unit != node.unit)
+        {
+            self.close(0);
+            self.starts.push((node.unit, row));
+        }
+        self.close(node.level);
+        let parent = self.open.last().copied();
+        // A node that names its parent is rare, so its field is made only then.
+        let parent_id = match node.present & present::PARENT_ID {
+            0 => None,
+            _ => parent.map(|parent| self.tree.id(parent)),
+        };
+        self.json.clear();
+        let fields = if self.headers_only {
+            Fields::new()
+        } else {
+            node.fields(attributes, parent_id, &mut self.json)?
+        };
+        let [node_type, role, kind, key] = node.all_headers();
+        push_row(
+            &mut self.tree,
+            PatchNode {
+                id: node.id,
+                node_type: node_type.as_deref(),
+                role: role.as_deref(),
+                kind: kind.as_deref(),
+                key: key.as_deref(),
+                present: Present((node.present & 0xFF) as u8),
+                offset: node.offset,
+                ttl: node.ttl.or(node.expires).unwrap_or(0),
+                priority: node.priority,
+                cycle: node.cycle.unwrap_or(0),
+                created_at_ns: node.created_at_ns,
+                creation_index: node.creation_index,
+            },
+            fields.iter().map(|(name, at)| {
+                let json = self.json.get(at.clone());
+                (&**name, json.unwrap_or_default())
+            }),
+        );
+        if let Some(made) = self.tree.rows.last_mut() {
+            made.parent = parent.unwrap_or(NONE);
+            made.level = node.level;
+            made.class = node.class;
+        }
+        self.open.push(row);
+        self.until.push(node.expires);
+        Ok(())
+    }
+
+    /// Closes the open rows at `level` and below.
+    fn close(&mut self, level: u32) {
+        let end = self.tree.rows.len() as u32;
+        while let Some(&last) = self.open.last()
+            && self.tree.rows[last as usize].level >= level
+        {
+            self.tree.rows[last as usize].end = end;
+            self.open.pop();
+        }
+    }
+}
+
+/// Which rows a statement reads.
+struct Rows {
+    /// `TABLE` stands for `node` or `attr`.
+    from: &'static str,
+    /// The condition on rows of `node`, with these values.
+    nodes: String,
+    values: Vec<Value<'static>>,
+    /// The condition on rows of `attr`, with so many of the values.
+    attrs: String,
+    of_attrs: usize,
+}
+
+impl Wanted<'_> {
+    fn rows(&self) -> Rows {
+        let listed = |units: &[i64]| {
+            let (names, values) = parameters(units);
+            let list = match units {
+                [_] => "n.unit_id = ?1".to_owned(),
+                _ => format!("n.unit_id in ({names})"),
+            };
+            Rows {
+                from: "TABLE n",
+                nodes: list.clone(),
+                attrs: list,
+                of_attrs: values.len(),
+                values,
+            }
+        };
+        match self {
+            Wanted::Units(units) => listed(units),
+            Wanted::Outlines(units) => {
+                let mut rows = listed(units);
+                let outside = " and (n.base_depth is null or n.base_depth >= 0)";
+                rows.nodes.push_str(outside);
+                rows
+            }
+            Wanted::Session(session, first, last) => Rows {
+                from: "(select distinct unit_id from placement where session_id = ?1 \
+                       and first_seq <= ?3 and last_seq >= ?2) p join TABLE n on n.unit_id = p.unit_id",
+                nodes: "true".to_owned(),
+                values: vec![Value::Int(*session), Value::Int(*first), Value::Int(*last)],
+                attrs: "true".to_owned(),
+                of_attrs: 3,
+            },
+        }
+    }
+}
+
+/// The place of a header among [`HEADERS`].
+fn header_at(name: &str) -> Option<usize> {
+    HEADERS.iter().position(|header| *header == name)
+}
+
+impl Found<'_> {
+    /// The headers that are texts, also those that no column can hold, which `extra` has.
+    fn all_headers(&self) -> [Option<Cow<'_, str>>; 4] {
+        let mut headers = self.headers.map(|text| text.map(Cow::Borrowed));
+        if let Some(extra) = &self.extra {
+            for (name, json) in members(extra) {
+                if let (Some(at), Some(text)) = (header_at(&name), string(json)) {
+                    headers[at] = Some(text);
+                }
+            }
+        }
+        headers
+    }
+
+    /// Takes the content and its hash out, and the custom attributes that no row of `attr` has.
+    fn erase(&mut self) {
+        if self.body.is_some() {
+            self.body_is_json = false;
+            self.body = Some(ERASED);
+        }
+        self.content_hash = None;
+        if let Some(extra) = &self.extra {
+            let kept = members(extra).into_iter();
+            let kept = kept.filter(|(name, _)| is_header(name) && name != "content");
+            let kept: Vec<String> = kept
+                .filter(|(name, _)| name != "content_hash")
+                .map(|(name, json)| {
+                    let mut member = String::new();
+                    quote(&name, &mut member);
+                    member + ":" + json
+                })
+                .collect();
+            self.extra = if kept.is_empty() {
+                None
+            } else {
+                Some(format!("{{{}}}", kept.join(",")).into())
+            };
+        }
+    }
+
+    /// The fields of the payload record, sorted by name. Their texts are appended to `json`.
+    fn fields<'f>(
+        &'f self,
+        attributes: &'f [Attribute],
+        parent: Option<&str>,
+        json: &mut String,
+    ) -> Result<Fields<'f>, StoreError> {
+        let has = |bit| self.present & bit != 0;
+        let mut fields = Fields::new();
+        let mut add = |name: Cow<'f, str>, write: &dyn Fn(&mut String)| {
+            let start = json.len();
+            write(json);
+            fields.push((name, start..json.len()));
+        };
+        for attribute in attributes.iter().filter(|attribute| !attribute.is_tag) {
+            let name = Cow::Borrowed(&*attribute.name);
+            add(name, &|json| json.push_str(&attribute.json));
+        }
+        if let Some(body) = self.body {
+            add("content".into(), &|json| {
+                if self.body_is_json {
+                    json.push_str(body)
+                } else {
+                    quote(body, json)
+                }
+            });
+        }
+        if has(present::CREATED_AT_ISO) {
+            add("created_at_iso".into(), &|json| match self.created_at_iso {
+                Some(iso) => quote(iso, json),
+                None => quote(&rfc3339_of_nanos(self.created_at_ns), json),
+            });
+        }
+        if let Some(hash) = self.content_hash {
+            add("content_hash".into(), &|json| quote(hash, json));
+        }
+        if let Some(cadence) = self.cadence.filter(|_| has(present::CADENCE)) {
+            add(CADENCE.name.into(), &|json| {
+                json.push_str(&cadence.to_string())
+            });
+        }
+        if has(present::TAGS) {
+            let tags = attributes.iter().filter(|attribute| attribute.is_tag);
+            let tags: Vec<&str> = tags.map(|tag| &*tag.json).collect();
+            let list = format!("[{}]", tags.join(","));
+            add(TAGS.name.into(), &|json| json.push_str(&list));
+        }
+        if has(present::NULL_TTL) {
+            add("ttl".into(), &|json| json.push_str("null"));
+        }
+        if has(present::PARENT_ID) {
+            let missing = || StoreError::Damaged(format!("node {:?} has no parent", self.id));
+            let parent = parent.ok_or_else(missing)?;
+            add("parent_id".into(), &|json| quote(parent, json));
+        }
+        if let Some(extra) = &self.extra {
+            for (name, value) in members(extra) {
+                // A header with U+0000; a null one is a field.
+                if header_at(&name).is_some() && value.starts_with('"') {
+                    continue;
+                }
+                fields.retain(|(known, _)| *known != name);
+                let start = json.len();
+                json.push_str(value);
+                fields.push((name, start..json.len()));
+            }
+        }
+        fields.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(fields)
+    }
+}
+
+/// Appends a text as JSON.
+fn quote(text: &str, json: &mut String) {
+    // Without a branch for each byte, which compilers make wide instructions of.
+    let escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    let chunks = text.as_bytes().chunks(32);
+    let mut plain = chunks.map(|chunk| chunk.iter().fold(false, |any, byte| any | escaped(byte)));
+    if !plain.any(|any| any) {
+        json.reserve(text.len() + 2);
+        json.push('"');
+        json.push_str(text);
+        json.push('"');
+    } else {
+        json.push_str(&serde_json::to_string(text).unwrap_or_default())
+    }
+}
+
+fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
+    let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
+    let (unit, pre) = (row.given_int()?, row.given_int()?);
+    let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
+    let class = class_of_name(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
+    Ok(Found {
+        unit,
+        pre,
+        level,
+        class,
+        id: row.given_text()?,
+        headers: [row.text()?, row.text()?, row.text()?, row.text()?],
+        offset: row.given_int()?,
+        ttl: row.int()?,
+        expires: row.int()?,
+        priority: row.given_int()?,
+        cycle: row.int()?,
+        created_at_ns: row.given_int()?,
+        created_at_iso: row.text()?,
+        creation_index: row.given_int()?,
+        cadence: row.int()?,
+        content_hash: row.text()?,
+        present: row.given_int()?,
+        extra: row.text()?.map(Cow::Borrowed),
+        body_is_json: row.int()? == Some(1),
+        body: row.text()?,
+    })
+}
+
+/// A row of [`HEADER_COLUMNS`].
+fn read_header(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
+    let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
+    let (unit, pre) = (row.given_int()?, row.given_int()?);
+    let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
+    let class = class_of_name(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
+    Ok(Found {
+        unit,
+        pre,
+        level,
+        class,
+        id: row.given_text()?,
+        headers: [row.text()?, row.text()?, row.text()?, row.text()?],
+        offset: row.given_int()?,
+        ttl: None,
+        expires: None,
+        priority: 0,
+        cycle: None,
+        created_at_ns: row.given_int()?,
+        created_at_iso: None,
+        creation_index: row.given_int()?,
+        cadence: None,
+        content_hash: None,
+        // Of the bits, those of the tree say which headers there are.
+        present: row.given_int()? & 0xFF,
+        extra: row.text()?.map(Cow::Borrowed),
+        body_is_json: false,
+        body: None,
+    })
+}
+
+/// The attribute of a row; `None` if the value is in `extra`.
+fn read_attr(row: &dyn Row) -> Result<Option<Attribute>, StoreError> {
+    let (name, ordinal) = (text(row, 2)?, int(row, 3)?);
+    let is_tag = name == TAGS.name && ordinal >= 0;
+    let mut json = String::new();
+    let (is_tag, json) = match (text(row, 4)?, row.text(5)?) {
+        ("text", Some(value)) => {
+            quote(value, &mut json);
+            (is_tag, json)
+        }
+        ("null", _) => (false, "null".to_owned()),
+        (_, Some(value)) => (false, value.to_owned()),
+        (_, None) => return Ok(None),
+    };
+    Ok(Some(Attribute {
+        node: (int(row, 0)?, int(row, 1)?),
+        name: name.to_owned(),
+        json,
+        is_tag,
+    }))
+}
+
+/// The class of a name of [`crate::store::layout::encode::class_name`].
+pub(crate) fn class_of_name(name: &str) -> Option<NodeClass> {
+    Some(match name {
+        "^root" => NodeClass::Root,
+        "^sys" => NodeClass::Sys,
+        "^seq" => NodeClass::Seq,
+        "^ah" => NodeClass::Head,
+        "mt" => NodeClass::Turn,
+        "mc" => NodeClass::Container,
+        "cb" => NodeClass::Block,
+        _ => return None,
+    })
+}

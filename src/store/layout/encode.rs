@@ -1,0 +1,595 @@
+//! A unit of a snapshot as rows of `node`, `attr` and `body` (STORE §2).
+//!
+//! Every member of a node goes to one place from which [`super::decode`] gives it back: a column, a row of
+//! `attr`, the body, or `extra`. Some values are written twice so that SQL can ask for them.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use sha2::{Digest, Sha256};
+
+use crate::history::tracked;
+use crate::index::{NodeRef, UnitKey, UnitKind};
+use crate::json::{elements, write_string, write_value};
+use crate::query::ir::normal_type;
+use crate::store::layout::attrs::{Attr, custom, plain, text_attr};
+use crate::store::layout::present;
+use crate::tree::alias::{CADENCE, TAGS};
+use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::{NodeClass, Present as Given, is_header};
+
+/// A digest.
+pub(crate) type Hash = [u8; 32];
+
+/// A unit version, to be written.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) kind: &'static str,
+    pub(crate) hash: Hash,
+    /// Tells units of the same canonical bytes and different spellings apart; 0 for the canonical spelling.
+    pub(crate) spelling: i64,
+    /// The order among its siblings, of its top node.
+    pub(crate) order: Order,
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// The columns of `placement` in which the order of units is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Order {
+    pub(crate) rank: i64,
+    pub(crate) offset: i64,
+    pub(crate) created_at_ns: i64,
+    pub(crate) creation_index: i64,
+    pub(crate) id: String,
+}
+
+impl Order {
+    /// As the index sorts units.
+    pub(crate) fn key(&self) -> UnitKey<'_> {
+        (
+            u8::try_from(self.rank).unwrap_or(u8::MAX),
+            self.offset,
+            self.created_at_ns,
+            self.creation_index,
+            self.id.as_bytes(),
+        )
+    }
+}
+
+/// A row of `node`, with what depends on it.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) pre_end: i64,
+    pub(crate) parent_pre: Option<i64>,
+    pub(crate) core_pre: Option<i64>,
+    pub(crate) level: i64,
+    pub(crate) base_depth: Option<i64>,
+    pub(crate) class: &'static str,
+    /// `None` for an implicit core.
+    pub(crate) id: Option<String>,
+    pub(crate) node_type: Option<String>,
+    pub(crate) type_head: String,
+    pub(crate) type_sub: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) key: Option<String>,
+    pub(crate) offset: i64,
+    pub(crate) ttl: Option<i64>,
+    pub(crate) expires: Option<i64>,
+    pub(crate) priority: i64,
+    pub(crate) cycle: Option<i64>,
+    pub(crate) created_at_ns: i64,
+    pub(crate) created_at_iso: Option<String>,
+    pub(crate) creation_index: i64,
+    pub(crate) cadence: Option<i64>,
+    pub(crate) content_hash: Option<String>,
+    pub(crate) body: Option<Body>,
+    pub(crate) present: i64,
+    pub(crate) version: i64,
+    pub(crate) extra: Option<String>,
+    pub(crate) attrs: Vec<Attr>,
+}
+
+/// A row of `body`.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) hash: Hash,
+    pub(crate) json: bool,
+    pub(crate) text: String,
+}
+
+/// The name of a kind of units, as in `unit.kind`.
+pub(crate) fn kind_name(kind: UnitKind) -> &'static str {
+    match kind {
+        UnitKind::Preamble => "preamble",
+        UnitKind::Turn => "turn",
+        UnitKind::Loose => "loose",
+        UnitKind::Head => "head",
+        UnitKind::Rest => "other",
+    }
+}
+
+/// The kind of a name in `unit.kind`.
+pub(crate) fn kind_of(name: &str) -> Option<UnitKind> {
+    [
+        UnitKind::Preamble,
+        UnitKind::Turn,
+        UnitKind::Loose,
+        UnitKind::Head,
+        UnitKind::Rest,
+    ]
+    .into_iter()
+    .find(|kind| kind_name(*kind) == name)
+}
+
+/// The rank of a kind, as in `placement.rank`.
+fn rank(kind: UnitKind) -> i64 {
+    match kind {
+        UnitKind::Preamble => 0,
+        UnitKind::Turn | UnitKind::Loose => 1,
+        UnitKind::Head => 2,
+        UnitKind::Rest => 3,
+    }
+}
+
+/// The name of a class, as in `node.class`.
+pub(crate) fn class_name(class: NodeClass) -> &'static str {
+    match class {
+        NodeClass::Root => "^root",
+        NodeClass::Sys => "^sys",
+        NodeClass::Seq => "^seq",
+        NodeClass::Head => "^ah",
+        NodeClass::Turn => "mt",
+        NodeClass::Container => "mc",
+        NodeClass::Block => "cb",
+    }
+}
+
+/// The hash of a body (also of one that was read).
+pub(crate) fn body_hash(json: bool, text: &str) -> Hash {
+    let mut digest = Sha256::new();
+    digest.update(if json { b"1\n" } else { b"0\n" });
+    digest.update(text.as_bytes());
+    digest.finalize().into()
+}
+
+/// How the ttl of a node is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ttl {
+    /// There is none.
+    Absent,
+    /// As the number that it is.
+    Stored(i64),
+    /// As the cycle in which it expires.
+    Until(i64),
+}
+
+impl Ttl {
+    /// That of a node.
+    pub(crate) fn of(node: NodeRef<'_>) -> Self {
+        match (node.expires(), node.ttl()) {
+            (Some(cycle), _) => Self::Until(cycle),
+            (None, Some(ttl)) => Self::Stored(ttl),
+            (None, None) => Self::Absent,
+        }
+    }
+}
+
+/// The rows of a unit: its nodes in document order, with how their ttls are stored. Linear in the nodes
+/// and their texts.
+pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a>, Ttl)>) -> Unit {
+    let mut rows = Rows::default();
+    let mut digest = Sha256::new();
+    digest.update(kind_name(kind).as_bytes());
+    digest.update(b"\n");
+    let mut order = Order {
+        rank: rank(kind),
+        offset: 0,
+        created_at_ns: 0,
+        creation_index: 0,
+        id: String::new(),
+    };
+    let mut spelling: Option<Sha256> = None;
+    let mut line = Vec::new();
+    for (node, ttl) in nodes {
+        if rows.done.is_empty() {
+            order.offset = node.offset();
+            order.created_at_ns = node.created_at_ns();
+            order.creation_index = node.creation_index();
+            node.id().clone_into(&mut order.id);
+        }
+        // The parent of the top node is in another unit.
+        let inside = !rows.done.is_empty();
+        rows.push(kind, node, encode_node(node, ttl, inside));
+        line.clear();
+        write_line(&mut line, node, ttl, &mut spelling);
+        digest.update(&line);
+    }
+    Unit {
+        kind: kind_name(kind),
+        hash: digest.finalize().into(),
+        spelling: spelling.map_or(0, |spelling| first_bytes(spelling.finalize().into())),
+        order,
+        nodes: rows.finish(),
+    }
+}
+
+/// Rows under construction: their intervals, parents and implicit cores.
+#[derive(Default)]
+struct Rows {
+    done: Vec<Node>,
+    open: Vec<Open>,
+    /// Whether the rows are those of `^sys` and below.
+    below_sys: bool,
+}
+
+/// An open row.
+struct Open {
+    level: i64,
+    row: usize,
+    core: Core,
+}
+
+/// The implicit core of an open row (LANGUAGE §1).
+#[derive(Clone, Copy)]
+enum Core {
+    None,
+    /// It comes before the first child whose offset is not negative.
+    Due,
+    At(usize),
+}
+
+impl Rows {
+    fn push(&mut self, kind: UnitKind, node: NodeRef<'_>, mut row: Node) {
+        let level = i64::from(node.level());
+        while self.open.last().is_some_and(|last| last.level >= level) {
+            self.close();
+        }
+        if let Some(top) = self.open.last_mut() {
+            row.parent_pre = Some(top.row as i64);
+            if node.offset() >= 0 && matches!(top.core, Core::Due) {
+                let (parent, level) = (top.row, top.level + 1);
+                top.core = Core::At(self.done.len());
+                let depth = self.done[parent].base_depth;
+                self.done.push(core(parent, level, depth));
+            }
+            match top.core {
+                Core::At(core) if node.offset() == 0 && node.class() == NodeClass::Block => {
+                    row.core_pre = Some(core as i64);
+                }
+                Core::At(core) if node.offset() > 0 && self.done[core].pre_end == 0 => {
+                    self.done[core].pre_end = self.done.len() as i64;
+                }
+                _ => {}
+            }
+        }
+        if kind == UnitKind::Preamble && level <= 1 {
+            self.below_sys = node.class() == NodeClass::Sys;
+        }
+        row.base_depth = match kind {
+            UnitKind::Preamble if self.below_sys => Some(-1),
+            UnitKind::Head => Some(0),
+            _ => None,
+        };
+        let turn = matches!(node.class(), NodeClass::Turn | NodeClass::Head);
+        let cored = turn
+            && !node
+                .children()
+                .any(|child| child.offset() == 0 && child.class() == NodeClass::Container);
+        self.open.push(Open {
+            level,
+            row: self.done.len(),
+            core: if cored { Core::Due } else { Core::None },
+        });
+        row.level = level;
+        self.done.push(row);
+    }
+
+    fn close(&mut self) {
+        let Some(top) = self.open.pop() else { return };
+        match top.core {
+            Core::Due => {
+                let depth = self.done[top.row].base_depth;
+                self.done.push(core(top.row, top.level + 1, depth));
+                let end = self.done.len() as i64;
+                if let Some(core) = self.done.last_mut() {
+                    core.pre_end = end;
+                }
+            }
+            Core::At(core) if self.done[core].pre_end == 0 => {
+                self.done[core].pre_end = self.done.len() as i64;
+            }
+            _ => {}
+        }
+        self.done[top.row].pre_end = self.done.len() as i64;
+    }
+
+    fn finish(mut self) -> Vec<Node> {
+        while !self.open.is_empty() {
+            self.close();
+        }
+        self.done
+    }
+}
+
+/// The row of an implicit core.
+fn core(parent: usize, level: i64, base_depth: Option<i64>) -> Node {
+    Node {
+        parent_pre: Some(parent as i64),
+        level,
+        base_depth,
+        class: "mc",
+        type_head: "mc".to_owned(),
+        ..Node::default()
+    }
+}
+
+/// The columns of a node that do not depend on others.
+fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
+    // A column of text has no U+0000; such a header is in `extra`.
+    let owned = |text: Option<&str>| {
+        text.filter(|text| !text.contains('\0'))
+            .map(ToOwned::to_owned)
+    };
+    let normal = match node.type_or_class() {
+        name if name.contains('\0') => class_name(node.class()).to_owned(),
+        name => normal_type(name).into_owned(),
+    };
+    let (head, sub) = match normal.split_once(':') {
+        Some((head, sub)) => (head.to_owned(), Some(sub.to_owned())),
+        None => (normal, None),
+    };
+    let mut row = Node {
+        class: class_name(node.class()),
+        id: Some(node.id().to_owned()),
+        node_type: owned(node.node_type()),
+        type_head: head,
+        type_sub: sub,
+        role: owned(node.role()),
+        kind: owned(node.kind()),
+        key: owned(node.key()),
+        offset: node.offset(),
+        priority: node.priority(),
+        cycle: node.cycle(),
+        created_at_ns: node.created_at_ns(),
+        creation_index: node.creation_index(),
+        present: i64::from(node.present().0),
+        version: version(node),
+        ..Node::default()
+    };
+    match ttl {
+        Ttl::Absent => {}
+        Ttl::Stored(ttl) => row.ttl = Some(ttl),
+        Ttl::Until(cycle) => row.expires = Some(cycle),
+    }
+    let mut extra = Extra::default();
+    let headers = [
+        ("nodeType", node.node_type()),
+        ("role", node.role()),
+        ("kind", node.kind()),
+        ("key", node.key()),
+    ];
+    for (name, text) in headers {
+        if let Some(text) = text.filter(|text| text.contains('\0')) {
+            extra.add(name, &serde_json::to_string(text).unwrap_or_default());
+        }
+    }
+    for (name, json) in node.fields() {
+        if !field(&mut row, node, name, json, inside) {
+            extra.add(name, json);
+        }
+    }
+    if let Some(json) = node.tags() {
+        add_tags(&mut row.attrs, json);
+    }
+    if row.cadence.is_none() {
+        row.cadence = node.cadence().and_then(|json| json.parse().ok());
+    }
+    row.extra = extra.finish();
+    if !row.attrs.is_empty() {
+        row.present |= present::ATTRS;
+    }
+    row
+}
+
+/// Adds the rows of the tags of a node.
+fn add_tags(attrs: &mut Vec<Attr>, json: &str) {
+    let tags = crate::tree::text_list(json);
+    if tags.is_empty() {
+        // Tells an empty list from none.
+        attrs.push(Attr {
+            name: TAGS.name.to_owned(),
+            ordinal: -1,
+            kind: "list",
+            ..Attr::default()
+        });
+    }
+    let tags = tags.into_iter().filter(|tag| !tag.contains('\0'));
+    attrs.extend((0..).zip(tags).map(|(ordinal, tag)| Attr {
+        name: TAGS.name.to_owned(),
+        ordinal,
+        ..text_attr(tag)
+    }));
+}
+
+/// Puts a field of the payload record in its place. Returns whether it can be given back from there.
+fn field(row: &mut Node, node: NodeRef<'_>, name: &str, json: &str, inside: bool) -> bool {
+    let bit = |row: &mut Node, bit: i64| row.present |= bit;
+    match name {
+        "content" => {
+            let text = plain(json);
+            let is_json = text.is_none();
+            let text = text.map_or_else(|| json.to_owned(), Cow::into_owned);
+            row.body = Some(Body {
+                hash: body_hash(is_json, &text),
+                json: is_json,
+                text,
+            });
+            true
+        }
+        "created_at_iso" => match plain(json) {
+            Some(text) => {
+                bit(row, present::CREATED_AT_ISO);
+                if *text != rfc3339_of_nanos(node.created_at_ns()) {
+                    row.created_at_iso = Some(text.into_owned());
+                }
+                true
+            }
+            None => false,
+        },
+        "content_hash" => match plain(json) {
+            Some(text) => {
+                row.content_hash = Some(text.into_owned());
+                true
+            }
+            None => false,
+        },
+        "parent_id" => {
+            let same = inside
+                && plain(json)
+                    .is_some_and(|text| node.parent().is_some_and(|parent| parent.id() == text));
+            if same {
+                bit(row, present::PARENT_ID);
+            }
+            same
+        }
+        "ttl" if json == "null" => {
+            bit(row, present::NULL_TTL);
+            true
+        }
+        _ if name == CADENCE.name => {
+            row.cadence = json.parse::<i64>().ok().filter(|n| n.to_string() == json);
+            if row.cadence.is_some() {
+                bit(row, present::CADENCE);
+            }
+            row.cadence.is_some()
+        }
+        _ if name == TAGS.name => {
+            let list = json.starts_with('[')
+                && elements(json)
+                    .iter()
+                    .all(|element| plain(element).is_some());
+            if list {
+                bit(row, present::TAGS);
+            }
+            list
+        }
+        _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => false,
+        _ => custom(&mut row.attrs, name, json),
+    }
+}
+
+/// A JSON object of the members that no column has, each in its own spelling.
+#[derive(Default)]
+struct Extra(Vec<u8>);
+
+impl Extra {
+    fn add(&mut self, name: &str, json: &str) {
+        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
+        // Writing to memory does not fail.
+        let _ = write_string(&mut self.0, name);
+        self.0.push(b':');
+        self.0.extend_from_slice(json.as_bytes());
+    }
+
+    fn finish(mut self) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.push(b'}');
+        String::from_utf8(self.0).ok()
+    }
+}
+
+/// The hash of what diffs track, as far as it does not depend on the snapshot.
+fn version(node: NodeRef<'_>) -> i64 {
+    first_bytes(Sha256::digest(tracked(node).as_bytes()).into())
+}
+
+fn first_bytes(hash: Hash) -> i64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hash[..8]);
+    i64::from_be_bytes(bytes)
+}
+
+/// A value of a line.
+enum Member<'a> {
+    Number(i64),
+    Text(&'a str),
+    Json(&'a str),
+}
+
+/// The members of a node, sorted by name, `expires` instead of a ttl that counts down.
+fn line_members(node: NodeRef<'_>, ttl: Ttl) -> Vec<(&str, Member<'_>)> {
+    let given = node.present();
+    let number = |bit, value: i64| given.has(bit).then_some(value);
+    let (stored, expires) = match ttl {
+        Ttl::Absent => (None, None),
+        Ttl::Stored(ttl) => (Some(ttl), None),
+        Ttl::Until(cycle) => (None, Some(cycle)),
+    };
+    let created_at_ns = number(Given::CREATED_AT_NS, node.created_at_ns());
+    let creation_index = number(Given::CREATION_INDEX, node.creation_index());
+    let numbers = [
+        ("created_at_ns", created_at_ns),
+        ("creation_index", creation_index),
+        ("cycle", node.cycle()),
+        ("offset", number(Given::OFFSET, node.offset())),
+        ("priority", number(Given::PRIORITY, node.priority())),
+        ("ttl", stored),
+        ("expires", expires),
+    ];
+    let id = (!given.has(Given::ID_IMPLIED)).then(|| node.id());
+    let texts = [
+        ("id", id),
+        ("key", node.key()),
+        ("kind", node.kind()),
+        ("nodeType", node.node_type()),
+        ("role", node.role()),
+    ];
+    let mut members: Vec<(&str, Member<'_>)> = Vec::with_capacity(16);
+    for (name, value) in numbers {
+        members.extend(value.map(|value| (name, Member::Number(value))));
+    }
+    for (name, value) in texts {
+        members.extend(value.map(|value| (name, Member::Text(value))));
+    }
+    members.extend(node.fields().map(|(name, json)| (name, Member::Json(json))));
+    if given.has(Given::EMPTY_CHILDREN) {
+        members.push(("children", Member::Json("[]")));
+    }
+    members.sort_by(|a, b| a.0.cmp(b.0));
+    members
+}
+
+/// The line of a node in the text that a unit's hash is over: its level and its members in canonical
+/// form. Values that are spelled otherwise go to `spelling`; of a text only the characters are kept,
+/// however they were escaped.
+fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Option<Sha256>) {
+    out.extend_from_slice(node.level().to_string().as_bytes());
+    let mut before = b" {".as_slice();
+    for (name, value) in line_members(node, ttl) {
+        out.extend_from_slice(before);
+        before = b",";
+        // Writing to memory does not fail; values were read as JSON.
+        let _ = write_string(out, name);
+        out.push(b':');
+        let start = out.len();
+        let _ = match value {
+            Member::Number(value) => write!(out, "{value}"),
+            Member::Text(text) => write_string(out, text),
+            Member::Json(json) => write_value(out, json),
+        };
+        if let Member::Json(json) = value
+            && !json.starts_with('"')
+            && out.get(start..) != Some(json.as_bytes())
+        {
+            let spelling = spelling.get_or_insert_default();
+            for part in [node.id(), name, json] {
+                spelling.update(part.as_bytes());
+                spelling.update(b"\n");
+            }
+        }
+    }
+    out.extend_from_slice(if before == b"," { b"}\n" } else { b" {}\n" });
+}

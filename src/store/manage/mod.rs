@@ -1,0 +1,343 @@
+//! Sessions as wholes: listing, forking, renaming, deleting, pruning, erasing, verifying.
+
+use crate::store::Store;
+use crate::store::ask::candidates::{self, Glob};
+use crate::store::database::sql;
+use crate::store::error::{self, StoreError};
+use crate::store::manage::whole::{Keep, Removed};
+use crate::store::read::catalog::{self, Entry};
+use crate::store::read::open;
+use crate::store::texts::{check, texts_of};
+use crate::store::write::{records, writer};
+pub(crate) mod erase;
+pub(crate) mod verify;
+pub(crate) mod whole;
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::engine::{Kept, index_at};
+use crate::support::diag::Error;
+
+/// A session of a store, as it is listed.
+///
+/// ```
+/// use pactql::{Context, Store};
+/// # let path = std::env::temp_dir().join(format!("pactql-info-{}.db", std::process::id()));
+/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let mut context = store.write("support-42")?;
+/// context.add("^ah", "block:text \"Hello\"")?;
+/// context.commit()?;
+/// drop(context);
+/// let sessions = store.sessions("support-*")?;
+/// assert_eq!((sessions[0].name.as_str(), sessions[0].snapshots), ("support-42", 1));
+/// # drop(store);
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// Its name.
+    pub name: String,
+    /// Number of commits.
+    pub snapshots: usize,
+    /// The cycle of the newest commit.
+    pub cycle: Option<i64>,
+    /// Whether a working state was saved.
+    pub working: bool,
+    /// When it was made, in nanoseconds since 1970.
+    pub created_at_ns: i64,
+    /// When the newest commit was made.
+    pub committed_at_ns: Option<i64>,
+    /// What it was imported from.
+    pub source: Option<String>,
+    /// The session it was forked from.
+    pub parent: Option<String>,
+}
+
+/// Which snapshots [`Store::prune`] removes.
+///
+/// ```
+/// use std::time::Duration;
+/// use pactql::Retention;
+/// let month = Retention::default().older_than(Duration::from_secs(30 * 86_400)).keep(10);
+/// assert_eq!(month, Retention::default().keep(10).older_than(Duration::from_secs(2_592_000)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Retention {
+    older_than: Option<Duration>,
+    keep: Option<u64>,
+    sessions: String,
+    dry_run: bool,
+}
+
+impl Retention {
+    /// Removes only snapshots that were committed longer ago than this.
+    pub fn older_than(mut self, age: Duration) -> Self {
+        self.older_than = Some(age);
+        self
+    }
+
+    /// Keeps at least this many of the newest snapshots of each session; one always stays.
+    pub fn keep(mut self, newest: u64) -> Self {
+        self.keep = Some(newest);
+        self
+    }
+
+    /// Only in sessions whose name matches this pattern, in which `*` is any text without `/`.
+    pub fn sessions(mut self, glob: impl Into<String>) -> Self {
+        self.sessions = glob.into();
+        self
+    }
+
+    /// Counts what would go, and removes nothing.
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+}
+
+/// What [`Store::prune`] removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// The sessions that lost snapshots, with how many, in order of names.
+    pub sessions: Vec<(String, u64)>,
+    /// Snapshots in all.
+    pub snapshots: u64,
+    /// Versions of units that no session has any more.
+    pub units: u64,
+    /// Contents that no node has any more.
+    pub bodies: u64,
+}
+
+/// Something in a store that contradicts itself. See [`Store::verify`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The session, if one is concerned.
+    pub session: Option<String>,
+    /// The cycle of the first snapshot concerned.
+    pub cycle: Option<i64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Store {
+    /// The sessions whose name matches `glob`, in byte order of names. `*` is any text without `/`; an empty
+    /// pattern matches all.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn sessions(&self, glob: &str) -> Result<Vec<SessionInfo>, Error> {
+        let glob = Glob::new(glob);
+        let entries = self
+            .core
+            .read(|database| candidates::matching(database, &glob))?;
+        let info = |entry: catalog::Entry| SessionInfo {
+            snapshots: entry.snapshots(),
+            name: entry.name,
+            cycle: entry.cycle,
+            working: entry.working,
+            created_at_ns: entry.created_at_ns,
+            committed_at_ns: entry.committed_at_ns,
+            source: entry.source,
+            parent: entry.parent.map(|(name, _)| name),
+        };
+        Ok(entries.into_iter().map(info).collect())
+    }
+
+    /// What the newest snapshot of each session whose name matches `glob` says besides its nodes, as
+    /// JSON: the member `meta` of its document. In byte order of names; opens no session.
+    ///
+    /// # Errors
+    /// Those of the database.
+    #[cfg(feature = "cli")]
+    pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {
+        let glob = Glob::new(glob);
+        let found = self
+            .core
+            .read(|database| candidates::metas(database, &glob))?;
+        use crate::json::{get, members};
+        let meta = |column: String| {
+            let column = members(&column);
+            let document = get(&column, "members").map(members)?;
+            get(&document, "meta").map(str::to_owned)
+        };
+        let each = found.into_iter();
+        Ok(each
+            .map(|(name, column)| (name, column.and_then(meta)))
+            .collect())
+    }
+
+    /// What a context keeps of a session besides its snapshots; `None` if no context has written it.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`; those of the database.
+    pub fn kept(&self, name: &str) -> Result<Option<Kept>, Error> {
+        let read = self.core.read(|database| {
+            let entry = catalog::get(database, name)?;
+            let Some(runtime) = entry.runtime else {
+                return Ok(None);
+            };
+            let used = writer::retired(database, entry.session, true)?;
+            let pins = records::pins(database, entry.session)?;
+            let attempts = records::attempts(database, entry.session)?;
+            Ok(Some((runtime, used, pins, attempts)))
+        })?;
+        match read {
+            None => Ok(None),
+            Some((runtime, used, pins, attempts)) => {
+                let kept = Kept::stored(&runtime, used, pins)?;
+                Ok(Some(kept.with_attempts(attempts)))
+            }
+        }
+    }
+
+    /// Begins another session at a snapshot of one: `@t0`, `@t-2`, `@c7`. The snapshots up to there are
+    /// shared; no node is copied. The working state and the references stay with the first one.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_EXISTS`, `E_SNAPSHOT_NOT_FOUND`; those of the database.
+    pub fn fork(&self, from: &str, address: &str, to: &str) -> Result<(), Error> {
+        let session = self.session(from)?;
+        let index = index_at(&session.history(), address)?;
+        let entry = open::entry(&session);
+        self.core.write(|database| match entry {
+            Some(entry) => whole::fork(database, &entry, index, to),
+            None => Err(error::StoreError::NoSession(from.to_owned())),
+        })?;
+        Ok(())
+    }
+
+    /// Gives a session another name.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_EXISTS`, `E_SESSION_BUSY`; those of the database.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        // Alone, so that of two that want the same name the second finds it taken.
+        self.core
+            .remove(false, |database| whole::rename(database, from, to))
+            .map_err(|error| self.not_found(from, error))
+    }
+
+    /// Removes a session, and what only it had. Forks of it stay whole.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; those of the database.
+    pub fn delete(&self, name: &str) -> Result<(), Error> {
+        self.core
+            .remove(false, |database| whole::delete(database, name))
+            .map_err(|error| self.not_found(name, error))?;
+        open::forget(&self.open, name);
+        self.core.tidy();
+        Ok(())
+    }
+
+    /// Removes the oldest snapshots of sessions. What stays answers as before and still verifies; forks
+    /// stay whole. Each session is pruned in a transaction of its own. Without an age and a number, nothing
+    /// goes.
+    ///
+    /// # Errors
+    /// Those of the database; sessions pruned before stay pruned.
+    pub fn prune(&self, retention: &Retention) -> Result<Pruned, Error> {
+        let glob = Glob::new(&retention.sessions);
+        let (entries, now) = self
+            .core
+            .read(|database| Ok((candidates::matching(database, &glob)?, database.now_ns()?)))?;
+        let age = |age: Duration| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+        let keep = Keep {
+            newest: retention.keep,
+            since_ns: retention
+                .older_than
+                .map(|than| now.saturating_sub(age(than))),
+        };
+        let prune = |database: &mut dyn sql::Database, entry: &Entry| {
+            // The row as it is now; a session that was deleted meanwhile loses nothing more.
+            match catalog::by_id(database, entry.session)? {
+                Some(entry) => whole::prune(database, &entry, keep),
+                None => Ok(Removed::default()),
+            }
+        };
+        let each = entries.iter();
+        let removed: Result<Vec<Removed>, StoreError> = if retention.dry_run {
+            self.core
+                .rehearse(|database| each.map(|entry| prune(database, entry)).collect())
+        } else {
+            each.map(|entry| self.core.remove(false, |database| prune(database, entry)))
+                .collect()
+        };
+        let mut pruned = Pruned::default();
+        for (entry, removed) in entries.iter().zip(removed?) {
+            if removed.snapshots > 0 {
+                pruned
+                    .sessions
+                    .push((entry.name.clone(), removed.snapshots));
+                pruned.snapshots += removed.snapshots;
+                pruned.units += removed.units;
+                pruned.bodies += removed.bodies;
+            }
+        }
+        if pruned.snapshots > 0 && !retention.dry_run {
+            self.core.tidy();
+        }
+        Ok(pruned)
+    }
+
+    /// Takes the content and the custom attributes of nodes out of every snapshot of a session, where they
+    /// read `[erased]` and nothing from then on; tags, keys and roles stay. What providers were sent has
+    /// the texts too, so all attempts of the session go. The first snapshot concerned says so in the chain
+    /// of hashes, which is computed anew from there. A writer whose lease has run out is refused from then
+    /// on. Forks are sessions of their own; the names of those that
+    /// still have the texts are returned.
+    ///
+    /// # Errors
+    /// `E_SESSION_NOT_FOUND`, `E_SESSION_BUSY`; an id that no snapshot has; those of the database.
+    pub fn erase<'i>(
+        &self,
+        name: &str,
+        ids: impl IntoIterator<Item = &'i str>,
+    ) -> Result<Vec<String>, Error> {
+        let ids: Vec<&str> = ids.into_iter().collect();
+        self.core
+            .remove(true, |database| erase::erase(database, name, &ids))
+            .map_err(|error| self.not_found(name, error))
+    }
+
+    /// Copies the store, as it is at one moment, to a new SQLite file, while others write.
+    ///
+    /// # Errors
+    /// The file exists, or cannot be written; those of the database.
+    pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), Error> {
+        let mut reader = self.core.home().reader()?;
+        reader.backup(to.as_ref())?;
+        Ok(())
+    }
+
+    /// Reads everything and compares it with its hashes. Returns what contradicts itself, in order of
+    /// sessions; nothing if the store is sound. Linear in the store.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn verify(&self) -> Result<Vec<Damage>, Error> {
+        let found = self.core.read(|database| {
+            let mut found = verify::verify(database)?;
+            // A text of a damaged unit may be another one.
+            if found.is_empty() {
+                found.extend(check::verify_texts(database, texts_of)?);
+            }
+            Ok(found)
+        })?;
+        let damage = |(session, cycle, what)| Damage {
+            session,
+            cycle,
+            what,
+        };
+        let mut found: Vec<Damage> = found.into_iter().map(damage).collect();
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+}

@@ -1,0 +1,343 @@
+//! The sessions of a store: rows of `session`, by name.
+
+use crate::store::database::sql::{Database, Row, collect, first, int, parameters, text};
+use crate::store::error::StoreError;
+use crate::store::layout::schema::RECORDED;
+use crate::store::layout::sums::{seal_session, sum};
+
+/// A row of `session`, and what its snapshots span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) session: i64,
+    pub(crate) name: String,
+    pub(crate) created_at_ns: i64,
+    pub(crate) source: Option<String>,
+    /// The session it was forked from, by name, and the seq.
+    pub(crate) parent: Option<(String, i64)>,
+    /// What a context keeps, as JSON text.
+    pub(crate) runtime: Option<String>,
+    /// Grows with every write.
+    pub(crate) changed: i64,
+    /// The seqs of the oldest and the newest commit.
+    pub(crate) seqs: Option<(i64, i64)>,
+    /// The cycle of the newest commit.
+    pub(crate) cycle: Option<i64>,
+    /// The column `meta` of the newest commit.
+    pub(crate) meta: Option<String>,
+    pub(crate) committed_at_ns: Option<i64>,
+    pub(crate) working: bool,
+}
+
+impl Entry {
+    /// Number of commits.
+    pub(crate) fn snapshots(&self) -> usize {
+        self.seqs
+            .and_then(|(first, last)| usize::try_from(last - first + 1).ok())
+            .unwrap_or(0)
+    }
+}
+
+/// Every part is a lookup at one end of the key of `snapshot`.
+const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.name, s.parent_seq, \
+     s.runtime, s.changed, \
+     (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
+     n.seq, n.cycle, n.committed_at_ns, \
+     (select working from snapshot where session_id = s.session_id order by seq desc limit 1), \
+     n.meta from session s left join session p on p.session_id = s.parent_id \
+     left join snapshot n on n.session_id = s.session_id and n.seq = \
+     (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
+
+fn entry(row: &dyn Row) -> Result<Entry, StoreError> {
+    let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
+    Ok(Entry {
+        session: int(row, 0)?,
+        name: text(row, 1)?.to_owned(),
+        created_at_ns: int(row, 2)?,
+        source: owned(3)?,
+        parent: owned(4)?.zip(row.int(5)?),
+        runtime: owned(6)?,
+        changed: int(row, 7)?,
+        seqs: row.int(8)?.zip(row.int(9)?),
+        cycle: row.int(10)?,
+        committed_at_ns: row.int(11)?,
+        working: row.bool(12)?.unwrap_or(false),
+        meta: owned(13)?,
+    })
+}
+
+/// The session of a name.
+pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Entry>, StoreError> {
+    first(
+        database,
+        &format!("{SELECT} where s.name = ?1"),
+        &[name.into()],
+        entry,
+    )
+}
+
+/// The session of a number.
+pub(crate) fn by_id(
+    database: &mut dyn Database,
+    session: i64,
+) -> Result<Option<Entry>, StoreError> {
+    first(
+        database,
+        &format!("{SELECT} where s.session_id = ?1"),
+        &[session.into()],
+        entry,
+    )
+}
+
+/// The sessions that a recorder began with a source and that no context writes or has written, in byte order of names.
+/// Logarithmic in the sessions of the store.
+pub(crate) fn of_source(
+    database: &mut dyn Database,
+    source: &str,
+) -> Result<Vec<Entry>, StoreError> {
+    let now = database.now_ns()?;
+    let recorded = RECORDED.replace("source", "s.source");
+    let sql = format!("{SELECT} where s.source = ?1 and {recorded} and {FREE} order by s.name");
+    collect(database, &sql, &[source.into(), now.into()], entry)
+}
+
+/// A session by its number, if no context writes or has written it.
+pub(crate) fn free(database: &mut dyn Database, session: i64) -> Result<Option<Entry>, StoreError> {
+    let now = database.now_ns()?;
+    let sql = format!("{SELECT} where s.session_id = ?1 and {FREE}");
+    first(database, &sql, &[session.into(), now.into()], entry)
+}
+
+/// No context writes the session, at the time of the second parameter, or has written it.
+const FREE: &str = "s.runtime is null and not exists (select 1 from lease l \
+     where l.session_id = s.session_id and l.expires_at_ns > ?2)";
+
+/// The numbers of the sessions whose name is `name`, or `name/` and more, and that have a block of a response in
+/// their newest state. Linear in the nodes of those.
+pub(crate) fn of_response(
+    database: &mut dyn Database,
+    name: &str,
+    response: &str,
+) -> Result<Vec<i64>, StoreError> {
+    let (from, to) = (format!("{name}/"), format!("{name}0"));
+    let sql = format!(
+        "select distinct s.session_id from session s join placement p on p.session_id = s.session_id \
+         and p.last_seq = {} join attr a on a.unit_id = p.unit_id and a.name = 'data_response' \
+         and a.ordinal = -1 and a.text = ?4 where s.name = ?1 or (s.name >= ?2 and s.name < ?3) \
+         order by s.session_id",
+        i64::MAX
+    );
+    let values = [
+        name.into(),
+        from.as_str().into(),
+        to.as_str().into(),
+        response.into(),
+    ];
+    collect(database, &sql, &values, |row| int(row, 0))
+}
+
+/// The largest number after `name/` in the name of a session; 1 if there is none. Linear in the names that begin so.
+pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64, StoreError> {
+    let prefix = format!("{name}/");
+    let names = list(database, &prefix)?.into_iter();
+    let numbers = names.filter_map(|listed| listed.name.strip_prefix(&prefix)?.parse().ok());
+    Ok(numbers.fold(1, u64::max))
+}
+
+/// Some sessions by their numbers, of which there is at least one, in no order.
+pub(crate) fn some(
+    database: &mut dyn Database,
+    sessions: &[i64],
+) -> Result<Vec<Entry>, StoreError> {
+    let (list, values) = parameters(sessions);
+    let sql = format!("{SELECT} where s.session_id in ({list})");
+    collect(database, &sql, &values, entry)
+}
+
+/// What a list of sessions says of one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) session: i64,
+    pub(crate) name: String,
+    /// As [`Entry::changed`].
+    pub(crate) changed: i64,
+}
+
+/// What the commits of a session span, without what they say.
+#[cfg(feature = "parquet")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) session: i64,
+    pub(crate) name: String,
+    /// As [`Entry::changed`].
+    pub(crate) changed: i64,
+    /// As [`Entry::seqs`].
+    pub(crate) seqs: Option<(i64, i64)>,
+    /// The hash and the time of the newest commit.
+    pub(crate) hash: Option<Vec<u8>>,
+    pub(crate) committed_at_ns: Option<i64>,
+}
+
+/// As [`all`], of each what its commits span. One statement.
+#[cfg(feature = "parquet")]
+pub(crate) fn spans(database: &mut dyn Database, prefix: &str) -> Result<Vec<Span>, StoreError> {
+    let select = "select s.session_id, s.name, s.changed, \
+         (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
+         n.seq, n.hash, n.committed_at_ns from session s \
+         left join snapshot n on n.session_id = s.session_id and n.seq = \
+         (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
+    with_prefix(database, select, prefix, |row| {
+        Ok(Span {
+            session: int(row, 0)?,
+            name: text(row, 1)?.to_owned(),
+            changed: int(row, 2)?,
+            seqs: row.int(3)?.zip(row.int(4)?),
+            hash: row.bytes(5)?.map(<[u8]>::to_vec),
+            committed_at_ns: row.int(6)?,
+        })
+    })
+}
+
+/// Lists sessions: the columns of [`listed`].
+pub(crate) const LIST: &str = "select s.session_id, s.name, s.changed from session s";
+
+pub(crate) fn listed(row: &dyn Row) -> Result<Listed, StoreError> {
+    Ok(Listed {
+        session: int(row, 0)?,
+        name: text(row, 1)?.to_owned(),
+        changed: int(row, 2)?,
+    })
+}
+
+/// As [`find`]; there must be one.
+pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, StoreError> {
+    find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
+}
+
+/// All sessions with a name that begins with `prefix`, in byte order of names. Linear in them.
+pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry>, StoreError> {
+    with_prefix(database, SELECT, prefix, entry)
+}
+
+/// As [`all`], of each the name and the column `meta` of its newest commit.
+#[cfg(feature = "cli")]
+pub(crate) fn metas(
+    database: &mut dyn Database,
+    prefix: &str,
+) -> Result<Vec<(String, Option<String>)>, StoreError> {
+    with_prefix(database, SELECT, prefix, |row| {
+        Ok((text(row, 1)?.to_owned(), row.text(13)?.map(str::to_owned)))
+    })
+}
+
+/// As [`all`], only the list of them.
+pub(crate) fn list(database: &mut dyn Database, prefix: &str) -> Result<Vec<Listed>, StoreError> {
+    with_prefix(database, LIST, prefix, listed)
+}
+
+fn with_prefix<T>(
+    database: &mut dyn Database,
+    select: &str,
+    prefix: &str,
+    read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let order = "order by s.name";
+    match after(prefix) {
+        Some(end) if !prefix.is_empty() => collect(
+            database,
+            &format!("{select} where s.name >= ?1 and s.name < ?2 {order}"),
+            &[prefix.into(), end.as_str().into()],
+            read,
+        ),
+        _ => collect(
+            database,
+            &format!("{select} where s.name >= ?1 {order}"),
+            &[prefix.into()],
+            read,
+        ),
+    }
+}
+
+/// The least text after all that begin with `prefix`.
+pub(crate) fn after(prefix: &str) -> Option<String> {
+    let mut end: Vec<char> = prefix.chars().collect();
+    while let Some(last) = end.pop() {
+        let next = match last {
+            '\u{D7FF}' => Some('\u{E000}'),
+            last => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            end.push(next);
+            return Some(end.into_iter().collect());
+        }
+    }
+    None
+}
+
+/// Makes a session. Runs inside a transaction that writes.
+pub(crate) fn create(
+    database: &mut dyn Database,
+    name: &str,
+    source: Option<&str>,
+    parent: Option<(i64, i64)>,
+) -> Result<i64, StoreError> {
+    check_name(name)?;
+    let now = database.now_ns()?;
+    let (parent_id, parent_seq) = parent.unzip();
+    let made = first(
+        database,
+        "insert into session (name, created_at_ns, source, parent_id, parent_seq, changed) \
+         values (?1, ?2, ?3, ?4, ?5, 0) on conflict (name) do nothing returning session_id",
+        &[
+            name.into(),
+            now.into(),
+            source.into(),
+            parent_id.into(),
+            parent_seq.into(),
+        ],
+        |row| int(row, 0),
+    )?;
+    let session = made.ok_or_else(|| StoreError::Exists(name.to_owned()))?;
+    seal_session(database, session)?;
+    Ok(session)
+}
+
+/// Refuses names that no address could say.
+pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
+    let wrong = |why: &str| {
+        let name = crate::json::shorten(name);
+        Err(StoreError::Name(format!("the name {name:?} {why}")))
+    };
+    match name {
+        "" => wrong("is empty; a session needs a name, such as `support-42`"),
+        _ if name.len() > 1_000 => wrong("has more than 1,000 bytes; give a shorter one"),
+        _ if name.chars().any(char::is_control) => wrong("has a control character"),
+        _ if name.contains('*') => {
+            wrong("has `*`, which means any text in addresses; use another character")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Notes that a session was written, and how it ends. `runtime` replaces what a context keeps, if it is given.
+pub(crate) fn touch(
+    database: &mut dyn Database,
+    session: i64,
+    runtime: Option<&str>,
+) -> Result<(), StoreError> {
+    match runtime {
+        Some(runtime) => database.execute(
+            "update session set changed = changed + 1, runtime = ?2, runtime_sum = ?3 \
+             where session_id = ?1",
+            &[
+                session.into(),
+                runtime.into(),
+                sum(&[runtime.into()]).into(),
+            ],
+        )?,
+        None => database.execute(
+            "update session set changed = changed + 1 where session_id = ?1",
+            &[session.into()],
+        )?,
+    };
+    seal_session(database, session)
+}

@@ -1,0 +1,533 @@
+//! Snapshots out of rows: the placements at a seq, and the units they place.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::history::Part;
+use crate::index::{Layout, Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
+use crate::json::{get, members};
+use crate::store::database::sql::{Database, Row, collect, first, int, text};
+use crate::store::error::StoreError;
+use crate::store::layout::decode::{Units, Wanted};
+use crate::store::layout::encode::Order;
+use crate::store::layout::schema::{equals, is_short};
+use crate::store::write::change::IN_FORCE;
+use crate::tree::Tree;
+
+/// A placement, with the kind of its unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) unit: i64,
+    pub(crate) kind: UnitKind,
+    pub(crate) order: Order,
+    pub(crate) first_seq: i64,
+    pub(crate) last_seq: i64,
+}
+
+/// The columns of a [`Place`].
+const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
+     p.id, p.first_seq, p.last_seq from placement p join unit u on u.unit_id = p.unit_id";
+
+impl Place {
+    /// What a part of a tree has of its placements, which are in document order.
+    pub(crate) fn only(places: &mut Vec<Self>, part: &Part) {
+        let turns = places.iter().filter(|place| place.kind == UnitKind::Turn);
+        let mut older = (turns.count() as u64).saturating_sub(part.turns);
+        places.retain(|place| match place.kind {
+            UnitKind::Preamble => true,
+            UnitKind::Turn if older > 0 => {
+                older -= 1;
+                false
+            }
+            UnitKind::Turn => true,
+            UnitKind::Loose => older == 0 && part.turns > 0,
+            UnitKind::Head => part.head,
+            UnitKind::Rest => part.rest,
+        });
+    }
+}
+
+fn place(row: &dyn Row) -> Result<Place, StoreError> {
+    let kind = text(row, 1)?;
+    let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
+    Ok(Place {
+        unit: int(row, 0)?,
+        kind: match kind {
+            "preamble" => UnitKind::Preamble,
+            "turn" => UnitKind::Turn,
+            "loose" => UnitKind::Loose,
+            "head" => UnitKind::Head,
+            "other" => UnitKind::Rest,
+            _ => return Err(unknown()),
+        },
+        order: Order {
+            rank: int(row, 2)?,
+            offset: int(row, 3)?,
+            created_at_ns: int(row, 4)?,
+            creation_index: int(row, 5)?,
+            id: text(row, 6)?.to_owned(),
+        },
+        first_seq: int(row, 7)?,
+        last_seq: int(row, 8)?,
+    })
+}
+
+/// The placements that overlap some seqs, in document order. Linear in all placements that end at or
+/// after the first of them.
+pub(crate) fn places(
+    database: &mut dyn Database,
+    session: i64,
+    seqs: (i64, i64),
+) -> Result<Vec<Place>, StoreError> {
+    let mut places = collect(
+        database,
+        &format!(
+            "select {PLACE} where p.session_id = ?1 and p.last_seq >= ?2 and p.first_seq <= ?3"
+        ),
+        &[session.into(), seqs.0.into(), seqs.1.into()],
+        place,
+    )?;
+    places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+    Ok(places)
+}
+
+/// What is in force: the newest commit of a session, or the working state after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub(crate) session: i64,
+    pub(crate) seq: i64,
+    /// Whether a working state was saved, which may have closed units of the newest commit.
+    pub(crate) saved: bool,
+}
+
+/// The units of a rank, in document order. Linear in them.
+pub(crate) fn in_force(
+    database: &mut dyn Database,
+    now: Now,
+    rank: i64,
+) -> Result<Vec<Place>, StoreError> {
+    let mut places = closed(database, now, rank)?;
+    places.extend(from_end(database, now, rank, i64::MAX)?);
+    places.retain(|place| place.first_seq <= now.seq);
+    places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+    Ok(places)
+}
+
+/// The last units of a rank that nobody has closed, in reverse document order. Linear in them: the index
+/// `placement_in_force` is read from its end.
+fn from_end(
+    database: &mut dyn Database,
+    now: Now,
+    rank: i64,
+    limit: i64,
+) -> Result<Vec<Place>, StoreError> {
+    collect(
+        database,
+        &format!(
+            "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
+             order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?3"
+        ),
+        &[now.session.into(), rank.into(), limit.into()],
+        place,
+    )
+}
+
+/// The units of a rank that end with the newest commit: those that the working state has closed.
+fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>, StoreError> {
+    if !now.saved {
+        return Ok(Vec::new());
+    }
+    collect(
+        database,
+        // That it began before is no condition, but leads to the index `placement_by_end`.
+        &format!(
+            "select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.first_seq <= ?2 \
+             and +p.rank = ?3"
+        ),
+        &[now.session.into(), now.seq.into(), rank.into()],
+        place,
+    )
+}
+
+/// The newest units below `^seq`: this many turns with the loose nodes among them, in document order. Linear
+/// in them.
+pub(crate) fn newest_turns(
+    database: &mut dyn Database,
+    now: Now,
+    turns: u64,
+) -> Result<Vec<Place>, StoreError> {
+    let closed = closed(database, now, 1)?;
+    let is_turn = |place: &Place| place.kind == UnitKind::Turn;
+    let mut limit = i64::try_from(turns).unwrap_or(i64::MAX);
+    loop {
+        let read = from_end(database, now, 1, limit)?;
+        let all = (read.len() as i64) < limit;
+        // Nothing older than what was read is known to be complete.
+        let complete_to = read.last().map(|place| place.order.clone());
+        let complete = |place: &&Place| all || complete_to.as_ref() <= Some(&place.order);
+        let mut newest: Vec<Place> = closed.iter().filter(complete).cloned().collect();
+        newest.extend(read.into_iter().filter(|place| place.first_seq <= now.seq));
+        newest.sort_unstable_by(|a, b| b.order.cmp(&a.order));
+        let found = newest.iter().filter(|place| is_turn(place)).count() as u64;
+        if found < turns && !all {
+            limit = limit.saturating_mul(2);
+            continue;
+        }
+        if found >= turns {
+            let mut left = turns;
+            let end = newest.iter().position(|place| {
+                left -= u64::from(is_turn(place) && left > 0);
+                left == 0
+            });
+            newest.truncate(end.map_or(0, |end| end + usize::from(turns > 0)));
+        }
+        newest.reverse();
+        return Ok(newest);
+    }
+}
+
+/// Most units of other sessions that a lookup of an id passes over before it starts from the session.
+const STRANGERS: i64 = 64;
+
+/// The units of a session at a seq that have a node of this id; at most one.
+pub(crate) fn with_id(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+    id: &str,
+) -> Result<Vec<Place>, StoreError> {
+    let units = if is_short(id) {
+        collect(
+            database,
+            &format!(
+                "select unit_id from node where {} limit ?2",
+                equals("id", id)
+            ),
+            &[id.into(), (STRANGERS + 1).into()],
+            |row| int(row, 0),
+        )?
+    } else {
+        Vec::new()
+    };
+    let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
+    if units.len() as i64 > STRANGERS || !is_short(id) {
+        // An id made from a position is in every session, and a long one may be in no index: look through
+        // the units of this one.
+        return collect(
+            database,
+            &format!(
+                "select {PLACE} cross join node n where {here} and n.unit_id = p.unit_id and n.id = ?3"
+            ),
+            &[session.into(), seq.into(), id.into()],
+            place,
+        );
+    }
+    let mut found = Vec::new();
+    for unit in units {
+        found.extend(collect(
+            database,
+            &format!("select {PLACE} where {here} and p.unit_id = ?3"),
+            &[session.into(), seq.into(), unit.into()],
+            place,
+        )?);
+    }
+    Ok(found)
+}
+
+// The sign before `first_seq` keeps SQLite from the index by ends, which has every unit in force.
+
+/// How many turns come after a unit. Linear in them, in an index.
+pub(crate) fn turns_after(
+    database: &mut dyn Database,
+    now: Now,
+    order: &Order,
+) -> Result<u32, StoreError> {
+    let Now { session, seq, .. } = now;
+    let count = first(
+        database,
+        &format!(
+            "select count(*) from placement where session_id = ?1 and rank = 1 and turn \
+             and last_seq = {IN_FORCE} and +first_seq <= ?2 \
+             and (sibling_offset, created_at_ns, creation_index, id) > (?3, ?4, ?5, ?6)"
+        ),
+        &[
+            session.into(),
+            seq.into(),
+            order.offset.into(),
+            order.created_at_ns.into(),
+            order.creation_index.into(),
+            order.id.as_str().into(),
+        ],
+        |row| int(row, 0),
+    )?;
+    let closed = closed(database, now, 1)?;
+    let closed = closed
+        .iter()
+        .filter(|place| place.kind == UnitKind::Turn && place.order > *order);
+    Ok(u32::try_from(count.unwrap_or(0)).unwrap_or(0) + closed.count() as u32)
+}
+
+/// What a row of `snapshot` says of a document.
+pub(crate) fn meta(
+    database: &mut dyn Database,
+    session: i64,
+    seq: i64,
+) -> Result<Option<Meta>, StoreError> {
+    first(
+        database,
+        "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
+         and n.seq = ?2 - 1) from snapshot s where s.session_id = ?1 and s.seq = ?2",
+        &[session.into(), seq.into()],
+        |row| {
+            let working = row.bool(1)?.unwrap_or(false);
+            // A working state reads its ttls as the newest snapshot does.
+            let cycle = if working { row.int(3)? } else { row.int(0)? };
+            Ok(meta_of(cycle.unwrap_or(0), working, text(row, 2)?))
+        },
+    )
+}
+
+/// The properties of a snapshot, of which `json` is the column `meta`.
+pub(crate) fn meta_of(cycle: i64, working: bool, json: &str) -> Meta {
+    let all = members(json);
+    let extra = get(&all, "members").map(members).unwrap_or_default();
+    Meta {
+        cycle,
+        working,
+        cycle_given: get(&all, "cycle_given") == Some("true"),
+        spec_version: get(&all, "spec_version").map(Into::into),
+        extra: extra
+            .into_iter()
+            .map(|(name, json)| (name.into(), json.into()))
+            .collect(),
+    }
+}
+
+/// The units of a session that are in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    writer: Writer,
+    /// By id of the unit version: its segment, and its index there.
+    units: HashMap<i64, (Arc<Segment>, u32)>,
+    /// The ids of unit versions by the version that the index gave them.
+    ids: HashMap<u64, i64>,
+    /// The addresses of segments that were counted.
+    counted: HashSet<usize>,
+    /// Bytes of the snapshots that were made.
+    pub(crate) bytes: usize,
+}
+
+impl Cache {
+    pub(crate) fn new() -> Self {
+        Self {
+            writer: Writer::counting(),
+            ..Self::default()
+        }
+    }
+
+    /// Reads those of some units that are not in memory: all of the session's that overlap `seqs` at once
+    /// if that are most of them, else by their ids.
+    pub(crate) fn missing<'p>(
+        &self,
+        database: &mut dyn Database,
+        session: i64,
+        places: impl Iterator<Item = &'p Place> + Clone,
+        seqs: (i64, i64),
+    ) -> Result<Fresh, StoreError> {
+        let missing = places.clone().map(|place| place.unit);
+        let missing: BTreeSet<i64> = missing
+            .filter(|unit| !self.units.contains_key(unit))
+            .collect();
+        let mut read = Units::default();
+        if missing.len() > 4 && missing.len() * 2 > places.count() {
+            read.read(database, Wanted::Session(session, seqs.0, seqs.1))?;
+        } else {
+            read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), false)?;
+        }
+        Ok(read.into())
+    }
+
+    /// The snapshot of these placements, which are in document order. Linear in them.
+    pub(crate) fn snapshot(
+        &mut self,
+        fresh: &Fresh,
+        places: &[&Place],
+        meta: Meta,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let parts = places.iter().map(|place| self.part(fresh, place));
+        let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
+        let layout = if self.units.is_empty() {
+            fresh.layout(places.len())
+        } else {
+            Layout::ByLifetime
+        };
+        let made = self
+            .writer
+            .restore(&fresh.tree, &fresh.expires, parts, layout, meta);
+        for (unit, place) in made.snapshot.units().zip(places) {
+            self.know(place.unit, unit);
+        }
+        self.count(&made.snapshot);
+        Ok(Arc::new(made.snapshot))
+    }
+
+    /// The snapshot after `previous`, in which some placements have ended and others begun. Linear in those.
+    pub(crate) fn next(
+        &mut self,
+        fresh: &Fresh,
+        previous: &Snapshot,
+        gone: &[&Place],
+        came: &[&Place],
+        meta: Meta,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let mut parts = Vec::with_capacity(came.len());
+        for place in came {
+            parts.push((place.order.key(), self.part(fresh, place)?));
+        }
+        let gone: Vec<&str> = gone.iter().map(|place| &*place.order.id).collect();
+        let made =
+            self.writer
+                .restore_next(previous, &gone, &fresh.tree, &fresh.expires, parts, meta);
+        for place in came {
+            if let Some(node) = made.snapshot.find(&place.order.id) {
+                self.know(place.unit, UnitRef::of(node));
+            }
+        }
+        for output in made.merges.iter().map(|merge| &merge.output) {
+            for (index, unit) in (0..).zip(output.units()) {
+                if let Some(id) = self.ids.get(&unit.version) {
+                    self.units.insert(*id, (Arc::clone(output), index));
+                }
+            }
+        }
+        self.count(&made.snapshot);
+        Ok(Arc::new(made.snapshot))
+    }
+
+    fn know(&mut self, id: i64, unit: UnitRef<'_>) {
+        self.ids.insert(unit.version(), id);
+        self.units
+            .insert(id, (Arc::clone(unit.segment()), unit.index()));
+    }
+
+    /// Whether a unit is in memory.
+    pub(crate) fn has(&self, unit: i64) -> bool {
+        self.units.contains_key(&unit)
+    }
+
+    /// The unit of a placement: in memory, or of what was read.
+    fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart, StoreError> {
+        if let Some((segment, unit)) = self.units.get(&place.unit) {
+            return Ok(UnitPart::Kept(Arc::clone(segment), *unit, None));
+        }
+        fresh.part(place)
+    }
+
+    /// Counts what a snapshot holds: its pieces, and the segments that no snapshot before it has. Linear in
+    /// its pieces. What merges have replaced stays counted, as older snapshots hold it.
+    fn count(&mut self, snapshot: &Snapshot) {
+        self.bytes += size_of::<Snapshot>();
+        for piece in snapshot.pieces() {
+            let segment = piece.segment();
+            self.bytes += size_of_val(piece);
+            if self.counted.insert(Arc::as_ptr(segment) as usize) {
+                self.bytes +=
+                    size_of::<Segment>() + segment.index_bytes() + segment.payload_bytes();
+                // The entries of the two tables of units.
+                self.bytes += segment.units().len() * 96;
+            }
+        }
+    }
+}
+
+/// Units that were read, ready to be made snapshots of.
+pub(crate) struct Fresh {
+    tree: Tree,
+    expires: Vec<u32>,
+    ranges: HashMap<i64, Range<u32>>,
+}
+
+impl From<Units> for Fresh {
+    fn from(read: Units) -> Self {
+        Self {
+            expires: read.expires(),
+            ranges: read.ranges().collect(),
+            tree: read.tree,
+        }
+    }
+}
+
+impl Fresh {
+    /// How so many of its units get one segment. One that shares its records keeps all that was read in
+    /// memory, so it has to have all of it.
+    fn layout(&self, units: usize) -> Layout {
+        if self.ranges.len() == units {
+            Layout::Whole
+        } else {
+            Layout::Together
+        }
+    }
+
+    fn part(&self, place: &Place) -> Result<UnitPart, StoreError> {
+        match self.ranges.get(&place.unit) {
+            Some(rows) => Ok(UnitPart::Fresh(place.kind, rows.clone())),
+            None => {
+                let id = &place.order.id;
+                Err(StoreError::Damaged(format!("unit {id:?} has no nodes")))
+            }
+        }
+    }
+}
+
+/// A unit, and how many turns after it are left out before the next one.
+pub(crate) type Spaced = (Place, u32);
+
+/// The snapshot of units that were read, which shares nothing.
+pub(crate) fn alone(fresh: &Fresh, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
+    let mut parts = Vec::with_capacity(places.len());
+    for (place, gap) in places {
+        parts.push(fresh.part(place)?);
+        if *gap > 0 {
+            parts.push(UnitPart::Gap(*gap));
+        }
+    }
+    let writer = Writer::without_merging();
+    let layout = fresh.layout(places.len());
+    let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);
+    Ok(made.snapshot)
+}
+
+/// The snapshot of a part of a tree, which shares nothing; with `outline`, without the nodes of `^sys`.
+pub(crate) fn part(
+    database: &mut dyn Database,
+    places: &[Spaced],
+    outline: bool,
+    meta: Meta,
+) -> Result<Snapshot, StoreError> {
+    let mut read = Units::default();
+    let units: Vec<i64> = places.iter().map(|(place, _)| place.unit).collect();
+    read.read_all(database, &units, outline)?;
+    alone(&read.into(), places, meta)
+}
+
+/// A unit alone, to read its nodes.
+pub(crate) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, StoreError> {
+    let unit = read.starts.first().map_or(0, |(unit, _)| *unit);
+    let place = Place {
+        unit,
+        kind,
+        order: Order {
+            rank: 0,
+            offset: 0,
+            created_at_ns: 0,
+            creation_index: 0,
+            id: String::new(),
+        },
+        first_seq: 0,
+        last_seq: IN_FORCE,
+    };
+    alone(&read.into(), &[(place, 0)], Meta::default())
+}

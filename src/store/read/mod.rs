@@ -1,0 +1,7 @@
+//! Sessions by name, and snapshots out of their rows.
+
+pub(crate) mod catalog;
+pub(crate) mod load;
+pub(crate) mod newest;
+pub(crate) mod open;
+pub(crate) mod stored;

@@ -1,0 +1,565 @@
+//! The sessions that are open for reading, and how much memory they take.
+
+use crate::store::error::StoreError;
+use crate::store::read::catalog::{self, Entry, Listed};
+use crate::store::read::newest::{self, Among, Extent, Newest};
+use crate::store::read::stored::Stored;
+use crate::store::write::core::Core;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use roaring::RoaringTreemap;
+
+use crate::engine::Foreseen;
+use crate::history::{Archive, History, Part, Position, Session};
+use crate::support::diag::{Code, Diagnostic, Error};
+
+/// Open sessions, those that were used longest ago first to go.
+#[derive(Debug)]
+pub(crate) struct OpenSessions {
+    by_id: HashMap<i64, Open>,
+    ids: HashMap<String, i64>,
+    /// Uses, oldest first: the number of the use, and the session. Only the last one of a session counts.
+    uses: VecDeque<(u64, i64)>,
+    /// The budget, in bytes.
+    memory: usize,
+    /// The bytes of all sessions, as they were counted last.
+    total: usize,
+    /// Sessions that may have grown since they were counted.
+    growing: Vec<i64>,
+    /// Counts uses.
+    clock: u64,
+    /// All sessions of the store, and the number of its last commit when they were listed.
+    list: Option<(i64, Arc<[Listed]>)>,
+    /// Sessions that were asked without being opened.
+    asked: RoaringTreemap,
+    /// Whether a session had to go, as all together were over the budget.
+    is_short: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    session: Arc<Session>,
+    stored: Arc<Stored>,
+    /// As of its row.
+    changed: i64,
+    used: u64,
+    bytes: usize,
+    /// The number of the store's last commit when the session was found to be up to date.
+    version: Option<i64>,
+}
+
+impl Open {
+    /// Whether everything that was asked for could be loaded. If not, the session is opened anew.
+    fn is_sound(&self) -> bool {
+        self.session.moment().failure().is_none()
+    }
+}
+
+impl OpenSessions {
+    pub(crate) fn new(memory: usize) -> Self {
+        Self {
+            by_id: HashMap::new(),
+            ids: HashMap::new(),
+            uses: VecDeque::new(),
+            memory,
+            total: 0,
+            growing: Vec::new(),
+            clock: 0,
+            list: None,
+            asked: RoaringTreemap::new(),
+            is_short: false,
+        }
+    }
+
+    /// Whether none of some sessions is open, and none was asked before, so that it is worth being opened now. Where
+    /// not all that are asked can stay in memory, it is not.
+    pub(crate) fn are_new(&self, list: &[Listed]) -> bool {
+        let mut numbers = list.iter().map(|listed| listed.session);
+        numbers.all(|id| {
+            let was_asked = u64::try_from(id).is_ok_and(|id| self.asked.contains(id));
+            !self.by_id.contains_key(&id) && (self.is_short || !was_asked)
+        })
+    }
+
+    /// Notes that sessions were asked without being opened.
+    pub(crate) fn note_asked(&mut self, list: &[Listed]) {
+        let numbers = list.iter().map(|listed| u64::try_from(listed.session));
+        self.asked.extend(numbers.flatten());
+    }
+
+    /// The bytes that sessions which are asked together may take.
+    pub(crate) fn share(&self) -> usize {
+        self.memory / SHARE
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// All sessions, if they were listed when the last commit had this number.
+    pub(crate) fn list(&self, version: i64) -> Option<Arc<[Listed]>> {
+        let (known, list) = self.list.as_ref()?;
+        (*known == version).then(|| Arc::clone(list))
+    }
+
+    /// Keeps the list of all sessions, if it is a small part of the budget.
+    pub(crate) fn keep_list(&mut self, version: i64, list: &Arc<[Listed]>) {
+        let names = list.iter().map(|listed| listed.name.len());
+        let bytes = size_of_val(&**list) + names.sum::<usize>();
+        self.list = (bytes <= self.share()).then(|| (version, Arc::clone(list)));
+    }
+
+    /// Whether these sessions are open as they are listed.
+    pub(crate) fn has_all(&self, list: &[Listed]) -> bool {
+        let mut open = list.iter().map(|listed| {
+            let known = self.by_id.get(&listed.session);
+            known.is_some_and(|known| known.changed == listed.changed)
+        });
+        open.all(|current| current)
+    }
+
+    /// How many sessions, as large as those that are open are on average, take a share of the budget, so that
+    /// as many may be in memory besides. None are open at first, and then it is 1.
+    pub(crate) fn fitting(&self) -> usize {
+        let average = self.total / self.by_id.len().max(1);
+        self.share().checked_div(average).unwrap_or(1)
+    }
+
+    /// The open session of a number, which is used now.
+    fn used(&mut self, id: i64, is_current: impl Fn(&Open) -> bool) -> Option<&Open> {
+        self.by_id.get(&id).filter(|open| is_current(open))?;
+        self.note_use(id);
+        self.by_id.get(&id)
+    }
+
+    fn note_use(&mut self, id: i64) {
+        self.clock += 1;
+        if let Some(open) = self.by_id.get_mut(&id) {
+            open.used = self.clock;
+            self.uses.push_back((self.clock, id));
+        }
+        if self.uses.len() > 2 * self.by_id.len() + 64 {
+            let by_id = &self.by_id;
+            let counts = |used: u64, id: &i64| by_id.get(id).is_some_and(|open| open.used == used);
+            self.uses.retain(|(used, id)| counts(*used, id));
+        }
+    }
+
+    fn insert(&mut self, session: &Arc<Session>, stored: &Arc<Stored>) {
+        let entry = stored.entry();
+        self.remove(entry.session);
+        let open = Open {
+            session: Arc::clone(session),
+            stored: Arc::clone(stored),
+            changed: entry.changed,
+            used: 0,
+            bytes: OVERHEAD,
+            version: None,
+        };
+        self.total += open.bytes;
+        self.ids.insert(entry.name.clone(), entry.session);
+        self.by_id.insert(entry.session, open);
+        self.note_use(entry.session);
+        self.growing.push(entry.session);
+    }
+
+    fn remove(&mut self, id: i64) {
+        if let Some(open) = self.by_id.remove(&id) {
+            let name = &open.stored.entry().name;
+            if self.ids.get(name) == Some(&id) {
+                self.ids.remove(name);
+            }
+            self.total -= open.bytes;
+        }
+    }
+
+    /// Notes that a session shows a later moment, if it is the one that is handed out. One that has another
+    /// name now stays as it was, and lends what it has in memory to the one that is opened by that name.
+    fn refreshed(&mut self, session: &Session, stored: &Arc<Stored>) {
+        let entry = stored.entry();
+        if let Some(open) = self.by_id.get_mut(&entry.session)
+            && std::ptr::eq(&*open.session, session)
+            && open.stored.entry().name == entry.name
+        {
+            open.stored = Arc::clone(stored);
+            open.changed = entry.changed;
+            open.version = None;
+            self.growing.push(entry.session);
+        }
+    }
+
+    /// Counts the bytes of the sessions that were used since the last time, and lets the sessions go that
+    /// were used longest ago until the others are within the budget. Linear in those.
+    fn count(&mut self) {
+        for id in std::mem::take(&mut self.growing) {
+            if let Some(open) = self.by_id.get_mut(&id) {
+                let bytes = open.stored.bytes() + OVERHEAD;
+                self.total = self.total - open.bytes + bytes;
+                open.bytes = bytes;
+            }
+        }
+        while self.total > self.memory
+            && let Some((used, oldest)) = self.uses.pop_front()
+        {
+            if self
+                .by_id
+                .get(&oldest)
+                .is_some_and(|open| open.used == used)
+            {
+                self.is_short = true;
+                self.remove(oldest);
+            }
+        }
+    }
+}
+
+/// Sessions that are asked together take at most one part in so many of the budget.
+const SHARE: usize = 8;
+
+/// What an open session takes besides its indexes, in bytes, roughly.
+const OVERHEAD: usize = 2_000;
+
+pub(crate) fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The session of a name as it is now. Of one that is open, only the number of the last commit is read if
+/// nothing was committed since the last call.
+pub(crate) fn by_name(
+    open: &Mutex<OpenSessions>,
+    core: &Arc<Core>,
+    name: &str,
+) -> Result<Arc<Session>, StoreError> {
+    let is_open = lock(open).ids.contains_key(name);
+    // Before the row is read: a commit in between is noticed the next time. A session that is opened for
+    // the first time may be the only one, and the number needs a connection of its own.
+    let version = is_open.then(|| core.version()).transpose()?;
+    if version.is_some() {
+        let mut open = lock(open);
+        open.count();
+        let id = open.ids.get(name).copied();
+        let is_current = |known: &Open| known.version == version && known.is_sound();
+        if let Some(known) = id.and_then(|id| open.used(id, is_current)) {
+            let session = Arc::clone(&known.session);
+            open.growing.extend(id);
+            return Ok(session);
+        }
+    }
+    let entry = core.read_once(|database| catalog::get(database, name));
+    let entry = entry.inspect_err(|error| {
+        if matches!(error, StoreError::NoSession(_)) {
+            forget(open, name);
+        }
+    })?;
+    let id = entry.session;
+    let session = session(open, core, entry);
+    if let Some(known) = lock(open).by_id.get_mut(&id)
+        && Arc::ptr_eq(&known.session, &session)
+    {
+        known.version = version;
+    }
+    Ok(session)
+}
+
+/// The session of a row, which is opened unless it is open as it is in that row.
+pub(crate) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry) -> Arc<Session> {
+    let mut open = lock(open);
+    open.count();
+    let is_current = |known: &Open| *known.stored.entry() == entry && known.is_sound();
+    if let Some(known) = open.used(entry.session, is_current) {
+        let session = Arc::clone(&known.session);
+        open.growing.push(entry.session);
+        return session;
+    }
+    let before = open.by_id.get(&entry.session).map(|known| &known.stored);
+    let stored = Arc::new(Stored::after(core, entry, before));
+    let session = opened(&stored);
+    open.insert(&session, &stored);
+    session
+}
+
+/// Some sessions as they are now, in the order of the list, with what is foreseen to be read of them in memory.
+/// What is missing is read together. `None` for a session that there is no more.
+pub(crate) fn sessions(
+    open: &Mutex<OpenSessions>,
+    core: &Arc<Core>,
+    list: &[Listed],
+    foreseen: Option<&Foreseen>,
+    among: &HashMap<i64, Among>,
+) -> Result<Vec<Option<Arc<Session>>>, StoreError> {
+    let mut found = complete(open, list, foreseen, among);
+    let without = list.iter().zip(&found).filter(|(_, found)| found.is_none());
+    let missing: Vec<i64> = without.map(|(listed, _)| listed.session).collect();
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    let mut known = HashMap::new();
+    {
+        let open = lock(open);
+        let open = missing.iter().filter_map(|id| open.by_id.get_key_value(id));
+        known.extend(open.map(|(id, open)| (*id, Arc::clone(&open.stored))));
+    }
+    let part = foreseen.and_then(|foreseen| foreseen.part.as_ref());
+    let extent = match (foreseen, part) {
+        (None, _) if !among.is_empty() => Extent::Among(among),
+        (None, _) => Extent::Nothing,
+        (Some(_), Some(part)) => Extent::Part(part),
+        (Some(_), None) => Extent::Whole,
+    };
+    let mut read = HashMap::with_capacity(missing.len());
+    for newest in newest::newest(core, &missing, &known, extent)? {
+        read.insert(newest.stored.entry().session, newest);
+    }
+    let mut open = lock(open);
+    open.count();
+    for (listed, found) in list.iter().zip(&mut found) {
+        if let Some(Newest { stored, snapshot }) = read.remove(&listed.session) {
+            let is_current = |known: &Open| Arc::ptr_eq(&known.stored, &stored) && known.is_sound();
+            let current = open.used(listed.session, is_current);
+            let session = match current.map(|known| Arc::clone(&known.session)) {
+                Some(session) => {
+                    open.growing.push(listed.session);
+                    session
+                }
+                None => {
+                    let session = opened(&stored);
+                    open.insert(&session, &stored);
+                    session
+                }
+            };
+            let part = part.or_else(|| Some(&among.get(&listed.session)?.part));
+            if let (Some(snapshot), Some(position)) = (snapshot, newest(&stored)) {
+                session.history().bring(position, part, snapshot);
+            }
+            *found = Some(session);
+        }
+    }
+    Ok(found)
+}
+
+/// Those of some sessions that are open as they are listed, and have what is foreseen to be read of them in
+/// memory.
+fn complete(
+    open: &Mutex<OpenSessions>,
+    list: &[Listed],
+    foreseen: Option<&Foreseen>,
+    among: &HashMap<i64, Among>,
+) -> Vec<Option<Arc<Session>>> {
+    let mut found: Vec<Option<Arc<Session>>> = Vec::with_capacity(list.len());
+    {
+        let mut open = lock(open);
+        open.count();
+        for listed in list {
+            let current = open.used(listed.session, |known| known.changed == listed.changed);
+            let session = current.map(|open| Arc::clone(&open.session));
+            if foreseen.is_none() && session.is_some() {
+                // What it will read is not known.
+                open.growing.push(listed.session);
+            }
+            found.push(session);
+        }
+    }
+    for (listed, session) in list.iter().zip(&mut found) {
+        let among = among.get(&listed.session);
+        let is_complete = |session: &Arc<Session>| {
+            session.moment().failure().is_none()
+                && has(session, foreseen)
+                && among.is_none_or(|among| has_part(session, &among.part))
+        };
+        session.take_if(|session| !is_complete(session));
+    }
+    found
+}
+
+/// The position of the newest commit.
+fn newest(stored: &Stored) -> Option<Position> {
+    let last = stored.entry().snapshots().checked_sub(1);
+    last.map(Position::Committed)
+}
+
+/// Whether what is foreseen to be read of a session is in memory.
+fn has(session: &Session, foreseen: Option<&Foreseen>) -> bool {
+    let Some(foreseen) = foreseen else {
+        return true;
+    };
+    let history = session.moment();
+    let last = history.committed().len().checked_sub(1);
+    let working = foreseen.unless_working && history.has_working();
+    // Of a working state nothing is read together with others.
+    let has = |last| {
+        let part = foreseen.part.as_ref();
+        history.in_memory(Position::Committed(last), part).is_some()
+    };
+    working || last.is_none_or(has)
+}
+
+/// Whether a part of the newest commit of a session is in memory, or cannot be read together with others.
+fn has_part(session: &Session, part: &Part) -> bool {
+    let history = session.moment();
+    let last = history.committed().len().checked_sub(1);
+    let last = last.map(Position::Committed);
+    history.has_working() || last.is_none_or(|last| history.in_memory(last, Some(part)).is_some())
+}
+
+/// A stored session; nothing of it is loaded.
+fn opened(stored: &Arc<Stored>) -> Arc<Session> {
+    let origin = Arc::clone(stored) as Arc<_>;
+    let name = &stored.entry().name;
+    Arc::new(Session::stored(name, history(stored), origin))
+}
+
+/// Lets a session go that is gone, or has another name.
+pub(crate) fn forget(open: &Mutex<OpenSessions>, name: &str) {
+    let mut open = lock(open);
+    if let Some(id) = open.ids.remove(name) {
+        open.remove(id);
+    }
+}
+
+/// The history of a stored session; nothing of it is loaded.
+fn history(stored: &Arc<Stored>) -> History {
+    let entry = stored.entry();
+    let source = Arc::clone(stored);
+    let archive = Archive::new(source, entry.snapshots(), entry.working);
+    History::new_lazy(Arc::new(archive))
+}
+
+/// A session as its store has it; `None` if it is of no store.
+pub(crate) fn stored(session: &Session) -> Option<Arc<Stored>> {
+    let origin = session.origin().clone()?;
+    origin.downcast::<Stored>().ok()
+}
+
+/// The row of a session as it was opened; `None` if it is of no store.
+pub(crate) fn entry(session: &Session) -> Option<Entry> {
+    Some(stored(session)?.entry().clone())
+}
+
+/// Shows what was committed since in a session.
+pub(crate) fn refresh(
+    open: &Mutex<OpenSessions>,
+    core: &Arc<Core>,
+    session: &Session,
+) -> Result<bool, Error> {
+    let mut origin = session.origin();
+    let known = origin.as_ref().map(Arc::clone);
+    let known = known.and_then(|origin| origin.downcast::<Stored>().ok());
+    let Some(known) = known.filter(|known| known.is_of(core)) else {
+        let message = "the session is not of this store";
+        return Err(Error::new("", Diagnostic::error(Code::Store, message)));
+    };
+    let now = core.read_once(|database| catalog::by_id(database, known.entry().session))?;
+    let Some(entry) = now else {
+        return Err(StoreError::NoSession(known.entry().name.clone()).into());
+    };
+    if entry == *known.entry() && session.moment().failure().is_none() {
+        return Ok(false);
+    }
+    let is_new = entry != *known.entry();
+    let stored = Arc::new(Stored::after(core, entry, Some(&known)));
+    session.publish(history(&stored));
+    *origin = Some(Arc::clone(&stored) as Arc<_>);
+    drop(origin);
+    lock(open).refreshed(session, &stored);
+    Ok(is_new)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::Message;
+    use crate::store::Store;
+
+    /// A store with a session `a` of two commits; its file, to be removed.
+    fn store(name: &str) -> (Store, PathBuf) {
+        let name = format!("pactql-open-{name}-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        let store = Store::open(path.to_str().unwrap()).unwrap();
+        commit(&store, "a");
+        commit(&store, "a");
+        (store, path)
+    }
+
+    fn commit(store: &Store, name: &str) {
+        let mut context = store.write(name).unwrap();
+        context.append(Message::user("Hello")).unwrap();
+        context.commit().unwrap();
+    }
+
+    /// The names of open sessions; the bytes of all are those of each together.
+    fn names(store: &Store) -> Vec<String> {
+        let mut open = lock(&store.open);
+        open.count();
+        let each = open.by_id.values().map(|open| open.bytes);
+        assert_eq!(open.total, each.sum::<usize>());
+        assert_eq!(open.ids.len(), open.by_id.len());
+        let mut names: Vec<String> = open.ids.keys().cloned().collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_refreshed_session_is_the_one_that_is_handed_out() {
+        let (store, path) = store("refresh");
+        let session = store.session("a").unwrap();
+        session.history().fetch_all().unwrap();
+        commit(&store, "a");
+        assert!(store.refresh(&session).unwrap());
+        let again = store.session("a").unwrap();
+        assert!(Arc::ptr_eq(&session, &again));
+        assert_eq!(again.history().committed().len(), 3);
+        assert!(!store.refresh(&session).unwrap());
+        assert_eq!(names(&store), ["a"]);
+        // What is counted is what the session holds now.
+        session.history().fetch_all().unwrap();
+        assert!(Arc::ptr_eq(&session, &store.session("a").unwrap()));
+        assert_eq!(names(&store), ["a"]);
+        let bytes = |stored: &Stored| stored.bytes() + OVERHEAD;
+        let open = lock(&store.open);
+        assert_eq!(open.total, bytes(&open.by_id[&open.ids["a"]].stored));
+        drop(open);
+        drop(store);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_session_has_one_place_whatever_its_name() {
+        let (store, path) = store("rename");
+        let old = store.session("a").unwrap();
+        old.history().fetch_all().unwrap();
+        store.rename("a", "b").unwrap();
+        let new = store.session("b").unwrap();
+        assert_eq!(new.name(), Some("b"));
+        assert_eq!(names(&store), ["b"]);
+        assert!(store.session("a").is_err());
+        // The units that are in memory are not read again.
+        let newest = |session: &Session| {
+            let history = session.history();
+            history.fetch_all().unwrap();
+            let newest = history.committed().last().unwrap();
+            Arc::as_ptr(newest.pieces()[0].segment())
+        };
+        assert_eq!(newest(&new), newest(&old));
+        // Another program renames it; the old name leaves when it is asked for.
+        let other = Store::open(path.to_str().unwrap()).unwrap();
+        other.rename("b", "c").unwrap();
+        assert!(store.session("b").is_err());
+        assert_eq!(names(&store), [""; 0]);
+        // A session that takes the name of another is not taken for it.
+        store.session("c").unwrap();
+        other.rename("c", "d").unwrap();
+        commit(&other, "c");
+        assert_eq!(store.session("c").unwrap().history().committed().len(), 1);
+        assert_eq!(store.session("d").unwrap().history().committed().len(), 2);
+        assert_eq!(names(&store), ["c", "d"]);
+        store.delete("d").unwrap();
+        assert_eq!(names(&store), ["c"]);
+        drop((store, other));
+        std::fs::remove_file(path).unwrap();
+    }
+}

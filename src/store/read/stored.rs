@@ -1,0 +1,413 @@
+//! The snapshots of a stored session, for a history that loads them when they are asked for.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use hashbrown::HashMap;
+
+use crate::history::{Attempts, LoadFailure, Part, Position, Source};
+use crate::index::{Meta, Snapshot, UnitKind};
+use crate::store::database::sql::{Database, collect, first, int};
+use crate::store::error::StoreError;
+use crate::store::manage::whole::Beside;
+use crate::store::read::catalog::Entry;
+use crate::store::read::load::{self, Cache, Fresh, Place, Spaced};
+use crate::store::write::core::Core;
+use crate::store::write::queue::lock;
+use crate::store::write::records;
+use crate::store::write::writer::retired;
+use crate::support::diag::Code;
+
+/// A session as it was at one moment.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    core: Arc<Core>,
+    entry: Entry,
+    cache: Arc<Mutex<Cache>>,
+    /// Bytes of the parts that were read.
+    parts: AtomicUsize,
+}
+
+impl Stored {
+    /// A session as its row says. Units that `before`, the session at an earlier moment, has in memory are
+    /// shared.
+    pub(crate) fn after(core: &Arc<Core>, entry: Entry, before: Option<&Arc<Self>>) -> Self {
+        let before = before.filter(|before| before.entry.session == entry.session);
+        let cache = before.map(|before| Arc::clone(&before.cache));
+        Self {
+            core: Arc::clone(core),
+            entry,
+            cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(Cache::new()))),
+            parts: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bytes of the segments in memory, those of parts included.
+    pub(crate) fn bytes(&self) -> usize {
+        lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
+    }
+
+    /// Those of some units that are not in memory.
+    pub(crate) fn missing(&self, units: impl Iterator<Item = i64>) -> Vec<i64> {
+        let cache = lock(&self.cache);
+        units.filter(|unit| !cache.has(*unit)).collect()
+    }
+
+    /// The snapshot of these placements, which are in document order, with what was read of them.
+    pub(crate) fn restore(
+        &self,
+        read: &Fresh,
+        places: &[Place],
+        meta: Meta,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        let places: Vec<&Place> = places.iter().collect();
+        lock(&self.cache).snapshot(read, &places, meta)
+    }
+
+    /// Counts the bytes of a part.
+    pub(crate) fn count(&self, part: &Snapshot) {
+        let bytes = part.pieces().iter().map(|piece| {
+            let segment = piece.segment();
+            segment.index_bytes() + segment.payload_bytes()
+        });
+        self.parts.fetch_add(bytes.sum(), Ordering::Relaxed);
+    }
+
+    /// Whether it is of this store.
+    pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
+        Arc::ptr_eq(&self.core, core)
+    }
+
+    /// The row it was opened as.
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// What a writer kept beside the snapshots, without its attempts.
+    pub(crate) fn beside(&self) -> Result<Beside, LoadFailure> {
+        let Some(runtime) = &self.entry.runtime else {
+            return Ok(Beside::default());
+        };
+        self.read(|database, same| {
+            if !same {
+                let name = &self.entry.name;
+                let what = format!("`{name}` has changed since the session was opened");
+                return Err(StoreError::Gone(what));
+            }
+            Ok(Beside {
+                runtime: Some(runtime.clone()),
+                retired: retired(database, self.entry.session, true)?,
+                pins: records::pins(database, self.entry.session)?,
+                ..Beside::default()
+            })
+        })
+    }
+
+    /// The seq at a position.
+    fn seq(&self, position: Position) -> i64 {
+        let (first, last) = self.entry.seqs.unwrap_or((1, 0));
+        match position {
+            Position::Committed(index) => {
+                first.saturating_add(i64::try_from(index).unwrap_or(i64::MAX))
+            }
+            Position::Working => last + 1,
+        }
+    }
+
+    /// What is in force at the seq of the newest commit, or of the working state.
+    fn now(&self, seq: i64) -> load::Now {
+        load::Now {
+            session: self.entry.session,
+            seq,
+            saved: self.entry.working,
+        }
+    }
+
+    /// Reads in one transaction, in which the session is as it was when it was opened.
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database, bool) -> Result<T, StoreError>,
+    ) -> Result<T, LoadFailure> {
+        let done = self.core.read(|database| {
+            let changed = first(
+                database,
+                "select changed from session where session_id = ?1",
+                &[self.entry.session.into()],
+                |row| int(row, 0),
+            )?;
+            let changed = changed.ok_or_else(|| StoreError::NoSession(self.entry.name.clone()))?;
+            work(database, changed == self.entry.changed)
+        });
+        done.map_err(LoadFailure::from)
+    }
+
+    fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta, StoreError> {
+        load::meta(database, self.entry.session, seq)?.ok_or_else(|| self.gone())
+    }
+
+    /// The properties of the newest commit; `None` if there is none.
+    pub(crate) fn newest_meta(&self) -> Option<Meta> {
+        let json = self.entry.meta.as_deref()?;
+        Some(load::meta_of(self.entry.cycle.unwrap_or(0), false, json))
+    }
+
+    fn gone(&self) -> StoreError {
+        StoreError::Gone(format!(
+            "a snapshot of `{}` was removed since the session was opened",
+            self.entry.name
+        ))
+    }
+
+    /// Refuses a working state that is not the one of the moment the session was opened.
+    fn check_working(&self, same: bool) -> Result<(), StoreError> {
+        if same {
+            Ok(())
+        } else {
+            Err(StoreError::Gone(format!(
+                "the working state of `{}` has changed since the session was opened",
+                self.entry.name
+            )))
+        }
+    }
+
+    /// The preamble and the units that these ids are in, with the number of turns between them; and whether
+    /// none of the ids is in the preamble.
+    fn places_of(
+        &self,
+        database: &mut dyn Database,
+        seq: i64,
+        ids: &[Box<str>],
+    ) -> Result<(Vec<Spaced>, bool), StoreError> {
+        let now = self.now(seq);
+        let mut found = BTreeMap::new();
+        for id in ids {
+            for place in load::with_id(database, now.session, seq, id)? {
+                found.insert(place.order.clone(), place);
+            }
+        }
+        let outline = found.values().all(|place| place.kind != UnitKind::Preamble);
+        if outline {
+            let preamble = load::in_force(database, now, 0)?;
+            found.extend(
+                preamble
+                    .into_iter()
+                    .map(|place| (place.order.clone(), place)),
+            );
+        }
+        let mut after = 0;
+        let mut places: Vec<Spaced> = Vec::with_capacity(found.len());
+        for place in found.into_values().rev() {
+            let mut gap = 0;
+            if place.order.rank == 1 {
+                let turns = load::turns_after(database, now, &place.order)?;
+                gap = turns - after;
+                after = turns + u32::from(place.kind == UnitKind::Turn);
+            }
+            places.push((place, gap));
+        }
+        places.reverse();
+        Ok((places, outline))
+    }
+
+    /// The placements of a part, in document order.
+    fn part_places(
+        &self,
+        database: &mut dyn Database,
+        seq: i64,
+        part: &Part,
+        in_force: bool,
+    ) -> Result<Vec<Place>, StoreError> {
+        if !in_force {
+            let mut places = load::places(database, self.entry.session, (seq, seq))?;
+            Place::only(&mut places, part);
+            return Ok(places);
+        }
+        let now = self.now(seq);
+        let mut places = load::in_force(database, now, 0)?;
+        if part.turns > 0 {
+            places.extend(load::newest_turns(database, now, part.turns)?);
+        }
+        if part.head {
+            places.extend(load::in_force(database, now, 2)?);
+        }
+        if part.rest {
+            places.extend(load::in_force(database, now, 3)?);
+        }
+        Ok(places)
+    }
+}
+
+impl Source for Stored {
+    fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
+        let (first, last) = self.entry.seqs.unwrap_or((1, 0));
+        let cycles = self.read(|database, same| {
+            let cycles = collect(
+                database,
+                "select cycle from snapshot where session_id = ?1 and seq between ?2 and ?3 order by seq",
+                &[self.entry.session.into(), first.into(), last.into()],
+                |row| int(row, 0),
+            )?;
+            if same || cycles.len() == self.entry.snapshots() { Ok(cycles) } else { Err(self.gone()) }
+        })?;
+        Ok(cycles.into())
+    }
+
+    fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
+        let mut cache = lock(&self.cache);
+        let session = self.entry.session;
+        let start = self.seq(Position::Committed(wanted.start));
+        let end = self.seq(Position::Committed(wanted.end)) - 1;
+        self.read(|database, _| {
+            let places = load::places(database, session, (start, end))?;
+            let read = cache.missing(database, session, places.iter(), (start, end))?;
+            let (mut came, mut gone) = (HashMap::new(), HashMap::new());
+            for place in &places {
+                let began: &mut Vec<&Place> = came.entry(place.first_seq).or_default();
+                began.push(place);
+                let ended: &mut Vec<&Place> = gone.entry(place.last_seq).or_default();
+                ended.push(place);
+            }
+            let mut snapshots: Vec<Arc<Snapshot>> = Vec::with_capacity(wanted.len());
+            for seq in start..=end {
+                let meta = self.meta(database, seq)?;
+                snapshots.push(match snapshots.last() {
+                    None => {
+                        let here = places.iter().filter(|place| place.first_seq <= seq);
+                        let here: Vec<&Place> = here.collect();
+                        cache.snapshot(&read, &here, meta)?
+                    }
+                    Some(previous) => {
+                        let gone = gone.get(&(seq - 1)).map_or(&[][..], |gone| gone);
+                        let came = came.get(&seq).map_or(&[][..], |came| came);
+                        cache.next(&read, previous, gone, came, meta)?
+                    }
+                });
+            }
+            Ok(snapshots)
+        })
+    }
+
+    fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
+        let mut cache = lock(&self.cache);
+        let seq = self.seq(Position::Working);
+        self.read(|database, same| {
+            self.check_working(same)?;
+            let places = load::places(database, self.entry.session, (seq, seq))?;
+            let meta = self.meta(database, seq)?;
+            let session = self.entry.session;
+            let read = cache.missing(database, session, places.iter(), (seq, seq))?;
+            let places: Vec<&Place> = places.iter().collect();
+            let snapshot = cache.snapshot(&read, &places, meta)?;
+            Ok(snapshot)
+        })
+    }
+
+    fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+        // Nothing reads one session in this way.
+        debug_assert!(!part.headers_only);
+        let seq = self.seq(position);
+        self.read(|database, same| {
+            if position == Position::Working {
+                self.check_working(same)?;
+            }
+            // The newest commit, or the working state after it.
+            let newest = self.entry.seqs.is_none_or(|(_, last)| last <= seq);
+            let (places, outline) = match &part.ids {
+                Some(_) if !same || !newest => return Ok(None),
+                Some(ids) => self.places_of(database, seq, ids)?,
+                None => {
+                    let places = self.part_places(database, seq, part, same && newest)?;
+                    (
+                        places.into_iter().map(|place| (place, 0)).collect(),
+                        !part.sys,
+                    )
+                }
+            };
+            let known = position != Position::Working && same && newest;
+            let meta = match self.newest_meta().filter(|_| known) {
+                Some(meta) => meta,
+                None => self.meta(database, seq)?,
+            };
+            let made = load::part(database, &places, outline, meta)?;
+            self.count(&made);
+            Ok(Some(Arc::new(made)))
+        })
+    }
+
+    fn attempts(&self) -> Result<Attempts, LoadFailure> {
+        let entries = self.read(|database, _| records::attempts(database, self.entry.session))?;
+        let entries = entries.into_iter();
+        Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
+    }
+}
+
+impl From<StoreError> for LoadFailure {
+    fn from(error: StoreError) -> Self {
+        let (code, help) = error.code_and_help();
+        Self {
+            code,
+            message: error.to_string(),
+            help: help.map(ToOwned::to_owned),
+        }
+    }
+}
+
+impl From<StoreError> for crate::support::diag::Error {
+    fn from(error: StoreError) -> Self {
+        LoadFailure::from(error).into()
+    }
+}
+
+impl StoreError {
+    /// Its code, and what to do.
+    fn code_and_help(&self) -> (Code, Option<&'static str>) {
+        match self {
+            Self::Unread(failure) => (failure.code, None),
+            Self::Missing(_) => (
+                Code::Missing,
+                Some("check the path, or let opening the store make it"),
+            ),
+            Self::NoSession(_) => (
+                Code::SessionNotFound,
+                Some("`pactql sessions` lists the sessions of a store"),
+            ),
+            Self::Exists(_) => (Code::SessionExists, Some("choose another name")),
+            Self::Busy { .. } => (
+                Code::SessionBusy,
+                Some("try again later; readers do not wait for it"),
+            ),
+            Self::Name(_) => (Code::Input, None),
+            Self::NoNode { .. } => (
+                Code::Placement,
+                Some("`pactql select STORE#SESSION \"@* *\" --format ids` lists the ids"),
+            ),
+            Self::Gone(_) => (Code::SnapshotNotFound, Some("open the session again")),
+            Self::LeaseLost { .. } => (
+                Code::LeaseLost,
+                Some("open the session again; what was not committed is only in this process"),
+            ),
+            Self::Newer { .. } => (Code::StoreVersion, Some("use that version or a later one")),
+            Self::Older { .. } => (
+                Code::StoreVersion,
+                Some("back it up, then `pactql migrate` brings it up to date"),
+            ),
+            Self::Damaged(_) => (
+                Code::Store,
+                Some("`pactql verify` names what is damaged; go on with a backup"),
+            ),
+            _ => (Code::Store, None),
+        }
+    }
+}
+
+/// What is wrong with the JSON texts of a row of `session`.
+pub(crate) fn check_text(entry: &Entry) -> Option<String> {
+    let runtime = entry.runtime.as_deref()?;
+    let object: Result<serde_json::Map<String, serde_json::Value>, _> =
+        serde_json::from_str(runtime);
+    object
+        .err()
+        .map(|error| format!("what a context kept is unreadable: {error}"))
+}

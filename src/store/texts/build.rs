@@ -1,0 +1,182 @@
+//! Adds units to the text index of a store, and asks it.
+//!
+//! Which texts a unit has, folded, the caller says: this file must not know what is sent of a node.
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest, Sha256};
+
+use crate::index::Snapshot;
+use crate::query::ir::Required;
+use crate::store::ask::candidates::Glob;
+use crate::store::database::sql::{Database, Dialect, Value, collect, first, int, text};
+use crate::store::error::StoreError;
+use crate::store::layout::decode::{Units, Wanted};
+use crate::store::layout::encode::kind_of;
+use crate::store::read::catalog::{self, LIST, Listed};
+use crate::store::read::load::restore_unit;
+use crate::store::texts::grams::{expression, vector};
+use crate::store::texts::tables::{create, drop_text_index, through};
+
+/// The folded texts of a unit, which is alone in a snapshot.
+pub(crate) type TextsOf = fn(&Snapshot) -> Vec<String>;
+
+/// How many bytes of text one transaction adds, so that others can write in between.
+const TOGETHER: usize = 8 << 20;
+
+/// How many units are listed at once.
+const UNITS: i64 = 1_000;
+
+/// Adds some of the units that the index does not have yet; it is made if it is missing. Returns how many;
+/// none, if it has all. Linear in their texts. Nobody else may be writing.
+pub(crate) fn index_texts(
+    database: &mut dyn Database,
+    texts_of: TextsOf,
+) -> Result<u64, StoreError> {
+    let mut through = match through(database)? {
+        Some(through) => through,
+        None => {
+            drop_text_index(database)?;
+            create(database)?;
+            0
+        }
+    };
+    let (mut count, mut bytes) = (0, 0);
+    'full: loop {
+        let units = units_after(database, through)?;
+        if units.is_empty() {
+            break;
+        }
+        for (unit, kind) in units {
+            bytes += add_unit(database, unit, &kind, texts_of)?;
+            (through, count) = (unit, count + 1);
+            if bytes > TOGETHER {
+                break 'full;
+            }
+        }
+    }
+    if count > 0 {
+        database.execute("update text_index set through = ?1", &[through.into()])?;
+    }
+    Ok(count)
+}
+
+/// The next units, with their kinds.
+fn units_after(database: &mut dyn Database, after: i64) -> Result<Vec<(i64, String)>, StoreError> {
+    collect(
+        database,
+        "select unit_id, kind from unit where unit_id > ?1 order by unit_id limit ?2",
+        &[after.into(), UNITS.into()],
+        |row| Ok((int(row, 0)?, text(row, 1)?.to_owned())),
+    )
+}
+
+/// The folded texts of a unit that an index has, sorted, each once.
+pub(crate) fn texts_of_unit(
+    database: &mut dyn Database,
+    unit: i64,
+    kind: &str,
+    texts_of: TextsOf,
+) -> Result<BTreeSet<String>, StoreError> {
+    let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
+    let kind = kind_of(kind).ok_or_else(unknown)?;
+    let mut read = Units::default();
+    read.read(database, Wanted::Units(&[unit]))?;
+    let texts = texts_of(&restore_unit(read, kind)?).into_iter();
+    // A shorter one has no run, and no question that the index answers finds it.
+    Ok(texts.filter(|text| text.chars().nth(2).is_some()).collect())
+}
+
+/// What a text is known by.
+pub(crate) fn text_hash(folded: &str) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&Sha256::digest(folded.as_bytes())[..16]);
+    hash
+}
+
+/// Adds a unit. Returns the bytes of its texts.
+fn add_unit(
+    database: &mut dyn Database,
+    unit: i64,
+    kind: &str,
+    texts_of: TextsOf,
+) -> Result<usize, StoreError> {
+    let mut bytes = 0;
+    for text in texts_of_unit(database, unit, kind, texts_of)? {
+        bytes += text.len();
+        let text = put_text(database, &text)?;
+        database.execute(
+            "insert into text_unit (text_id, unit_id) values (?1, ?2)",
+            &[text.into(), unit.into()],
+        )?;
+    }
+    Ok(bytes)
+}
+
+/// The id of a text, which is added if it is new.
+fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64, StoreError> {
+    let hash = text_hash(folded);
+    let hash = Value::Bytes(&hash);
+    let find = "select text_id from text_doc where hash = ?1";
+    if let Some(known) = first(database, find, &[hash], |row| int(row, 0))? {
+        return Ok(known);
+    }
+    let made = match database.dialect() {
+        Dialect::Sqlite => {
+            let sql = "insert into text_doc (hash) values (?1) returning text_id";
+            first(database, sql, &[hash], |row| int(row, 0))?
+        }
+        Dialect::Postgres => {
+            let sql = "insert into text_doc (hash, grams) \
+                       values (?1, cast(cast(?2 as text) as tsvector)) returning text_id";
+            let vector = vector(folded);
+            let values = [hash, vector.as_deref().into()];
+            first(database, sql, &values, |row| int(row, 0))?
+        }
+    };
+    let made = made.ok_or_else(|| StoreError::Damaged("a text vanished".to_owned()))?;
+    if database.dialect() == Dialect::Sqlite {
+        database.execute(
+            "insert into text_gram (rowid, text) values (?1, ?2)",
+            &[made.into(), folded.into()],
+        )?;
+    }
+    Ok(made)
+}
+
+/// The sessions with a matching name that may have a text with what is required, at any time, in byte order of
+/// names; `None` if there is no index. Linear in the texts that may have it, and in the units that the
+/// index does not have.
+pub(crate) fn with_text(
+    database: &mut dyn Database,
+    required: &Required,
+    glob: &Glob,
+) -> Result<Option<Vec<Listed>>, StoreError> {
+    let Some(through) = through(database)? else {
+        return Ok(None);
+    };
+    let asked = expression(required, database.dialect());
+    let texts = match database.dialect() {
+        Dialect::Sqlite => "select rowid from text_gram where text_gram match ?1",
+        Dialect::Postgres => {
+            "select text_id from text_doc where grams @@ cast(cast(?1 as text) as tsquery) \
+             union all select text_id from text_doc where grams is null"
+        }
+    };
+    let placed = "select p.session_id from placement p where p.unit_id";
+    let sql = format!(
+        "{LIST} where s.session_id in ({placed} in \
+         (select t.unit_id from text_unit t where t.text_id in ({texts})))"
+    );
+    let mut found = collect(database, &sql, &[asked.as_str().into()], catalog::listed)?;
+    found.extend(collect(
+        database,
+        &format!("{LIST} where s.session_id in ({placed} > ?1)"),
+        &[through.into()],
+        catalog::listed,
+    )?);
+    found.retain(|session| glob.matches(&session.name));
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    found.dedup();
+    Ok(Some(found))
+}

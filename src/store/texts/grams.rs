@@ -1,0 +1,139 @@
+//! Runs of three characters: what the text index of each database is made of, and how it is asked.
+//!
+//! This file must not know tables.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::query::ir::Required;
+use crate::store::database::sql::Dialect;
+
+/// The characters of a run.
+const LENGTH: usize = 3;
+
+/// The most runs of a text that are asked for. More of them hardly leave fewer candidates.
+const ASKED: usize = 24;
+
+/// The most bytes of a `tsvector` in PostgreSQL, roughly.
+const VECTOR: usize = 1_000_000;
+
+/// The runs of a folded text, sorted, each once. Linear but for the sorting.
+pub(crate) fn grams(folded: &str) -> BTreeSet<&str> {
+    let starts = folded.char_indices().map(|(at, _)| at);
+    let ends = starts.clone().skip(LENGTH).chain([folded.len()]);
+    let runs = starts.zip(ends);
+    let runs = runs.filter_map(|(start, end)| folded.get(start..end));
+    runs.filter(|run| run.chars().nth(LENGTH - 1).is_some())
+        .collect()
+}
+
+/// The `tsvector` of a folded text, in its own spelling; `None` if it has too many runs for one.
+pub(crate) fn vector(folded: &str) -> Option<String> {
+    let grams = grams(folded);
+    let bytes: usize = grams.iter().map(|gram| gram.len()).sum();
+    if bytes > VECTOR {
+        return None;
+    }
+    let mut vector = String::with_capacity(bytes * 3);
+    for gram in grams {
+        quote(gram, Dialect::Postgres, &mut vector);
+        vector.push(' ');
+    }
+    Some(vector)
+}
+
+/// The expression that asks a database's index for what is required.
+pub(crate) fn expression(required: &Required, dialect: Dialect) -> String {
+    let mut sql = String::new();
+    append(required, dialect, &mut sql);
+    sql
+}
+
+fn append(required: &Required, dialect: Dialect, sql: &mut String) {
+    let (and, or) = match dialect {
+        Dialect::Sqlite => (" AND ", " OR "),
+        Dialect::Postgres => (" & ", " | "),
+    };
+    sql.push('(');
+    match required {
+        Required::Text(text) => {
+            let all: Vec<&str> = grams(text).into_iter().collect();
+            let step = all.len().div_ceil(ASKED).max(1);
+            for (at, gram) in all.iter().step_by(step).enumerate() {
+                sql.push_str(if at == 0 { "" } else { and });
+                quote(gram, dialect, sql);
+            }
+        }
+        Required::All(each) => join(each, and, dialect, sql),
+        Required::Any(each) => join(each, or, dialect, sql),
+    }
+    sql.push(')');
+}
+
+fn join(each: &[Required], sign: &str, dialect: Dialect, sql: &mut String) {
+    for (at, required) in each.iter().enumerate() {
+        sql.push_str(if at == 0 { "" } else { sign });
+        append(required, dialect, sql);
+    }
+}
+
+/// Appends a run as a text of the language of expressions.
+fn quote(gram: &str, dialect: Dialect, sql: &mut String) {
+    let mark = match dialect {
+        Dialect::Sqlite => '"',
+        Dialect::Postgres => '\'',
+    };
+    sql.push(mark);
+    for letter in gram.chars() {
+        if letter == mark || (letter == '\\' && dialect == Dialect::Postgres) {
+            sql.push(letter);
+        }
+        let _ = write!(sql, "{letter}");
+    }
+    sql.push(mark);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_three_characters() {
+        for (text, expected) in [
+            ("", &[][..]),
+            ("ab", &[]),
+            ("abc", &["abc"]),
+            ("größe", &["grö", "röß", "öße"]),
+            ("aaaa", &["aaa"]),
+        ] {
+            let found: Vec<&str> = grams(text).into_iter().collect();
+            let mut expected = expected.to_vec();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn expressions_are_quoted() {
+        let required = Required::Any(vec![
+            Required::Text("a\"b".to_owned()),
+            Required::All(vec![
+                Required::Text("it's".to_owned()),
+                Required::Text("x\\y".to_owned()),
+            ]),
+        ]);
+        assert_eq!(
+            expression(&required, Dialect::Sqlite),
+            r#"(("a""b") OR (("it'" AND "t's") AND ("x\y")))"#
+        );
+        assert_eq!(
+            expression(&required, Dialect::Postgres),
+            r#"(('a"b') | (('it''' & 't''s') & ('x\\y')))"#
+        );
+        assert_eq!(vector("it's").as_deref(), Some("'it''' 't''s' "));
+        let long: String = (0..2_000_000)
+            .map(|at| char::from_u32(0x1_0000 + at % 70_000).unwrap_or('x'))
+            .collect();
+        assert_eq!(vector(&long).is_some(), grams(&long).len() * 12 <= VECTOR);
+    }
+}

@@ -1,0 +1,122 @@
+//! The text index: which sessions may have a text, without reading them.
+
+pub(crate) mod build;
+pub(crate) mod check;
+pub(crate) mod grams;
+pub(crate) mod tables;
+
+use crate::engine::searched;
+use crate::index::Snapshot;
+use crate::query::ir::{Required, fold};
+use crate::store::Store;
+use crate::store::ask::candidates::{self, Glob};
+use crate::store::read::catalog;
+use crate::support::diag::Error;
+
+/// The text index of a store. See [`Store::index_text`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TextIndex {
+    /// Number of different texts in it.
+    pub texts: u64,
+    /// Number of versions of turns and other units that were written since it was brought up to date. A
+    /// search reads the sessions that have one.
+    pub behind: u64,
+}
+
+impl Store {
+    /// Makes an index of the texts that models were sent, or brings it up to date, so that a search
+    /// ([`inspect::Search::sessions`](crate::inspect::Search::sessions)) opens only sessions that may have
+    /// a match. Returns how many versions of turns and other units were added.
+    ///
+    /// A commit does not write it: what is written later is searched without it until this is called again.
+    /// Whatever is removed from the store is removed from the index with it. It is made in several
+    /// transactions, between which others write; if one fails, the next call goes on there. Linear in the
+    /// texts that are new.
+    ///
+    /// # Errors
+    /// Those of the database.
+    ///
+    /// ```
+    /// use pactql::inspect::Search;
+    /// use pactql::{Context, Message, Store};
+    /// # let path = std::env::temp_dir().join(format!("pactql-texts-{}.db", std::process::id()));
+    /// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+    /// let mut context = store.write("support-42")?;
+    /// context.append(Message::user("Where is my refund?"))?;
+    /// context.commit()?;
+    /// drop(context);
+    /// store.index_text()?;
+    /// let sessions = Search::new("refund|money back", true)?.sessions(&store, "")?;
+    /// assert_eq!(sessions, Some(vec!["support-42".to_owned()]));
+    /// # drop(store);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn index_text(&self) -> Result<u64, Error> {
+        let mut added = 0;
+        loop {
+            let more = self
+                .core
+                .remove(false, |database| build::index_texts(database, texts_of))?;
+            added += more;
+            if more == 0 {
+                return Ok(added);
+            }
+        }
+    }
+
+    /// Removes the text index. Returns whether there was one.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn drop_text_index(&self) -> Result<bool, Error> {
+        let dropped = self.core.remove(false, tables::drop_text_index)?;
+        if dropped {
+            self.core.tidy();
+        }
+        Ok(dropped)
+    }
+
+    /// What the text index has; `None` if there is none. Linear in the number of its texts, and quick.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn text_index(&self) -> Result<Option<TextIndex>, Error> {
+        let found = self.core.read(tables::text_index)?;
+        Ok(found.map(|found| TextIndex {
+            texts: found.texts,
+            behind: found.behind,
+        }))
+    }
+
+    /// The names of the sessions that may have a text with what is required, and match `glob`, in byte order;
+    /// `None` if there is no index.
+    pub(crate) fn with_text(
+        &self,
+        glob: &str,
+        required: &Required,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let glob = Glob::new(glob);
+        let found = self
+            .core
+            .read(|database| build::with_text(database, required, &glob))?;
+        let names = |found: Vec<catalog::Listed>| found.into_iter().map(|listed| listed.name);
+        Ok(found.map(|found| names(found).collect()))
+    }
+
+    /// The number of sessions whose name matches `glob`.
+    #[cfg(feature = "cli")]
+    pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
+        let glob = Glob::new(glob);
+        Ok(self
+            .core
+            .read(|database| candidates::count(database, &glob))?)
+    }
+}
+
+/// The folded texts of a unit, which is alone in a snapshot.
+pub(crate) fn texts_of(unit: &Snapshot) -> Vec<String> {
+    let texts = unit.nodes().filter_map(searched);
+    texts.map(|text| fold(&text)).collect()
+}

@@ -1,0 +1,175 @@
+//! An open store: its connections, its queue of commits, and who writes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::store::database::home::{Home, Reader};
+use crate::store::database::sql::{Database, Dialect};
+use crate::store::error::StoreError;
+use crate::store::write::queue::{Queue, lock};
+use crate::store::write::writer::{Begin, Job, SessionWriter, all_fail, run, transaction};
+
+/// How a store is written.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteOptions {
+    /// Whether commits of several sessions share a transaction.
+    pub(crate) batched: bool,
+    /// Who writes, as others read it.
+    pub(crate) owner: Option<String>,
+    /// How long a lease lasts without use, in nanoseconds.
+    pub(crate) lease_ns: i64,
+}
+
+/// Numbers the writers of this process, as each needs a name of its own.
+static WRITERS: AtomicU64 = AtomicU64::new(1);
+
+/// An open store.
+#[derive(Debug)]
+pub(crate) struct Core {
+    home: Home,
+    queue: Queue,
+    options: WriteOptions,
+    owner: String,
+    /// The connection that notices commits of others: its number changes with each.
+    watcher: Mutex<Option<Reader>>,
+}
+
+impl Core {
+    pub(crate) fn new(home: Home, options: WriteOptions) -> Arc<Self> {
+        let owner = options.owner.clone().unwrap_or_else(process_name);
+        Arc::new(Self {
+            home,
+            queue: Queue::default(),
+            options,
+            owner,
+            watcher: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Takes the right to write a session, which is made if it does not exist.
+    pub(crate) fn open_writer(&self, name: &str) -> Result<SessionWriter, StoreError> {
+        let number = WRITERS.fetch_add(1, Ordering::Relaxed);
+        let owner = format!("{}/{}/{number}", self.owner, std::process::id());
+        let mut database = self.home.writer()?;
+        SessionWriter::open(&mut *database, name, &owner, self.options.lease_ns)
+    }
+
+    /// Keeps a step, alone or with others that wait.
+    pub(crate) fn keep(&self, job: Job) -> (Job, Result<(), StoreError>) {
+        if self.options.batched {
+            return self.queue.keep(&self.home, job);
+        }
+        let mut jobs = [job];
+        let result = self.keep_all(&mut jobs).pop();
+        let [job] = jobs;
+        (job, result.unwrap_or(Ok(())))
+    }
+
+    /// Keeps several steps in one transaction.
+    pub(crate) fn keep_all(&self, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+        match self.home.writer() {
+            Ok(mut writer) => run(&mut *writer, jobs),
+            Err(error) => all_fail(jobs.len(), error),
+        }
+    }
+
+    /// Gives a lease back. If that fails, it runs out.
+    pub(crate) fn close(&self, writer: &SessionWriter) {
+        if let Ok(mut database) = self.home.writer() {
+            let _ = writer.close(&mut *database);
+        }
+    }
+
+    /// A number that changes with every commit, of this process and others.
+    pub(crate) fn version(&self) -> Result<i64, StoreError> {
+        let mut watcher = lock(&self.watcher);
+        let reader = match &mut *watcher {
+            Some(reader) => reader,
+            none => none.insert(self.home.reader()?),
+        };
+        let version = reader.data_version();
+        if version.is_err() {
+            // The next call connects again.
+            *watcher = None;
+        }
+        version
+    }
+
+    /// Reads in one transaction: everything is of one moment.
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut reader = self.home.reader()?;
+        transaction(&mut *reader, Begin::Read, work)
+    }
+
+    /// Reads with one statement, which needs no transaction to be of one moment.
+    pub(crate) fn read_once<T>(
+        &self,
+        statement: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        statement(&mut *self.home.reader()?)
+    }
+
+    /// Writes in one transaction.
+    pub(crate) fn write<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        transaction(&mut *self.home.writer()?, Begin::Write, work)
+    }
+
+    /// Removes in one transaction, and makes what was removed unreadable in the files too, if `scrub` is
+    /// set.
+    pub(crate) fn remove<T>(
+        &self,
+        scrub: bool,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut database = self.home.writer()?;
+        let done = transaction(&mut *database, Begin::Alone, work)?;
+        if scrub {
+            database.scrub()?;
+        }
+        Ok(done)
+    }
+
+    /// Empties the log of recent commits of a SQLite file after something was removed, if nobody reads. Else
+    /// that happens when the last connection is closed.
+    pub(crate) fn tidy(&self) {
+        if let Ok(mut database) = self.home.writer()
+            && database.dialect() == Dialect::Sqlite
+        {
+            let _ = database.scrub();
+        }
+    }
+}
+
+impl Core {
+    /// Does what a write would do, and takes it back.
+    pub(crate) fn rehearse<T>(
+        &self,
+        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut database = self.home.writer()?;
+        database.begin_alone()?;
+        let done = work(&mut *database);
+        database.rollback();
+        done
+    }
+}
+
+/// Who writes, unless the caller says: the host.
+fn process_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = match host.trim() {
+        "" => "process",
+        host => host,
+    };
+    host.to_owned()
+}

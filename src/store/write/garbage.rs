@@ -1,0 +1,55 @@
+//! Removes units and bodies that nothing refers to any more.
+
+use std::collections::BTreeSet;
+
+use crate::store::database::sql::{Database, collect, int};
+use crate::store::error::StoreError;
+use crate::store::texts::tables;
+
+/// Removes those of some units that no session places, and the bodies that only they had. Returns the
+/// number of units and of bodies. Linear in these units; each needs a lookup.
+pub(crate) fn units(
+    database: &mut dyn Database,
+    candidates: &[i64],
+) -> Result<(u64, u64), StoreError> {
+    let mut removed = Vec::new();
+    let mut bodies: BTreeSet<i64> = BTreeSet::new();
+    let candidates: BTreeSet<i64> = candidates.iter().copied().collect();
+    for unit in candidates {
+        let gone = database.execute(
+            "delete from unit where unit_id = ?1 \
+             and not exists (select 1 from placement where unit_id = ?1)",
+            &[unit.into()],
+        )?;
+        if gone == 0 {
+            continue;
+        }
+        removed.push(unit);
+        bodies.extend(collect(
+            database,
+            "select distinct body_id from node where unit_id = ?1 and body_id is not null",
+            &[unit.into()],
+            |row| int(row, 0),
+        )?);
+        database.execute("delete from attr where unit_id = ?1", &[unit.into()])?;
+        database.execute("delete from node where unit_id = ?1", &[unit.into()])?;
+    }
+    tables::forget(database, &removed)?;
+    Ok((removed.len() as u64, unused(database, bodies)?))
+}
+
+/// Removes those of some bodies that no node has.
+pub(crate) fn unused(
+    database: &mut dyn Database,
+    bodies: BTreeSet<i64>,
+) -> Result<u64, StoreError> {
+    let mut removed = 0;
+    for body in bodies {
+        removed += database.execute(
+            "delete from body where body_id = ?1 \
+             and not exists (select 1 from node where body_id = ?1)",
+            &[body.into()],
+        )?;
+    }
+    Ok(removed)
+}

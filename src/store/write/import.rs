@@ -1,0 +1,174 @@
+//! Sessions from elsewhere, one or many.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+use crate::engine::Kept;
+use crate::history::{History, Session};
+use crate::store::Store;
+use crate::store::database::sql::Database;
+use crate::store::error::StoreError;
+use crate::store::manage::whole::{Beside, Import};
+use crate::store::read::open;
+use crate::store::write::records::AttemptRow;
+use crate::support::diag::Error;
+
+/// The most sessions of a transaction.
+const SESSIONS: usize = 256;
+
+/// The most snapshots of a transaction, unless one session has more.
+const SNAPSHOTS: usize = 10_000;
+
+/// An import of many sessions that ended early. See [`Store::import_all`].
+///
+/// ```
+/// use pactql::{Session, Store};
+/// # let path = std::env::temp_dir().join(format!("pactql-stopped-{}.db", std::process::id()));
+/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let names = ["a", "b", "a", "c"].map(|name| (name.to_owned(), &session, None));
+/// let stopped = store.import_all(names).unwrap_err();
+/// assert_eq!((stopped.imported, stopped.error.code()), (2, pactql::Code::SessionExists));
+/// # drop(store);
+/// # std::fs::remove_file(path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct ImportStopped {
+    /// How many sessions are in the store: the first of those that were given.
+    pub imported: usize,
+    /// Why the next one is not.
+    #[source]
+    pub error: Error,
+}
+
+/// A session that is to be written, all of it loaded.
+struct Ready {
+    name: String,
+    source: Option<String>,
+    history: Arc<History>,
+    beside: Beside,
+}
+
+impl Ready {
+    fn new(name: String, session: &Session, source: Option<String>) -> Result<Self, Error> {
+        let history = session.history();
+        // One that is replayed is read as it is written.
+        if !history.is_replayed() {
+            history.fetch_all()?;
+        }
+        let entries: Vec<_> = history.attempts().entries().cloned().collect();
+        if let Some(failure) = history.failure() {
+            // What a session has beside its snapshots is read without an error of its own.
+            return Err(failure.clone().into());
+        }
+        let attempts = (0..).zip(entries.into_iter().rev());
+        let mut beside = match open::stored(session) {
+            Some(stored) => stored.beside()?,
+            None => Beside::default(),
+        };
+        if let Some(json) = session.kept() {
+            (beside.runtime, beside.retired, beside.pins) = Kept::read(json)?.into_stored();
+        }
+        beside.attempts = attempts
+            .map(|(number, entry)| AttemptRow { number, entry })
+            .collect();
+        Ok(Self {
+            name,
+            source,
+            history,
+            beside,
+        })
+    }
+
+    /// Writes it. Runs inside a transaction that writes.
+    fn write(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+        let mut import = Import::begin(database, &self.name, self.source.as_deref())?;
+        self.history
+            .walk(0, |older, snapshot| import.add(database, older, snapshot))?;
+        import.finish(database, &self.beside)
+    }
+}
+
+impl Store {
+    /// Copies a session into the store under a new name: its snapshots, its working state, and what a
+    /// context kept beside them; it may be one of another store. `source` says where it comes from. One
+    /// transaction.
+    ///
+    /// # Errors
+    /// `E_SESSION_EXISTS`; those of the database. The store is as it was then.
+    pub fn import(&self, name: &str, session: &Session, source: Option<&str>) -> Result<(), Error> {
+        let ready = Ready::new(name.to_owned(), session, source.map(str::to_owned))?;
+        Ok(self.core.write(|database| ready.write(database))?)
+    }
+
+    /// Copies many sessions into the store, as [`Store::import`] does one: each a name, the session, and
+    /// where it comes from. Up to 256 of them share a transaction, so that thousands of small ones take a
+    /// fraction of the time. They are taken from the iterator as they are written. Returns how many there
+    /// were.
+    ///
+    /// # Errors
+    /// As [`Store::import`], with the number of sessions before it, which stay in the store.
+    pub fn import_all<S: Borrow<Session>>(
+        &self,
+        sessions: impl IntoIterator<Item = (String, S, Option<String>)>,
+    ) -> Result<usize, ImportStopped> {
+        let mut imported = 0;
+        let mut chunk: Vec<Ready> = Vec::new();
+        let mut snapshots = 0;
+        for (name, session, source) in sessions {
+            match Ready::new(name, session.borrow(), source) {
+                Ok(ready) => {
+                    snapshots += ready.history.committed().len();
+                    chunk.push(ready);
+                }
+                Err(error) => {
+                    imported = self.import_chunk(&chunk, imported)?;
+                    return Err(ImportStopped { imported, error });
+                }
+            }
+            if chunk.len() >= SESSIONS || snapshots >= SNAPSHOTS {
+                imported = self.import_chunk(&chunk, imported)?;
+                chunk.clear();
+                snapshots = 0;
+            }
+        }
+        self.import_chunk(&chunk, imported)
+    }
+
+    /// Writes sessions in one transaction; if one is refused, those before it in another. Returns how many
+    /// there are with the `before` ones.
+    fn import_chunk(&self, chunk: &[Ready], before: usize) -> Result<usize, ImportStopped> {
+        if chunk.is_empty() {
+            return Ok(before);
+        }
+        // With the number of those that were written before an error.
+        let write = |chunk: &[Ready]| {
+            let mut written = 0;
+            let done = self.core.write(|database| {
+                for ready in chunk {
+                    ready.write(database)?;
+                    written += 1;
+                }
+                Ok(())
+            });
+            done.map_err(|error| (written, error))
+        };
+        let Err((written, error)) = write(chunk) else {
+            return Ok(before + chunk.len());
+        };
+        let good = written.min(chunk.len() - 1);
+        // What failed may be the database, and then nothing more is written.
+        let kept = if good > 0 && write(&chunk[..good]).is_ok() {
+            good
+        } else {
+            0
+        };
+        Err(ImportStopped {
+            imported: before + kept,
+            error: error.into(),
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! Who writes a session: leases with fences (STORE §3).
+
+use crate::store::database::sql::{Database, Value, first, int, text};
+use crate::store::error::StoreError;
+use crate::support::cancel;
+use crate::tree::timestamp::rfc3339_of_nanos;
+
+/// The right to write a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    pub(crate) session: i64,
+    owner: String,
+    fence: i64,
+    /// How long it lasts without use, in nanoseconds.
+    lasts: i64,
+}
+
+/// A row of `lease`.
+struct Held {
+    owner: String,
+    expires_at_ns: i64,
+}
+
+fn held(database: &mut dyn Database, session: i64) -> Result<Option<Held>, StoreError> {
+    first(
+        database,
+        "select owner, expires_at_ns from lease where session_id = ?1",
+        &[session.into()],
+        |row| {
+            Ok(Held {
+                owner: text(row, 0)?.to_owned(),
+                expires_at_ns: int(row, 1)?,
+            })
+        },
+    )
+}
+
+/// Refuses what another writer holds a lease on. Runs inside a transaction.
+pub(crate) fn check_free(
+    database: &mut dyn Database,
+    session: i64,
+    name: &str,
+) -> Result<(), StoreError> {
+    let now = database.now_ns()?;
+    match held(database, session)? {
+        Some(other) if other.expires_at_ns > now => Err(StoreError::Busy {
+            session: name.to_owned(),
+            holder: other.owner,
+            until: rfc3339_of_nanos(other.expires_at_ns),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether nobody can go on writing a session: there is no lease, or it was given back.
+pub(crate) fn is_idle(database: &mut dyn Database, session: i64) -> Result<bool, StoreError> {
+    Ok(held(database, session)?.is_none_or(|held| held.expires_at_ns == 0))
+}
+
+/// Ends the lease of a session that was rewritten: its holder, if it goes on, is refused. Runs inside a
+/// transaction that writes.
+pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+    database.execute(
+        "update lease set owner = ?2, fence = fence + 1, expires_at_ns = 0 where session_id = ?1",
+        &[session.into(), "an erasure".into()],
+    )?;
+    Ok(())
+}
+
+impl Lease {
+    /// Takes the lease of a session, which nobody may hold at the moment. Runs inside a transaction that
+    /// writes.
+    pub(crate) fn take(
+        database: &mut dyn Database,
+        session: i64,
+        name: &str,
+        owner: &str,
+        lasts: i64,
+    ) -> Result<Self, StoreError> {
+        let now = database.now_ns()?;
+        // One statement decides, so that of two writers at once one gets it.
+        let fence = first(
+            database,
+            "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, 1, ?3) \
+             on conflict (session_id) do update set owner = excluded.owner, fence = lease.fence + 1, \
+             expires_at_ns = excluded.expires_at_ns where lease.expires_at_ns <= ?4 returning fence",
+            &[
+                session.into(),
+                owner.into(),
+                now.saturating_add(lasts).into(),
+                now.into(),
+            ],
+            |row| int(row, 0),
+        )?;
+        let Some(fence) = fence else {
+            check_free(database, session, name)?;
+            let what = format!("the lease of `{name}` was given back a moment ago; try again");
+            return Err(StoreError::Conflict(what));
+        };
+        Ok(Self {
+            session,
+            owner: owner.to_owned(),
+            fence,
+            lasts,
+        })
+    }
+
+    /// Checks that nobody has taken the lease since, and renews it. One that has run out is still good.
+    /// Runs inside a transaction that writes. Returns the time.
+    pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64, StoreError> {
+        let now = database.now_ns()?;
+        let renewed = database.execute(
+            "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3",
+            &[
+                self.session.into(),
+                Value::Text(&self.owner),
+                self.fence.into(),
+                now.saturating_add(self.lasts).into(),
+            ],
+        )?;
+        if renewed == 1 {
+            return Ok(now);
+        }
+        // A session that was deleted has no lease.
+        Err(match held(database, self.session)? {
+            Some(other) => StoreError::LeaseLost {
+                session: name.to_owned(),
+                holder: other.owner,
+            },
+            None => StoreError::NoSession(name.to_owned()),
+        })
+    }
+
+    /// Gives the lease back, if it is still held.
+    pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+        let sql = "update lease set expires_at_ns = 0 where session_id = ?1 and owner = ?2 and fence = ?3";
+        let values = [
+            self.session.into(),
+            Value::Text(&self.owner),
+            self.fence.into(),
+        ];
+        // Also by work that is cancelled: others wait for it.
+        cancel::free(|| database.execute(sql, &values))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,186 @@
+//! What a recorder of provider calls does with a store: sessions by where they come from, and their next
+//! snapshots, all in one transaction.
+//!
+//! While the transaction lasts nobody else writes (SQLite), so what was read still holds when it is written; a lease
+//! is not needed. Sessions that a context writes, or has written, are none of a recorder's.
+
+use crate::store::Store;
+use crate::store::database::sql::Database;
+use crate::store::error::StoreError;
+use crate::store::manage::whole::Import;
+use crate::store::read::catalog::{self, Entry};
+use crate::store::read::open;
+use crate::store::write::records::{self, AttemptRow};
+use crate::store::write::writer;
+use std::sync::Arc;
+
+use crate::history::{AttemptEntry, Attempts};
+use crate::index::Snapshot;
+use crate::support::diag::Error;
+
+/// A session as it is in the transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    entry: Entry,
+}
+
+impl Row {
+    pub(crate) fn id(&self) -> i64 {
+        self.entry.session
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.entry.name
+    }
+
+    /// Where it comes from, empty if nobody said.
+    pub(crate) fn source(&self) -> &str {
+        self.entry.source.as_deref().unwrap_or_default()
+    }
+
+    /// Grows with every write.
+    pub(crate) fn changed(&self) -> i64 {
+        self.entry.changed
+    }
+
+    /// When its newest snapshot was committed, in nanoseconds since the epoch.
+    pub(crate) fn committed_at_ns(&self) -> i64 {
+        self.entry.committed_at_ns.unwrap_or(0)
+    }
+}
+
+/// A transaction that writes sessions.
+pub(crate) struct Ledger<'a> {
+    store: &'a Store,
+    database: &'a mut dyn Database,
+}
+
+impl Store {
+    /// Runs `work` in one transaction. Nothing of it stays if it fails.
+    ///
+    /// # Errors
+    /// Those of `work`, and of the database.
+    pub(crate) fn ledger<T>(
+        &self,
+        work: impl FnOnce(&mut Ledger<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut failed = None;
+        let done = self.core.write(|database| {
+            let mut ledger = Ledger {
+                store: self,
+                database,
+            };
+            work(&mut ledger).map_err(|error| {
+                let why = StoreError::Refused(error.to_string());
+                failed = Some(error);
+                why
+            })
+        });
+        done.map_err(|error| failed.unwrap_or_else(|| error.into()))
+    }
+}
+
+impl Ledger<'_> {
+    /// Runs a part of the work of which nothing stays if it fails. The outer error is of the whole transaction.
+    pub(crate) fn apart<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<Result<T, Error>, Error> {
+        self.database.savepoint()?;
+        match work(self) {
+            Ok(value) => {
+                self.database.release()?;
+                Ok(Ok(value))
+            }
+            Err(error) => match self.database.rollback_to() {
+                Ok(()) => Ok(Err(error)),
+                Err(_) => Err(error),
+            },
+        }
+    }
+
+    /// The sessions that come from `source` and that no context writes or has written, in byte order of names.
+    pub(crate) fn of_source(&mut self, source: &str) -> Result<Vec<Row>, Error> {
+        let found = catalog::of_source(self.database, source)?;
+        Ok(found.into_iter().map(|entry| Row { entry }).collect())
+    }
+
+    /// A session by its number, if no context writes or has written it.
+    pub(crate) fn by_id(&mut self, id: i64) -> Result<Option<Row>, Error> {
+        Ok(catalog::free(self.database, id)?.map(|entry| Row { entry }))
+    }
+
+    /// The sessions whose name is `name`, or `name/` and a number, and whose newest snapshot has a reply of this
+    /// response.
+    pub(crate) fn of_response(&mut self, name: &str, response: &str) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        for id in catalog::of_response(self.database, name, response)? {
+            rows.extend(self.by_id(id)?);
+        }
+        Ok(rows)
+    }
+
+    /// Whether there is a session of a name.
+    pub(crate) fn has(&mut self, name: &str) -> Result<bool, Error> {
+        Ok(catalog::find(self.database, name)?.is_some())
+    }
+
+    /// The largest number after `name/` in a name.
+    pub(crate) fn last_number(&mut self, name: &str) -> Result<u64, Error> {
+        Ok(catalog::last_number(self.database, name)?)
+    }
+
+    /// The newest snapshot of a session; `None` if it has none.
+    pub(crate) fn newest(&mut self, row: &Row) -> Result<Option<Arc<Snapshot>>, Error> {
+        let session = open::session(&self.store.open, &self.store.core, row.entry.clone());
+        let history = session.history();
+        let newest = history.committed().last().cloned();
+        match (newest, history.failure()) {
+            (None, Some(failure)) => Err(failure.clone().into()),
+            (newest, _) => Ok(newest),
+        }
+    }
+
+    /// Ids that the session has used and its newest snapshot has no more.
+    pub(crate) fn used(&mut self, row: &Row) -> Result<Vec<String>, Error> {
+        Ok(writer::retired(self.database, row.id(), false)?)
+    }
+
+    /// The calls of a session that are beside its snapshots.
+    pub(crate) fn attempts(&mut self, row: &Row) -> Result<Attempts, Error> {
+        let entries = records::attempts(self.database, row.id())?.into_iter();
+        Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
+    }
+
+    /// Begins a session.
+    ///
+    /// # Errors
+    /// `E_SESSION_EXISTS`; the name cannot be one.
+    pub(crate) fn begin(&mut self, name: &str, source: &str) -> Result<Row, Error> {
+        Import::begin(self.database, name, Some(source))?;
+        let entry = catalog::get(self.database, name)?;
+        Ok(Row { entry })
+    }
+
+    /// Adds a snapshot after the newest one, `older`, and attempts after the first `settled` of the session. Returns
+    /// the session as it is then.
+    pub(crate) fn add(
+        &mut self,
+        row: &Row,
+        snapshot: Option<(Option<&Snapshot>, &Snapshot)>,
+        attempts: (usize, Vec<AttemptEntry>),
+    ) -> Result<Row, Error> {
+        let mut import = Import::resume(self.database, &row.entry)?;
+        if let Some((older, newer)) = snapshot {
+            import.add(self.database, older, newer)?;
+        }
+        let (settled, entries) = attempts;
+        let rows: Vec<AttemptRow> = (settled as i64..)
+            .zip(entries)
+            .map(|(number, entry)| AttemptRow { number, entry })
+            .collect();
+        import.end(self.database, settled, &rows)?;
+        let entry = catalog::get(self.database, row.name())?;
+        Ok(Row { entry })
+    }
+}

@@ -1,0 +1,187 @@
+//! Group commit: steps that wait for the database at the same time go into one transaction.
+//!
+//! There is no thread for it. Whoever finds nobody at work takes every step that waits, keeps all of them
+//! and hands out the results; those who come meanwhile wait for the next turn.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::store::database::home::Home;
+use crate::store::error::StoreError;
+use crate::store::write::writer::{Job, all_fail, run};
+use crate::support::cancel;
+
+/// Steps that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    /// Wakes those who wait when results were handed out.
+    turn: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<(Arc<Slot>, Job)>,
+    /// Whether somebody keeps steps.
+    busy: bool,
+}
+
+/// A step that was kept, and its result.
+type Slot = Mutex<Option<(Job, Result<(), StoreError>)>>;
+
+/// A lock whose holder panicked holds what it held before: every change under it is one assignment.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Steps that are being kept. Dropping it hands out their results and lets the next one keep steps, also
+/// after a panic: then those who wait get an error, and their steps back.
+struct Turn<'q> {
+    queue: &'q Queue,
+    slots: Vec<Arc<Slot>>,
+    jobs: Vec<Job>,
+    results: Vec<Result<(), StoreError>>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut results = self.results.drain(..);
+        for (slot, mut job) in self.slots.iter().zip(self.jobs.drain(..)) {
+            let result = results.next().unwrap_or_else(|| {
+                job.writer.doubt();
+                Err(StoreError::Database(
+                    "the thread that wrote this commit together with others panicked, and whether \
+                     it was kept is not known; open the session again to see"
+                        .to_owned(),
+                ))
+            });
+            *lock(slot) = Some((job, result));
+        }
+        lock(&self.queue.state).busy = false;
+        self.queue.turn.notify_all();
+    }
+}
+
+impl Queue {
+    /// Keeps a step together with all others that wait. Returns when it is durable or has failed.
+    pub(crate) fn keep(&self, home: &Home, job: Job) -> (Job, Result<(), StoreError>) {
+        self.keep_by(job, |jobs| match home.writer() {
+            Ok(mut database) => run(&mut *database, jobs),
+            Err(error) => all_fail(jobs.len(), error),
+        })
+    }
+
+    /// As [`Queue::keep`]; `run` keeps steps, and is called if nobody else does.
+    fn keep_by(
+        &self,
+        job: Job,
+        run: impl FnOnce(&mut [Job]) -> Vec<Result<(), StoreError>>,
+    ) -> (Job, Result<(), StoreError>) {
+        let slot = Arc::new(Slot::default());
+        let mut state = lock(&self.state);
+        state.waiting.push((Arc::clone(&slot), job));
+        while state.busy {
+            state = self
+                .turn
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+            if let Some(result) = lock(&slot).take() {
+                return result;
+            }
+        }
+        // Nobody keeps steps, and whoever did has handed out the results of all that it took: this one
+        // still waits.
+        state.busy = true;
+        let taken = std::mem::take(&mut state.waiting);
+        drop(state);
+        let (slots, jobs) = taken.into_iter().unzip();
+        let mut turn = Turn {
+            queue: self,
+            slots,
+            jobs,
+            results: Vec::new(),
+        };
+        // Its own step is given back here, those of others when the turn ends.
+        let own = turn
+            .slots
+            .iter()
+            .position(|other| Arc::ptr_eq(other, &slot));
+        // The steps of others are not this thread's to cancel.
+        turn.results = cancel::free(|| run(&mut turn.jobs));
+        let own = own.unwrap_or_default();
+        turn.slots.remove(own);
+        (turn.jobs.remove(own), turn.results.remove(own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::store::database::home::Options;
+    use crate::store::write::writer::{SessionWriter, Work};
+
+    /// A thread that panics while it keeps the steps of others: each of them gets its step back with an
+    /// error, and the next step is kept.
+    #[test]
+    fn a_panic_is_an_error_of_those_who_wait() {
+        let name = format!("pactql-queue-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        let home = Home::open(path.to_str().unwrap(), &Options::default()).unwrap();
+        let job = |session: &str| {
+            let mut database = home.writer().unwrap();
+            let writer = SessionWriter::open(&mut *database, session, "test", 1_000_000_000);
+            let work = Work {
+                change: None,
+                runtime: "{}".to_owned(),
+                retired: Vec::new(),
+                attempts: Vec::new(),
+                pins: None,
+            };
+            Job {
+                writer: writer.unwrap(),
+                work,
+            }
+        };
+        let jobs = ["a", "b", "c", "d"].map(job);
+        let [first, others @ ..] = jobs;
+        let queue = Queue::default();
+        let (begun, has_begun) = channel();
+        let waiting = || lock(&queue.state).waiting.len();
+        let results = std::thread::scope(|scope| {
+            let queue = &queue;
+            let keeper = scope.spawn(move || {
+                queue.keep_by(first, |jobs| {
+                    begun.send(()).unwrap();
+                    while waiting() < 3 {
+                        std::thread::yield_now();
+                    }
+                    jobs.iter().map(|_| Ok(())).collect()
+                })
+            });
+            has_begun.recv().unwrap();
+            let others = others.map(|job| {
+                scope.spawn(move || {
+                    // Whoever of them comes to keep the steps panics.
+                    catch_unwind(AssertUnwindSafe(|| {
+                        queue.keep_by(job, |_| panic!("on purpose"))
+                    }))
+                })
+            });
+            assert!(keeper.join().unwrap().1.is_ok());
+            others.map(|other| other.join().unwrap())
+        });
+        let panicked = results.iter().filter(|result| result.is_err()).count();
+        assert_eq!(panicked, 1);
+        for (_, result) in results.into_iter().flatten() {
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains("not known"), "{error}");
+        }
+        let (_, kept) = queue.keep(&home, job("e"));
+        assert!(kept.is_ok());
+        drop(home);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
