@@ -6,7 +6,7 @@ use crate::json;
 use crate::range::RangeDiff;
 use crate::selection::Selection;
 use crate::session::Session;
-use crate::values::{bound_to, by_name, edition, prepared, range_options};
+use crate::values::{bound_to, by_name, prepared, range_options};
 use pactql::ExplainOptions;
 use pactql::sql::{Dialect, Options};
 use pyo3::prelude::*;
@@ -88,14 +88,6 @@ impl Engine {
     #[pyo3(signature = (selector, /))]
     fn format(&self, py: Python<'_>, selector: &str) -> PyResult<String> {
         py.detach(|| self.engine.format(selector)).or_raise(py)
-    }
-
-    /// The selector in another edition, with the same meaning over every session.
-    #[pyo3(signature = (selector, to, /))]
-    fn translate(&self, py: Python<'_>, selector: &str, to: &str) -> PyResult<String> {
-        let to = edition(to)?;
-        py.detach(|| self.engine.translate(selector, to))
-            .or_raise(py)
     }
 
     /// How a selector is read and planned; with a session and `analyze`, also what running it did.

@@ -353,7 +353,7 @@ def test_save_and_open(session: pactql.Session, tmp_path: Path) -> None:
 def test_an_engine_of_another_edition(session: pactql.Session) -> None:
     engine = pactql.Engine(edition="v0.1")
     assert engine.select(session, "#cb:u2").ids() == ["cb:u2"]
-    assert engine.translate("#cb:u2", "canonical") == "@t0 {id='cb:u2'}"
+    assert engine.format("#cb:u2") == "@t0 {id='cb:u2'}"
     with pytest.raises(ValueError, match="is no edition"):
         pactql.Engine(edition="v9")  # type: ignore[arg-type]
 

@@ -218,16 +218,6 @@ impl Engine {
         self.prepare(text)?.sql(dialect, options)
     }
 
-    /// The selector in another edition, with the same meaning over every session. The result was
-    /// compiled again to verify that.
-    ///
-    /// # Errors
-    /// Every error of the selector; or `E_EDITION`, at a construct that the other edition
-    /// cannot express.
-    pub fn translate(&self, text: &str, to: Edition) -> Result<String, Error> {
-        crate::query::ir::translate(text, self.edition, to)
-    }
-
     /// Explains a selector: its normalized text, its plan and, with a session and
     /// [`ExplainOptions::analyze`], what running it did.
     ///

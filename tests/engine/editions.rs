@@ -1,7 +1,7 @@
-//! Translation between editions over sessions: a translated selector gives the same rows in the
+//! Editions over sessions: the canonical text of a selector of any edition gives the same rows in the
 //! same order, and selectors with one meaning share one plan.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use pactql::{Edition as Name, Engine as Inner};
 
@@ -17,11 +17,11 @@ const EDITIONS: [(Edition, Name); 3] = [
 ];
 
 #[test]
-fn a_translated_selector_gives_the_same_rows() {
-    let said = RefCell::new([[0_u32; 3]; 3]);
+fn canonical_text_gives_the_same_rows() {
     let cases = Cell::new(0_u32);
-    let engines = EDITIONS.map(|(edition, _)| Engine::new(edition));
-    for (from, (edition, name)) in EDITIONS.into_iter().enumerate() {
+    let canonical = Engine::new(Edition::Canonical);
+    for (edition, name) in EDITIONS {
+        let engine = Engine::new(edition);
         random::selectors(random::share(80), edition, 12, |case| {
             let (session, sample) = case.open()?;
             let mut rng = case.rng();
@@ -46,48 +46,29 @@ fn a_translated_selector_gives_the_same_rows() {
                     ..sel.clone()
                 };
                 let text = text::variant(&sel, edition, &mut rng);
-                let expected = engines[from].ids(&session, &text);
-                for (to, (_, other)) in EDITIONS.into_iter().enumerate() {
-                    match engines[from].0.translate(&text, other) {
-                        Ok(translated) => {
-                            said.borrow_mut()[from][to] += 1;
-                            cases.set(cases.get() + 1);
-                            let got = engines[to].ids(&session, &translated);
-                            same!(
-                                without_query(got, &translated),
-                                without_query(expected.clone(), &text),
-                                "{name} to {other}\n  {text}\n  {translated}"
-                            );
-                        }
-                        Err(error) => {
-                            same!(error.code().as_str(), "E_EDITION", "{text}");
-                            assert_ne!(from, to, "{name} cannot say {text}");
-                        }
-                    }
-                }
+                let expected = engine.ids(&session, &text);
+                let written = engine.0.format(&text).expect(&text);
+                cases.set(cases.get() + 1);
+                same!(
+                    without_query(canonical.ids(&session, &written), &written),
+                    without_query(expected, &text),
+                    "{name}\n  {text}\n  {written}"
+                );
             }
             Ok(())
         });
     }
-    let (cases, said) = (cases.get(), said.into_inner());
-    println!("{cases} cases, said {said:?}");
+    let cases = cases.get();
+    println!("{cases} cases");
     if !random::is_single() {
-        assert!(cases >= random::cases(), "only {cases} cases");
-        for (from, row) in said.iter().enumerate() {
-            for (to, count) in row.iter().enumerate() {
-                assert!(
-                    *count >= random::share(1_000),
-                    "{from} to {to}: only {count}"
-                );
-            }
-        }
+        assert!(cases >= random::share(3_000), "only {cases} cases");
     }
 }
 
 /// Cases that random selectors seldom reach: lists compared with lists, and types that one edition
 /// splits into type and kind.
 #[test]
-fn the_corners_of_a_translation() {
+fn the_corners_of_types() {
     let session = engine::open(
         r#"{"cycle":1,"root":{"id":"r","children":[
         {"id":"seq","nodeType":"^seq","children":[
@@ -109,87 +90,54 @@ fn the_corners_of_a_translation() {
         let engine = Inner::builder().edition(edition).build();
         engine.rows(&session, text).unwrap().to_ids().join(" ")
     };
-    for (from, text, to, rows) in [
-        (Name::Canonical, "@t0 .cb:call", Name::V01, "a c e"),
-        (Name::Canonical, "@t0 .foo", Name::V01, "g"),
+    for (edition, text, rows) in [
+        (Name::Canonical, "@t0 .cb:call", "a c e"),
+        (Name::Canonical, "@t0 .foo", "g"),
         (
             Name::Canonical,
             "@t0 [nodeType='cb'][kind!='call']",
-            Name::V01,
             "b f h k",
         ),
-        (
-            Name::Canonical,
-            "@t0 [nodeType!='cb']",
-            Name::V01,
-            "r seq t d g ah n",
-        ),
+        (Name::Canonical, "@t0 [nodeType!='cb']", "r seq t d g ah n"),
         (
             Name::Canonical,
             "@t0 [nodeType='cb:call'][kind='call']",
-            Name::V01,
             "a",
         ),
         (
             Name::Canonical,
             "@t0 [nodeType='cb:call'][kind!='call']",
-            Name::V01,
             "b",
         ),
-        (
-            Name::Canonical,
-            "@t0 [stored_type='cb'][kind=null]",
-            Name::V01,
-            "h k",
-        ),
-        (Name::Canonical, "@t0 .mt:depth(0)", Name::V01, "ah n"),
-        (Name::Canonical, "@t0 .mt:depth(>=0)", Name::V01, "t ah n"),
-        (Name::Canonical, "@t0 depth(>=0)[id!=ah]", Name::V01, "t"),
-        (
-            Name::Canonical,
-            "@t0 ^root [role]:depth(<=0)",
-            Name::V01,
-            "k",
-        ),
+        (Name::Canonical, "@t0 [stored_type='cb'][kind=null]", "h k"),
+        (Name::Canonical, "@t0 .mt:depth(0)", "ah n"),
+        (Name::Canonical, "@t0 .mt:depth(>=0)", "t ah n"),
+        (Name::Canonical, "@t0 depth(>=0)[id!=ah]", "t"),
+        (Name::Canonical, "@t0 ^root [role]:depth(<=0)", "k"),
         (
             Name::Canonical,
             "@t0 .cb[tags!=[p, z]]",
-            Name::V01,
             "a b c d e f g h k",
         ),
-        (
-            Name::Canonical,
-            "@t0 .cb[role=[user, tool]] {id!=x}",
-            Name::V01,
-            "k",
-        ),
+        (Name::Canonical, "@t0 .cb[role=[user, tool]] {id!=x}", "k"),
         (
             Name::Canonical,
             "@t0 .cb[role!=[user, tool]]",
-            Name::Depth,
             "a b c d e f g h",
         ),
-        (Name::V01, ".cb:call", Name::Depth, "a b"),
-        (Name::V01, "[nodeType='cb']", Name::Depth, "c h k"),
-        (Name::V01, ".cb:call[kind='other']", Name::Depth, "b"),
-        (Name::V01, ".cb[nodeType!='cb']", Name::Depth, "a b d e f g"),
-        (Name::V01, "^seq", Name::Depth, "seq"),
-        (Name::V01, "^seq", Name::Canonical, "seq"),
+        (Name::V01, ".cb:call", "a b"),
+        (Name::V01, "[nodeType='cb']", "c h k"),
+        (Name::V01, ".cb:call[kind='other']", "b"),
+        (Name::V01, ".cb[nodeType!='cb']", "a b d e f g"),
+        (Name::V01, "^seq", "seq"),
     ] {
-        let engine = Inner::builder().edition(from).build();
-        let translated = engine.translate(text, to).unwrap();
-        assert_eq!(ids(from, text), rows, "{text}");
-        assert_eq!(ids(to, &translated), rows, "{text} as {translated}");
+        let engine = Inner::builder().edition(edition).build();
+        let written = engine.format(text).unwrap();
+        assert_eq!(ids(edition, text), rows, "{text}");
+        assert_eq!(ids(Name::Canonical, &written), rows, "{text} as {written}");
     }
     // A list of several values matches a stored list that contains all of them, or one equal value.
     assert_eq!(ids(Name::Canonical, "@t0 [data_x=[p,q]]"), "a b");
-    let engine = Inner::new();
-    assert!(engine.translate("@t0 [data_x=[p,q]]", Name::Depth).is_err());
-    assert!(
-        engine
-            .translate("@t0 [content=[p,q]]", Name::Depth)
-            .is_err()
-    );
 }
 
 /// Removes the selector text that a range's answer repeats.

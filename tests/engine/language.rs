@@ -1,8 +1,8 @@
 //! Rules of the language that need no data and more than a selector and its canonical text. The
-//! others are cases in `tests/cases/language` and `tests/cases/translation`.
+//! others are cases in `tests/cases/language`.
 
 use pactql::Edition::{self, Canonical, Depth, V01};
-use pactql::internals::ir::{Lowered, compile, translate};
+use pactql::internals::ir::{Lowered, compile};
 use pactql::{ColorChoice, Error};
 
 /// The canonical text of a valid selector.
@@ -95,29 +95,6 @@ fn limits_of_lists() {
     lowered(&format!("[role=[{values}]]"), Canonical);
     let over = format!("[role=[{values},y]]");
     limited(Canonical, &over, &over[6..over.len() - 1], "1024 values");
-}
-
-/// A translation has as many groups as any selector may have, and no more.
-#[test]
-fn limits_of_translations() {
-    let list = |count: usize| {
-        let values: Vec<String> = (0..count).map(|value| format!("v{value}")).collect();
-        format!(".cb[role=[{}]]", values.join(","))
-    };
-    assert!(translate(&list(256), Canonical, Depth).is_ok());
-    for text in [
-        list(257),
-        [list(100), list(99).replace(".cb", ".mt"), list(58)].join(", "),
-        format!("{} {} {}", list(40), list(40), list(40)),
-        list(1_000).replace("role", "nodeType"),
-    ] {
-        let error = translate(&text, Canonical, Depth);
-        let message = error.err().map(|error| error.message().to_owned());
-        assert_eq!(
-            message.as_deref(),
-            Some("edition `depth` cannot express a selector of this size")
-        );
-    }
 }
 
 /// LANGUAGE §6: which selectors come in key order.

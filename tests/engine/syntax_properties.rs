@@ -309,54 +309,6 @@ proptest! {
         }
     }
 
-    /// A query translated into its own edition is the same query. (A filter after a position
-    /// becomes a test of its step.)
-    #[test]
-    fn an_edition_has_words_for_what_it_reads(text in selector(), edition in edition()) {
-        if let Ok(lowered) = compile(&text, edition) {
-            let said = lowered.query.text_in(edition);
-            prop_assert!(said.is_ok(), "{}: {} is {:?}", edition, text, said);
-            let said = said.unwrap_or_default();
-            let again = compile(&said, edition);
-            prop_assert!(again.is_ok(), "{}: {} said as {}", edition, text, said);
-            if lowered.query.filters.is_empty() {
-                let again = again.map(|again| (again.query.fingerprint(), again.query)).ok();
-                let wanted = (lowered.query.fingerprint(), lowered.query);
-                prop_assert_eq!(again, Some(wanted), "{}: {} said as {}", edition, text, said);
-            }
-        }
-    }
-
-    /// A translation is a valid selector of its edition without warnings, and its own translation
-    /// into that edition. Into the canonical edition, every query translates to itself.
-    #[test]
-    fn translations_read_back(text in selector(), from in edition(), to in edition()) {
-        let Ok(lowered) = compile(&text, from) else { return Ok(()) };
-        match lowered.query.text_in(to) {
-            Ok(said) => {
-                let again = compile(&said, to);
-                prop_assert!(again.is_ok(), "{} in {}: {}", text, to, said);
-                if let Ok(again) = again {
-                    prop_assert_eq!(again.warnings, [], "{} in {}: {}", text, to, said);
-                    prop_assert_eq!(&again.query.time, &lowered.query.time);
-                    let same = to == Edition::Canonical || to == from && again.query.filters == lowered.query.filters;
-                    prop_assert!(!same || again.query == lowered.query, "{} as {}", text, said);
-                    let twice = again.query.text_in(to);
-                    prop_assert_eq!(twice.as_ref(), Ok(&said), "{} in {}", text, to);
-                }
-            }
-            Err(reason) => {
-                prop_assert!(to != from && to != Edition::Canonical, "{} in {}: {}", text, to, reason);
-                // The printed text parses to the same meaning.
-                prop_assert!(reason.construct() != "this selector", "{} in {}", text, to);
-                prop_assert!(reason.since() != Some(to));
-                let error = pactql::internals::ir::translate(&text, from, to);
-                let code = error.as_ref().err().map(|error| error.code().as_str());
-                prop_assert_eq!(code, Some("E_EDITION"));
-            }
-        }
-    }
-
     /// Sugar is reported with its place, and canonical text has none.
     #[test]
     fn canonical_text_is_free_of_sugar(text in selector(), edition in edition()) {

@@ -1,5 +1,6 @@
-//! Help for selectors that are refused only because of their edition: the whole selector as the
-//! edition spells it, or as the edition that has all its constructs does (LANGUAGE §10).
+//! Help for selectors that are refused only because of their edition: the edition that has all of their
+//! constructs, and the selector as that edition spells it where the same text has another meaning there
+//! (LANGUAGE §10).
 
 use super::edition::Edition;
 use super::lower::{lower, lower_leniently};
@@ -13,7 +14,7 @@ use crate::support::diag::{Code, Diagnostic};
 const LONGEST: usize = 160;
 
 /// Puts the rewritten selector into the help of the leftmost error, if every error is about the
-/// edition. Omitted times, `#x` and `.cb:sub` keep their meaning in `edition`.
+/// edition, and the text as it is means something else in the edition that has it.
 pub(super) fn advise(selector: &Selector<'_>, edition: Edition, errors: &mut [Diagnostic]) {
     if errors.iter().any(|error| error.code != Some(Code::Edition)) {
         return;
@@ -21,37 +22,15 @@ pub(super) fn advise(selector: &Selector<'_>, edition: Edition, errors: &mut [Di
     let Some(meant) = lower_leniently(selector, edition) else {
         return;
     };
-    let Some(first) = errors.iter_mut().min_by_key(|error| error.start()) else {
-        return;
-    };
-    let later = later(selector, edition, &meant);
-    let here = meant.text_in(edition).ok();
-    let here = here.filter(|text| text.len() <= LONGEST);
-    let correction = here.clone();
-    let help = match (here, later) {
-        // The text of this edition is also valid in the later one.
-        (Some(text), Some((_, there))) if there.as_ref() == Some(&text) => {
-            format!("write `{text}`")
-        }
-        (Some(text), Some((since, None))) => {
-            format!("write `{text}`, or choose edition `{since}`")
-        }
-        (Some(text), Some((since, Some(there)))) => {
-            format!("write `{text}`, or in edition `{since}` `{there}`")
-        }
-        (Some(text), None) => format!("write `{text}`"),
-        (None, Some((since, Some(there)))) => format!("edition `{since}` has it: `{there}`"),
-        // The help about the construct remains.
-        (None, _) => return,
-    };
-    if let Some(correction) = &correction {
-        first.correct(correction);
+    let first = errors.iter_mut().min_by_key(|error| error.start());
+    // Otherwise the help about the construct, which names an edition, is enough.
+    if let (Some(first), Some((since, Some(text)))) = (first, later(selector, edition, &meant)) {
+        first.set_help(format!("edition `{since}` has it: `{text}`"));
     }
-    first.set_help(help);
 }
 
-/// The oldest later edition that has all constructs, and the text there; `None` for the text if
-/// it can stay as it is.
+/// The oldest later edition that has all constructs; if the text has another meaning there, the canonical
+/// edition with the canonical text.
 fn later(
     selector: &Selector<'_>,
     edition: Edition,
@@ -67,12 +46,8 @@ fn later(
     if read == *meant {
         return Some((since, None));
     }
-    // The same text has another meaning there.
-    let (since, text) = match meant.text_in(since) {
-        Ok(text) => (since, text),
-        Err(_) => (Edition::Canonical, meant.canonical_text()),
-    };
-    (text.len() <= LONGEST).then_some((since, Some(text)))
+    let text = meant.canonical_text();
+    (text.len() <= LONGEST).then_some((Edition::Canonical, Some(text)))
 }
 
 /// The oldest later edition that has all constructs of `text`, and how it spells what `text` means

@@ -109,13 +109,3 @@ fn bare(text: &str) -> String {
         .filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"'))
         .collect()
 }
-
-/// `text`, a selector of `from`, as a selector of `to` with the same meaning over every session
-/// (LANGUAGE, the tables of editions). See [`Query::text_in`](super::Query::text_in).
-///
-/// # Errors
-/// Every mistake of the selector, or `E_EDITION` for a construct that `to` cannot express.
-pub fn translate(text: &str, from: Edition, to: Edition) -> Result<String, Error> {
-    let query = compile(text, from)?.query;
-    query.text_in(to).map_err(|reason| reason.error(text))
-}

@@ -7,9 +7,9 @@ use std::str::FromStr;
 /// constructs.
 ///
 /// ```
-/// use pactql::{Edition, Engine};
+/// use pactql::Engine;
 /// let engine = Engine::builder().edition("v0.1".parse()?).build();
-/// assert_eq!(engine.translate(".cb", Edition::Canonical)?, "@t0 .cb");
+/// assert_eq!(engine.format(".cb")?, "@t0 .cb");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

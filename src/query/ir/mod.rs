@@ -5,9 +5,8 @@
 //! A query prints as canonical text, which parses back to the same query in the canonical edition,
 //! and its fingerprint is a hash of that text.
 //!
-//! Editions matter on the way in (`lower`) and on the way out (`translate`); a [`Query`] does not
-//! depend on the edition it was written in. The module must not know any data: no tree, index or
-//! snapshot.
+//! Editions matter on the way in (`lower`); a [`Query`] does not depend on the edition it was written in.
+//! The module must not know any data: no tree, index or snapshot.
 
 mod advice;
 mod attempt;
@@ -16,7 +15,6 @@ mod contradiction;
 mod correct;
 mod depth;
 mod edition;
-mod form;
 mod intervals;
 mod lower;
 mod name;
@@ -25,21 +23,15 @@ mod number;
 mod observer;
 mod order;
 mod pattern;
-mod places;
-mod positions;
 mod properties;
 mod purpose;
 mod query;
-mod quick;
 mod required;
 mod short;
 mod text;
-mod translate;
 mod values;
 
-pub use compile::{
-    Sugar, compile, compile_for, compile_observed, compile_place, desugar, translate,
-};
+pub use compile::{Sugar, compile, compile_for, compile_observed, compile_place, desugar};
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use intervals::Intervals;
@@ -57,4 +49,3 @@ pub use query::{
 };
 pub use required::{Required, fold};
 pub use short::{Member, short_node};
-pub use translate::Untranslatable;

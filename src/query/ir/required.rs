@@ -4,17 +4,16 @@
 //! patterns that do not. What is required is never too much: a text without it has no match. It may be too
 //! little, so a text that has it must still be searched. The module must not know how texts are indexed.
 
-use std::collections::BTreeSet;
+use regex_syntax::hir::literal::{Extractor, Literal, Seq};
+use regex_syntax::hir::{Hir, HirKind};
 
-use regex_syntax::hir::{Class, Hir, HirKind};
-
-/// A text that is required has at least so many characters: an index of texts knows no shorter ones.
+/// A text that is required has at least this many characters: an index of texts knows no shorter ones.
 const LEAST: usize = 3;
 
-/// The most texts that one place of a pattern may stand for, such as the ten of `[0-9]`.
+/// The most texts that a run of parts may stand for, such as the ten of `[0-9]`.
 const CHOICES: usize = 16;
 
-/// The most characters of a text that is required.
+/// The most bytes of a text that is required.
 const LONGEST: usize = 200;
 
 /// The most texts in all: with more, asking an index costs more than it saves.
@@ -22,9 +21,6 @@ const TEXTS: usize = 64;
 
 /// The deepest nesting: the parser of an index has a stack of its own.
 const DEPTH: usize = 16;
-
-/// The most times that what is repeated is written out.
-const REPEATED: u32 = 8;
 
 /// What a folded text must contain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,8 +39,7 @@ impl Required {
     #[must_use]
     pub fn of(pattern: &str) -> Option<Self> {
         let parsed = regex_syntax::parse(pattern).ok()?;
-        let required = Found::of(&parsed).required();
-        required.filter(|required| required.texts() <= TEXTS && required.depth() <= DEPTH)
+        required(&parsed).filter(|required| required.texts() <= TEXTS && required.depth() <= DEPTH)
     }
 
     /// How deep it is nested.
@@ -121,191 +116,88 @@ fn lower(letter: char) -> char {
     }
 }
 
-/// What is known of the matches of a part of a pattern.
-enum Found {
-    /// They are these texts, folded.
-    Exact(BTreeSet<String>),
-    /// They contain this, if anything is known.
-    Holds(Option<Required>),
-}
-
-impl Found {
-    fn of(part: &Hir) -> Self {
-        match part.kind() {
-            HirKind::Empty | HirKind::Look(_) => Self::empty(),
-            HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
-                Ok(text) => Self::Exact(BTreeSet::from([fold(text)])),
-                Err(_) => Self::Holds(None),
-            },
-            HirKind::Class(class) => letters(class).map_or(Self::Holds(None), Self::Exact),
-            HirKind::Repetition(repeated) => {
-                let once = Self::of(&repeated.sub);
-                let (least, most) = (repeated.min, repeated.max);
-                if (least, most) == (0, Some(1)) {
-                    return once.or(Self::empty());
-                }
-                let times = least.min(REPEATED);
-                let mut run = Run::default();
-                match once {
-                    _ if times == 0 => {}
-                    Self::Exact(texts) => {
-                        (0..times).for_each(|_| run.add(Self::Exact(texts.clone())));
-                    }
-                    holds => run.add(holds),
-                }
-                if most != Some(times) {
-                    run.add(Self::Holds(None));
-                }
-                run.finish()
-            }
-            HirKind::Capture(group) => Self::of(&group.sub),
-            HirKind::Concat(parts) => {
-                let mut run = Run::default();
-                parts.iter().for_each(|part| run.add(Self::of(part)));
-                run.finish()
-            }
-            HirKind::Alternation(parts) => {
-                let mut parts = parts.iter().map(Self::of);
-                let first = parts.next().unwrap_or(Self::Holds(None));
-                parts.fold(first, Self::or)
-            }
+/// What the matches of a part contain, if anything is known.
+fn required(part: &Hir) -> Option<Required> {
+    match part.kind() {
+        HirKind::Capture(group) => required(&group.sub),
+        HirKind::Concat(parts) => required_of_run(parts),
+        HirKind::Alternation(parts) => {
+            let each: Option<Vec<_>> = parts.iter().map(required).collect();
+            each.map(Required::Any)
         }
-    }
-
-    /// The empty text.
-    fn empty() -> Self {
-        Self::Exact(BTreeSet::from([String::new()]))
-    }
-
-    /// One or the other.
-    fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Exact(mut one), Self::Exact(other)) => {
-                one.extend(other);
-                if one.len() <= CHOICES {
-                    Self::Exact(one)
-                } else {
-                    Self::Holds(Self::Exact(one).required())
-                }
-            }
-            (one, other) => Self::Holds(match (one.required(), other.required()) {
-                (Some(Required::Any(mut one)), Some(other)) => {
-                    one.push(other);
-                    Some(Required::Any(one))
-                }
-                (Some(one), Some(other)) => Some(Required::Any(vec![one, other])),
-                _ => None,
-            }),
+        HirKind::Repetition(repeated) if repeated.min > 0 => {
+            one_of(&literals(part)).or_else(|| required(&repeated.sub))
         }
-    }
-
-    fn required(self) -> Option<Required> {
-        match self {
-            Self::Holds(required) => required,
-            Self::Exact(texts) => {
-                let known = |text: &String| text.chars().nth(LEAST - 1).is_some();
-                if texts.is_empty() || !texts.iter().all(known) {
-                    return None;
-                }
-                let mut texts: Vec<Required> = texts.into_iter().map(Required::Text).collect();
-                match texts.len() {
-                    1 => texts.pop(),
-                    _ => Some(Required::Any(texts)),
-                }
-            }
-        }
+        _ => one_of(&literals(part)),
     }
 }
 
-/// Parts that follow each other.
-struct Run {
-    /// The texts of the last parts, from the last one of which the texts are not known.
-    exact: BTreeSet<String>,
-    /// What came before.
-    required: Vec<Required>,
-    is_exact: bool,
-}
-
-impl Default for Run {
-    fn default() -> Self {
-        Self {
-            exact: BTreeSet::from([String::new()]),
-            required: Vec::new(),
-            is_exact: true,
+/// What the matches of parts that follow each other contain.
+fn required_of_run(parts: &[Hir]) -> Option<Required> {
+    let empty = || Seq::singleton(Literal::exact(Vec::new()));
+    let mut all = Vec::new();
+    // The texts of the parts since the last one that is more than a few texts.
+    let mut run = empty();
+    for part in parts {
+        let mut texts = literals(part);
+        if !texts.is_exact() {
+            all.extend(one_of(&std::mem::replace(&mut run, empty())));
+            all.extend(required(part));
+            continue;
         }
+        let length = run.max_literal_len().unwrap_or(0) + texts.max_literal_len().unwrap_or(0);
+        let choices = run.max_cross_len(&texts).unwrap_or(usize::MAX);
+        if length > LONGEST || choices > CHOICES {
+            all.extend(one_of(&std::mem::replace(&mut run, texts)));
+        } else {
+            run.cross_forward(&mut texts);
+            run.sort();
+            run.dedup();
+        }
+    }
+    all.extend(one_of(&run));
+    match all.len() {
+        0 | 1 => all.pop(),
+        _ => Some(Required::All(all)),
     }
 }
 
-impl Run {
-    fn add(&mut self, part: Found) {
-        match part {
-            Found::Exact(texts) => {
-                let longest = |texts: &BTreeSet<String>| texts.iter().map(String::len).max();
-                let length = longest(&self.exact).unwrap_or(0) + longest(&texts).unwrap_or(0);
-                if self.exact.len() * texts.len() <= CHOICES && length <= LONGEST {
-                    let both = self.exact.iter().flat_map(|one| {
-                        let joined = texts.iter().map(move |other| format!("{one}{other}"));
-                        joined.collect::<Vec<_>>()
-                    });
-                    self.exact = both.collect();
-                } else {
-                    self.break_off();
-                    self.exact = texts;
-                }
-            }
-            Found::Holds(required) => {
-                self.break_off();
-                self.required.extend(required);
-            }
-        }
-    }
-
-    /// What comes next is not joined to what came before.
-    fn break_off(&mut self) {
-        let exact = std::mem::replace(&mut self.exact, BTreeSet::from([String::new()]));
-        self.required.extend(Found::Exact(exact).required());
-        self.is_exact = false;
-    }
-
-    fn finish(mut self) -> Found {
-        if self.is_exact {
-            return Found::Exact(self.exact);
-        }
-        self.break_off();
-        Found::Holds(match self.required.len() {
-            0 | 1 => self.required.pop(),
-            _ => Some(Required::All(self.required)),
-        })
-    }
-}
-
-/// The characters of a class, folded, if they are few.
-fn letters(class: &Class) -> Option<BTreeSet<String>> {
-    let ranges: Vec<(char, char)> = match class {
-        Class::Unicode(class) => {
-            let ranges = class.ranges().iter();
-            ranges.map(|range| (range.start(), range.end())).collect()
-        }
-        Class::Bytes(class) => {
-            let ranges = class.ranges().iter();
-            let ascii = ranges.map(|range| {
-                let is_ascii = range.end().is_ascii();
-                is_ascii.then(|| (char::from(range.start()), char::from(range.end())))
-            });
-            ascii.collect::<Option<_>>()?
-        }
+/// The folded texts that matches of a part begin with. Both cases of a letter become one text, so they are
+/// folded part by part: a word in any case would otherwise be too many texts.
+fn literals(part: &Hir) -> Seq {
+    let found = Extractor::new().extract(part);
+    let Some(literals) = found.literals() else {
+        return found;
     };
-    let sizes = ranges.iter().map(|(first, last)| {
-        let size = u32::from(*last) - u32::from(*first);
-        size as usize + 1
+    let folded = literals.iter().map(|literal| {
+        // The extractor may cut a long text inside a character.
+        let whole = literal.as_bytes().utf8_chunks().next();
+        let text = whole.map_or("", |chunk| chunk.valid());
+        if literal.is_exact() && text.len() == literal.len() {
+            Literal::exact(fold(text))
+        } else {
+            Literal::inexact(fold(text))
+        }
     });
-    // A letter and its other cases count as one.
-    if sizes.sum::<usize>() > 4 * CHOICES {
-        return None;
+    let mut folded: Seq = folded.collect();
+    folded.sort();
+    folded.dedup();
+    folded
+}
+
+/// Requires one of the texts, if all of them are long enough for an index.
+fn one_of(texts: &Seq) -> Option<Required> {
+    let texts = texts.literals().filter(|texts| !texts.is_empty())?;
+    let texts = texts.iter().map(|text| {
+        let text = std::str::from_utf8(text.as_bytes()).ok()?;
+        let is_long = text.chars().nth(LEAST - 1).is_some();
+        is_long.then(|| Required::Text(text.to_owned()))
+    });
+    let mut texts: Vec<Required> = texts.collect::<Option<_>>()?;
+    match texts.len() {
+        1 => texts.pop(),
+        _ => Some(Required::Any(texts)),
     }
-    let all = ranges.into_iter().flat_map(|(first, last)| first..=last);
-    let all: BTreeSet<String> = all.map(|letter| fold_char(letter).to_string()).collect();
-    (!all.is_empty() && all.len() <= CHOICES).then_some(all)
 }
 
 #[cfg(test)]
@@ -347,7 +239,7 @@ mod tests {
             ("(foo)+", Some("foo")),
             ("(ab){2}", Some("abab")),
             ("(ab){2,}", Some("abab")),
-            ("a{20}", Some("aaaaaaaa")),
+            ("a{20}", Some("aaaaaaaaaa")),
             ("gr[ae]y", Some("(gray|grey)")),
             ("^start.*end$", Some("(start&end)")),
             (r"\bword\b", Some("word")),

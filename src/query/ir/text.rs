@@ -110,17 +110,6 @@ impl Display for RangeEnd {
 impl Display for Chain {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let sole = self.steps.len() == 1;
-        self.write(f, |f, node| node.write(f, sole))
-    }
-}
-
-impl Chain {
-    /// Writes the chain, and each node step of it by `write_node`.
-    pub(super) fn write(
-        &self,
-        f: &mut Formatter<'_>,
-        write_node: impl Fn(&mut Formatter<'_>, &NodeStep) -> fmt::Result,
-    ) -> fmt::Result {
         for (index, (axis, step)) in self.steps.iter().enumerate() {
             match axis {
                 _ if index == 0 => {}
@@ -129,7 +118,7 @@ impl Chain {
             }
             match step {
                 Step::Zone(zone) => zone.fmt(f)?,
-                Step::Node(node) => write_node(f, node)?,
+                Step::Node(node) => node.write(f, sole)?,
             }
         }
         Ok(())

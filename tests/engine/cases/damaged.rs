@@ -28,7 +28,7 @@ impl Lcg {
 /// Every valid selector of the cases, with its edition.
 fn selectors() -> Vec<(pactql::Edition, Vec<char>)> {
     let mut found = Vec::new();
-    for kind in ["answers", "language", "explain", "translation"] {
+    for kind in ["answers", "language", "explain"] {
         for file in file::files(kind) {
             for case in &file.cases {
                 for edition in case.editions().into_iter().map(ir) {

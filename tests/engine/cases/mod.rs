@@ -180,41 +180,17 @@ fn every_edition_refuses_enough() {
     }
 }
 
-/// What selectors of one edition become in another, or why they have no equivalent there.
-#[test]
-fn translation() {
-    file::check("translation", |_, case, from, text| {
-        let to = ir(file::edition(
-            case.setting("to").expect("a section names `to`"),
-        ));
-        ir::compile(text, ir(from)).unwrap();
-        match ir::translate(text, ir(from), to) {
-            Ok(translated) => {
-                ir::compile(&translated, to).unwrap();
-                format!("= {translated}")
-            }
-            Err(error) => pinned_error(&error),
-        }
-    });
-}
-
 /// Diagnostics as a reader sees them.
 #[test]
 fn diagnostics() {
-    file::check("diagnostics", |_, case, edition, text| {
-        let shown = match case.setting("to") {
-            Some(to) => match ir::translate(text, ir(edition), ir(file::edition(to))) {
-                Ok(_) => String::new(),
-                Err(error) => error.render(ColorChoice::Never),
-            },
-            None => match ir::compile(text, ir(edition)) {
-                Ok(lowered) => lowered
-                    .warnings
-                    .iter()
-                    .map(|warning| warning.render(text, ColorChoice::Never))
-                    .collect(),
-                Err(error) => error.render(ColorChoice::Never),
-            },
+    file::check("diagnostics", |_, _, edition, text| {
+        let shown = match ir::compile(text, ir(edition)) {
+            Ok(lowered) => lowered
+                .warnings
+                .iter()
+                .map(|warning| warning.render(text, ColorChoice::Never))
+                .collect(),
+            Err(error) => error.render(ColorChoice::Never),
         };
         block(&shown)
     });

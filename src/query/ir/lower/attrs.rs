@@ -354,7 +354,6 @@ impl Lowerer {
         let (code, label) = match &error {
             PatternError::Invalid(_) => (Code::SelectorInvalid, "not a regular expression"),
             PatternError::TooLarge(_) => (Code::Limit, "too large"),
-            PatternError::TooCostly => (Code::Limit, "too costly"),
             PatternError::TooMany => (Code::Limit, "too large together with those before"),
         };
         self.error(code, span, error.to_string(), label)

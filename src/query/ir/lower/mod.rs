@@ -19,5 +19,4 @@ mod time;
 pub(super) use habits::{meant_type, other_spelling};
 pub use lowerer::{MAX_GROUPS, MAX_STEPS, MAX_VALUES};
 pub use selector::Lowered;
-pub(super) use selector::{check_pieces, lower, lower_leniently, notes, read};
-pub(super) use step::is_pseudo_part;
+pub(super) use selector::{check_pieces, lower, lower_leniently, notes};

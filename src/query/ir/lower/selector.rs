@@ -10,7 +10,7 @@ use crate::query::ir::pattern::Patterns;
 use crate::query::ir::purpose::{Insertion, Purpose};
 use crate::query::ir::query::Query;
 use crate::query::syntax::ast::Selector;
-use crate::query::syntax::{self, MAX_MISTAKES, Span};
+use crate::query::syntax::{MAX_MISTAKES, Span};
 use crate::support::diag::{Diagnostic, Warning};
 
 /// A normalized selector with its warnings.
@@ -56,13 +56,6 @@ pub(in crate::query::ir) fn lower(
         time,
         insertion,
     })
-}
-
-/// The query that `text` is in `edition`, if it is one.
-pub(in crate::query::ir) fn read(text: &str, edition: Edition) -> Option<Query> {
-    let selector = syntax::parse(text).ok()?;
-    let lowered = lower(&selector, edition, Purpose::Select, None).ok()?;
-    Some(lowered.query)
 }
 
 /// Adds the mistakes of meaning in the pieces of a selector that does not parse to `found`.

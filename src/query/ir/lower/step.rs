@@ -400,11 +400,6 @@ fn offset_op(zone: Zone) -> Op {
     }
 }
 
-/// Whether `part`, after a colon, is or nearly is a pseudo-class, of this language or of CSS.
-pub(in crate::query::ir) fn is_pseudo_part(part: &str) -> bool {
-    near_pseudo(part).is_some() || FOREIGN_PSEUDOS.contains(&part)
-}
-
 /// The pseudo-class that `part` equals or nearly equals: one letter more, one less, or two
 /// swapped. One different letter counts only in pseudo-classes of five letters and more, because
 /// `code` and `list` are ordinary kinds.
