@@ -307,17 +307,8 @@ impl SegmentBuilder {
             };
             return self.types.push(code, text);
         }
-        // Each is `IMPLIED` and a nodeType.
-        let implied = match class {
-            NodeClass::Root => "\0^root",
-            NodeClass::Sys => "\0^sys",
-            NodeClass::Seq => "\0^seq",
-            NodeClass::Head => "\0^ah",
-            NodeClass::Turn => "\0mt",
-            NodeClass::Container => "\0mc",
-            NodeClass::Block => "\0cb",
-        };
-        let code = self.types.dictionary.intern(implied);
+        let implied = [IMPLIED, class.as_str()].concat();
+        let code = self.types.dictionary.intern(&implied);
         self.types.codes.push(code);
     }
 

@@ -45,6 +45,30 @@ pub enum UnitKind {
 }
 
 impl UnitKind {
+    const ALL: [Self; 5] = [
+        Self::Preamble,
+        Self::Turn,
+        Self::Loose,
+        Self::Head,
+        Self::Rest,
+    ];
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Preamble => "preamble",
+            Self::Turn => "turn",
+            Self::Loose => "loose",
+            Self::Head => "head",
+            Self::Rest => "other",
+        }
+    }
+
+    /// The kind of [`UnitKind::as_str`].
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
     /// Sort rank of units of this kind, in snapshots and segments.
     pub(super) fn rank(self) -> u8 {
         match self {

@@ -272,20 +272,16 @@ impl Workspace {
 
     /// Adds the regions that a session from elsewhere lacks.
     pub(super) fn add_regions(&mut self) {
-        for (class, name) in [
-            (NodeClass::Sys, "^sys"),
-            (NodeClass::Seq, "^seq"),
-            (NodeClass::Head, "^ah"),
-        ] {
+        for class in [NodeClass::Sys, NodeClass::Seq, NodeClass::Head] {
             if self.state().region(class).is_none() {
                 let node = NewNode::new();
-                let (Ok(headers), Ok(id)) = (read(&node), self.free_id(name)) else {
+                let (Ok(headers), Ok(id)) = (read(&node), self.free_id(class.as_str())) else {
                     continue;
                 };
                 let parent: Arc<str> = self.base.root().id().into();
                 if let Ok(mut fresh) = self.make(&headers, id, parent, 0) {
                     fresh.class = class;
-                    fresh.node_type = name.into();
+                    fresh.node_type = class.as_str().into();
                     self.overlay.insert(fresh);
                 }
             }

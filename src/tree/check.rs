@@ -18,16 +18,13 @@ use crate::json::shorten;
 
 /// The class of a stored nodeType (LANGUAGE §1).
 pub fn class_of(node_type: &str) -> NodeClass {
-    match node_type {
-        "^root" => NodeClass::Root,
-        "^sys" => NodeClass::Sys,
-        "^seq" => NodeClass::Seq,
-        "^ah" => NodeClass::Head,
-        _ => match node_type.split(':').next() {
-            Some("mt" | "seg") => NodeClass::Turn,
-            Some("mc" | "cont") => NodeClass::Container,
-            _ => NodeClass::Block,
-        },
+    if node_type.starts_with('^') {
+        return NodeClass::parse(node_type).unwrap_or(NodeClass::Block);
+    }
+    match node_type.split(':').next() {
+        Some("mt" | "seg") => NodeClass::Turn,
+        Some("mc" | "cont") => NodeClass::Container,
+        _ => NodeClass::Block,
     }
 }
 
@@ -167,14 +164,14 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
                 let slot = &mut regions[class as usize - NodeClass::Sys as usize];
                 if parent != 0 {
                     let message =
-                        format_args!("{} must be a direct child of the root", region(class));
+                        format_args!("{} must be a direct child of the root", class.as_str());
                     wrong(".nodeType", None, message);
                 }
                 if *slot == NONE {
                     *slot = index;
                 } else {
                     let other = Some(starts.start(*slot));
-                    let message = format_args!("a second {}, the first is at {{}}", region(class));
+                    let message = format_args!("a second {}, the first is at {{}}", class.as_str());
                     wrong(".nodeType", other, message);
                 }
             }
@@ -205,14 +202,6 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
         }
     }
     sorted
-}
-
-fn region(class: NodeClass) -> &'static str {
-    match class {
-        NodeClass::Sys => "^sys",
-        NodeClass::Seq => "^seq",
-        _ => "^ah",
-    }
 }
 
 /// Sort rank of a child of the root by its region; ties go by offset.

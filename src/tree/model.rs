@@ -34,6 +34,39 @@ pub enum NodeClass {
     Block = 6,
 }
 
+impl NodeClass {
+    /// All classes, by code.
+    pub const ALL: [Self; 7] = [
+        Self::Root,
+        Self::Sys,
+        Self::Seq,
+        Self::Head,
+        Self::Turn,
+        Self::Container,
+        Self::Block,
+    ];
+
+    /// The nodeType that means this class, in the vocabulary `mt mc cb`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Root => "^root",
+            Self::Sys => "^sys",
+            Self::Seq => "^seq",
+            Self::Head => "^ah",
+            Self::Turn => "mt",
+            Self::Container => "mc",
+            Self::Block => "cb",
+        }
+    }
+
+    /// The class of [`NodeClass::as_str`].
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.as_str() == name)
+    }
+}
+
 /// Which fields a node was given, as far as its columns do not show it: nodeType, role, kind and
 /// key are present exactly if their code is not [`NONE`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -498,9 +498,8 @@ fn label(step: &Step) -> &'static str {
         Some(TypeTest::Root) => "root",
         Some(TypeTest::Seq) => "seq",
         Some(TypeTest::Anchor) => "anchor",
-        Some(TypeTest::TurnOrAnchor | TypeTest::Class(Class::Turn)) => "mt",
-        Some(TypeTest::Class(Class::Container)) => "mc",
-        Some(TypeTest::Class(Class::Block)) => "cb",
+        Some(TypeTest::TurnOrAnchor) => Class::Turn.word(),
+        Some(TypeTest::Class(class)) => class.word(),
         None => "node",
     }
 }

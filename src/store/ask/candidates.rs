@@ -2,7 +2,6 @@
 
 use crate::store::database::sql::{Database, Row, Value, collect, first, int, text};
 use crate::store::error::StoreError;
-use crate::store::layout::decode::class_of_name;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
 use crate::store::read::catalog::{self, Entry, LIST, Listed};
 use crate::tree::NodeClass;
@@ -252,7 +251,7 @@ pub(crate) fn hits(
             name: text(row, 1)?,
             changed: int(row, 2)?,
             id: text(row, 3)?,
-            class: class_of_name(text(row, 4)?)
+            class: NodeClass::parse(text(row, 4)?)
                 .ok_or_else(|| StoreError::Damaged("a node has an unknown class".to_owned()))?,
             role: row.text(5)?,
             key: row.text(6)?,

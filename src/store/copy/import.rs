@@ -11,10 +11,11 @@ use super::columns::{Column, table};
 use super::file::Written;
 use super::manifest::{Bucket, Copy};
 use super::read::FileRows;
+use crate::index::UnitKind;
 use crate::store::catalog;
 use crate::store::database::sql::{Database, Row, Value, first, int, text};
 use crate::store::error::StoreError;
-use crate::store::layout::encode::{Body, body_hash, kind_of};
+use crate::store::layout::encode::{Body, body_hash};
 use crate::store::layout::rows::{insert, put_body, put_key};
 use crate::store::layout::sums::{put_retired, seal_attempts, seal_session, sum};
 use crate::store::manage::verify::{session as check_session, unit_fault};
@@ -382,7 +383,7 @@ fn check_unit(database: &mut dyn Database, unit: i64) -> Result<(), StoreError> 
     let Some((kind, hash, spelling)) = row else {
         return Ok(());
     };
-    let fault = match kind_of(&kind) {
+    let fault = match UnitKind::parse(&kind) {
         None => Some(format!("a unit has the unknown kind {kind:?}")),
         Some(kind) => unit_fault(database, unit, kind, (hash.as_deref(), spelling))?,
     };

@@ -498,7 +498,7 @@ fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
     let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
     let (unit, pre) = (row.given_int()?, row.given_int()?);
     let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
-    let class = class_of_name(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
+    let class = NodeClass::parse(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
     Ok(Found {
         unit,
         pre,
@@ -528,7 +528,7 @@ fn read_header(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
     let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
     let (unit, pre) = (row.given_int()?, row.given_int()?);
     let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
-    let class = class_of_name(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
+    let class = NodeClass::parse(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
     Ok(Found {
         unit,
         pre,
@@ -574,18 +574,4 @@ fn read_attr(row: &dyn Row) -> Result<Option<Attribute>, StoreError> {
         json,
         is_tag,
     }))
-}
-
-/// The class of a name of [`crate::store::layout::encode::class_name`].
-pub(crate) fn class_of_name(name: &str) -> Option<NodeClass> {
-    Some(match name {
-        "^root" => NodeClass::Root,
-        "^sys" => NodeClass::Sys,
-        "^seq" => NodeClass::Seq,
-        "^ah" => NodeClass::Head,
-        "mt" => NodeClass::Turn,
-        "mc" => NodeClass::Container,
-        "cb" => NodeClass::Block,
-        _ => return None,
-    })
 }

@@ -98,30 +98,6 @@ pub(crate) struct Body {
     pub(crate) text: String,
 }
 
-/// The name of a kind of units, as in `unit.kind`.
-pub(crate) fn kind_name(kind: UnitKind) -> &'static str {
-    match kind {
-        UnitKind::Preamble => "preamble",
-        UnitKind::Turn => "turn",
-        UnitKind::Loose => "loose",
-        UnitKind::Head => "head",
-        UnitKind::Rest => "other",
-    }
-}
-
-/// The kind of a name in `unit.kind`.
-pub(crate) fn kind_of(name: &str) -> Option<UnitKind> {
-    [
-        UnitKind::Preamble,
-        UnitKind::Turn,
-        UnitKind::Loose,
-        UnitKind::Head,
-        UnitKind::Rest,
-    ]
-    .into_iter()
-    .find(|kind| kind_name(*kind) == name)
-}
-
 /// The rank of a kind, as in `placement.rank`.
 fn rank(kind: UnitKind) -> i64 {
     match kind {
@@ -129,19 +105,6 @@ fn rank(kind: UnitKind) -> i64 {
         UnitKind::Turn | UnitKind::Loose => 1,
         UnitKind::Head => 2,
         UnitKind::Rest => 3,
-    }
-}
-
-/// The name of a class, as in `node.class`.
-pub(crate) fn class_name(class: NodeClass) -> &'static str {
-    match class {
-        NodeClass::Root => "^root",
-        NodeClass::Sys => "^sys",
-        NodeClass::Seq => "^seq",
-        NodeClass::Head => "^ah",
-        NodeClass::Turn => "mt",
-        NodeClass::Container => "mc",
-        NodeClass::Block => "cb",
     }
 }
 
@@ -180,7 +143,7 @@ impl Ttl {
 pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a>, Ttl)>) -> Unit {
     let mut rows = Rows::default();
     let mut digest = Sha256::new();
-    digest.update(kind_name(kind).as_bytes());
+    digest.update(kind.as_str().as_bytes());
     digest.update(b"\n");
     let mut order = Order {
         rank: rank(kind),
@@ -206,7 +169,7 @@ pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a
         digest.update(&line);
     }
     Unit {
-        kind: kind_name(kind),
+        kind: kind.as_str(),
         hash: digest.finalize().into(),
         spelling: spelling.map_or(0, |spelling| first_bytes(spelling.finalize().into())),
         order,
@@ -332,7 +295,7 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
             .map(ToOwned::to_owned)
     };
     let normal = match node.type_or_class() {
-        name if name.contains('\0') => class_name(node.class()).to_owned(),
+        name if name.contains('\0') => node.class().as_str().to_owned(),
         name => normal_type(name).into_owned(),
     };
     let (head, sub) = match normal.split_once(':') {
@@ -340,7 +303,7 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         None => (normal, None),
     };
     let mut row = Node {
-        class: class_name(node.class()),
+        class: node.class().as_str(),
         id: Some(node.id().to_owned()),
         node_type: owned(node.node_type()),
         type_head: head,

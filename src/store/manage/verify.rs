@@ -10,7 +10,7 @@ use crate::index::UnitKind;
 use crate::store::database::sql::{Database, Dialect, Row, collect, digest, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::{Hash, Ttl, Unit, body_hash, encode, kind_of};
+use crate::store::layout::encode::{Hash, Ttl, Unit, body_hash, encode};
 use crate::store::layout::rows::{ATTR_COLUMNS, NODE_COLUMNS, attr_values, node_values};
 use crate::store::layout::schema::{self, Type};
 use crate::store::layout::sums::{self, holds};
@@ -167,7 +167,7 @@ fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), St
         },
     )?;
     for (unit, kind, hash, spelling) in all {
-        let what = match kind_of(&kind) {
+        let what = match UnitKind::parse(&kind) {
             None => Some(format!("a unit has the unknown kind {kind:?}")),
             Some(kind) => match unit_fault(database, unit, kind, (hash.as_deref(), spelling)) {
                 Ok(fault) => fault,

@@ -55,14 +55,7 @@ fn place(row: &dyn Row) -> Result<Place, StoreError> {
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
     Ok(Place {
         unit: int(row, 0)?,
-        kind: match kind {
-            "preamble" => UnitKind::Preamble,
-            "turn" => UnitKind::Turn,
-            "loose" => UnitKind::Loose,
-            "head" => UnitKind::Head,
-            "other" => UnitKind::Rest,
-            _ => return Err(unknown()),
-        },
+        kind: UnitKind::parse(kind).ok_or_else(unknown)?,
         order: Order {
             rank: int(row, 2)?,
             offset: int(row, 3)?,

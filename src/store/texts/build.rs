@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use sha2::{Digest, Sha256};
 
 use crate::index::Snapshot;
+use crate::index::UnitKind;
 use crate::query::ir::Required;
 use crate::store::ask::candidates::Glob;
 use crate::store::database::sql::{Database, Dialect, Value, collect, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::kind_of;
 use crate::store::read::catalog::{self, LIST, Listed};
 use crate::store::read::load::restore_unit;
 use crate::store::texts::grams::{expression, vector};
@@ -79,7 +79,7 @@ pub(crate) fn texts_of_unit(
     texts_of: TextsOf,
 ) -> Result<BTreeSet<String>, StoreError> {
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
-    let kind = kind_of(kind).ok_or_else(unknown)?;
+    let kind = UnitKind::parse(kind).ok_or_else(unknown)?;
     let mut read = Units::default();
     read.read(database, Wanted::Units(&[unit]))?;
     let texts = texts_of(&restore_unit(read, kind)?).into_iter();
