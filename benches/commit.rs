@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pactql::internals::index::Segment;
-use pactql::{Context, Engine, Prepared, Session, StepClock};
+use pactql::{Context, Engine, Prepared, Session, context::StepClock};
 use support::memory::{Counting, measure};
 use support::timing::nice;
 use support::{engine, generate};

@@ -7,8 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "a bench that cannot run says why")]
 
 use pactql::inspect::{By, Counts, Part, Search, TokenOptions, Tokenizer, grep, tokens};
-use pactql::render::{Scope, Wording};
-use pactql::{Engine, Session, Thread};
+use pactql::render::{Contents, Wording};
+use pactql::{Engine, Session, render::Thread};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ fn main() {
     let history = session.history();
     let mut texts: BTreeSet<String> = BTreeSet::new();
     for snapshot in history.committed().iter() {
-        for block in Thread::of(snapshot, Scope::All).blocks() {
+        for block in Thread::of(snapshot, Contents::All).blocks() {
             texts.extend(Wording::of(block).texts().map(str::to_owned));
         }
     }

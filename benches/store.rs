@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pactql::logs::{ImportOptions, MessageLocation, Pointer, import};
-use pactql::{Context, Durability, Session, StepClock, Store};
+use pactql::{Context, Session, Store, context::StepClock, store::Durability};
 use serde_json::{Value, json};
 use support::by_hand::{ByHand, Rows};
 use support::memory::Counting;

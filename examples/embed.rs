@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A wrong selector is an error that underlines what is wrong.
     if let Err(error) = engine.rows(&session, "@t0 .cb[role=") {
-        println!("\n{}", error.render(ColorChoice::Never));
+        println!("\n{}", error.to_text(ColorChoice::Never));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use pactql::{Context, Message, Session, StepClock, Store};
+use pactql::{Context, Message, Session, Store, context::StepClock};
 
 /// What every session begins with.
 const PROMPT: &str = "You answer for a shop that sells bicycles. Look an order up before you say anything \

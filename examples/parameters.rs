@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Binding is checked like a literal in the same place: names and types.
     if let Err(error) = blocks.bind([("role", "user".into()), ("knd", "text".into())]) {
-        println!("\n{}", error.render(ColorChoice::Never));
+        println!("\n{}", error.to_text(ColorChoice::Never));
     }
 
     // Selectors that differ only in literals share a plan, prepared or not.

@@ -2,7 +2,10 @@
 //!
 //! `cargo run --example ranges`
 
-use pactql::{Answer, BlameKind, Engine, RangeOptions, Session, blame};
+use pactql::{
+    Answer, Engine, RangeOptions, Session,
+    history::{BlameKind, blame},
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::new();

@@ -6,7 +6,7 @@
 //! one snapshot, over all of them, or over a range, which returns what changed.
 //!
 //! ```
-//! use pactql::{DiffOptions, Engine, ExplainOptions, Session};
+//! use pactql::{Engine, Session, explain::ExplainOptions};
 //!
 //! let engine = Engine::new(); // plan cache and limits; share one per process
 //! let session = Session::open("fixtures/support-agent.jsonl")?;
@@ -50,9 +50,28 @@
 //! | answer | selector, session | [`Selection`], [`RangeDiff`] | `engine` |
 //! | keep | commits | rows of a database (`Store`) | `store` |
 //! | record | provider calls | the next snapshots of a `Store`'s sessions (`record`) |
-//! | render | snapshot | [`Thread`], a provider's request | [`mod@render`] |
+//! | render | snapshot | [`render::Thread`], a provider's request | [`mod@render`] |
 //! | inspect | sessions | reports on tokens and costs | [`inspect`] |
 //! | choose | documents, query, number of tokens | [`budget::Resolution`] | [`budget`] |
+//!
+//! # Where a name is
+//!
+//! At the root is what most programs write: an engine, sessions and selections; a context and its
+//! messages; a store; errors. The rest is in the module of its subject, each name in one place:
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`selection`] | the nodes and ids of a selection, and why it is empty |
+//! | [`history`] | snapshots over time: diffs of ranges, blame, attempts |
+//! | [`explain`] | how a selector is read, planned and run |
+//! | [`context`] | commits, limits, clocks, references, streams, requests |
+//! | [`mod@render`] | requests of providers |
+//! | [`error`] | the parts of an error, the errors of files and documents |
+//! | [`inspect`] | reports on tokens, costs and what was sent |
+//! | [`logs`] | importing chat logs; recording calls |
+//! | [`budget`] | documents that fit a number of tokens |
+//! | `store` | sessions of a `Store`: retention, imports, text index, answers over many, Parquet files |
+//! | [`sql`] | a selector as one statement over a store |
 //!
 //! `docs/architecture.md` describes each module, `docs/language.md` the selectors. JSON values in
 //! the interface are those of `serde_json`, which is part of it.
@@ -60,7 +79,7 @@
 mod app;
 pub mod budget;
 mod engine;
-mod history;
+pub mod history;
 mod index;
 pub mod inspect;
 mod json;
@@ -69,7 +88,7 @@ mod query;
 pub mod render;
 mod runtime;
 #[cfg(feature = "store")]
-mod store;
+pub mod store;
 mod support;
 mod tree;
 
@@ -81,39 +100,56 @@ pub use query::sql;
 #[cfg(feature = "tokio")]
 pub use engine::AsyncContext;
 pub use engine::{
-    Analysis, Answer, CacheStats, CheckReport, Context, ContextBuilder, Desugared, EmptyReason,
-    Engine, EngineBuilder, Explain, ExplainOptions, Fit, Headers, Ids, IntoNode, Kept, Log,
-    LogEntry, Message, Node, Nodes, NotChosen, Part, Pass, PlanLine, Prepared, Request, Runs,
-    Selection, SelectionAddress, StrategyLine, Stream, sent,
+    Answer, Context, ContextBuilder, Engine, EngineBuilder, IntoNode, Message, Node, Prepared,
+    Selection,
 };
-pub use history::{
-    At, Attempt, AttemptStatus, Attempts, Blame, BlameEvent, BlameKind, Change, ChangedNode,
-    Children, ContentDiff, ContentMode, ContentOptions, ContentSummary, Delta, DiffOptions,
-    DiffStats, History, LoadError, Material, MaterialFields, Materialized, Move, PairDiff,
-    RangeDiff, RangeError, RangeLimits, RangeMode, RangeOptions, Session, SnapshotDiff,
-    SnapshotRef, Snapshots, SnapshotsIter, TokenHunk, TokenRun, blame,
-};
+pub use history::address::History;
+pub use history::range::{RangeDiff, RangeOptions};
+pub use history::session::Session;
+pub use history::snapshot_diff::DiffOptions;
 pub use index::Snapshot;
-pub use logs::file::{FileError, SessionFile, write_context};
-pub use query::exec::Counters;
+pub use logs::file::SessionFile;
 pub use query::ir::{Address, Edition};
 pub use query::plan::Value;
-pub use render::{Provider, RenderError, Thread, render};
-pub use runtime::{
-    Clock, Commit, Limit, Measure, NewNode, Policy, Reference, Scope, StepClock, SystemClock,
-};
+pub use render::provider::Provider;
+pub use runtime::{NewNode, Policy};
 #[cfg(feature = "store")]
-pub use store::parquet_views;
-#[cfg(feature = "store")]
-pub use store::{
-    Damage, Durability, ImportStopped, LogImport, Pruned, Retention, SessionAnswer, SessionIds,
-    SessionInfo, SqlRow, Store, StoreAnswers, StoreBuilder, StoreIds, TextIndex,
-};
-#[cfg(feature = "parquet")]
-pub use store::{ParquetExport, ParquetExported, ParquetImported};
+pub use store::{Store, StoreBuilder};
 pub use support::cancel::{Cancel, Cancelled};
-pub use support::diag::{Code, ColorChoice, Diagnostic, Error, Label, Severity, Warning};
-pub use tree::{Fault, InputError, SourceError};
+pub use support::diag::{Code, ColorChoice, Error};
+
+/// What the rows of a [`Selection`] are read through, and why there are none.
+pub mod selection {
+    pub use crate::engine::{EmptyReason, Fit, Headers, Ids, Nodes, SelectionAddress};
+}
+
+/// How a selector is read, planned and run.
+pub mod explain {
+    pub use crate::engine::{
+        Analysis, CacheStats, CheckReport, Desugared, Explain, ExplainOptions, NotChosen, Pass,
+        PlanLine, Runs, StrategyLine,
+    };
+    pub use crate::query::exec::Counters;
+}
+
+/// What belongs to writing a session through a [`Context`]: commits, policies' limits, clocks,
+/// references, streams, requests, and what is kept between two runs.
+pub mod context {
+    pub use crate::engine::{Kept, Log, LogEntry, Request, Stream, sent};
+    pub use crate::logs::file::write_context;
+    pub use crate::runtime::{
+        Clock, Commit, Limit, Measure, Reference, Scope, StepClock, SystemClock,
+    };
+}
+
+/// The parts of an [`Error`], and the errors of reading files and documents.
+pub mod error {
+    pub use crate::history::session::LoadError;
+    pub use crate::logs::file::FileError;
+    pub use crate::query::ir::{NoAddress, UnknownEdition};
+    pub use crate::support::diag::{Diagnostic, Label, Severity, Warning};
+    pub use crate::tree::{Fault, InputError, SourceError};
+}
 
 /// The phases themselves, for this project's benches, fuzz targets and white-box tests. Not part of
 /// the crate's interface: anything here may change in any release.

@@ -8,7 +8,7 @@ mod support;
 
 use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
 use pactql::logs::{ImportOptions, import_file, lost_in_export};
-use pactql::{Context, Engine, Session, StepClock, Store};
+use pactql::{Context, Engine, Session, Store, context::StepClock};
 use std::fs;
 use std::io::Write;
 use std::path::Path;

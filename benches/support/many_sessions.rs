@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use pactql::{Answer, Store, StoreAnswers};
+use pactql::{Answer, Store, store::StoreAnswers};
 use rusqlite::Row;
 
 use super::support::by_hand::ByHand;

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pactql::{Context, Message, NewNode, Policy, StepClock};
+use pactql::{Context, Message, NewNode, Policy, context::StepClock};
 
 fuzz_target!(|text: &str| {
     let policy = Policy::new().nodes(40).protect(1);

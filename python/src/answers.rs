@@ -5,14 +5,14 @@ use crate::errors::OrRaise;
 use crate::forks::{self, Origin};
 use crate::range::RangeDiff;
 use crate::selection::{Inner, Selection};
-use pactql::{Answer, RangeOptions, SessionAnswer};
+use pactql::{Answer, RangeOptions, store::SessionAnswer};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use self_cell::self_cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-type Answers<'a> = pactql::StoreAnswers<'a>;
+type Answers<'a> = pactql::store::StoreAnswers<'a>;
 
 self_cell!(
     /// The answers, and the store that they are read from.

@@ -277,11 +277,11 @@ struct Row<'a> {
     older: i64,
     what: &'static str,
     id: &'a str,
-    change: Option<&'a pactql::Change>,
+    change: Option<&'a pactql::history::Change>,
 }
 
 /// A row of a pair: its added nodes come first, then the removed and the changed ones.
-fn row(pair: &pactql::PairDiff, at: usize) -> Option<Row<'_>> {
+fn row(pair: &pactql::history::PairDiff, at: usize) -> Option<Row<'_>> {
     let (added, removed) = (&pair.added_ids, &pair.removed_ids);
     let row = |what, id, change| Row {
         newer: pair.from.cycle,

@@ -7,7 +7,7 @@ use crate::range::RangeDiff;
 use crate::selection::Selection;
 use crate::session::Session;
 use crate::values::{bound_to, by_name, prepared, range_options};
-use pactql::ExplainOptions;
+use pactql::explain::ExplainOptions;
 use pactql::sql::{Dialect, Options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -251,7 +251,7 @@ impl Check {
 /// How a selector is read and planned. As a text it is what `pactql explain` prints.
 #[pyclass(frozen, module = "pactql")]
 pub(crate) struct Explain {
-    explain: pactql::Explain,
+    explain: pactql::explain::Explain,
 }
 
 #[pymethods]

@@ -2,7 +2,11 @@
 
 use pactql::budget::CacheError;
 use pactql::logs::LogError;
-use pactql::{ColorChoice, Diagnostic, InputError, LoadError, RenderError, SourceError};
+use pactql::{
+    ColorChoice,
+    error::{Diagnostic, InputError, LoadError, SourceError},
+    render::RenderError,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -57,7 +61,7 @@ fn with_diagnostics(py: Python<'_>, error: &pactql::Error) -> PyResult<PyErr> {
     let text = error.text();
     let attributes = diagnostic(py, text, error.first())?;
     attributes.set_item("text", text)?;
-    let picture = error.render(ColorChoice::Never);
+    let picture = error.to_text(ColorChoice::Never);
     let [ours, pythons] = ROWS.map(|help| format!("= help: {help}"));
     attributes.set_item("picture", picture.replace(&ours, &pythons))?;
     let more = PyList::empty(py);
@@ -101,7 +105,7 @@ fn character(text: &str, byte: usize) -> usize {
 }
 
 /// A fault of an input: its file, if it is one of several, and the fault.
-type Located<'a> = (Option<String>, &'a pactql::Fault);
+type Located<'a> = (Option<String>, &'a pactql::error::Fault);
 
 fn input<'a>(
     py: Python<'_>,

@@ -60,7 +60,7 @@ impl RangeDiff {
     #[getter]
     fn mode(&self) -> &'static str {
         match self.diff.mode {
-            pactql::RangeMode::Reduce => "reduce",
+            pactql::history::RangeMode::Reduce => "reduce",
             _ => "pairwise",
         }
     }
@@ -176,7 +176,7 @@ pub(crate) struct PairDiff {
 }
 
 impl PairDiff {
-    fn pair(&self) -> &pactql::PairDiff {
+    fn pair(&self) -> &pactql::history::PairDiff {
         // It was checked when this was made, and a diff never changes.
         &self.diff.diffs[self.at]
     }
@@ -279,7 +279,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    fn of(py: Python<'_>, change: &pactql::Change) -> PyResult<Self> {
+    fn of(py: Python<'_>, change: &pactql::history::Change) -> PyResult<Self> {
         let delta = PyDict::new(py);
         for (name, newer, older) in change.delta.texts() {
             delta.set_item(name, (json::value(py, newer)?, json::value(py, older)?))?;
@@ -325,7 +325,7 @@ pub(crate) struct SnapshotRef {
 }
 
 impl SnapshotRef {
-    fn of(snapshot: &pactql::SnapshotRef) -> Self {
+    fn of(snapshot: &pactql::history::SnapshotRef) -> Self {
         Self {
             kind: snapshot.kind.to_owned(),
             value: snapshot.value,

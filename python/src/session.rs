@@ -323,7 +323,7 @@ impl Session {
             let message = "`render` takes the address of one snapshot, such as `@t0`";
             return Err(pyo3::exceptions::PyValueError::new_err(message));
         };
-        py.detach(|| pactql::render(&pactql::sent(&history, snapshot), provider))
+        py.detach(|| pactql::render::request(&pactql::context::sent(&history, snapshot), provider))
             .or_raise(py)
     }
 

@@ -8,7 +8,10 @@ use crate::forks::{self, Origin};
 use crate::logs;
 use crate::session::{Session, engine_or};
 use crate::values::{name_of, prepared, range_options, seconds};
-use pactql::{Code, Durability, Retention};
+use pactql::{
+    Code,
+    store::{Durability, Retention},
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList};
 use std::path::PathBuf;
@@ -419,10 +422,10 @@ impl Store {
 }
 
 /// A row of a statement as a dictionary.
-fn row_of(py: Python<'_>, row: pactql::SqlRow) -> PyResult<Bound<'_, PyDict>> {
+fn row_of(py: Python<'_>, row: pactql::store::SqlRow) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     match row {
-        pactql::SqlRow::Node {
+        pactql::store::SqlRow::Node {
             session,
             seq,
             snapshot,
@@ -435,7 +438,7 @@ fn row_of(py: Python<'_>, row: pactql::SqlRow) -> PyResult<Bound<'_, PyDict>> {
             dict.set_item("id", id)?;
             dict.set_item("ord", ord)?;
         }
-        pactql::SqlRow::Change {
+        pactql::store::SqlRow::Change {
             session,
             newer,
             older,
@@ -477,7 +480,7 @@ pub(crate) struct SessionInfo {
 }
 
 impl SessionInfo {
-    fn of(info: pactql::SessionInfo) -> Self {
+    fn of(info: pactql::store::SessionInfo) -> Self {
         Self {
             name: info.name,
             snapshots: info.snapshots,

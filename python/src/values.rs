@@ -1,7 +1,8 @@
 //! Arguments: the values of parameters, names of choices, and options of ranges.
 
 use pactql::{
-    ContentMode, ContentOptions, Edition, Material, Prepared, Provider, RangeOptions, Value,
+    Edition, Prepared, Provider, RangeOptions, Value,
+    history::{ContentMode, ContentOptions, Material},
 };
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

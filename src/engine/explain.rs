@@ -44,7 +44,7 @@ impl ExplainOptions {
 /// through `serde`.
 ///
 /// ```
-/// use pactql::{Engine, ExplainOptions, Session};
+/// use pactql::{Engine, Session, explain::ExplainOptions};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let options = ExplainOptions::default().analyze(true);
 /// let explain = Engine::new().explain(Some(&session), "@t0 .cb[ttl<=1]", options)?;

@@ -10,7 +10,7 @@ use crate::query::syntax::quote;
 /// Displays as one line without a full stop.
 ///
 /// ```
-/// use pactql::{Engine, EmptyReason, Session};
+/// use pactql::{Engine, Session, selection::EmptyReason};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let rows = Engine::new().rows(&session, "@t0 .cb[rol='user']")?;
 /// let reasons = rows.why_empty();

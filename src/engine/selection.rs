@@ -69,7 +69,7 @@ pub(super) enum Target {
 /// Which snapshots a [`Selection`] reads.
 ///
 /// ```
-/// use pactql::{Engine, SelectionAddress, Session};
+/// use pactql::{Engine, Session, selection::SelectionAddress};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let rows = Engine::new().rows(&session, "@t-1 .cb")?;
 /// assert!(matches!(rows.address(), SelectionAddress::Snapshot { .. }));

@@ -20,7 +20,7 @@ use crate::support::cancel::stopped;
 /// assert_eq!(history.cycles().collect::<Vec<_>>(), [11, 12, 13, 14]);
 /// assert_eq!(history.latest().map(|snapshot| snapshot.cycle()), Some(14));
 /// assert!(history.working().is_some());
-/// # Ok::<(), pactql::LoadError>(())
+/// # Ok::<(), pactql::error::LoadError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct History {

@@ -152,6 +152,7 @@ impl LoadFailure {
     }
 }
 
+#[doc(hidden)]
 impl From<LoadFailure> for Error {
     fn from(failure: LoadFailure) -> Self {
         failure.about("")

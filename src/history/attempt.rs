@@ -85,7 +85,7 @@ pub(crate) struct Entry {
 /// The attempts of a session at one moment, newest first. Immutable; cheap to clone.
 ///
 /// ```
-/// use pactql::{AttemptStatus, Context, Message, Provider};
+/// use pactql::{Context, Message, Provider, history::AttemptStatus};
 /// let mut context = Context::new();
 /// context.append(Message::user("Hello"))?;
 /// context.render(Provider::OpenAi)?;

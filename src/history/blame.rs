@@ -64,8 +64,8 @@ pub enum BlameKind {
 /// ```
 /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;
 /// let id = pactql::Engine::new().rows(&session, "@t0 .cb @limit=1")?.to_ids()[0].to_owned();
-/// let blame = pactql::blame(&session.history(), &id).expect("the node exists");
-/// assert!(matches!(blame.events[0].kind, pactql::BlameKind::Appeared { .. }));
+/// let blame = pactql::history::blame(&session.history(), &id).expect("the node exists");
+/// assert!(matches!(blame.events[0].kind, pactql::history::BlameKind::Appeared { .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn blame(history: &History, id: &str) -> Option<Blame> {

@@ -31,7 +31,7 @@ pub struct Change {
     pub materialized: Option<Materialized>,
 }
 
-/// Values of changed fields, sorted by name. Example: [`SnapshotDiff`](crate::SnapshotDiff).
+/// Values of changed fields, sorted by name. Example: [`SnapshotDiff`](crate::history::SnapshotDiff).
 #[derive(Clone, Debug, Default)]
 pub struct Delta(Vec<FieldChange>);
 

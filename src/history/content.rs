@@ -47,7 +47,7 @@ impl ContentMode {
 /// How contents are compared.
 ///
 /// ```
-/// use pactql::{Address, At, ContentMode, ContentOptions, DiffOptions, Engine, Session};
+/// use pactql::{Address, DiffOptions, Engine, Session, history::{At, ContentMode, ContentOptions}};
 /// let log = std::fs::read_to_string("fixtures/greenhouse.jsonl")?;
 /// let (before, after) = log.rsplit_once("Tomatoes").ok_or("no tomatoes")?;
 /// let session = Session::from_slice(format!("{before}Peppers{after}").as_bytes())?;

@@ -7,7 +7,7 @@
 //! This module may use execution and what is below it. It knows no selector text, no engine and
 //! no command line.
 
-mod address;
+pub(crate) mod address;
 mod archive;
 mod attempt;
 mod blame;
@@ -17,31 +17,52 @@ mod edits;
 mod first_seen;
 mod json;
 mod label;
-mod range;
+pub(crate) mod range;
 mod replay;
-mod session;
-mod snapshot_diff;
+pub(crate) mod session;
+pub(crate) mod snapshot_diff;
 mod snapshots;
 mod union;
 
-pub use address::{History, Lookup, SnapshotRange, Unresolved};
-pub use archive::{Archive, LoadFailure, LoadStats, Part, Position, Source};
 pub use attempt::{Attempt, AttemptStatus, Attempts};
 pub use blame::{Blame, BlameEvent, BlameKind, blame};
-#[cfg(feature = "store")]
-pub(crate) use change::tracked;
-pub use change::{Change, Delta, changed_fields};
+pub use change::{Change, Delta};
 pub use content::{
-    ContentDiff, ContentMode, ContentOptions, ContentSummary, Labels, Material, MaterialFields,
-    Materialized, TokenHunk, TokenRun, content_diff, materialize,
+    ContentDiff, ContentMode, ContentOptions, ContentSummary, Material, MaterialFields,
+    Materialized, TokenHunk, TokenRun,
 };
 pub use label::SnapshotRef;
-pub use range::{DiffStats, PairDiff, RangeDiff, RangeError, RangeLimits, RangeMode, RangeOptions};
-pub use session::{LoadError, Moment, Session};
-pub use snapshot_diff::{At, ChangedNode, Children, DiffOptions, Move, SnapshotDiff, diff};
+pub use range::{DiffStats, PairDiff, RangeError, RangeLimits, RangeMode};
+pub use snapshot_diff::{At, ChangedNode, Children, Move, SnapshotDiff};
 pub use snapshots::{Snapshots, SnapshotsIter};
 
+// Exported at the root of the crate.
+#[doc(hidden)]
+pub use address::History;
+#[doc(hidden)]
+pub use range::{RangeDiff, RangeOptions};
+#[doc(hidden)]
+pub use session::{LoadError, Session};
+#[doc(hidden)]
+pub use snapshot_diff::DiffOptions;
+
+// For benches and white-box tests.
+#[doc(hidden)]
+pub use address::{Lookup, SnapshotRange, Unresolved};
+#[doc(hidden)]
+pub use archive::{Archive, LoadFailure, LoadStats, Part, Position, Source};
+#[doc(hidden)]
+pub use change::changed_fields;
+#[doc(hidden)]
+pub use content::{Labels, content_diff, materialize};
+#[doc(hidden)]
+pub use session::Moment;
+#[doc(hidden)]
+pub use snapshot_diff::diff;
+
 pub(crate) use attempt::Entry as AttemptEntry;
+#[cfg(feature = "store")]
+pub(crate) use change::tracked;
 pub(crate) use json::text_of;
 pub(crate) use range::{capped, run_range};
 pub(crate) use union::{Union, run_union};

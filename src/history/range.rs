@@ -25,7 +25,7 @@ use crate::support::diag::{Code, Warning};
 /// What a range returns besides its diffs, and caps (source 000 §4, LANGUAGE §8).
 ///
 /// ```
-/// use pactql::{ContentOptions, Engine, Material, RangeOptions, Session};
+/// use pactql::{Engine, RangeOptions, Session, history::{ContentOptions, Material}};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let options = RangeOptions::default().max_snapshots(3).stats(true);
 /// let options = options.content(ContentOptions::default()).materialize([Material::Mime]);

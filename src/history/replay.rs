@@ -113,6 +113,7 @@ impl Source for Replay {
 impl Session {
     /// A session of documents that are read when they are needed. Loads nothing. What was loaded stays in memory
     /// as long as its history.
+    #[doc(hidden)]
     pub fn replayed(documents: Arc<dyn Documents>) -> Self {
         let (committed, working) = (documents.committed(), documents.has_working());
         let made = Mutex::default();

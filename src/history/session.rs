@@ -18,12 +18,12 @@ use crate::tree::{
 /// The history of one conversation's context. `Send + Sync`; readers take no lock.
 ///
 /// ```
-/// use pactql::{LoadError, Session, SourceError};
+/// use pactql::{Session, error::{LoadError, SourceError}};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// assert_eq!(session.history().cycles().len(), 6);
 /// let missing = Session::open("missing.jsonl").unwrap_err();
 /// assert!(matches!(missing, LoadError::Source(SourceError::Missing(_))));
-/// # Ok::<(), pactql::LoadError>(())
+/// # Ok::<(), pactql::error::LoadError>(())
 /// ```
 #[derive(Debug)]
 pub struct Session {

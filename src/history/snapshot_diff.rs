@@ -98,7 +98,7 @@ impl DiffOptions {
 /// that were requested (source 002).
 ///
 /// ```
-/// use pactql::{Address, At, DiffOptions, Engine, Session};
+/// use pactql::{Address, DiffOptions, Engine, Session, history::At};
 /// let session = Session::open("fixtures/greenhouse.jsonl")?;
 /// let [a, b] = [1, 0].map(|back| At::Committed(Address::Back(back)));
 /// let options = DiffOptions::default().moves(true);

@@ -22,7 +22,7 @@ const CHUNK: usize = 1 << BITS;
 /// assert_eq!(committed.len(), 4);
 /// assert_eq!(committed[0].cycle(), 11);
 /// assert_eq!(committed.iter().next_back().map(|snapshot| snapshot.cycle()), Some(14));
-/// # Ok::<(), pactql::LoadError>(())
+/// # Ok::<(), pactql::error::LoadError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Snapshots {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{NodeRef, Snapshot};
 use crate::tree::{NONE, Row, Tree};
 
+#[doc(hidden)]
 impl Snapshot {
     /// The tree of this snapshot, equal to the one it was made from; ttls are those of its cycle.
     /// Linear in the nodes.

@@ -131,6 +131,7 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
     }
 }
 
+#[doc(hidden)]
 impl Snapshot {
     /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it
     /// has none of them.

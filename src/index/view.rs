@@ -7,6 +7,7 @@ use super::{Segment, Snapshot, UnitKind};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{Fields, NodeClass, Present};
 
+#[doc(hidden)]
 impl Snapshot {
     /// The root.
     pub fn root(&self) -> NodeRef<'_> {

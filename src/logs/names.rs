@@ -29,7 +29,7 @@ pub fn stem(name: &str) -> &str {
 /// let log = br#"[[{"role":"user","content":"a"}], [{"role":"user","content":"b"}]]"#;
 /// let imported = import(log, &ImportOptions::default())?;
 /// assert_eq!(session_names("chat", &imported.sessions), ["chat-1", "chat-2"]);
-/// # Ok::<(), pactql::InputError>(())
+/// # Ok::<(), pactql::error::InputError>(())
 /// ```
 #[must_use]
 pub fn session_names(stem: &str, sessions: &[ImportedSession]) -> Vec<String> {

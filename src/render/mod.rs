@@ -1,8 +1,8 @@
 //! Snapshots as requests: the provider thread, and the forms of the providers' APIs.
 //!
 //! A [`Thread`] is an owned request without any provider's form: blocks, tool definitions and
-//! parameters. [`render()`] writes a thread or a snapshot in the form of a [`Provider`];
-//! [`render_to`] writes it message by message. `docs/rendering.md` says which field of the tree
+//! parameters. [`request()`] writes a thread or a snapshot in the form of a [`Provider`];
+//! [`write_request`] writes it message by message. `docs/rendering.md` says which field of the tree
 //! becomes which field of a request.
 //!
 //! This module knows trees and snapshots. It must not know selectors, log files or the command
@@ -27,7 +27,7 @@ mod media;
 pub(crate) mod openai;
 mod piece;
 mod plain;
-mod provider;
+pub(crate) mod provider;
 mod record;
 mod responses;
 mod responses_imported;
@@ -41,10 +41,12 @@ pub use error::RenderError;
 pub(crate) use grouping::Grouping;
 pub(crate) use head::Head;
 pub(crate) use json::{canonical, push_member, quoted};
+// Exported at the root of the crate.
+#[doc(hidden)]
 pub use provider::Provider;
 pub use source::Source;
 pub(crate) use thread::parameters as parameters_of;
-pub use thread::{Scope, Thread, request_of};
+pub use thread::{Contents, Thread};
 pub(crate) use tool::is_kept;
 pub use wording::Wording;
 
@@ -57,30 +59,30 @@ use std::io::Write;
 /// A block, a tool definition or parameters that the provider's API has no form for.
 ///
 /// ```
-/// use pactql::{Provider, Session, render};
+/// use pactql::{Provider, Session, render::request};
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let request = render(&newest, Provider::Anthropic)?;
+/// let request = request(&newest, Provider::Anthropic)?;
 /// assert!(request.starts_with("{\"system\":"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn render<'a>(
+pub fn request<'a>(
     source: impl Into<Source<'a>>,
     provider: Provider,
 ) -> Result<String, RenderError> {
     let mut out = Vec::new();
-    render_to(source, provider, &mut out)?;
+    write_request(source, provider, &mut out)?;
     // The writers write text.
     Ok(String::from_utf8(out).unwrap_or_default())
 }
 
-/// [`render()`] into a writer, one message at a time.
+/// [`request()`] into a writer, one message at a time.
 ///
 /// # Errors
-/// Those of [`render()`], which can come after part of the request was written, and those of the
+/// Those of [`request()`], which can come after part of the request was written, and those of the
 /// writer.
-pub fn render_to<'a>(
+pub fn write_request<'a>(
     source: impl Into<Source<'a>>,
     provider: Provider,
     out: &mut dyn Write,

@@ -1,7 +1,7 @@
 //! What is rendered: a snapshot, read block by block, or a thread in memory.
 
 use super::block::ThreadBlock;
-use super::thread::{Scope, Thread, blocks, parameters};
+use super::thread::{Contents, Thread, blocks, parameters};
 use crate::index::Snapshot;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
     /// The blocks of a snapshot.
-    Snapshot(&'a Snapshot, Scope),
+    Snapshot(&'a Snapshot, Contents),
     /// A thread.
     Thread(&'a Thread),
     /// Blocks in the order they are sent, and the parameters as JSON.
@@ -20,13 +20,13 @@ pub enum Source<'a> {
 
 impl<'a> From<&'a Snapshot> for Source<'a> {
     fn from(snapshot: &'a Snapshot) -> Self {
-        Self::Snapshot(snapshot, Scope::All)
+        Self::Snapshot(snapshot, Contents::All)
     }
 }
 
 impl<'a> From<&'a Arc<Snapshot>> for Source<'a> {
     fn from(snapshot: &'a Arc<Snapshot>) -> Self {
-        Self::Snapshot(snapshot, Scope::All)
+        Self::Snapshot(snapshot, Contents::All)
     }
 }
 
@@ -40,7 +40,9 @@ impl<'a> Source<'a> {
     /// The blocks in the order they are sent.
     pub(super) fn blocks(self) -> Box<dyn Iterator<Item = Cow<'a, ThreadBlock>> + 'a> {
         match self {
-            Self::Snapshot(snapshot, scope) => Box::new(blocks(snapshot, scope).map(Cow::Owned)),
+            Self::Snapshot(snapshot, contents) => {
+                Box::new(blocks(snapshot, contents).map(Cow::Owned))
+            }
             Self::Thread(thread) => Box::new(thread.blocks().iter().map(Cow::Borrowed)),
             Self::Blocks(blocks, _) => Box::new(blocks.iter().map(|block| Cow::Borrowed(&**block))),
         }

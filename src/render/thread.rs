@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Which blocks of a snapshot a request has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum Contents {
     /// All of them: what the model was sent and what it replied.
     #[default]
     All,
@@ -24,16 +24,16 @@ pub enum Scope {
 /// `^sys`, and the parameters. Memory for all texts.
 ///
 /// ```
-/// use pactql::{Provider, Session, Thread, render};
+/// use pactql::{Provider, Session, render::{Thread, request}};
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let thread = Thread::of(&newest, pactql::render::Scope::All);
+/// let thread = Thread::of(&newest, Contents::All);
 /// assert_eq!(thread.blocks()[0].id(), "cb:persona");
 ///
 /// // It comes back from its records, and renders as the snapshot does.
 /// assert_eq!(Thread::from_records(thread.records())?, thread);
-/// assert_eq!(render(&thread, Provider::OpenAi)?, render(&newest, Provider::OpenAi)?);
+/// assert_eq!(request(&thread, Provider::OpenAi)?, request(&newest, Provider::OpenAi)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,11 +45,18 @@ pub struct Thread {
 impl Thread {
     /// The thread of a snapshot. Linear in its nodes.
     #[must_use]
-    pub fn of(snapshot: &Snapshot, scope: Scope) -> Self {
+    pub fn of(snapshot: &Snapshot, contents: Contents) -> Self {
         Self {
-            blocks: blocks(snapshot, scope).collect(),
+            blocks: blocks(snapshot, contents).collect(),
             parameters: parameters(snapshot),
         }
+    }
+
+    /// What was sent in the snapshot's cycle, as far as its tree shows it: [`Contents::Request`]. What
+    /// expired, was pruned or was removed since the call is not in it.
+    #[must_use]
+    pub fn request(snapshot: &Snapshot) -> Self {
+        Self::of(snapshot, Contents::Request)
     }
 
     /// The blocks in order, tool definitions included.
@@ -101,26 +108,17 @@ impl Thread {
     }
 }
 
-/// What was sent in the snapshot's cycle.
-///
-/// The tree decides: [`Scope::Request`] of the snapshot. What expired, was pruned or was removed
-/// since the call is not in it.
-#[must_use]
-pub fn request_of(snapshot: &Snapshot) -> Thread {
-    Thread::of(snapshot, Scope::Request)
-}
-
 /// The blocks of a snapshot: every block at any level under `^sys`, the turns from the oldest,
 /// and `^ah`, in document order.
 pub(super) fn blocks(
     snapshot: &Snapshot,
-    scope: Scope,
+    contents: Contents,
 ) -> impl Iterator<Item = ThreadBlock> + use<'_> {
     // Regions are children of the root, so the last node of level 1 is the region of a node.
     let mut region = None;
     let cycle = snapshot.cycle();
     let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
-    let reply = (scope == Scope::Request).then(|| cycle.to_string());
+    let reply = (contents == Contents::Request).then(|| cycle.to_string());
     snapshot.nodes().filter_map(move |node| {
         let class = node.class();
         if node.level() <= 1 {

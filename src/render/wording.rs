@@ -10,11 +10,11 @@ use crate::json::string;
 /// form adds around it.
 ///
 /// ```
-/// use pactql::{Session, Thread, render::{Scope, Wording}};
+/// use pactql::{Session, render::{Contents, Thread, Wording}};
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let thread = Thread::of(&newest, Scope::All);
+/// let thread = Thread::of(&newest, Contents::All);
 /// let call = thread.blocks().iter().find(|block| block.kind() == Some("call")).expect("a call");
 /// let wording = Wording::of(call);
 /// assert!(wording.name.is_some() && wording.text.is_some());

@@ -28,7 +28,7 @@ impl Clock for SystemClock {
 /// A clock that goes on by one step at each reading.
 ///
 /// ```
-/// use pactql::{Clock, StepClock};
+/// use pactql::context::{Clock, StepClock};
 /// let clock = StepClock::new(1_000, 10);
 /// assert_eq!([clock.now_ns(), clock.now_ns()], [1_000, 1_010]);
 /// ```

@@ -26,7 +26,7 @@ pub enum Durability {
 /// Settings of a [`Store`].
 ///
 /// ```
-/// use pactql::{Durability, Store};
+/// use pactql::{Store, store::Durability};
 /// let builder = Store::builder()
 ///     .memory(64 << 20)
 ///     .durability(Durability::Batched)

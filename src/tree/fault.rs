@@ -76,7 +76,7 @@ impl fmt::Display for Fault {
 /// ```
 /// let error = pactql::Session::from_slice(b"{\"cycle\": 1}").unwrap_err();
 /// println!("line {}: {}", error.faults[0].line, error.faults[0].message);
-/// assert_eq!(pactql::InputError::CODE, "E_INPUT");
+/// assert_eq!(pactql::error::InputError::CODE, "E_INPUT");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -9,7 +9,8 @@ use pactql::inspect::{
     steps, tokens,
 };
 use pactql::{
-    Address, At, Cancel, Cancelled, ContentOptions, DiffOptions, Engine, RangeOptions, Session,
+    Address, Cancel, Cancelled, DiffOptions, Engine, RangeOptions, Session,
+    history::{At, ContentOptions},
 };
 
 /// A session of some snapshots, each of which has one more turn and other contents in a few blocks.

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use pactql::{Answer, Counters, Engine, ExplainOptions, Session};
+use pactql::{
+    Answer, Engine, Session,
+    explain::{Counters, ExplainOptions},
+};
 
 /// Every query class, control, strategy and kind of answer.
 const SELECTORS: &[&str] = &[

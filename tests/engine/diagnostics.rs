@@ -14,7 +14,7 @@ fn error(text: &str, edition: Edition) -> Error {
 
 #[track_caller]
 fn rendered(text: &str, edition: Edition) -> String {
-    error(text, edition).render(ColorChoice::Never)
+    error(text, edition).to_text(ColorChoice::Never)
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn json() {
 #[test]
 fn colour_is_a_choice() {
     let error = error("^sek", Edition::V01);
-    assert!(error.render(ColorChoice::Always).contains("\u{1b}["));
-    assert!(!error.render(ColorChoice::Never).contains("\u{1b}["));
+    assert!(error.to_text(ColorChoice::Always).contains("\u{1b}["));
+    assert!(!error.to_text(ColorChoice::Never).contains("\u{1b}["));
     assert_eq!(error.to_string(), "E_SELECTOR_INVALID: unknown root `^sek`");
 }
 
@@ -64,7 +64,7 @@ fn diagnostics_stay_short() {
         format!(".mt({})", "a,".repeat(30_000)),
     ] {
         for edition in Edition::ALL {
-            let shown = error(&text, edition).render(ColorChoice::Never);
+            let shown = error(&text, edition).to_text(ColorChoice::Never);
             assert!(shown.len() < 10_000, "{}", shown.len());
         }
     }

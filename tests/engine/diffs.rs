@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pactql::{Address, At, ContentOptions, DiffOptions, Edition, Engine, Session, blame};
+use pactql::{
+    Address, DiffOptions, Edition, Engine, Session,
+    history::{At, ContentOptions, blame},
+};
 use serde_json::{Value, json};
 
 use crate::support::random;

@@ -3,7 +3,10 @@
 
 use std::cell::Cell;
 
-use pactql::{Edition, EmptyReason, Engine, SelectionAddress, Session};
+use pactql::{
+    Edition, Engine, Session,
+    selection::{EmptyReason, SelectionAddress},
+};
 
 use crate::support::random::{self, same};
 use crate::support::selector::Edition as Reference;

@@ -1,7 +1,10 @@
 //! `explain` as JSON, and the plan that selectors of one meaning share. Its text is in
 //! `tests/cases/explain`.
 
-use pactql::{Edition, Engine, Explain, ExplainOptions, Session};
+use pactql::{
+    Edition, Engine, Session,
+    explain::{Explain, ExplainOptions},
+};
 
 #[track_caller]
 fn explain(engine: &Engine, text: &str) -> Explain {

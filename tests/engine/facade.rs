@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pactql::{Code, Edition, Engine, ExplainOptions, Session, Value};
+use pactql::{Code, Edition, Engine, Session, Value, explain::ExplainOptions};
 
 fn session() -> Session {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
@@ -139,7 +139,7 @@ fn times_that_lead_nowhere_say_what_there_is() {
         .expect_err("no such snapshot");
     assert_eq!(error.code(), Code::SnapshotNotFound);
     // The label says what is wrong with the address, the help which addresses exist.
-    let text = error.render(pactql::ColorChoice::Never);
+    let text = error.to_text(pactql::ColorChoice::Never);
     assert!(text.contains("no commit is that far back"), "{text}");
     assert_eq!(text.matches("@t0 to @t-5 (@c6 to @c1)").count(), 1);
 

@@ -192,7 +192,7 @@ fn source_002_section_12_the_provider_threads() {
         let session = engine::open(fixture);
         assert_eq!(engine.ids(&session, "@t0 .cb").unwrap(), thread(printed));
         let newest = session.history().latest().unwrap().clone();
-        let bytes = pactql::render(&*newest, pactql::Provider::Thread).unwrap();
+        let bytes = pactql::render::request(&*newest, pactql::Provider::Thread).unwrap();
         assert_eq!(bytes.trim_end(), json::parse(printed).write());
     }
 }

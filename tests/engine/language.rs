@@ -15,7 +15,7 @@ fn canonical(text: &str, edition: Edition) -> String {
 fn lowered(text: &str, edition: Edition) -> Lowered {
     match compile(text, edition) {
         Ok(lowered) => lowered,
-        Err(error) => panic!("{edition}: {}", error.render(ColorChoice::Never)),
+        Err(error) => panic!("{edition}: {}", error.to_text(ColorChoice::Never)),
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use pactql::internals::history::Archive;
 use pactql::internals::index::NodeRef;
 use pactql::{
-    Address, Answer, At, Code, Context, DiffOptions, Engine as Inner, ExplainOptions, NewNode,
-    Selection, Session,
+    Address, Answer, Code, Context, DiffOptions, Engine as Inner, NewNode, Selection, Session,
+    explain::ExplainOptions, history::At,
 };
 
 use crate::ranges::with_range;
@@ -159,7 +159,9 @@ fn logs_differences_lives_and_explanations_are_those_of_the_loaded_session() {
     }
     let rows = engine.rows(&loaded, "@* .cb").unwrap();
     for id in rows.to_ids().into_iter().take(20) {
-        alike(&|session| serde_json::to_string(&pactql::blame(&session.history(), id)).unwrap());
+        alike(&|session| {
+            serde_json::to_string(&pactql::history::blame(&session.history(), id)).unwrap()
+        });
     }
 }
 

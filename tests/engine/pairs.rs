@@ -11,7 +11,10 @@ mod equivalents;
 mod generate;
 
 use equivalents::{PAIRS, Pair, engine, session};
-use pactql::{Counters, Edition, Engine, ExplainOptions, Session};
+use pactql::{
+    Edition, Engine, Session,
+    explain::{Counters, ExplainOptions},
+};
 use serde_json::Value;
 
 /// The result of running a selector.

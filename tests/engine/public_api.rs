@@ -13,6 +13,10 @@ struct Interface {
     index: Value,
     /// The members of each item, by the text of its declaration.
     items: BTreeMap<String, BTreeSet<String>>,
+    /// The ids of the exported items.
+    exported: BTreeSet<u64>,
+    /// The types of this crate that signatures and fields name, with what names them.
+    named: BTreeMap<u64, String>,
 }
 
 fn read(path: &str) -> String {
@@ -46,7 +50,13 @@ impl Interface {
                 "use" => {
                     if let Some((item, kind, target)) = self.item(&inner["id"]) {
                         let name = inner["name"].as_str().unwrap();
-                        self.declare(&item, &kind, &target, path, name);
+                        if kind == "module" {
+                            let path = format!("{path}::{name}");
+                            self.items.entry(format!("pub mod {path}")).or_default();
+                            self.module(&target, &path);
+                        } else {
+                            self.declare(&item, &kind, &target, path, name);
+                        }
                     }
                 }
                 _ => {
@@ -57,7 +67,42 @@ impl Interface {
         }
     }
 
+    /// Notes the types that a signature names.
+    fn note_types(&mut self, value: &Value, whose: &str) {
+        match value {
+            Value::Object(members) => {
+                let path = members.get("resolved_path").or(members.get("trait"));
+                if let Some(id) = path.and_then(|path| path["id"].as_u64()) {
+                    self.named.entry(id).or_insert_with(|| whose.to_owned());
+                }
+                members
+                    .values()
+                    .for_each(|member| self.note_types(member, whose));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.note_types(item, whose)),
+            _ => {}
+        }
+    }
+
+    /// Notes the types that a member of an item names. Bodies are not in the JSON.
+    fn note_member(&mut self, member: &Value, whose: &str) {
+        let whose = format!("{whose}::{}", member["name"].as_str().unwrap_or_default());
+        self.note_types(&member["inner"], &whose);
+        let kind = &member["inner"]["variant"]["kind"];
+        let fields = ids(&kind["tuple"]).chain(ids(&kind["struct"]["fields"]));
+        let fields: Vec<Value> = fields
+            .filter_map(|id| Some(self.item(id)?.0["inner"].clone()))
+            .collect();
+        fields
+            .iter()
+            .for_each(|field| self.note_types(field, &whose));
+    }
+
     fn declare(&mut self, item: &Value, kind: &str, inner: &Value, path: &str, name: &str) {
+        self.exported.extend(item["id"].as_u64());
+        if kind == "function" {
+            self.note_types(&item["inner"], name);
+        }
         let source = source(item);
         let declared = source.split(['(', '{', ';']).next().unwrap_or_default();
         let text = match kind {
@@ -74,21 +119,31 @@ impl Interface {
         let parts = fields
             .chain(ids(&inner["variants"]))
             .chain(ids(&inner["items"]));
-        for (member, ..) in parts.filter_map(|id| self.item(id)) {
+        let parts: Vec<_> = parts.filter_map(|id| self.item(id)).collect();
+        for (member, ..) in parts {
+            self.note_member(&member, name);
             members.insert(self::source(&member));
         }
         let mut traits = BTreeSet::new();
-        for (_, _, part) in ids(&inner["impls"]).filter_map(|id| self.item(id)) {
+        let impls: Vec<_> = ids(&inner["impls"])
+            .filter_map(|id| self.item(id))
+            .collect();
+        for (_, _, part) in impls {
             if part["is_synthetic"] == true || !part["blanket_impl"].is_null() {
                 continue;
             }
             match part["trait"]["path"].as_str() {
-                Some(name) => {
-                    traits.insert(name.to_owned());
+                Some(of) => {
+                    self.note_types(&part["trait"], name);
+                    traits.insert(of.to_owned());
                 }
                 None => {
-                    let methods = ids(&part["items"]).filter_map(|id| self.item(id));
-                    members.extend(methods.map(|(method, ..)| self::source(&method)));
+                    let methods: Vec<_> =
+                        ids(&part["items"]).filter_map(|id| self.item(id)).collect();
+                    for (method, ..) in methods {
+                        self.note_member(&method, name);
+                        members.insert(self::source(&method));
+                    }
                 }
             }
         }
@@ -101,6 +156,27 @@ impl Interface {
             .entry(text.trim().to_owned())
             .or_default()
             .extend(members);
+    }
+}
+
+impl Interface {
+    /// Holds that every type of this crate in a signature can be named, and that the root is short.
+    fn check(&self, paths: &Value) {
+        let hidden = self.named.iter().filter(|(id, _)| {
+            let path = &paths[id.to_string()];
+            path["crate_id"] == 0 && !self.exported.contains(id)
+        });
+        let hidden: Vec<String> = hidden
+            .map(|(id, whose)| format!("{} in {whose}", paths[id.to_string()]["path"]))
+            .collect();
+        assert!(hidden.is_empty(), "not exported: {hidden:#?}");
+        let at_root = self.items.keys().filter(|item| {
+            let path = item.split("pactql::").nth(1).unwrap_or_default();
+            let name = path.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+            !name.take(1).any(|name| name.contains("::"))
+        });
+        let at_root = at_root.count();
+        assert!(at_root <= 70, "{at_root} items at the root");
     }
 }
 
@@ -141,9 +217,12 @@ fn the_public_api_is_the_one_listed() {
     let mut interface = Interface {
         index: json["index"].take(),
         items: BTreeMap::new(),
+        exported: BTreeSet::new(),
+        named: BTreeMap::new(),
     };
     let (_, _, root) = interface.item(&json["root"]).unwrap();
     interface.module(&root, "pactql");
+    interface.check(&json["paths"]);
     let mut text = String::new();
     for (item, members) in &interface.items {
         text.push_str(item);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use pactql::{Counters, Engine, Session};
+use pactql::{Engine, Session, explain::Counters};
 
 /// Blocks of a turn, which also has the turn itself and its container.
 const BLOCKS: usize = 8;

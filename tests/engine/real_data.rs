@@ -186,7 +186,7 @@ fn a_recorded_history_shows_what_was_rewritten() {
 #[cfg(feature = "parquet")]
 #[test]
 fn copies_of_recorded_sessions_give_the_same_bytes() {
-    use pactql::{ParquetExport, Session, Store};
+    use pactql::{Session, Store, store::ParquetExport};
 
     let Some(root) = data() else { return };
     let folder = std::env::temp_dir().join(format!("pactql-real-copy-{}", std::process::id()));

@@ -2,7 +2,11 @@
 
 use pactql::logs::record::{ProviderCall, Recorder, StreamedReply};
 use pactql::logs::{ImportOptions, Redaction, import};
-use pactql::{AttemptStatus, Message, Provider, Session, Store, render};
+use pactql::{
+    Message, Provider, Session, Store,
+    history::AttemptStatus,
+    render::{self, Thread},
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -97,9 +101,9 @@ fn sent(session: &Session, provider: Provider) -> Vec<Value> {
     let history = session.history();
     let snapshots = history.committed().iter();
     let sent = snapshots.map(|snapshot| {
-        let thread = pactql::sent(&history, snapshot);
-        let by_tree = render(&pactql::render::request_of(snapshot), provider).expect("a request");
-        let by_attempt = render(&thread, provider).expect("a request");
+        let thread = pactql::context::sent(&history, snapshot);
+        let by_tree = render::request(&Thread::request(snapshot), provider).expect("a request");
+        let by_attempt = render::request(&thread, provider).expect("a request");
         assert_eq!(by_tree, by_attempt);
         serde_json::from_str(&by_tree).expect("JSON")
     });
@@ -722,8 +726,8 @@ fn halves_of_surrogate_pairs_are_replaced() {
     let sent = sent(&session, api);
     assert_eq!(sent, [request(api, &[user("half \u{fffd}")])]);
     let newest = session.history().latest().expect("a snapshot").clone();
-    let thread = pactql::render::Thread::of(&newest, pactql::render::Scope::All);
-    let rendered = render(&thread, api).expect("a thread");
+    let thread = Thread::of(&newest, pactql::render::Contents::All);
+    let rendered = render::request(&thread, api).expect("a thread");
     let rendered: Value = serde_json::from_str(&rendered).expect("JSON");
     assert_eq!(rendered["messages"][1]["content"], "reply \u{fffd}");
 }

@@ -389,7 +389,7 @@ proptest! {
                     prop_assert!(span.start >= last);
                     last = span.start;
                 }
-                prop_assert!(!error.render(pactql::ColorChoice::Never).is_empty());
+                prop_assert!(!error.to_text(pactql::ColorChoice::Never).is_empty());
             }
         }
     }

@@ -39,7 +39,7 @@ impl Run for Check {
             format!("{report}\n")
         } else {
             for warning in &report.warnings {
-                say(&warning.render(&self.selector, color.for_errors()));
+                say(&warning.to_text(&self.selector, color.for_errors()));
             }
             format!("{}\nsha256 {}\n", report.canonical, report.fingerprint)
         };

@@ -45,7 +45,7 @@ impl Run for Fmt {
         for selector in &self.selectors {
             let prepared = engine.prepare(selector)?;
             for warning in prepared.warnings() {
-                say(&warning.render(selector, color.for_errors()));
+                say(&warning.to_text(selector, color.for_errors()));
             }
             let Normalized::Canonical = self.to;
             let _ = writeln!(text, "{}", prepared.canonical());

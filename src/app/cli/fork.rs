@@ -73,7 +73,7 @@ impl Run for Fork {
             store.fork(name, &self.address, target)?;
             return Ok(Exit::Ok);
         }
-        let mut context = sessions::resume(&self.session, &self.limits, self.how.builder())?;
+        let context = sessions::resume(&self.session, &self.limits, self.how.builder())?;
         let address = match &*self.address {
             "working" => "",
             address => address,

@@ -6,7 +6,7 @@ use super::sessions::SessionArgs;
 use crate::app::present::stores::intact;
 use crate::app::present::{Exit, Failure};
 use crate::engine::sent;
-use crate::render::{Provider, RenderError, Source, Thread, render, render_to};
+use crate::render::{Provider, RenderError, Source, Thread, request, write_request};
 use clap::{Args, ValueEnum};
 
 /// Print a snapshot as the request that a model is sent.
@@ -76,13 +76,13 @@ impl Run for Render {
         let provider = self.shape.provider();
         if provider == Provider::Thread {
             // Every tree has a thread, so it can be written while it is made.
-            return stream(|out| match render_to(source, provider, out) {
+            return stream(|out| match write_request(source, provider, out) {
                 Ok(()) => Ok(()),
                 Err(RenderError::Write(error)) => Err(error),
                 Err(error) => Err(std::io::Error::other(error)),
             });
         }
-        let text = render(source, provider).map_err(|error| {
+        let text = request(source, provider).map_err(|error| {
             let help = error.help().unwrap_or_default().to_owned();
             Failure::plain(Exit::Input, error.to_string()).with_help(help)
         })?;

@@ -504,7 +504,7 @@ fn run_line(
     let line = line.map_err(|line| input::not_utf8(&line))?;
     let answer = how.engine.select_with(session, line, &how.options)?;
     for warning in answer.warnings() {
-        say(&warning.render(line, how.color.for_errors()));
+        say(&warning.to_text(line, how.color.for_errors()));
     }
     let found = Found::new(&answer, how.budget.as_ref())?;
     Ok((found.json(how.count)?, found.count()))

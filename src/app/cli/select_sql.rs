@@ -51,7 +51,7 @@ pub(super) fn select(
     let store = sessions::open_store(address.store, Access::Read)?;
     let prepared = engine.prepare(selector)?;
     for warning in prepared.warnings() {
-        say(&warning.render(prepared.text(), color.for_errors()));
+        say(&warning.to_text(prepared.text(), color.for_errors()));
     }
     let asked = if address.is_several() {
         store.count(address.glob())?

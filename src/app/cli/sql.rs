@@ -90,7 +90,7 @@ impl Sql {
         };
         let prepared = engine.prepare(selector)?;
         for warning in prepared.warnings() {
-            say(&warning.render(prepared.text(), crate::support::diag::ColorChoice::Never));
+            say(&warning.to_text(prepared.text(), crate::support::diag::ColorChoice::Never));
         }
         let statement = prepared.sql(dialect, &options)?;
         print(&format!("{};\n", statement.text()))

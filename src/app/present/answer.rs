@@ -133,7 +133,7 @@ impl<'a> Found<'a> {
             );
         }
         for warning in self.answer.warnings() {
-            lines.push_str(&warning.render(prepared.text(), color));
+            lines.push_str(&warning.to_text(prepared.text(), color));
         }
         let why = match self.answer {
             Answer::Range(diff) => {

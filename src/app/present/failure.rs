@@ -198,7 +198,7 @@ impl Failure {
         let mut text = String::new();
         let _ = match self {
             Self::Selector(error, session) => {
-                text = error.render(color);
+                text = error.to_text(color);
                 match session {
                     Some(session) => writeln!(text, "note: in the session {session}"),
                     None => Ok(()),

@@ -14,7 +14,7 @@ use crate::support::diag::Error;
 /// Settings of a [`Context`], from [`Context::builder`].
 ///
 /// ```
-/// use pactql::{Context, Edition, Policy, StepClock};
+/// use pactql::{Context, Edition, Policy, context::StepClock};
 /// let context = Context::builder()
 ///     .clock(StepClock::new(0, 1_000_000_000)) // repeatable times
 ///     .policy(Policy::new().tokens(100_000).protect(3))
@@ -87,7 +87,7 @@ impl ContextBuilder {
             workspace,
             session: Arc::new(Session::new(History::default())),
             named: BTreeMap::new(),
-            published: false,
+            published: false.into(),
             #[cfg(feature = "store")]
             keeper: None,
         }
@@ -125,7 +125,7 @@ impl ContextBuilder {
             workspace,
             session: Arc::new(Session::new(history.without_working())),
             named: BTreeMap::new(),
-            published: false,
+            published: false.into(),
             #[cfg(feature = "store")]
             keeper: None,
         })

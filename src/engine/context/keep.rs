@@ -13,7 +13,7 @@ use crate::support::diag::{Code, Diagnostic, Error};
 /// The state of a context that no snapshot document has. As JSON it is one object.
 ///
 /// ```
-/// use pactql::{Context, ContextBuilder, Kept, NewNode};
+/// use pactql::{Context, ContextBuilder, NewNode, context::Kept};
 /// let mut context = Context::new();
 /// context.add("^sys", NewNode::text("Be brief.").key("rules").ttl(0))?;
 /// context.pin_as("rules", "#rules")?;

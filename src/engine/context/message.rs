@@ -21,11 +21,8 @@ use crate::tree::NodeClass;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     role: Box<str>,
-    parts: Vec<Part>,
+    parts: Vec<NewNode>,
 }
-
-/// A part of a [`Message`]: one block.
-pub type Part = NewNode;
 
 impl Message {
     /// A message without parts.
@@ -53,7 +50,7 @@ impl Message {
 
     /// The result of a tool call.
     pub fn tool(call_id: &str, result: &str) -> Self {
-        let part = Part::new().kind("result").content(result);
+        let part = NewNode::new().kind("result").content(result);
         Self::new("tool").part(part.set("data_call_id", call_id))
     }
 
@@ -63,13 +60,13 @@ impl Message {
         if text.is_empty() {
             return self;
         }
-        self.part(Part::text(text))
+        self.part(NewNode::text(text))
     }
 
     /// Adds a tool call; `arguments` is the JSON text the model wrote.
     #[must_use]
     pub fn call(self, call_id: &str, tool: &str, arguments: &str) -> Self {
-        let part = Part::new().kind("call").content(arguments);
+        let part = NewNode::new().kind("call").content(arguments);
         let part = part.set("data_call_id", call_id);
         self.part(part.set("data_call_name", tool))
     }
@@ -78,12 +75,12 @@ impl Message {
     #[must_use]
     pub fn image(self, url: &str) -> Self {
         let content = serde_json::json!({ "url": url });
-        self.part(Part::new().kind("image").set("content", content))
+        self.part(NewNode::new().kind("image").set("content", content))
     }
 
     /// Adds a part. It gets the message's role unless it has one.
     #[must_use]
-    pub fn part(mut self, part: Part) -> Self {
+    pub fn part(mut self, part: NewNode) -> Self {
         self.parts.push(part);
         self
     }

@@ -30,12 +30,13 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use build::ContextBuilder;
 pub use keep::Kept;
 #[cfg(feature = "store")]
 pub(crate) use keeper::{CommitKeeper, Step};
-pub use message::{Message, Part};
+pub use message::Message;
 pub use node::IntoNode;
 #[cfg(feature = "cli")]
 pub(crate) use node::short_form;
@@ -77,8 +78,9 @@ pub struct Context {
     session: Arc<Session>,
     /// References that are kept under a name.
     named: BTreeMap<String, Reference>,
-    /// Whether the session shows the working state as it is.
-    published: bool,
+    /// Whether the session shows the working state as it is. It is made when it is read, which takes
+    /// `&self`; what changes it takes `&mut self`, so no change comes between.
+    published: AtomicBool,
     /// Where commits are kept before they are published.
     #[cfg(feature = "store")]
     keeper: Option<Box<dyn CommitKeeper>>,
@@ -116,7 +118,7 @@ impl Context {
 
     /// The session, for readers in any thread: its history has the committed snapshots, and the
     /// working state as of the last mutation.
-    pub fn session(&mut self) -> Arc<Session> {
+    pub fn session(&self) -> Arc<Session> {
         self.publish();
         Arc::clone(&self.session)
     }
@@ -140,20 +142,20 @@ impl Context {
     ///
     /// # Errors
     /// As [`Engine::rows`].
-    pub fn select(&mut self, selector: &str) -> Result<Selection, Error> {
+    pub fn select(&self, selector: &str) -> Result<Selection, Error> {
         self.publish();
         self.engine.rows(&self.session, selector)
     }
 
     /// The history as of the last mutation.
-    pub fn history(&mut self) -> Arc<History> {
+    pub fn history(&self) -> Arc<History> {
         self.publish();
         self.session.history()
     }
 
     /// Shows the working state to readers.
-    fn publish(&mut self) {
-        if std::mem::replace(&mut self.published, true) {
+    fn publish(&self) {
+        if self.published.load(Ordering::Acquire) {
             return;
         }
         let history = self.session.history();
@@ -163,12 +165,14 @@ impl Context {
         } else {
             history.without_working()
         });
+        // Two readers at once may both have made it: they made the same.
+        self.published.store(true, Ordering::Release);
     }
 
     /// Notes that the working state has changed. Readers that hold the session see it at once; without
     /// any, it is shown when it is asked for.
     fn changed(&mut self) {
-        self.published = false;
+        *self.published.get_mut() = false;
         if Arc::strong_count(&self.session) > 1 {
             self.publish();
         }

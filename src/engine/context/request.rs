@@ -6,7 +6,7 @@ use super::Context;
 use crate::history::{Attempt, AttemptStatus, Attempts, History};
 use crate::index::Snapshot;
 use crate::json::{canonical, get, members, string};
-use crate::render::{self, Provider, RenderError, Scope, Thread};
+use crate::render::{self, Provider, RenderError, Thread};
 use crate::support::diag::{Code, Diagnostic, Error};
 
 /// A request to a provider.
@@ -28,10 +28,7 @@ impl Context {
     /// # Errors
     /// A block or parameters that the provider's API has no form for.
     pub fn render(&mut self, provider: Provider) -> Result<Request, Error> {
-        let working = self.working();
-        let thread = Thread::of(&working, Scope::Request);
-        let body = render::render(&thread, provider);
-        let body = body.map_err(|error| refused(&error))?;
+        let (thread, body) = self.request(provider)?;
         let cycle = self.cycle();
         // One call is made at a time: a new one says that the one before was given up.
         let _ = self.end_attempt(AttemptStatus::Canceled, |_| {});
@@ -57,6 +54,31 @@ impl Context {
         let id = attempt.attempt_id.clone();
         self.set_attempts(attempts.begun(attempt, thread.records().collect()));
         Ok(Request { body, attempt: id })
+    }
+
+    /// The working state as the request that [`Context::render`] would return, without beginning an
+    /// attempt.
+    ///
+    /// # Errors
+    /// As [`Context::render`].
+    ///
+    /// ```
+    /// use pactql::{Context, Message, Provider};
+    /// let mut context = Context::new();
+    /// context.append(Message::user("Where is my refund?"))?;
+    /// let body = context.preview(Provider::Anthropic)?;
+    /// assert_eq!(context.attempts().len(), 0);
+    /// assert_eq!(context.render(Provider::Anthropic)?.body, body);
+    /// # Ok::<(), pactql::Error>(())
+    /// ```
+    pub fn preview(&self, provider: Provider) -> Result<String, Error> {
+        Ok(self.request(provider)?.1)
+    }
+
+    fn request(&self, provider: Provider) -> Result<(Thread, String), Error> {
+        let thread = Thread::request(&self.working());
+        let body = render::request(&thread, provider);
+        Ok((thread, body.map_err(|error| refused(&error))?))
     }
 
     /// The provider calls of the session, newest first.
@@ -161,5 +183,5 @@ pub fn sent(history: &History, snapshot: &Snapshot) -> Thread {
         .saturating_add(i64::from(snapshot.is_working()));
     let records: Option<Vec<Arc<str>>> = history.attempts().sent_in(cycle);
     let thread = records.and_then(|records| Thread::from_records(records).ok());
-    thread.unwrap_or_else(|| render::request_of(snapshot))
+    thread.unwrap_or_else(|| Thread::request(snapshot))
 }

@@ -44,7 +44,7 @@ pub struct AsyncContext {
 impl AsyncContext {
     /// Shares a context.
     #[must_use]
-    pub fn new(mut context: Context) -> Self {
+    pub fn new(context: Context) -> Self {
         let session = context.session();
         Self {
             context: Arc::new(Mutex::new(context)),

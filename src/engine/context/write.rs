@@ -113,7 +113,7 @@ impl Context {
     ///
     /// # Errors
     /// Those of the selector; `E_PLACEMENT` unless it matches one node.
-    pub fn pin(&mut self, selector: &str) -> Result<Reference, Error> {
+    pub fn pin(&self, selector: &str) -> Result<Reference, Error> {
         let id = self.one(selector)?;
         Ok(self.workspace.pins().pin(&id))
     }
@@ -150,7 +150,7 @@ impl Context {
         let history = self.session.history();
         let next = history.appended(made.snapshot, &made.merges);
         self.session.publish(next);
-        self.published = true;
+        *self.published.get_mut() = true;
         made.commit
     }
 
@@ -159,7 +159,7 @@ impl Context {
     ///
     /// # Errors
     /// An address that is none, or that no snapshot has.
-    pub fn fork(&mut self, address: &str) -> Result<Self, Error> {
+    pub fn fork(&self, address: &str) -> Result<Self, Error> {
         self.publish();
         let history = self.session.history();
         let position = self.position(&history, address)?;
@@ -190,7 +190,7 @@ impl Context {
             workspace,
             session: Arc::new(Session::new(shared.with_attempts(attempts))),
             named: BTreeMap::new(),
-            published: false,
+            published: false.into(),
             #[cfg(feature = "store")]
             keeper: None,
         })
@@ -204,7 +204,7 @@ impl Context {
     }
 
     /// The nodes a selector matches in the working state, in document order.
-    pub(super) fn ids(&mut self, selector: &str) -> Result<Vec<String>, Error> {
+    pub(super) fn ids(&self, selector: &str) -> Result<Vec<String>, Error> {
         let working = self.working();
         let mut targets = self.engine.targets(&working, selector)?;
         targets.nodes.sort_unstable_by_key(|node| node.row());
@@ -215,7 +215,7 @@ impl Context {
             .collect())
     }
 
-    fn one(&mut self, selector: &str) -> Result<String, Error> {
+    fn one(&self, selector: &str) -> Result<String, Error> {
         let mut ids = self.ids(selector)?;
         match (ids.len(), ids.pop()) {
             (1, Some(id)) => Ok(id),
@@ -224,7 +224,7 @@ impl Context {
     }
 
     /// The parent and the place that a position names.
-    pub(super) fn target(&mut self, position: &str) -> Result<Target, Error> {
+    pub(super) fn target(&self, position: &str) -> Result<Target, Error> {
         // The two most frequent positions name their parent in every edition and need no snapshot, which
         // would have to be made of a working state that has just changed.
         let region = match position.trim() {
@@ -266,7 +266,7 @@ impl Context {
     }
 
     /// The working state as a snapshot: the newest one if nothing was changed.
-    pub(super) fn working(&mut self) -> Arc<Snapshot> {
+    pub(super) fn working(&self) -> Arc<Snapshot> {
         self.publish();
         let history = self.session.history();
         history

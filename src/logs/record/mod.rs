@@ -46,8 +46,8 @@ use write::Sessions;
 ///
 /// let session = recorder.store().session("support-42")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let sent = pactql::render::request_of(&newest);
-/// assert_eq!(pactql::render(&sent, Provider::OpenAi)?.trim_end(), request);
+/// let sent = pactql::render::Thread::request(&newest);
+/// assert_eq!(pactql::render::request(&sent, Provider::OpenAi)?.trim_end(), request);
 /// # drop((recorder, session));
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,7 +6,7 @@ use crate::history::{Attempt, AttemptStatus};
 use crate::index::{Follower, Snapshot};
 use crate::json::canonical;
 use crate::logs::{Begun, LiveCall, Numbers, Print, Redaction};
-use crate::render::{Scope, Thread};
+use crate::render::{Contents, Thread};
 use crate::store::{Ledger, Row};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::hash::{hex, text_hash};
@@ -90,7 +90,7 @@ impl Sessions {
         let mut entries = Vec::new();
         if notes {
             attempt.params = params(&next.snapshot);
-            let thread = Thread::of(&next.snapshot, Scope::Request);
+            let thread = Thread::of(&next.snapshot, Contents::Request);
             let with = attempts.begun(attempt.clone(), thread.records().collect());
             entries.extend(with.entries().next().cloned());
         }
@@ -359,7 +359,7 @@ fn said(attempt: &Attempt) -> String {
 
 /// The hash of the parameters, as attempts have it.
 fn params(snapshot: &Snapshot) -> String {
-    let thread = Thread::of(snapshot, Scope::Request);
+    let thread = Thread::of(snapshot, Contents::Request);
     hex(&text_hash(&canonical(thread.parameters().unwrap_or("{}"))))
 }
 

@@ -2,7 +2,7 @@
 
 use super::strategy::Strategy;
 
-/// Work done by a run. Always counted; an addition each. Example: [`Explain`](crate::Explain).
+/// Work done by a run. Always counted; an addition each. Example: [`Explain`](crate::explain::Explain).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Counters {

@@ -39,7 +39,7 @@ pub enum Time {
     Range(RangeEnd, RangeEnd),
 }
 
-/// A single committed snapshot. See the example of [`SnapshotDiff`](crate::SnapshotDiff).
+/// A single committed snapshot. See the example of [`SnapshotDiff`](crate::history::SnapshotDiff).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// `@t0` is 0, `@t-3` is 3: commits back from the newest.

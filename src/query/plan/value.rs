@@ -79,6 +79,18 @@ impl From<f64> for Value {
     }
 }
 
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value.into())
+    }
+}
+
+impl<T: Into<Value>> From<Vec<T>> for Value {
+    fn from(values: Vec<T>) -> Self {
+        Self::List(values.into_iter().map(Into::into).collect())
+    }
+}
+
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
         Self::Text(value.into())
@@ -111,6 +123,7 @@ impl From<&Value> for Operand {
     }
 }
 
+#[doc(hidden)]
 impl From<&Literal> for Value {
     fn from(literal: &Literal) -> Self {
         match literal {

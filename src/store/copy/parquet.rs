@@ -9,7 +9,7 @@ use crate::support::diag::Error;
 /// What [`Store::export_parquet`] copies.
 ///
 /// ```
-/// use pactql::ParquetExport;
+/// use pactql::store::ParquetExport;
 /// let support = ParquetExport::default().sessions("support-*").buckets(16);
 /// assert_ne!(support, ParquetExport::default());
 /// ```

@@ -23,7 +23,7 @@ use crate::support::diag::Error;
 /// - `content` and `content_json` in `node`: the text and the `json` of the body, so that a scan needs no join.
 ///
 /// ```
-/// use pactql::parquet_views;
+/// use pactql::store::parquet_views;
 /// use pactql::sql::Dialect;
 /// let views = parquet_views(Dialect::DuckDb, "fleet", None)?;
 /// assert!(views[1].starts_with("create or replace temporary view session as"));

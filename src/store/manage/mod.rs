@@ -60,7 +60,7 @@ pub struct SessionInfo {
 ///
 /// ```
 /// use std::time::Duration;
-/// use pactql::Retention;
+/// use pactql::store::Retention;
 /// let month = Retention::default().older_than(Duration::from_secs(30 * 86_400)).keep(10);
 /// assert_eq!(month, Retention::default().keep(10).older_than(Duration::from_secs(2_592_000)));
 /// ```

@@ -15,9 +15,9 @@ use super::render::{ColorChoice, render_diagnostic};
 /// let text = "@t0 .cb[ttl=";
 /// let error = pactql::Engine::new().check(text).unwrap_err();
 /// assert_eq!(error.code(), pactql::Code::SelectorInvalid);
-/// println!("{}", error.render(pactql::ColorChoice::Always));
+/// println!("{}", error.to_text(pactql::ColorChoice::Always));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", self.code(), self.message())]
 pub struct Error {
     text: Box<str>,
@@ -91,7 +91,7 @@ impl Error {
 
     /// All diagnostics as text with underlined places, each ending in a newline.
     #[must_use]
-    pub fn render(&self, color: ColorChoice) -> String {
+    pub fn to_text(&self, color: ColorChoice) -> String {
         let mut out = String::new();
         for diagnostic in self.diagnostics() {
             out.push_str(&render_diagnostic(&self.text, diagnostic, color));
@@ -107,7 +107,14 @@ impl Error {
     }
 }
 
-/// A remark on a selector that was answered. Example: [`CheckReport`](crate::CheckReport).
+/// The picture of [`Error::to_text`], which is what a `main` that returns the error prints.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_text(ColorChoice::Never).trim_end())
+    }
+}
+
+/// A remark on a selector that was answered. Example: [`CheckReport`](crate::explain::CheckReport).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
@@ -148,7 +155,7 @@ impl Warning {
 
     /// The warning as text with underlined places of `text`; ends in a newline.
     #[must_use]
-    pub fn render(&self, text: &str, color: ColorChoice) -> String {
+    pub fn to_text(&self, text: &str, color: ColorChoice) -> String {
         render_diagnostic(text, &self.to_diagnostic(), color)
     }
 }

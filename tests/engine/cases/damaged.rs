@@ -101,7 +101,7 @@ fn errors_are_where_the_slip_is() {
         let distance = distance.max(changed.start.saturating_sub(span.end));
         if distance > NEAR {
             let whole: String = whole.iter().collect();
-            let shown = error.render(pactql::ColorChoice::Never);
+            let shown = error.to_text(pactql::ColorChoice::Never);
             far.push(format!(
                 "{whole}\n{edition} {distance} from {changed:?}\n{shown}"
             ));

@@ -10,7 +10,11 @@ mod typed;
 use std::fmt::Write as _;
 
 use pactql::internals::ir::{self, Edition as IrEdition};
-use pactql::{ColorChoice, Engine as Inner, Error, ExplainOptions, Label, Warning};
+use pactql::{
+    ColorChoice, Engine as Inner, Error,
+    error::{Label, Warning},
+    explain::ExplainOptions,
+};
 
 use crate::support::engine::{self, Engine};
 use crate::support::selector::Edition;
@@ -188,9 +192,9 @@ fn diagnostics() {
             Ok(lowered) => lowered
                 .warnings
                 .iter()
-                .map(|warning| warning.render(text, ColorChoice::Never))
+                .map(|warning| warning.to_text(text, ColorChoice::Never))
                 .collect(),
-            Err(error) => error.render(ColorChoice::Never),
+            Err(error) => error.to_text(ColorChoice::Never),
         };
         block(&shown)
     });

@@ -46,13 +46,13 @@ fn what_people_type() {
                 let warnings = lowered.warnings.iter();
                 return block(
                     &warnings
-                        .map(|one| one.render(text, ColorChoice::Never))
+                        .map(|one| one.to_text(text, ColorChoice::Never))
                         .collect::<String>(),
                 );
             }
             Err(error) => error,
         };
-        let shown = error.render(ColorChoice::Never);
+        let shown = error.to_text(ColorChoice::Never);
         let fail = |what: String| wrong.borrow_mut().push(format!("`{text}` {what}\n{shown}"));
         if error.diagnostics().count() > 2 {
             fail("gives more than two errors".to_owned());

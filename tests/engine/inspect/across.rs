@@ -1,7 +1,7 @@
 //! Snapshots of different sessions: how their blocks are paired.
 
 use pactql::inspect::{PairedBy, across, parameters};
-use pactql::{ContentOptions, Session, Snapshot};
+use pactql::{Session, Snapshot, history::ContentOptions};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ fn conditions_are_read_or_refused_with_what_works() {
         ("", "found ``", "none, some"),
     ] {
         let error = Condition::parse(line).expect_err(line);
-        let error = error.render(pactql::ColorChoice::Never);
+        let error = error.to_text(pactql::ColorChoice::Never);
         assert!(
             error.contains(wrong) && error.contains(help),
             "{line}: {error}"

@@ -3,8 +3,8 @@
 use super::{imported, travel};
 use crate::support::random::{self, Rng, share};
 use pactql::inspect::{Part, Search, grep};
-use pactql::render::{Scope, Wording};
-use pactql::{Engine, Session, Thread};
+use pactql::render::{Contents, Wording};
+use pactql::{Engine, Session, render::Thread};
 use proptest::prelude::TestCaseError;
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ fn searched(session: &Session, pattern: &regex::Regex) -> BTreeMap<(String, Stri
         } else {
             format!("@c{}", snapshot.cycle())
         };
-        for block in Thread::of(snapshot, Scope::All).blocks() {
+        for block in Thread::of(snapshot, Contents::All).blocks() {
             let wording = Wording::of(block);
             let text = wording.texts().collect::<Vec<_>>().join(" ");
             let mut lines = text

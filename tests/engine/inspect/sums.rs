@@ -4,12 +4,12 @@
 use super::{greenhouse, travel};
 use crate::support::random::{self, share};
 use pactql::inspect::{By, Part, TokenOptions, TokenReport, Tokenizer, tokens};
-use pactql::render::{Scope, Wording};
-use pactql::{Engine, Session, Snapshot, Thread};
+use pactql::render::{Contents, Wording};
+use pactql::{Engine, Session, Snapshot, render::Thread};
 use std::collections::BTreeSet;
 
 /// Blocks, bytes, tokens and media of a snapshot, counted block by block.
-fn counted(snapshot: &Snapshot, scope: Scope) -> [u64; 4] {
+fn counted(snapshot: &Snapshot, scope: Contents) -> [u64; 4] {
     let mut sums = [0; 4];
     for block in Thread::of(snapshot, scope).blocks() {
         let wording = Wording::of(block);
@@ -46,7 +46,7 @@ fn check(session: &Session) -> Result<(), String> {
             let place = format!("{} by {by}", found.label);
             let totals = found.totals;
             let totals = [totals.blocks, totals.bytes, totals.tokens, totals.media];
-            let expected = counted(snapshot, Scope::All);
+            let expected = counted(snapshot, Contents::All);
             same(&totals, &expected, &place)?;
             let mut sums = [0; 4];
             for group in &found.groups {
@@ -55,7 +55,7 @@ fn check(session: &Session) -> Result<(), String> {
                 (0..4).for_each(|at| sums[at] += each[at]);
             }
             same(&sums, &expected, &place)?;
-            let request = counted(snapshot, Scope::Request);
+            let request = counted(snapshot, Contents::Request);
             let reply = found.reply;
             let reply = [reply.blocks, reply.bytes, reply.tokens, reply.media];
             let rest: Vec<u64> = (0..4).map(|at| expected[at] - request[at]).collect();
@@ -66,7 +66,7 @@ fn check(session: &Session) -> Result<(), String> {
                 &found,
                 &place,
             )?;
-            for block in Thread::of(snapshot, Scope::All).blocks() {
+            for block in Thread::of(snapshot, Contents::All).blocks() {
                 texts.extend(Wording::of(block).texts().map(str::to_owned));
             }
         }

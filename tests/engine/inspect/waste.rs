@@ -5,8 +5,8 @@ use super::{greenhouse, travel};
 use crate::support::random::{self, share};
 use pactql::inspect::TokenOptions;
 use pactql::inspect::{By, Money, Part, Prices, Tokenizer, Top, duplicates, tokens, unused};
-use pactql::render::{Scope, Wording};
-use pactql::{Engine, Session, Thread};
+use pactql::render::{Contents, Wording};
+use pactql::{Engine, Session, render::Thread};
 use proptest::prelude::TestCaseError;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,7 +147,7 @@ fn repeated(session: &Session) -> Vec<BTreeMap<String, usize>> {
     let history = session.history();
     let each = history.committed().iter().map(|snapshot| {
         let mut texts: BTreeMap<String, usize> = BTreeMap::new();
-        for block in Thread::of(snapshot, Scope::All).blocks() {
+        for block in Thread::of(snapshot, Contents::All).blocks() {
             if let Some(text) = Wording::of(block).text.filter(|text| !text.is_empty()) {
                 *texts.entry(text).or_default() += 1;
             }
@@ -180,7 +180,7 @@ fn random_sessions_agree_with_a_search() {
         // The names of tools by their definitions, and of those that were called.
         let (mut defined, mut called) = (BTreeSet::new(), BTreeSet::new());
         for snapshot in history.committed().iter() {
-            for block in Thread::of(snapshot, Scope::All).blocks() {
+            for block in Thread::of(snapshot, Contents::All).blocks() {
                 if block.is_tool() {
                     defined.insert(block.key().map(str::to_owned));
                 } else if block.kind() == Some("call") {

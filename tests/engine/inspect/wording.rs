@@ -3,8 +3,11 @@
 
 use super::{TRAVEL, imported};
 use crate::support::random::{self, share};
-use pactql::render::{Scope, Wording};
-use pactql::{Provider, Session, Thread, render};
+use pactql::render::{Contents, Wording};
+use pactql::{
+    Provider, Session,
+    render::{Thread, request},
+};
 use proptest::prelude::TestCaseError;
 
 /// The pieces of a snapshot's blocks that its request does not have.
@@ -12,13 +15,13 @@ fn missing(session: &Session, provider: Provider) -> Vec<String> {
     let history = session.history();
     let mut missing = Vec::new();
     for snapshot in history.committed().iter().chain(history.working()) {
-        let Ok(request) = render(&**snapshot, provider) else {
+        let Ok(request) = request(&**snapshot, provider) else {
             continue;
         };
         // Requests spell some letters with `\u`.
         let value: serde_json::Value = serde_json::from_str(&request).unwrap();
         let plain = value.to_string();
-        for block in Thread::of(snapshot, Scope::All).blocks() {
+        for block in Thread::of(snapshot, Contents::All).blocks() {
             // A definition is translated for another provider.
             if block.is_tool() && provider != Provider::OpenAi {
                 continue;

@@ -209,7 +209,8 @@ fn calls_of_ctxdiff_are_requests() {
     let sessions = holds_together(&imported);
     let sent = |at: usize, provider| -> Vec<Value> {
         let snapshots = sessions[at].committed.iter();
-        let sent = snapshots.map(|one| pactql::render(&pactql::render::request_of(one), provider));
+        let sent = snapshots
+            .map(|one| pactql::render::request(&pactql::render::Thread::request(one), provider));
         sent.map(|sent| serde_json::from_str(&sent.expect("a request")).expect("JSON"))
             .collect()
     };

@@ -6,7 +6,7 @@
 use super::{Session, holds_together, written};
 use pactql::Provider;
 use pactql::logs::{Fate, Format, ImportOptions, Imported, import};
-use pactql::render::request_of;
+use pactql::render::Thread;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -30,7 +30,9 @@ fn detected(name: &str, bytes: &[u8]) -> Imported {
 
 /// What was sent in the cycle of each snapshot.
 fn sent(session: &Session, provider: Provider) -> Vec<Value> {
-    let request = |snapshot| pactql::render(&request_of(snapshot), provider).expect("a request");
+    let request = |snapshot| {
+        pactql::render::request(&Thread::request(snapshot), provider).expect("a request")
+    };
     let snapshots = session.committed.iter();
     let parse = |text: String| serde_json::from_str(&text).expect("JSON");
     snapshots.map(|snapshot| parse(request(snapshot))).collect()
@@ -80,11 +82,11 @@ fn every_recorded_request_comes_back_equal() {
                 Provider::Anthropic,
             ] {
                 for snapshot in &sessions[0].committed {
-                    let mut thread = request_of(snapshot);
+                    let mut thread = Thread::request(snapshot);
                     if other != provider {
                         thread = without_hosted_tools(&thread);
                     }
-                    pactql::render(&thread, other).expect("a request");
+                    pactql::render::request(&thread, other).expect("a request");
                 }
             }
         }
@@ -92,11 +94,11 @@ fn every_recorded_request_comes_back_equal() {
 }
 
 /// The thread without the tools that one provider runs itself.
-fn without_hosted_tools(thread: &pactql::Thread) -> pactql::Thread {
+fn without_hosted_tools(thread: &pactql::render::Thread) -> pactql::render::Thread {
     let records = thread
         .records()
         .filter(|record| !record.contains("web_search_"));
-    pactql::Thread::from_records(records).expect("a thread")
+    pactql::render::Thread::from_records(records).expect("a thread")
 }
 
 #[test]
@@ -297,7 +299,8 @@ fn every_step_of_swe_agent_comes_back_equal() {
         assert_eq!(imported.sessions.len(), 1, "{name}");
         let session = holds_together(&imported).remove(0);
         if without.contains(name) {
-            let current = pactql::render(session.current(), Provider::OpenAi).expect("messages");
+            let current =
+                pactql::render::request(session.current(), Provider::OpenAi).expect("messages");
             let messages: Value = serde_json::from_str(&current).expect("JSON");
             assert_eq!(messages, log["history"], "{name}");
             continue;

@@ -3,7 +3,7 @@
 use super::{holds_together, imported};
 use pactql::Provider;
 use pactql::logs::{Fate, MessageLocation};
-use pactql::render::request_of;
+use pactql::render::Thread;
 use serde_json::{Value, json};
 
 fn lines(records: &[Value]) -> Vec<u8> {
@@ -47,7 +47,7 @@ fn a_request_that_names_a_response_has_what_came_before_it() {
     let sessions = holds_together(&imported);
     assert_eq!(sessions.len(), 2);
     let render = |snapshot: &std::sync::Arc<pactql::Snapshot>| {
-        let text = pactql::render(&request_of(snapshot), Provider::OpenAiResponses);
+        let text = pactql::render::request(&Thread::request(snapshot), Provider::OpenAiResponses);
         serde_json::from_str::<Value>(&text.expect("a request")).expect("JSON")
     };
     let found: Vec<Value> = sessions

@@ -81,7 +81,7 @@ impl Session {
 }
 
 fn rendered(snapshot: &Snapshot, provider: Provider) -> String {
-    pactql::render(snapshot, provider).expect("a request")
+    pactql::render::request(snapshot, provider).expect("a request")
 }
 
 fn openai(snapshot: &Snapshot) -> Value {

@@ -3,7 +3,7 @@
 use super::{Session, holds_together};
 use pactql::Provider;
 use pactql::logs::{Fate, Format, ImportOptions, Imported, import};
-use pactql::render::request_of;
+use pactql::render::Thread;
 use serde_json::{Value, json};
 
 fn fixture(name: &str) -> (Imported, Vec<Session>) {
@@ -23,7 +23,8 @@ fn names(imported: &Imported) -> Vec<&str> {
 
 fn sent(session: &Session) -> Vec<Value> {
     let snapshots = session.committed.iter();
-    let sent = snapshots.map(|snapshot| pactql::render(&request_of(snapshot), Provider::OpenAi));
+    let sent = snapshots
+        .map(|snapshot| pactql::render::request(&Thread::request(snapshot), Provider::OpenAi));
     sent.map(|sent| serde_json::from_str(&sent.expect("a request")).expect("JSON"))
         .collect()
 }

@@ -2,9 +2,9 @@
 //! and back.
 
 use super::{Session, holds_together, imported, openai, pointer, rendered, thread};
+use pactql::Provider;
 use pactql::logs::{MessageLocation, write_document};
-use pactql::render::{Scope, request_of};
-use pactql::{Provider, Thread};
+use pactql::render::{Contents, Thread};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -378,7 +378,7 @@ fn a_thread_comes_back_from_its_records() {
             {"id":"a","nodeType":"cb","role":"assistant","kind":"text","data_z":[1],"data_a":null,"content":{"y":1,"x":"é"}},
             {"id":"r","nodeType":"cb","role":"assistant","content":null,"data_reply":3}]}]}]}}"#;
     let session = Session::read(document.as_bytes());
-    let thread = Thread::of(session.current(), Scope::All);
+    let thread = Thread::of(session.current(), Contents::All);
     let records: Vec<String> = thread.records().map(|record| record.to_string()).collect();
     let expected = [
         r#"{"id":"t","role":"system","kind":"tool","key":"f","parent":"s","system":true,"content":{"name":"f","input_schema":{"type":"object"}}}"#,
@@ -389,7 +389,7 @@ fn a_thread_comes_back_from_its_records() {
     ];
     assert_eq!(records, expected);
     assert_eq!(Thread::from_records(&records).expect("records"), thread);
-    let sent = request_of(session.current());
+    let sent = Thread::request(session.current());
     assert_eq!(
         sent.blocks().last().map(|block| block.id()),
         Some("a"),

@@ -3,7 +3,7 @@
 use super::{Session, holds_together, imported, rendered};
 use pactql::Provider;
 use pactql::logs::MessageLocation;
-use pactql::render::request_of;
+use pactql::render::Thread;
 use serde_json::{Value, json};
 
 fn lines(records: &[Value]) -> Vec<u8> {
@@ -14,7 +14,8 @@ fn lines(records: &[Value]) -> Vec<u8> {
 /// What was sent in the cycle of each snapshot, in an API's form.
 fn requests(session: &Session, provider: Provider) -> Vec<Value> {
     let snapshots = session.committed.iter();
-    let sent = snapshots.map(|snapshot| pactql::render(&request_of(snapshot), provider));
+    let sent =
+        snapshots.map(|snapshot| pactql::render::request(&Thread::request(snapshot), provider));
     sent.map(|sent| serde_json::from_str(&sent.expect("a request")).expect("JSON"))
         .collect()
 }

@@ -3,7 +3,7 @@
 use super::{holds_together, written};
 use pactql::Provider;
 use pactql::logs::{Format, ImportOptions, Imported, claims, import};
-use pactql::render::request_of;
+use pactql::render::Thread;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -430,7 +430,7 @@ proptest! {
             let imported = read(&log, format);
             let session = holds_together(&imported).remove(0);
             let found: Vec<Value> = session.committed.iter().map(|snapshot| {
-                let text = pactql::render(&request_of(snapshot), provider).expect("a request");
+                let text = pactql::render::request(&Thread::request(snapshot), provider).expect("a request");
                 serde_json::from_str(&text).expect("JSON")
             }).collect();
             prop_assert_eq!(found, sent, "{}: {}", format.name(), log);

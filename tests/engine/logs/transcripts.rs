@@ -319,8 +319,8 @@ fn inspect_model_events_are_requests_that_come_back_equal() {
     ] {
         assert_eq!(session.committed.len(), events.len());
         for (snapshot, event) in session.committed.iter().zip(events) {
-            let text = pactql::render(
-                &pactql::render::request_of(snapshot),
+            let text = pactql::render::request(
+                &pactql::render::Thread::request(snapshot),
                 pactql::Provider::OpenAi,
             );
             let found: Value = serde_json::from_str(&text.expect("a request")).expect("JSON");

@@ -3,8 +3,11 @@
 
 use super::snapshot;
 use crate::support::random::{self, Rng, cases, same, share};
-use pactql::render::Scope;
-use pactql::{Provider, RenderError, Session, Thread, render};
+use pactql::render::Contents;
+use pactql::{
+    Provider, Session,
+    render::{RenderError, Thread, request},
+};
 use proptest::prelude::TestCaseError;
 use serde_json::{Value, json};
 
@@ -17,15 +20,15 @@ fn random_sessions_are_rendered() {
         let (history, again) = (session.history(), again.history());
         if let (Some(snapshot), Some(equal)) = (history.latest(), again.latest()) {
             for provider in Provider::ALL {
-                let thread = Thread::of(snapshot, Scope::All);
+                let thread = Thread::of(snapshot, Contents::All);
                 let records: Vec<_> = thread.records().collect();
                 let back = Thread::from_records(&records);
                 same!(back.as_ref(), Ok(&thread), "records");
-                match (render(&**snapshot, provider), render(&thread, provider)) {
+                match (request(&**snapshot, provider), request(&thread, provider)) {
                     (Ok(text), Ok(other)) => {
                         same!(text, other, "{provider}");
                         same!(
-                            render(&**equal, provider).ok().as_ref(),
+                            request(&**equal, provider).ok().as_ref(),
                             Some(&text),
                             "{provider}"
                         );
@@ -191,7 +194,7 @@ fn the_text_of_every_block_is_sent_once() {
         words_in(&root, &mut words);
         let snapshot = snapshot(&json!({ "root": root }).to_string());
         for provider in Provider::ALL {
-            let text = render(&*snapshot, provider)
+            let text = request(&*snapshot, provider)
                 .unwrap_or_else(|error| panic!("seed {seed}, {provider}: {error}\n{root}"));
             for word in &words {
                 let times = text.matches(word.as_str()).count();

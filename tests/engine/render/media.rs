@@ -64,13 +64,13 @@ fn an_image_without_a_place_is_refused() {
     ] {
         let block = json!({"id": "img", "kind": "image", "content": content});
         let snapshot = tree(json!([]), json!([block]), json!([]));
-        assert!(render(&*snapshot, Provider::Thread).is_ok());
+        assert!(render::request(&*snapshot, Provider::Thread).is_ok());
         for api in [
             Provider::OpenAi,
             Provider::OpenAiResponses,
             Provider::Anthropic,
         ] {
-            let error = render(&*snapshot, api).expect_err("no image");
+            let error = render::request(&*snapshot, api).expect_err("no image");
             assert_eq!(
                 error.to_string(),
                 "block `img`: expected an image as content: a URL, or base64 data with its media type"
@@ -80,7 +80,7 @@ fn an_image_without_a_place_is_refused() {
     // Chat has no place for the id of a file.
     let block = json!({"id": "img", "kind": "image", "content": {"file_id": "f1"}});
     let snapshot = tree(json!([]), json!([block]), json!([]));
-    let error = render(&*snapshot, Provider::OpenAi).expect_err("a file");
+    let error = render::request(&*snapshot, Provider::OpenAi).expect_err("a file");
     assert!(
         error.to_string().contains("found the id of a file"),
         "{error}"

@@ -4,8 +4,11 @@ mod every_block;
 mod media;
 mod tools;
 
-use pactql::render::{Scope, Source, request_of};
-use pactql::{Context, Message, Part, Provider, RenderError, Session, Snapshot, Thread, render};
+use pactql::render::{Contents, Source};
+use pactql::{
+    Context, Message, NewNode, Provider, Session, Snapshot,
+    render::{self, RenderError, Thread},
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -44,9 +47,14 @@ fn document(request: &Value, mut sys: Value, mut turn: Value, mut head: Value) -
 }
 
 fn request(snapshot: &Snapshot, provider: Provider) -> Value {
-    let text = render(snapshot, provider).unwrap_or_else(|error| panic!("{provider}: {error}"));
-    let thread = Thread::of(snapshot, Scope::All);
-    assert_eq!(render(&thread, provider).unwrap(), text, "{provider}");
+    let text =
+        render::request(snapshot, provider).unwrap_or_else(|error| panic!("{provider}: {error}"));
+    let thread = Thread::of(snapshot, Contents::All);
+    assert_eq!(
+        render::request(&thread, provider).unwrap(),
+        text,
+        "{provider}"
+    );
     let records: Vec<_> = thread.records().collect();
     assert_eq!(Thread::from_records(&records).unwrap(), thread);
     assert!(!records.iter().any(|record| record.contains('\n')));
@@ -270,7 +278,7 @@ fn parts_that_were_appended_together_are_one_message() {
         .call("c2", "look", "{}");
     context.reply(calls).unwrap();
     context.commit().unwrap();
-    let result = |id: &str| Part::text("r").kind("result").set("data_call_id", id);
+    let result = |id: &str| NewNode::text("r").kind("result").set("data_call_id", id);
     let results = Message::new("tool").part(result("c1")).part(result("c2"));
     context.append(results).unwrap();
     let session = context.session();
@@ -470,7 +478,7 @@ fn parameters_keep_their_order_and_spelling() {
                 r#""messages":[{"role":"user","content":"Hi"}]}"#,
             ),
         ] {
-            let found = render(&*snapshot, provider).unwrap();
+            let found = render::request(&*snapshot, provider).unwrap();
             assert_eq!(found, format!("{start}{end}\n"));
         }
     }
@@ -482,7 +490,7 @@ fn parameters_that_cannot_be_sent_are_refused() {
         let sys = json!([{"content": "s"}]);
         let turn = json!([{"id": "b", "role": "user", "content": "hi"}]);
         let text = document(&request, sys, json!([]), turn).to_string();
-        let error = render(&*snapshot(&text), provider).expect_err("parameters");
+        let error = render::request(&*snapshot(&text), provider).expect_err("parameters");
         assert!(matches!(error, RenderError::Parameters { .. }));
         assert!(error.help().is_some());
         error.to_string()
@@ -519,10 +527,10 @@ fn a_request_leaves_out_the_reply_of_its_cycle() {
         {"role": "assistant", "content": "next", "data_reply": 5}]);
     let mut text = document(&json!(null), json!([]), turn, json!([]));
     let contents = |snapshot: &Snapshot| -> Vec<String> {
-        let sent = request_of(snapshot);
-        let source = Source::Snapshot(snapshot, Scope::Request);
-        let direct = render(source, Provider::OpenAi).unwrap();
-        assert_eq!(render(&sent, Provider::OpenAi).unwrap(), direct);
+        let sent = Thread::request(snapshot);
+        let source = Source::Snapshot(snapshot, Contents::Request);
+        let direct = render::request(source, Provider::OpenAi).unwrap();
+        assert_eq!(render::request(&sent, Provider::OpenAi).unwrap(), direct);
         let blocks = sent.blocks().iter();
         blocks
             .map(|block| block.content().unwrap().to_owned())
@@ -570,8 +578,8 @@ fn a_request_comes_back_byte_for_byte_after_the_commit() {
     for (at, (provider, body)) in bodies.iter().enumerate() {
         let snapshot = history.committed().get(at).unwrap();
         assert!(body.contains("seen once"), "{body}");
-        let thread = pactql::sent(&history, snapshot);
-        assert_eq!(render(&thread, *provider).unwrap(), *body);
+        let thread = pactql::context::sent(&history, snapshot);
+        assert_eq!(render::request(&thread, *provider).unwrap(), *body);
     }
 }
 

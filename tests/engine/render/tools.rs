@@ -1,8 +1,11 @@
 //! Tool definitions in each provider's form, from each.
 
 use super::{document, request, snapshot, tree};
-use pactql::render::Scope;
-use pactql::{Provider, RenderError, Thread, render};
+use pactql::render::Contents;
+use pactql::{
+    Provider,
+    render::{self, RenderError, Thread},
+};
 use serde_json::{Value, json};
 
 const APIS: [Provider; 3] = [
@@ -16,7 +19,7 @@ fn tools(definition: &str) -> [Result<Value, RenderError>; 3] {
     let sys = json!([{"id": "t", "kind": "tool", "key": "f", "content": definition}]);
     let snapshot = tree(sys, json!([]), json!([]));
     APIS.map(|api| {
-        let text = render(&*snapshot, api)?;
+        let text = render::request(&*snapshot, api)?;
         let mut request: Value = serde_json::from_str(&text).expect("JSON");
         Ok(request["tools"][0].take())
     })
@@ -67,7 +70,7 @@ fn a_definition_of_the_same_api_is_kept_as_it_came() {
     // White space and quotes inside strings stay.
     let escaped = r#"{ "name": "f", "description": "a \"b\" \\", "input_schema": {} }"#;
     let sys = json!([{"kind": "tool", "content": escaped}]);
-    let found = render(&tree(sys, json!([]), json!([])), Provider::Anthropic).unwrap();
+    let found = render::request(&tree(sys, json!([]), json!([])), Provider::Anthropic).unwrap();
     let kept = r#"[{"name":"f","description":"a \"b\" \\","input_schema":{}}]"#;
     assert!(found.contains(kept), "{found}");
     for (definition, api) in own.into_iter().zip(APIS) {
@@ -77,7 +80,7 @@ fn a_definition_of_the_same_api_is_kept_as_it_came() {
             let sys = json!([{"kind": "tool", "content": "DEFINITION"}]);
             let text = document(&json!(null), sys, json!([]), json!([])).to_string();
             let text = text.replace("\"DEFINITION\"", content);
-            let found = render(&*snapshot(&text), api).unwrap();
+            let found = render::request(&*snapshot(&text), api).unwrap();
             let end = format!("\"tools\":[{spaceless}]}}\n");
             assert!(found.ends_with(&end), "{found}");
         }
@@ -104,7 +107,7 @@ fn tools_make_a_request_of_the_messages_and_keep_their_order() {
     assert_eq!(openai["tools"].as_array().map(Vec::len), Some(2));
     let responses = request(&snapshot, Provider::OpenAiResponses);
     assert_eq!(responses["instructions"], "Be brief.");
-    let thread = Thread::of(&snapshot, Scope::All);
+    let thread = Thread::of(&snapshot, Contents::All);
     let texts: Vec<String> = thread.tools().map(|text| text.into_owned()).collect();
     assert_eq!(texts, [tool("z").to_string(), tool("a").to_string()]);
     // The thread has the definitions as blocks.

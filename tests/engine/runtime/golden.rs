@@ -1,6 +1,10 @@
 //! Examples of the sources that say what a runtime does, and single rules of RUNTIME §3.
 
-use pactql::{Context, Measure, Message, NewNode, Policy, Provider, Scope, Session, render, sent};
+use pactql::{
+    Context, Message, NewNode, Policy, Provider, Session,
+    context::{Measure, Scope, sent},
+    render::request,
+};
 
 use super::properties::{Hand, document, working};
 use crate::support::json::parse;
@@ -332,14 +336,14 @@ fn equal_runs_give_equal_bytes() {
 /// Source 002 §8.3: no way out changes what is there.
 #[test]
 fn rendering_and_exporting_change_nothing() {
-    let mut ctx = conversation();
+    let ctx = conversation();
     let session = ctx.session();
     let before = working(&session);
     let history = session.history();
     for snapshot in history.committed().iter().chain(history.working()) {
         let text = document(snapshot);
         for _ in 0..2 {
-            let thread = pactql::render(&**snapshot, pactql::Provider::Thread).unwrap();
+            let thread = pactql::render::request(&**snapshot, pactql::Provider::Thread).unwrap();
             assert!(thread.contains("question 0"));
             assert_eq!(document(snapshot), text);
         }
@@ -399,7 +403,7 @@ fn each_cycle_renders_the_bytes_that_were_sent() {
         let history = ctx.history();
         for (snapshot, body) in history.committed().iter().zip(&bodies) {
             let thread = sent(&history, snapshot);
-            assert_eq!(render(&thread, provider).unwrap(), *body, "{provider:?}");
+            assert_eq!(request(&thread, provider).unwrap(), *body, "{provider:?}");
             assert!(!document(snapshot).contains("attempt"));
         }
         let attempts = ctx.attempts();

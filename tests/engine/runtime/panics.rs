@@ -4,7 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use pactql::{Clock, Context, Measure, NewNode, Policy, Scope};
+use pactql::{
+    Context, NewNode, Policy,
+    context::{Clock, Measure, Scope},
+};
 
 use super::properties::document;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use pactql::{
-    Context, ContextBuilder, Error, Message, NewNode, Reference, Session as Live, Snapshot,
+    Context, ContextBuilder, Error, Message, NewNode, Session as Live, Snapshot, context::Reference,
 };
 
 use super::invariants::{Allowed, Checker};
@@ -35,7 +35,7 @@ impl Hand {
     }
 }
 
-impl pactql::Clock for Hand {
+impl pactql::context::Clock for Hand {
     fn now_ns(&self) -> i64 {
         self.get()
     }
@@ -69,14 +69,14 @@ fn declared(policy: &Policy) -> pactql::Policy {
     } in policy.limits.iter().copied()
     {
         let scope = match scope {
-            Scope::Whole => pactql::Scope::Whole,
-            Scope::Sys => pactql::Scope::Sys,
-            Scope::Seq => pactql::Scope::Seq,
-            Scope::Head => pactql::Scope::Head,
+            Scope::Whole => pactql::context::Scope::Whole,
+            Scope::Sys => pactql::context::Scope::Sys,
+            Scope::Seq => pactql::context::Scope::Seq,
+            Scope::Head => pactql::context::Scope::Head,
         };
         let measure = match measure {
-            Measure::Nodes => pactql::Measure::Nodes,
-            Measure::Tokens => pactql::Measure::Tokens,
+            Measure::Nodes => pactql::context::Measure::Nodes,
+            Measure::Tokens => pactql::context::Measure::Tokens,
         };
         declared = declared.limit(scope, measure, most);
     }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use pactql::{Context, Error, NewNode, Reference};
+use pactql::{Context, Error, NewNode, context::Reference};
 
 use super::properties::{document, working};
 
@@ -11,7 +11,7 @@ use super::properties::{document, working};
 #[derive(Debug, Default)]
 struct Ticking(AtomicI64);
 
-impl pactql::Clock for Ticking {
+impl pactql::context::Clock for Ticking {
     fn now_ns(&self) -> i64 {
         self.0.fetch_add(1_000, Ordering::Relaxed)
     }

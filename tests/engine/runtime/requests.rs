@@ -1,7 +1,11 @@
 //! Random sessions with a request in every cycle: what was sent comes back byte for byte, whatever the
 //! tree has become since (RUNTIME §3, RUNTIME §5).
 
-use pactql::{Context, Kept, Message, NewNode, Policy, Provider, StepClock, render, sent};
+use pactql::{
+    Context, Message, NewNode, Policy, Provider,
+    context::{Kept, StepClock, sent},
+    render::request,
+};
 
 use crate::support::random::{Rng, cases};
 
@@ -87,7 +91,7 @@ fn every_request_comes_back_whatever_happened_since() {
         assert_eq!(history.committed().len(), bodies.len());
         for (snapshot, body) in history.committed().iter().zip(&bodies) {
             let thread = sent(&history, snapshot);
-            let again = render(&thread, provider).unwrap();
+            let again = request(&thread, provider).unwrap();
             assert_eq!(again, *body, "seed {seed}, cycle {}", snapshot.cycle());
         }
         cycles += bodies.len();

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pactql::sql::{Dialect, Options, Shape, Statement};
-use pactql::{Code, ParquetExport, Session, Store, parquet_views};
+use pactql::{
+    Code, Session, Store,
+    store::{ParquetExport, parquet_views},
+};
 use serde_json::Value;
 
 use super::differential::{at, builder, rows};
@@ -209,7 +212,7 @@ fn spark_answers_as_the_engine_does() {
 #[test]
 fn postgresql_answers_as_the_engine_does() {
     use crate::store::server::Server;
-    use pactql::SqlRow;
+    use pactql::store::SqlRow;
 
     let server = match Server::start() {
         Ok(server) => server,

@@ -5,7 +5,10 @@
 use std::fmt::Write as _;
 
 use pactql::sql::{Dialect, Options};
-use pactql::{Engine, ParquetExport, parquet_views};
+use pactql::{
+    Engine,
+    store::{ParquetExport, parquet_views},
+};
 
 use super::fleet::{answers, start};
 use super::questions::{SESSIONS, store};

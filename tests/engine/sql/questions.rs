@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use pactql::sql::{Dialect, Options};
-use pactql::{Engine, SqlRow, Store};
+use pactql::{Engine, Store, store::SqlRow};
 
 use crate::store::place::Folder;
 
@@ -121,7 +121,7 @@ fn questions_have_the_rows_that_the_document_shows() {
 
 #[cfg(feature = "parquet")]
 fn over_parquet(store: &Store, folder: &Folder, questions: &[Question]) {
-    use pactql::{ParquetExport, parquet_views};
+    use pactql::store::{ParquetExport, parquet_views};
     use serde_json::Value;
 
     let directory = folder.file("fleet");

@@ -83,7 +83,7 @@ fn the_error_shows_the_construct_and_the_reason() {
             &Options::default(),
         )
         .unwrap_err();
-    insta::assert_snapshot!(error.render(pactql::ColorChoice::Never));
+    insta::assert_snapshot!(error.to_text(pactql::ColorChoice::Never));
 }
 
 /// SQLite joins so many tables, and the others any number.

@@ -5,7 +5,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pactql::{Code, Context, Durability, Message, NewNode, Retention, Store};
+use pactql::{
+    Code, Context, Message, NewNode, Store,
+    store::{Durability, Retention},
+};
 use sha2::{Digest, Sha256};
 
 use super::place::documents;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pactql::{Answer, Context, Message, NewNode, Provider, Retention, Store};
+use pactql::{Answer, Context, Message, NewNode, Provider, Store, store::Retention};
 use rusqlite::Connection;
 
 use super::place::{Folder, documents, sound};
@@ -14,7 +14,7 @@ use crate::support::random::{self, Rng};
 fn sample(folder: &Folder) -> String {
     let path = folder.file("sample.db");
     let store = Store::open(&path).unwrap();
-    let builder = || Context::builder().clock(pactql::StepClock::new(0, 1_000_000_007));
+    let builder = || Context::builder().clock(pactql::context::StepClock::new(0, 1_000_000_007));
     let mut context = store.write_with("a", builder()).unwrap();
     context.set_system(["You are brief."]).unwrap();
     context.set_request(r#"{"model":"m","n":1.50}"#).unwrap();
@@ -475,7 +475,7 @@ fn a_session_that_an_earlier_program_went_on_with_is_sound() {
     let before: i64 = connection.query_row(sum, [], |row| row.get(0)).unwrap();
     drop(connection);
     let store = Store::builder().must_exist().open(&path).unwrap();
-    let builder = Context::builder().clock(pactql::StepClock::new(1 << 60, 1_000));
+    let builder = Context::builder().clock(pactql::context::StepClock::new(1 << 60, 1_000));
     let mut context = store.write_with("a", builder).unwrap();
     context.append(Message::user("one more")).unwrap();
     context.commit().unwrap();

@@ -1,7 +1,7 @@
 //! A text that is erased, and one that goes with its session or its snapshots, is nowhere in the files
 //! (STORE §3).
 
-use pactql::{Code, Message, NewNode, Provider, Retention, Store};
+use pactql::{Code, Message, NewNode, Provider, Store, store::Retention};
 
 use super::place::{Folder, documents, sound};
 

@@ -1,7 +1,10 @@
 //! The views over the files of a copy, in DuckDB and Spark: the rows of the store's tables (STORE §2).
 
 use pactql::sql::Dialect;
-use pactql::{ParquetExport, Session, Store, parquet_views};
+use pactql::{
+    Session, Store,
+    store::{ParquetExport, parquet_views},
+};
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ fn session() -> Session {
         .expect("a message");
     context.commit().expect("a commit");
     let mut bytes = Vec::new();
-    pactql::write_context(&mut context, &mut bytes).expect("written");
+    pactql::context::write_context(&mut context, &mut bytes).expect("written");
     Session::from_slice(&bytes).expect("a session")
 }
 

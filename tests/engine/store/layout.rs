@@ -824,7 +824,7 @@ fn what_is_the_same_is_there_once() {
     let store = Store::open(&path).unwrap();
     let context = || {
         Context::builder()
-            .clock(pactql::StepClock::new(0, 1))
+            .clock(pactql::context::StepClock::new(0, 1))
             .build()
     };
     for name in ["a", "b", "c"] {

@@ -167,7 +167,7 @@ fn a_sleeper_finds_its_session_changed() {
             }
             "rename" => two.rename("a", "b").unwrap(),
             _ => {
-                let keep = pactql::Retention::default().keep(1);
+                let keep = pactql::store::Retention::default().keep(1);
                 assert_eq!(two.prune(&keep).unwrap().snapshots, 1);
             }
         }

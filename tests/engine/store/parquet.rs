@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pactql::{Context, Message, ParquetExport, Session, Store};
+use pactql::{Context, Message, Session, Store, store::ParquetExport};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 
@@ -200,7 +200,7 @@ fn what_was_erased_pruned_and_deleted_is_in_no_file() {
     assert_eq!(ids.len(), 1);
     store.erase("b", [ids[0].as_str()]).unwrap();
     store.delete("a").unwrap();
-    let keep = pactql::Retention::default().keep(1).sessions("c");
+    let keep = pactql::store::Retention::default().keep(1).sessions("c");
     store.prune(&keep).unwrap();
     store.export_parquet(&directory, &what).unwrap();
     let wanted = committed(&store);
@@ -312,7 +312,7 @@ fn an_export_that_was_ended_at_any_file_is_mended() {
     write(&store, "a", 1);
     write(&store, "e", 2);
     // The bucket of `b` is written anew.
-    let keep = pactql::Retention::default().keep(1).sessions("b");
+    let keep = pactql::store::Retention::default().keep(1).sessions("b");
     store.prune(&keep).unwrap();
     store.export_parquet(&directory, &what).unwrap();
     let new = files(Path::new(&directory));

@@ -10,7 +10,7 @@ fn bytes_of_requests(turns: usize) -> (i64, i64) {
     let folder = Folder::quick();
     let path = folder.file("x.db");
     let store = Store::open(&path).unwrap();
-    let builder = Context::builder().clock(pactql::StepClock::new(0, 1_000_000_007));
+    let builder = Context::builder().clock(pactql::context::StepClock::new(0, 1_000_000_007));
     let mut context = store.write_with("a", builder).unwrap();
     context.set_system(["You are brief."]).unwrap();
     let mut sent = 0;

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 #[cfg(all(unix, feature = "postgres"))]
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pactql::{Retention, Session as Live, Store};
+use pactql::{Session as Live, Store, store::Retention};
 
 use super::layout;
 use super::place::{Folder, documents, sound};
@@ -198,11 +198,11 @@ impl InStore {
         let directory = self.folder.file(&format!("fleet {}", rng.below(2)));
         let exported = self
             .other
-            .export_parquet(&directory, &pactql::ParquetExport::default());
+            .export_parquet(&directory, &pactql::store::ParquetExport::default());
         let exported = exported.map_err(said)?;
         let again = self
             .store()
-            .export_parquet(&directory, &pactql::ParquetExport::default());
+            .export_parquet(&directory, &pactql::store::ParquetExport::default());
         let again = again.map_err(said)?;
         same!(
             (again.units, again.buckets),
@@ -227,7 +227,7 @@ impl InStore {
         if rng.chance(20) {
             let fresh = [1, 2].map(|number| self.folder.file(&format!("fresh {number}")));
             for directory in &fresh {
-                let what = pactql::ParquetExport::default().buckets(3);
+                let what = pactql::store::ParquetExport::default().buckets(3);
                 self.store()
                     .export_parquet(directory, &what)
                     .map_err(said)?;
@@ -239,7 +239,7 @@ impl InStore {
             }
         }
         // What a context keeps is there too.
-        let mut context = copied.store.write(&self.name).map_err(said)?;
+        let context = copied.store.write(&self.name).map_err(said)?;
         let newest = context
             .history()
             .committed()

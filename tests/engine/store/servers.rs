@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pactql::{Code, Context, Durability, Message, NewNode, Retention, Store};
+use pactql::{
+    Code, Context, Message, NewNode, Store,
+    store::{Durability, Retention},
+};
 
 use super::place::{Folder, documents, sound};
 use super::server::Server;
@@ -298,7 +301,7 @@ fn noise(seed: u64) -> String {
 
 fn long_texts(url: &str) -> Vec<String> {
     let store = Store::open(url).unwrap();
-    let builder = Context::builder().clock(pactql::StepClock::new(0, 1_000_000_007));
+    let builder = Context::builder().clock(pactql::context::StepClock::new(0, 1_000_000_007));
     let mut context = store.write_with("a", builder).unwrap();
     let (id, key, name, value, reference) = (noise(1), noise(2), noise(3), noise(4), noise(5));
     let node = format!(

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use pactql::inspect::{Part, Search, grep};
-use pactql::{Code, Message, NewNode, Retention, Store};
+use pactql::{Code, Message, NewNode, Store, store::Retention};
 
 use super::place::{Folder, sound};
 use crate::support::documents::Sample;

@@ -8,7 +8,7 @@ use pactql::internals::tree::source::{Limits, SourceError, read_source, read_str
 use pactql::internals::tree::{
     Document, Fault, Header, InputError, Tree, arrange, read_document, read_lines, read_slice,
 };
-use pactql::{LoadError, Session};
+use pactql::{Session, error::LoadError};
 
 fn documents(lines: &[&str]) -> Vec<Document> {
     match read_lines(lines.join("\n").as_bytes()) {

@@ -1,7 +1,7 @@
 //! The commands that write: what they print, what they refuse, and that a refusal changes no byte.
 
 use super::{Ran, Scratch, answer, fails, pactql, with_input};
-use pactql::{Context, NewNode, Policy, Provider, StepClock};
+use pactql::{Context, NewNode, Policy, Provider, context::StepClock};
 use serde_json::{Value, json};
 
 /// What the clock always reads.
@@ -343,7 +343,7 @@ fn nothing_found_is_no_error() {
 /// What a context writes to its file.
 fn written(context: &mut Context) -> String {
     let mut bytes = Vec::new();
-    pactql::write_context(context, &mut bytes).expect("memory");
+    pactql::context::write_context(context, &mut bytes).expect("memory");
     String::from_utf8(bytes).expect("UTF-8")
 }
 
@@ -758,7 +758,11 @@ fn a_context_goes_on_from_its_file_as_if_it_had_not_stopped() {
         };
         let builder = || {
             let clock = StepClock::new(NOW.parse().expect("a number"), 0);
-            let policy = Policy::new().limit(pactql::Scope::Seq, pactql::Measure::Nodes, 24);
+            let policy = Policy::new().limit(
+                pactql::context::Scope::Seq,
+                pactql::context::Measure::Nodes,
+                24,
+            );
             Context::builder().clock(clock).policy(policy)
         };
         let mut straight = builder().build();
