@@ -256,7 +256,7 @@ fn attributes(node: pactql::Node<'_>) -> Option<String> {
         // A text always has a form in JSON.
         object.push_str(&serde_json::to_string(name).unwrap_or_default());
         object.push(':');
-        object.push_str(value);
+        object.push_str(&value);
     }
     (!object.is_empty()).then(|| object + "}")
 }

@@ -153,7 +153,7 @@ impl Node {
     /// The content as a value; `None` if there is none.
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::value(py, self.node().content_json().unwrap_or("null"))
+        json::value(py, self.node().content_json().as_deref().unwrap_or("null"))
     }
 
     /// SHA-256 of the content.
@@ -167,7 +167,7 @@ impl Node {
     fn attrs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let attributes = PyDict::new(py);
         for (name, value) in self.node().attributes_json() {
-            attributes.set_item(name, json::value(py, value)?)?;
+            attributes.set_item(name, json::value(py, &value)?)?;
         }
         Ok(attributes)
     }
@@ -179,7 +179,7 @@ impl Node {
             name,
         )?;
         match self.node().attribute_json(&named) {
-            Some(value) => json::value(name.py(), value),
+            Some(value) => json::value(name.py(), &value),
             None => Err(PyKeyError::new_err(named)),
         }
     }
@@ -197,7 +197,7 @@ impl Node {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         match self.node().attribute_json(name) {
-            Some(value) => json::value(py, value),
+            Some(value) => json::value(py, &value),
             None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
         }
     }
@@ -324,7 +324,7 @@ impl Node {
             dict.set_item("parent_id", parent.id())?;
         }
         for (name, value) in node.attributes_json() {
-            dict.set_item(name, json::value(py, value)?)?;
+            dict.set_item(name, json::value(py, &value)?)?;
         }
         dict.set_item("content", self.content(py)?)?;
         Ok(dict)

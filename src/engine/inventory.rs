@@ -1,12 +1,14 @@
 //! What the nodes of some snapshots have: names and values with their numbers of nodes, for the
 //! notes on empty answers. It knows no selector.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
 use crate::index::{NodeRef, Snapshot};
+use crate::json::{JsonValue, elements, string};
 use crate::query::ir::{Attr, HEADERS, normal_type};
 use crate::support::cancel::stopped;
 use crate::tree::NodeClass;
@@ -25,7 +27,7 @@ struct Shown<'a> {
     id: &'a str,
     texts: [Option<&'a str>; 3],
     node_type: &'a str,
-    fields: Vec<(&'a str, &'a str)>,
+    fields: Vec<(&'a str, JsonValue<'a>)>,
 }
 
 impl<'a> Shown<'a> {
@@ -90,7 +92,7 @@ impl<'a> Inventory<'a> {
 
     /// Whether a custom attribute of a node is the number that `text` spells.
     pub(super) fn has_number(&self, name: &str, text: &str) -> bool {
-        let number = |json: &str| json.trim() == text && json.parse::<f64>().is_ok();
+        let number = |value: JsonValue<'_>| value == JsonValue::Number(text);
         self.nodes
             .iter()
             .any(|node| node.field(name).is_some_and(number))
@@ -129,18 +131,12 @@ fn kind_of(node: NodeRef<'_>) -> Option<&str> {
     node.kind().or_else(sub)
 }
 
-/// The texts of a JSON value: a string, a boolean, or the strings of a list.
-fn texts(json: Option<&str>) -> Vec<String> {
-    match json.and_then(|json| serde_json::from_str(json).ok()) {
-        Some(serde_json::Value::String(text)) => vec![text],
-        Some(serde_json::Value::Bool(flag)) => vec![flag.to_string()],
-        Some(serde_json::Value::Array(items)) => items
-            .into_iter()
-            .filter_map(|item| match item {
-                serde_json::Value::String(text) => Some(text),
-                _ => None,
-            })
-            .collect(),
+/// The texts of a value: a string, a boolean, or the strings of a list.
+fn texts(value: Option<JsonValue<'_>>) -> Vec<Cow<'_, str>> {
+    match value {
+        Some(JsonValue::Text(text)) => vec![text.into()],
+        Some(JsonValue::Bool(flag)) => vec![flag.to_string().into()],
+        Some(JsonValue::List(json)) => elements(json).into_iter().filter_map(string).collect(),
         _ => Vec::new(),
     }
 }

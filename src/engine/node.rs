@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::history::text_of;
 use crate::index::NodeRef;
+use crate::json::JsonValue;
 use crate::tree::{is_header, text_list};
 
 /// A node of an immutable snapshot. Small and `Copy`; borrows from the [`Selection`] it is from.
@@ -104,23 +105,25 @@ impl<'a> Node<'a> {
     /// The content as text, as a provider thread has it (RUNTIME §5): a string as it is, any other
     /// value as canonical JSON, empty if absent or null. Borrowed if it has no escapes.
     pub fn text(self) -> Cow<'a, str> {
-        text_of(self.0.field("content").filter(|json| *json != "null"))
+        text_of(self.0.field("content").filter(|content| !content.is_null()))
     }
 
     /// The content as a JSON value. Numbers beyond 64 bits are rounded. `None` if it is absent, or
     /// nested in more than 127 levels; [`Node::content_json`] has every digit and level.
     pub fn content(self) -> Option<Value> {
-        self.0.field("content").and_then(value)
+        self.0.field("content").and_then(serde_value)
     }
 
-    /// The content as JSON text, as it was written. `None` if it is absent.
-    pub fn content_json(self) -> Option<&'a str> {
-        self.0.field("content")
+    /// The content as JSON text: a text with the escapes it needs, any other value as it was written. `None`
+    /// if it is absent.
+    pub fn content_json(self) -> Option<Cow<'a, str>> {
+        self.0.field("content").map(JsonValue::json)
     }
 
     /// The tags, in the order stored.
     pub fn tags(self) -> impl Iterator<Item = String> {
-        self.0.tags().map(text_list).into_iter().flatten()
+        let tags = self.0.tags().map(text_list).unwrap_or_default();
+        tags.into_iter().map(Cow::into_owned)
     }
 
     /// The offset among its siblings; 0 if absent.
@@ -140,7 +143,7 @@ impl<'a> Node<'a> {
 
     /// The cadence.
     pub fn cadence(self) -> Option<i64> {
-        self.0.cadence().and_then(|json| json.parse().ok())
+        self.0.cadence()
     }
 
     /// The cycle that introduced the node.
@@ -180,16 +183,16 @@ impl<'a> Node<'a> {
     /// A custom attribute: a field that is not a header (LANGUAGE §5). Values as in
     /// [`Node::content`].
     pub fn attribute(self, name: &str) -> Option<Value> {
-        self.attribute_json(name).and_then(value)
+        self.custom(name).and_then(serde_value)
     }
 
     /// The custom attributes, sorted by name, without those nested in more than 127 levels.
     pub fn attributes(self) -> impl Iterator<Item = (&'a str, Value)> {
-        let custom = self.attributes_json();
-        custom.filter_map(|(name, json)| Some((name, value(json)?)))
+        let custom = self.custom_fields();
+        custom.filter_map(|(name, value)| Some((name, serde_value(value)?)))
     }
 
-    /// A custom attribute as JSON text, as it was written: with every digit, and of any depth.
+    /// A custom attribute as JSON text, as [`Node::content_json`]: with every digit, and of any depth.
     ///
     /// ```
     /// let document = r#"{"root":{"id":"r","children":[{"id":"^ah","children":[
@@ -197,16 +200,26 @@ impl<'a> Node<'a> {
     /// let session = pactql::Session::from_slice(document.as_bytes())?;
     /// let blocks = pactql::Engine::new().rows(&session, ".cb")?;
     /// let block = blocks.nodes().next().unwrap();
-    /// assert_eq!(block.attribute_json("data_n"), Some("123456789012345678901234567890"));
+    /// let digits = block.attribute_json("data_n");
+    /// assert_eq!(digits.as_deref(), Some("123456789012345678901234567890"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn attribute_json(self, name: &str) -> Option<&'a str> {
+    pub fn attribute_json(self, name: &str) -> Option<Cow<'a, str>> {
+        self.custom(name).map(JsonValue::json)
+    }
+
+    /// The custom attributes as [`Node::attribute_json`] gives them, sorted by name.
+    pub fn attributes_json(self) -> impl Iterator<Item = (&'a str, Cow<'a, str>)> {
+        let custom = self.custom_fields();
+        custom.map(|(name, value)| (name, value.json()))
+    }
+
+    fn custom(self, name: &str) -> Option<JsonValue<'a>> {
         let custom = !is_header(name);
         custom.then(|| self.0.field(name)).flatten()
     }
 
-    /// The custom attributes as [`Node::attribute_json`] gives them, sorted by name.
-    pub fn attributes_json(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+    fn custom_fields(self) -> impl Iterator<Item = (&'a str, JsonValue<'a>)> {
         self.0.fields().filter(|(name, _)| !is_header(name))
     }
 
@@ -244,6 +257,9 @@ impl fmt::Debug for Node<'_> {
     }
 }
 
-fn value(json: &str) -> Option<Value> {
-    serde_json::from_str(json).ok()
+fn serde_value(value: JsonValue<'_>) -> Option<Value> {
+    match value {
+        JsonValue::Text(text) => Some(Value::from(text)),
+        value => serde_json::from_str(&value.json()).ok(),
+    }
 }

@@ -5,9 +5,9 @@ use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
 use super::content::{ContentDiff, Materialized};
-use super::json::{same_json, shown};
+use super::json::{same_value, shown};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::canonical;
+use crate::json::JsonValue;
 use crate::query::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::is_header;
@@ -172,41 +172,36 @@ fn payload(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) -> bool {
         let hashed = is_hashed(name);
         // An absent role and an explicit null have different hashes.
         rehash |= hashed && name != "content_hash" || name == "role" || name == "kind";
-        if !is_header(name) && !same_json(from, to) {
-            found.add(
-                name,
-                from.map(|json| shown(json).into_owned()),
-                to.map(|json| shown(json).into_owned()),
-            );
+        if !is_header(name) && !same_value(from, to) {
+            found.add(name, from.map(shown), to.map(shown));
         }
     }
 }
 
 /// Compares the headers that only the payload has.
 fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
-    let created = |node: NodeRef<'_>| {
-        node.field("created_at_iso")
-            .map(|json| shown(json).into_owned())
-    };
-    let cadence = |node: NodeRef<'_>| node.cadence().map(|json| shown(json).into_owned());
+    let cadence = |node: NodeRef<'_>| node.cadence().map(|cadence| cadence.to_string());
+    let (from, to) = (cadence(newer), cadence(older));
+    if from != to {
+        found.add(CADENCE.name, from, to);
+    }
+    let [from, to] = [newer, older].map(|node| node.field("created_at_iso"));
+    if !same_value(from, to) {
+        found.add("created_at_iso", from.map(shown), to.map(shown));
+    }
     // A plain string is a list of one.
-    let tags = |node: NodeRef<'_>| {
-        node.tags().map(|json| {
-            if json.starts_with('"') {
-                format!("[{json}]")
-            } else {
-                shown(json).into_owned()
-            }
-        })
+    let list = |tags: JsonValue<'_>| match tags {
+        JsonValue::Text(_) => format!("[{}]", shown(tags)),
+        tags => shown(tags),
     };
-    for (name, from, to) in [
-        (CADENCE.name, cadence(newer), cadence(older)),
-        ("created_at_iso", created(newer), created(older)),
-        (TAGS.name, tags(newer), tags(older)),
-    ] {
-        if !same_json(from.as_deref(), to.as_deref()) {
-            found.add(name, from, to);
-        }
+    let [from, to] = [newer, older].map(|node| node.tags().map(list));
+    if from != to
+        && !same_value(
+            from.as_deref().map(JsonValue::List),
+            to.as_deref().map(JsonValue::List),
+        )
+    {
+        found.add(TAGS.name, from, to);
     }
 }
 
@@ -220,10 +215,10 @@ fn content_hash(newer: NodeRef<'_>, older: NodeRef<'_>, rehash: bool, found: &mu
             return;
         }
     }
-    let stored = |node: NodeRef<'_>| node.field("content_hash").map(canonical);
-    let (from, to) = (stored(newer), stored(older));
-    if !same_json(from.as_deref(), to.as_deref()) {
-        found.add("content_hash", from, to);
+    let [from, to] = [newer, older].map(|node| node.field("content_hash"));
+    if !same_value(from, to) {
+        let canonical = |hash: Option<JsonValue<'_>>| hash.map(JsonValue::canonical);
+        found.add("content_hash", canonical(from), canonical(to));
     }
 }
 
@@ -296,28 +291,25 @@ pub(crate) fn tracked(node: NodeRef<'_>) -> String {
         let _ = write!(text, " {value:?}");
     }
     text.push_str(&normal_type(node.type_or_class()));
-    let stored = node.field("content_hash").map(canonical);
-    let tags = node.tags().map(|json| {
-        if json.starts_with('"') {
-            format!("[{}]", canonical(json))
-        } else {
-            canonical(json)
-        }
+    let stored = node.field("content_hash").map(JsonValue::canonical);
+    let tags = node.tags().map(|tags| match tags {
+        JsonValue::Text(_) => format!("[{}]", tags.canonical()),
+        tags => tags.canonical(),
     });
-    let cadence = node.cadence().map(canonical);
-    let created = node.field("created_at_iso").map(canonical);
+    let cadence = node.cadence().map(|cadence| cadence.to_string());
+    let created = node.field("created_at_iso").map(JsonValue::canonical);
     let _ = write!(text, " {stored:?} {tags:?} {cadence:?} {created:?}");
-    let null = |name| node.field(name) == Some("null");
+    let null = |name| node.field(name) == Some(JsonValue::Null);
     let _ = write!(text, " {} {}", null("role"), null("kind"));
-    for (name, json) in node.fields() {
+    for (name, value) in node.fields() {
         // To the hash of the content a null is a value, and no content is an empty text.
         let kept = match name {
-            "content" => json != "\"\"",
+            "content" => value != JsonValue::Text(""),
             _ if is_header(name) => false,
-            _ => is_hashed(name) || json != "null",
+            _ => is_hashed(name) || !value.is_null(),
         };
         if kept {
-            let _ = write!(text, "\n{name}:{}", canonical(json));
+            let _ = write!(text, "\n{name}:{}", value.canonical());
         }
     }
     text

@@ -3,8 +3,6 @@
 //! A content diff turns the older content into the newer one. Equal inputs give equal bytes: there
 //! is no time limit. Which nodes are compared is decided elsewhere.
 
-use std::borrow::Cow;
-
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -13,7 +11,7 @@ use serde_json::value::RawValue;
 use super::edits::{edits, unified, words};
 use super::json::{shown, text_of};
 use crate::index::NodeRef;
-use crate::json::canonical;
+use crate::json::{JsonValue, canonical};
 
 /// The form of a content diff. See the example of [`ContentOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -182,9 +180,9 @@ pub fn content_diff(
     options: &ContentOptions,
     labels: Labels<'_>,
 ) -> ContentDiff {
-    let (new_raw, old_raw) = (newer.field("content"), older.field("content"));
-    let (new_text, old_text) = (text_of(new_raw), text_of(old_raw));
-    let is_text = |raw: Option<&str>| raw.is_none_or(|raw| raw.starts_with('"'));
+    let [new_value, old_value] = [newer, older].map(|node| node.field("content"));
+    let (new_text, old_text) = (text_of(new_value), text_of(old_value));
+    let is_text = |value: Option<JsonValue<'_>>| value.is_none_or(JsonValue::is_text);
     let truncated = new_text.len().max(old_text.len()) > options.max_bytes;
     let mut outcome = ContentDiff {
         mode: options.mode,
@@ -192,7 +190,7 @@ pub fn content_diff(
         summary: ContentSummary {
             bytes_newer: new_text.len(),
             bytes_older: old_text.len(),
-            identical: new_text == old_text && is_text(new_raw) == is_text(old_raw),
+            identical: new_text == old_text && is_text(new_value) == is_text(old_value),
             truncated,
         },
         diff: None,
@@ -203,8 +201,8 @@ pub fn content_diff(
         return outcome;
     }
     if options.mode == ContentMode::JsonPatch {
-        outcome.patch = match (new_raw, old_raw) {
-            (Some(new_raw), Some(old_raw)) if is_text(Some(new_raw)) == is_text(Some(old_raw)) => {
+        outcome.patch = match (new_value, old_value) {
+            (Some(new), Some(old)) if new.is_text() == old.is_text() => {
                 json_patch(&old_text, &new_text)
             }
             _ => None,
@@ -310,15 +308,15 @@ impl Material {
     }
 
     /// Its value in a node, as JSON text.
-    fn of(self, node: NodeRef<'_>) -> Option<Cow<'_, str>> {
-        let first = |names: &[&str]| names.iter().find_map(|name| node.field(name));
+    fn of(self, node: NodeRef<'_>) -> Option<String> {
+        let first = |names: &[&str]| names.iter().find_map(|name| node.field(name)).map(shown);
         match self {
-            Self::Content => first(&["content"]).map(Cow::Borrowed),
-            Self::Mime => first(MIME).map(Cow::Borrowed),
-            Self::Encoding => first(ENCODING).map(Cow::Borrowed),
-            Self::ContentHash => Some(match first(&["content_hash"]) {
-                Some(stored) if stored != "null" => Cow::Borrowed(stored),
-                _ => Cow::Owned(format!("\"{}\"", node.content_hash())),
+            Self::Content => first(&["content"]),
+            Self::Mime => first(MIME),
+            Self::Encoding => first(ENCODING),
+            Self::ContentHash => Some(match node.field("content_hash") {
+                Some(stored) if !stored.is_null() => shown(stored),
+                _ => format!("\"{}\"", node.content_hash()),
             }),
         }
     }
@@ -326,8 +324,8 @@ impl Material {
 
 /// The first of some fields, if it is a string.
 fn text_field(node: NodeRef<'_>, names: &[&str]) -> Option<String> {
-    let raw = names.iter().find_map(|name| node.field(name))?;
-    serde_json::from_str(raw).ok()
+    let value = names.iter().find_map(|name| node.field(name))?;
+    value.text().map(str::to_owned)
 }
 
 /// Both values of the requested fields of a changed node, null where a node has none, in the order
@@ -372,7 +370,7 @@ pub fn materialize(newer: NodeRef<'_>, older: NodeRef<'_>, fields: &[Material]) 
             .into_iter()
             .filter(|field| fields.contains(field))
             .map(|field| {
-                let value = field.of(node).map(|raw| shown(&raw).into_owned());
+                let value = field.of(node);
                 let value = value.and_then(|json| RawValue::from_string(json).ok());
                 (field, value.unwrap_or_else(|| RawValue::NULL.to_owned()))
             });

@@ -1,44 +1,38 @@
-//! JSON texts of fields: how results show them, and whether two mean the same.
+//! Values of fields: how results show them, and whether two mean the same.
 
 use std::borrow::Cow;
 
-use crate::json::{canonical, unescape};
+use crate::json::JsonValue;
 use crate::query::ir::Number;
 
-/// A field's value as results show it: strings escaped as `serde_json` does, everything else
-/// canonical.
-pub(super) fn shown(json: &str) -> Cow<'_, str> {
-    match string_body(json) {
-        Some(body) => Cow::Owned(serde_json::to_string(&unescape(body)).unwrap_or_default()),
-        None => Cow::Owned(canonical(json)),
+/// A field's value as results show it: strings with the escapes they need, everything else canonical.
+pub(super) fn shown(value: JsonValue<'_>) -> String {
+    if value.is_text() {
+        value.json().into_owned()
+    } else {
+        value.canonical()
     }
 }
 
 /// A content as text: the string itself, or the canonical JSON of any other value; empty where
 /// there is none.
-pub(crate) fn text_of(json: Option<&str>) -> Cow<'_, str> {
-    let Some(json) = json else {
-        return Cow::Borrowed("");
-    };
-    match string_body(json) {
-        Some(body) if memchr::memchr(b'\\', body.as_bytes()).is_none() => Cow::Borrowed(body),
-        Some(body) => Cow::Owned(unescape(body)),
-        None => Cow::Owned(canonical(json)),
-    }
+pub(crate) fn text_of(content: Option<JsonValue<'_>>) -> Cow<'_, str> {
+    content.map_or(Cow::Borrowed(""), JsonValue::plain)
 }
 
-/// What is between the quotes of a JSON string, still escaped.
-fn string_body(json: &str) -> Option<&str> {
-    json.strip_prefix('"')?.strip_suffix('"')
-}
-
-/// Whether two JSON texts mean the same: absent equals null, 1 equals 1.0.
-pub(super) fn same_json(a: Option<&str>, b: Option<&str>) -> bool {
-    let (a, b) = (a.unwrap_or("null"), b.unwrap_or("null"));
+/// Whether two values mean the same: absent equals null, 1 equals 1.0.
+pub(super) fn same_value(a: Option<JsonValue<'_>>, b: Option<JsonValue<'_>>) -> bool {
+    let (a, b) = (a.unwrap_or(JsonValue::Null), b.unwrap_or(JsonValue::Null));
     if a == b {
         return true;
     }
-    let (a, b) = (canonical(a), canonical(b));
+    match (a, b) {
+        (JsonValue::Number(a), JsonValue::Number(b)) => return same_number(a, b),
+        (JsonValue::List(_), JsonValue::List(_)) | (JsonValue::Object(_), JsonValue::Object(_)) => {
+        }
+        _ => return false,
+    }
+    let (a, b) = (a.canonical(), b.canonical());
     let (mut a, mut b) = (Tokens(&a), Tokens(&b));
     loop {
         match (a.next(), b.next()) {
@@ -88,7 +82,13 @@ impl<'a> Iterator for Tokens<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::same_json;
+    use super::same_value;
+    use crate::json::StoredValue;
+
+    fn same(a: &str, b: &str) -> bool {
+        let (a, b) = (StoredValue::of_json(a), StoredValue::of_json(b));
+        same_value(Some(a.get()), Some(b.get()))
+    }
 
     #[test]
     fn json_texts_compare_by_meaning() {
@@ -98,9 +98,9 @@ mod tests {
             ("1e40", "1.0e40"),
             ("{\"b\":1,\"a\":\"\\u00e9\"}", "{\"a\":\"é\",\"b\":1}"),
         ] {
-            assert!(same_json(Some(a), Some(b)), "{a} {b}");
+            assert!(same(a, b), "{a} {b}");
         }
-        assert!(same_json(None, Some("null")));
+        assert!(same_value(None, Some(StoredValue::of_json("null").get())));
         for (a, b) in [
             ("1", "\"1\""),
             ("[1,2]", "[1]"),
@@ -112,7 +112,7 @@ mod tests {
             ("\"a\\\"b\"", "\"a\""),
             ("[]", "null"),
         ] {
-            assert!(!same_json(Some(a), Some(b)), "{a} {b}");
+            assert!(!same(a, b), "{a} {b}");
         }
     }
 }

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 
 use super::records::Records;
 use super::{Field, Posting, Segment};
+use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{Fields, is_header, text_list};
 
@@ -30,16 +31,16 @@ pub(super) struct Attributes {
 #[derive(Default)]
 struct Found<'a> {
     all: Vec<u32>,
-    values: BTreeMap<&'a str, Vec<u32>>,
+    values: BTreeMap<JsonValue<'a>, Vec<u32>>,
     many: bool,
 }
 
 impl<'a> Found<'a> {
-    fn add(&mut self, value: &'a str, row: u32) {
+    fn add(&mut self, value: JsonValue<'a>, row: u32) {
         self.all.push(row);
         if !self.many {
             self.values.entry(value).or_default().push(row);
-            if self.values.len() > FIELD_VALUES || value.len() > FIELD_VALUE_BYTES {
+            if self.values.len() > FIELD_VALUES || value.stored_len() > FIELD_VALUE_BYTES {
                 self.clear();
             }
         }
@@ -67,14 +68,11 @@ impl<'a> Collector<'a> {
         for (row, &place) in (first..).zip(places) {
             let record = || Fields::new(payload.get(place));
             let (mut has_tags, mut has_cadence) = (false, false);
-            for (name, value) in record().raw() {
+            for (name, value) in record() {
                 // The headers that nearly every node has.
-                if matches!(name, b"content" | b"created_at_iso" | b"parent_id" | b"ttl") {
+                if matches!(name, "content" | "created_at_iso" | "parent_id" | "ttl") {
                     continue;
                 }
-                let (Ok(name), Ok(value)) = (str::from_utf8(name), str::from_utf8(value)) else {
-                    continue;
-                };
                 has_tags |= TAGS.is(name);
                 has_cadence |= CADENCE.is(name);
                 // An alias of a header, quoted, is the custom attribute of that name.
@@ -90,7 +88,7 @@ impl<'a> Collector<'a> {
             if has_tags && let Some(value) = TAGS.of(record()) {
                 self.tagged.push(row);
                 for tag in text_list(value) {
-                    let list = self.tags.entry(tag.into()).or_default();
+                    let list = self.tags.entry(tag).or_default();
                     if list.last() != Some(&row) {
                         list.push(row);
                     }
@@ -114,7 +112,7 @@ impl<'a> Collector<'a> {
             }
             if !found.many {
                 for (value, rows) in field.values.iter().zip(&field.postings) {
-                    extend(found.values.entry(value).or_default(), rows);
+                    extend(found.values.entry(value.get()).or_default(), rows);
                 }
                 if found.values.len() > FIELD_VALUES {
                     found.clear();

@@ -22,7 +22,7 @@ impl Snapshot {
 pub(super) struct TreeBuilder {
     tree: Tree,
     /// The bytes of [`Tree::payload`] to be.
-    payload: Vec<u8>,
+    payload: String,
     /// The open rows, by level.
     open: Vec<u32>,
 }
@@ -41,7 +41,7 @@ impl TreeBuilder {
         let id = tree.ids.len() as u32;
         tree.ids.push_str(node.id());
         let payload = self.payload.len() as u32;
-        self.payload.extend_from_slice(node.payload());
+        self.payload.push_str(node.payload());
         let code = |dictionary: &mut crate::tree::Dictionary, value: Option<&str>| {
             value.map_or(NONE, |value| dictionary.intern(value))
         };

@@ -29,7 +29,7 @@ struct Chunk {
     /// Where it begins in the memory.
     from: u32,
     len: u32,
-    memory: Arc<Vec<u8>>,
+    memory: Arc<String>,
 }
 
 impl Chunk {
@@ -37,25 +37,25 @@ impl Chunk {
         self.start + self.len
     }
 
-    fn bytes(&self) -> &[u8] {
+    fn bytes(&self) -> &str {
         self.get((self.start, self.end()))
     }
 
     /// The bytes of a place inside it.
     #[inline]
-    fn get(&self, (start, end): (u32, u32)) -> &[u8] {
+    fn get(&self, (start, end): (u32, u32)) -> &str {
         let at = |place: u32| (place - self.start + self.from) as usize;
-        &self.memory[at(start)..at(end)]
+        self.memory.get(at(start)..at(end)).unwrap_or_default()
     }
 }
 
 impl Records {
     /// The record at a place. Logarithmic in chunks; constant time for what was not merged.
     #[inline]
-    pub(super) fn get(&self, place: (u32, u32)) -> &[u8] {
+    pub(super) fn get(&self, place: (u32, u32)) -> &str {
         match &*self.chunks {
             [only] => only.get(place),
-            chunks => find(chunks, place).map_or(&[], |chunk| chunk.get(place)),
+            chunks => find(chunks, place).map_or("", |chunk| chunk.get(place)),
         }
     }
 
@@ -80,14 +80,14 @@ fn find(chunks: &[Chunk], place: (u32, u32)) -> Option<&Chunk> {
 pub(super) struct Collected {
     chunks: Vec<Chunk>,
     /// The bytes after all chunks.
-    rest: Vec<u8>,
+    rest: String,
     /// Whether `chunks` has all records of the tree that is read.
     whole: bool,
 }
 
 impl Collected {
     /// All records of a tree, at the places they have there.
-    pub(super) fn of(bytes: &Arc<Vec<u8>>) -> Self {
+    pub(super) fn of(bytes: &Arc<String>) -> Self {
         let mut all = Self {
             whole: true,
             ..Self::default()
@@ -107,7 +107,7 @@ impl Collected {
 
     /// Adds the record of a tree that has these bytes there, and returns its place.
     #[inline]
-    pub(super) fn add_from(&mut self, tree: &[u8], (start, end): (u32, u32)) -> (u32, u32) {
+    pub(super) fn add_from(&mut self, tree: &str, (start, end): (u32, u32)) -> (u32, u32) {
         if self.whole {
             (start, end)
         } else {
@@ -117,9 +117,9 @@ impl Collected {
 
     /// Adds a record and returns its place.
     #[inline]
-    pub(super) fn add(&mut self, record: &[u8]) -> (u32, u32) {
+    pub(super) fn add(&mut self, record: &str) -> (u32, u32) {
         let start = self.len();
-        self.rest.extend_from_slice(record);
+        self.rest.push_str(record);
         (start, self.len())
     }
 
@@ -160,7 +160,7 @@ impl Collected {
             if self.rest.capacity() == 0 {
                 self.rest.reserve_exact(chunk.len as usize);
             }
-            self.rest.extend_from_slice(chunk.bytes());
+            self.rest.push_str(chunk.bytes());
             if self.rest.len() >= SHARED {
                 self.flush();
             }
@@ -173,7 +173,7 @@ impl Collected {
         self.chunks.last().map_or(0, Chunk::end) + self.rest.len() as u32
     }
 
-    fn share(&mut self, memory: &Arc<Vec<u8>>, part: Range<u32>) {
+    fn share(&mut self, memory: &Arc<String>, part: Range<u32>) {
         self.chunks.push(Chunk {
             start: self.len(),
             from: part.start,
@@ -230,7 +230,7 @@ mod tests {
         let places = lengths
             .iter()
             .zip(letters)
-            .map(|(&length, letter)| all.add(&vec![letter; length]))
+            .map(|(&length, letter)| all.add(&String::from(char::from(letter)).repeat(length)))
             .collect();
         (all.finish(), places)
     }
@@ -255,10 +255,10 @@ mod tests {
                 places.push((place.0 + moved, place.1 + moved));
             }
         }
-        places.push(merged.add(b"more"));
-        wanted.push(b"more");
+        places.push(merged.add("more"));
+        wanted.push("more");
         let merged = merged.finish();
-        let found: Vec<&[u8]> = places.iter().map(|place| merged.get(*place)).collect();
+        let found: Vec<&str> = places.iter().map(|place| merged.get(*place)).collect();
         assert!(found == wanted);
         let bytes: usize = wanted.iter().map(|record| record.len()).sum();
         assert_eq!(merged.len(), bytes);
@@ -284,20 +284,20 @@ mod tests {
         for at in [0, 1] {
             made.push(new.add_shared(&old, places[at]));
         }
-        made.push(new.add(b"another"));
+        made.push(new.add("another"));
         for at in [4, 3, 2] {
             made.push(new.add_shared(&old, places[at]));
         }
         let new = new.finish();
         let wanted = [
             old.get(places[0]),
-            b"",
-            b"another",
+            "",
+            "another",
             old.get(places[4]),
             old.get(places[3]),
             old.get(places[2]),
         ];
-        let found: Vec<&[u8]> = made.iter().map(|place| new.get(*place)).collect();
+        let found: Vec<&str> = made.iter().map(|place| new.get(*place)).collect();
         assert!(found == wanted);
         let same = |chunk: &&Chunk| Arc::ptr_eq(&chunk.memory, &old.chunks[0].memory);
         assert_eq!(new.chunks.iter().filter(same).count(), 4);
@@ -328,12 +328,12 @@ mod tests {
         let (old, places) = segment(&[UNUSED * 2, 10, 10]);
         for (with_large, chunks) in [(false, 1), (true, 3)] {
             let mut new = Collected::default();
-            let mut made = vec![new.add(b"new"), new.add_shared(&old, places[2])];
+            let mut made = vec![new.add("new"), new.add_shared(&old, places[2])];
             if with_large {
                 made.push(new.add_shared(&old, places[0]));
             }
             let new = new.finish();
-            assert_eq!(new.get(made[0]), b"new");
+            assert_eq!(new.get(made[0]), "new");
             assert_eq!(new.get(made[1]), old.get(places[2]));
             assert_eq!(new.chunks.len(), chunks);
             let keeps = |chunk: &Chunk| Arc::ptr_eq(&chunk.memory, &old.chunks[0].memory);

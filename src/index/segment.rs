@@ -22,6 +22,7 @@ use hashbrown::HashTable;
 use super::ids::{IdView, Ids};
 use super::records::Records;
 use super::{DictColumn, IntColumn, Posting};
+use crate::json::StoredValue;
 use crate::tree::{NodeClass, Present};
 
 /// The class code of implicit cores; [`NodeClass`] has the codes below it.
@@ -100,8 +101,8 @@ pub struct Field {
     pub name: Box<str>,
     /// The rows that have the attribute, also where it is null.
     pub rows: Posting,
-    /// The distinct values as JSON text; empty if they are many or long.
-    pub values: Box<[Box<str>]>,
+    /// The distinct values; empty if they are many or long.
+    pub values: Box<[StoredValue]>,
     /// The rows of each of `values`.
     pub postings: Box<[Posting]>,
 }
@@ -384,7 +385,7 @@ impl Segment {
     }
 
     /// The payload record of a row (see [`crate::tree::payload`]).
-    pub fn payload(&self, row: u32) -> &[u8] {
+    pub fn payload(&self, row: u32) -> &str {
         self.payload.get(self.payload_at[row as usize])
     }
 
@@ -423,7 +424,7 @@ impl Segment {
             )
             .map(|posting| posting.heap_bytes() + size_of::<Posting>())
             .sum();
-        let texts = |texts: &[Box<str>]| -> usize {
+        let texts = |texts: &[StoredValue]| -> usize {
             let bytes = texts.iter().map(|text| text.len());
             bytes.sum::<usize>() + size_of_val(texts)
         };

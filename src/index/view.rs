@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::hash::hash_text;
 use super::{Segment, Snapshot, UnitKind};
+use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{Fields, NodeClass, Present};
 
@@ -258,14 +259,13 @@ impl<'a> NodeRef<'a> {
         self.segment.present(self.local)
     }
 
-    /// The fields of the payload record (see [`crate::tree::payload`]): names and JSON values, sorted
-    /// by name.
+    /// The fields of the payload record (see [`crate::tree::payload`]): names and values, sorted by name.
     pub fn fields(self) -> Fields<'a> {
         Fields::new(self.payload())
     }
 
     /// The record of [`NodeRef::fields`].
-    pub(super) fn payload(self) -> &'a [u8] {
+    pub(super) fn payload(self) -> &'a str {
         self.segment.payload(self.local)
     }
 
@@ -274,21 +274,21 @@ impl<'a> NodeRef<'a> {
         self.segment.unit_of(self.local)
     }
 
-    /// The value of one of [`NodeRef::fields`] as JSON text.
-    pub fn field(self, name: &str) -> Option<&'a str> {
+    /// The value of one of [`NodeRef::fields`].
+    pub fn field(self, name: &str) -> Option<JsonValue<'a>> {
         self.fields()
             .find(|(known, _)| *known == name)
             .map(|(_, value)| value)
     }
 
-    /// The tags as JSON text, a list of strings or one string; `None` if absent or null.
-    pub fn tags(self) -> Option<&'a str> {
+    /// The tags, a list of strings or one string; `None` if absent or null.
+    pub fn tags(self) -> Option<JsonValue<'a>> {
         TAGS.of(self.fields())
     }
 
-    /// The cadence as JSON text, an integer; `None` if absent or null.
-    pub fn cadence(self) -> Option<&'a str> {
-        CADENCE.of(self.fields())
+    /// The cadence; `None` if absent or null.
+    pub fn cadence(self) -> Option<i64> {
+        CADENCE.of(self.fields())?.integer()
     }
 
     /// The content hash (RUNTIME §2), computed, as lower-case hex digits.

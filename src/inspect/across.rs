@@ -5,7 +5,7 @@
 
 use crate::history::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::{Member, get, members};
+use crate::json::{JsonValue, Member, get, members};
 use crate::tree::NodeClass;
 use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
@@ -173,12 +173,12 @@ pub fn parameters(a: &Snapshot, b: &Snapshot) -> Vec<ParameterChange> {
 /// A block with what it is compared by.
 struct Block<'a> {
     node: NodeRef<'a>,
-    content: Option<&'a str>,
+    content: Option<JsonValue<'a>>,
 }
 
 impl Block<'_> {
     /// What it says.
-    fn says(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
+    fn says(&self) -> (Option<&str>, Option<&str>, Option<JsonValue<'_>>) {
         (self.node.role(), self.node.kind(), self.content)
     }
 

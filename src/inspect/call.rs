@@ -3,7 +3,7 @@
 //! This file knows the members of snapshots. It must not know nodes.
 
 use crate::index::Snapshot;
-use crate::json::{elements, get, members, string};
+use crate::json::{JsonValue, elements, get, members, string};
 use crate::render::Provider;
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ fn error_text(raw: &str) -> String {
 pub fn provider_of(snapshot: &Snapshot) -> Provider {
     let imported = snapshot.nodes().find_map(|node| {
         node.field("data_message")?;
-        Some(node.field("data_form").and_then(string))
+        Some(node.field("data_form").and_then(JsonValue::text))
     });
     let by_model = || match Call::of(snapshot).model {
         Some(model) if model.contains("claude") => Provider::Anthropic,

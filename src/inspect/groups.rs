@@ -6,10 +6,11 @@
 use super::counts::{Counts, Totals};
 use super::part::Region;
 use crate::index::{NodeRef, Snapshot, UnitRef};
-use crate::json::string;
+use crate::json::{JsonValue, string};
 use crate::support::cancel::stopped;
 use hashbrown::HashMap;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -218,8 +219,8 @@ impl Groups {
     fn tool(&self, node: NodeRef<'_>, region: Region) -> Option<String> {
         let named = |name: &str| {
             node.field(name)
-                .and_then(string)
-                .map(|name| name.into_owned())
+                .and_then(JsonValue::text)
+                .map(str::to_owned)
         };
         match node.kind()? {
             "call" => call_name(node),
@@ -238,9 +239,8 @@ impl Groups {
             && node.kind() == Some("call")
             && let Some(name) = call_name(node)
         {
-            let id = node.field("data_call_id").and_then(string);
-            let id = id.map_or_else(|| node.id().to_owned(), |id| id.into_owned());
-            self.calls.insert(id, name);
+            let id = node.field("data_call_id").and_then(JsonValue::text);
+            self.calls.insert(id.unwrap_or(node.id()).to_owned(), name);
         }
     }
 }
@@ -273,9 +273,8 @@ pub(super) fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
 
 /// The name of the function that a block calls.
 pub(super) fn call_name(node: NodeRef<'_>) -> Option<String> {
-    let name = node.field("data_call_name").and_then(string);
-    name.or_else(|| node.key().map(Into::into))
-        .map(|name| name.into_owned())
+    let name = node.field("data_call_name").and_then(JsonValue::text);
+    name.or_else(|| node.key()).map(str::to_owned)
 }
 
 /// The name of the tool that a block defines: its key, or else what the definition says.
@@ -285,8 +284,8 @@ pub(super) fn tool_name(node: NodeRef<'_>) -> Option<String> {
         return Some(key.to_owned());
     }
     let content = node.field("content")?;
-    let text = string(content);
-    let found = members(text.as_deref().unwrap_or(content));
+    let content = content.text().map_or_else(|| content.json(), Cow::Borrowed);
+    let found = members(&content);
     let inner = get(&found, "function").map(members).unwrap_or_default();
     let name = get(&found, "name").or_else(|| get(&inner, "name"))?;
     string(name).map(|name| name.into_owned())

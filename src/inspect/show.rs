@@ -12,7 +12,7 @@ use super::tokens::fitting;
 use crate::engine::Engine;
 use crate::history::{At, History, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::{ValueType, string, value_type};
+use crate::json::{JsonValue, ValueType, string, value_type};
 use crate::render::{ThreadBlock, parameters_of};
 use crate::support::cancel::stopped;
 use crate::support::diag::Error;
@@ -180,7 +180,7 @@ fn one(
         let Some(region) = Region::of(node) else {
             continue;
         };
-        let reply = node.field("data_reply") == Some(&own_reply);
+        let reply = node.field("data_reply") == Some(JsonValue::Number(&own_reply));
         let asked = rows.is_none_or(|rows| rows.iter().any(|rows| rows.contains(&node.row())));
         if !asked || (reply && options.before_reply) {
             continue;
@@ -279,8 +279,8 @@ fn call_names(snapshot: &Snapshot) -> HashMap<String, String> {
     let calls = snapshot.nodes().filter(|node| node.kind() == Some("call"));
     let named = calls.filter_map(|node| {
         let id = node.field("data_call_id")?;
-        let name = node.field("data_call_name").and_then(string);
-        Some((id.to_owned(), name.as_deref().or(node.key())?.to_owned()))
+        let name = node.field("data_call_name").and_then(JsonValue::text);
+        Some((id.canonical(), name.or(node.key())?.to_owned()))
     });
     named.collect()
 }

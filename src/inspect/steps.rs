@@ -12,7 +12,7 @@ use super::tokens::fitting;
 use crate::engine::Engine;
 use crate::history::{History, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::string;
+use crate::json::JsonValue;
 use crate::render::{Provider, RenderError};
 use crate::support::cancel::stopped;
 use crate::support::diag::Error;
@@ -197,9 +197,10 @@ pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
     let cycle = snapshot.cycle().to_string();
     let last = |reply: bool| {
         let blocks = newest(snapshot);
-        let blocks = blocks.filter(|node| !reply || node.field("data_reply") == Some(&cycle));
-        let times = blocks.filter_map(|node| string(node.field("created_at_iso")?));
-        times.last().map(|time| time.into_owned())
+        let blocks = blocks
+            .filter(|node| !reply || node.field("data_reply") == Some(JsonValue::Number(&cycle)));
+        let times = blocks.filter_map(|node| node.field("created_at_iso")?.text());
+        times.last().map(str::to_owned)
     };
     last(true).or_else(|| last(false))
 }
@@ -220,11 +221,11 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     let (mut errors, mut replied) = (0, false);
     let mut tools: Vec<(String, usize)> = Vec::new();
     for node in newest(snapshot) {
-        let is_reply = node.field("data_reply") == Some(&cycle);
+        let is_reply = node.field("data_reply") == Some(JsonValue::Number(&cycle));
         match node.kind() {
             Some("call") if is_reply => {
-                let name = node.field("data_call_name").and_then(string);
-                let name = name.as_deref().or(node.key()).unwrap_or("unknown");
+                let name = node.field("data_call_name").and_then(JsonValue::text);
+                let name = name.or(node.key()).unwrap_or("unknown");
                 match tools.iter_mut().find(|(known, _)| known == name) {
                     Some((_, count)) => *count += 1,
                     None => tools.push((name.to_owned(), 1)),
@@ -232,7 +233,7 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
             }
             Some("thinking") => {}
             Some("result" | "error") if !is_reply => {
-                errors += usize::from(node.field("data_is_error") == Some("true"));
+                errors += usize::from(node.field("data_is_error") == Some(JsonValue::Bool(true)));
             }
             _ => replied |= is_reply,
         }

@@ -9,6 +9,7 @@ use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
+use crate::json::JsonValue;
 use crate::support::cancel::stopped;
 use crate::support::diag::Error;
 use serde::Serialize;
@@ -212,5 +213,5 @@ fn reply_blocks(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
         let rows = top.row()..snapshot.end(top.row());
         snapshot.nodes_in(rows)
     });
-    nodes.filter(move |node| node.field("data_reply") == Some(&*cycle))
+    nodes.filter(move |node| node.field("data_reply") == Some(JsonValue::Number(&cycle)))
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | reading, with every check and the place of each problem | `reader`, `text` |
 //! | one level of an accepted value at a time | `members` |
+//! | values whose text is decoded | `value` |
 //! | canonical text | `canonical` |
 //!
 //! It must not know trees, logs or what the names of members mean.
@@ -12,6 +13,7 @@ mod canonical;
 mod members;
 mod reader;
 mod text;
+mod value;
 
 pub use canonical::{
     Appended, Sink, canonical, write_float, write_number, write_string, write_value,
@@ -22,3 +24,5 @@ pub(crate) use members::{
 pub use reader::{Halt, MAX_NESTING, MAX_PROBLEMS, Number, Problem, ProblemKind, Reader};
 pub use text::{Text, unescape};
 pub(crate) use text::{named, not_integer, shorten};
+pub(crate) use value::any_text;
+pub use value::{JsonValue, StoredValue};

@@ -27,6 +27,13 @@ impl<'a> Text<'a> {
 /// surrogate becomes U+FFFD.
 pub fn unescape(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
+    unescape_into(raw, &mut out);
+    out
+}
+
+/// As [`unescape`], at the end of a text.
+pub(super) fn unescape_into(raw: &str, out: &mut String) {
+    out.reserve(raw.len());
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         out.push_str(&rest[..at]);
@@ -58,7 +65,6 @@ pub fn unescape(raw: &str) -> String {
         rest = rest.get(next..).unwrap_or("");
     }
     out.push_str(rest);
-    out
 }
 
 /// The number of four hex digits.

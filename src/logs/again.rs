@@ -219,7 +219,9 @@ fn part<'a>(
 /// About how many bytes a node is written as.
 fn length(node: NodeRef<'_>) -> usize {
     const HEADERS: usize = 200;
-    let fields = node.fields().map(|(name, value)| name.len() + value.len());
+    let fields = node
+        .fields()
+        .map(|(name, value)| name.len() + value.stored_len());
     HEADERS + node.id().len() + fields.sum::<usize>()
 }
 

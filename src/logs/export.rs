@@ -85,7 +85,7 @@ pub(super) fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, Stri
         };
         let mut value = None;
         if names[2] == Some(name) {
-            value = fields.next().map(|(_, raw)| canonical(raw));
+            value = fields.next().map(|(_, value)| value.canonical());
         }
         if names[1] == Some(name) {
             value = headers.next().map(|(_, value)| value);

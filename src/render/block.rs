@@ -1,6 +1,6 @@
 //! One block of a request, read from a node.
 
-use super::json::{canonical, compact};
+use super::json::compact;
 use crate::index::NodeRef;
 use crate::json::string;
 use std::borrow::Cow;
@@ -134,12 +134,12 @@ impl ThreadBlock {
         for (name, value) in node.fields() {
             if name == "content" {
                 content = Some(if system && kind == Some("tool") {
-                    compact(value).into()
+                    compact(&value.json()).into()
                 } else {
-                    canonical(value).into()
+                    value.canonical().into()
                 });
             } else if name.starts_with("data_") {
-                data.push((name.into(), canonical(value).into()));
+                data.push((name.into(), value.canonical().into()));
             }
         }
         Self {

@@ -5,6 +5,7 @@ use super::block::ThreadBlock;
 use super::json::compact;
 use super::record;
 use crate::index::Snapshot;
+use crate::json::JsonValue;
 use crate::tree::{InputError, NodeClass};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -129,7 +130,7 @@ pub(super) fn blocks(
             };
         }
         let system = region.filter(|_| class == NodeClass::Block)?;
-        if reply.is_some() && node.field("data_reply") == reply.as_deref() {
+        if reply.is_some() && node.field("data_reply") == reply.as_deref().map(JsonValue::Number) {
             return None;
         }
         Some(ThreadBlock::of(node, system))

@@ -11,7 +11,7 @@ use super::refusal::{Refusal, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
 use crate::index::{Changes, NodeRef, Snapshot};
-use crate::json::canonical;
+use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
 impl Workspace {
@@ -115,10 +115,10 @@ impl Workspace {
             (parent, texts.map(|text| text.map(str::to_owned)), numbers)
         };
         let fields = |node: NodeRef<'_>| -> Vec<(String, String)> {
-            let own = node.fields().filter(|(name, json)| {
-                !(COLUMNS.contains(name) && *json == "null") && *name != "parent_id"
+            let own = node.fields().filter(|(name, value)| {
+                !(COLUMNS.contains(name) && value.is_null()) && *name != "parent_id"
             });
-            own.map(|(name, json)| (name.into(), canonical(json)))
+            own.map(|(name, value)| (name.into(), value.canonical()))
                 .collect()
         };
         if headers(node) != headers(old) || fields(node) != fields(old) {
@@ -159,16 +159,16 @@ impl Workspace {
             cycle: self.cycle(),
             created_at_ns: node.created_at_ns(),
             creation_index: node.creation_index(),
-            removable: node.field("removable") == Some("true"),
+            removable: node.field("removable") == Some(JsonValue::Bool(true)),
             fields: fields
-                .map(|(name, json)| (name.into(), json.into()))
+                .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             growing: None,
         };
         let mut fresh = Fresh::new(parent.into(), node.offset(), body);
         if fresh.field("created_at_iso").is_none() {
             let iso = crate::tree::timestamp::rfc3339_of_nanos(fresh.created_at_ns);
-            fresh.set_field("created_at_iso", Some(super::node::quoted(&iso)));
+            fresh.set_field("created_at_iso", Some(iso.as_str().into()));
         }
         // A successor has the time and the index of its predecessor, which an earlier cycle made.
         if fresh.created_at_ns > base_ns {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::overlay::{Change, Fresh};
 use super::state::{Node, State};
 use crate::index::{Merge, Meta, NodeRef, Snapshot, Writer};
+use crate::json::JsonValue;
 use crate::tree::{Delta, NONE, NodeClass, Patch, PatchNode, Present, Tree, push_row};
 use smallvec::SmallVec;
 
@@ -76,7 +77,7 @@ const FILLED: u8 = Present::OFFSET
     | Present::CREATION_INDEX;
 
 /// Gives a new node to `push`: its row, and its fields sorted by name.
-fn with_row(fresh: &Fresh, push: impl for<'f> FnOnce(PatchNode<'f>, &[(&'f str, &'f str)])) {
+fn with_row(fresh: &Fresh, push: impl for<'f> FnOnce(PatchNode<'f>, &[(&'f str, JsonValue<'f>)])) {
     let ttl = if fresh.ttl.is_some() { Present::TTL } else { 0 };
     let node = PatchNode {
         id: &fresh.id,
@@ -92,15 +93,16 @@ fn with_row(fresh: &Fresh, push: impl for<'f> FnOnce(PatchNode<'f>, &[(&'f str, 
         created_at_ns: fresh.created_at_ns,
         creation_index: fresh.creation_index,
     };
-    let grown = fresh.growing.as_ref().map(super::growing::Growing::json);
-    let own = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
+    let grown = fresh.growing.as_ref().map(super::growing::Growing::text);
+    let own = fresh.fields.iter();
+    let own = own.map(|(name, value)| (&**name, value.get()));
     let own = own.filter(|(name, _)| grown.is_none() || *name != "content");
-    let mut fields: SmallVec<[(&str, &str); 16]> = own.collect();
+    let mut fields: SmallVec<[(&str, JsonValue<'_>); 16]> = own.collect();
     if let Some(grown) = &grown {
-        fields.push(("content", grown));
+        fields.push(("content", JsonValue::Text(grown)));
     }
     if fresh.ttl.is_none() {
-        fields.push(("ttl", "null"));
+        fields.push(("ttl", JsonValue::Null));
     }
     fields.sort_unstable_by_key(|(name, _)| *name);
     push(node, &fields);
@@ -130,7 +132,7 @@ pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
         let lengths = fresh
             .fields
             .iter()
-            .map(|(name, json)| name.len() + json.len() + 4);
+            .map(|(name, value)| name.len() + value.len() + 4);
         lengths.sum::<usize>() + 16
     };
     let bytes = overlay.fresh().map(bytes).sum();
@@ -198,12 +200,12 @@ fn push_old(
     let given_null = |name: &str| {
         (name == "ttl" && change.ttl.is_some()) || (name == "priority" && change.priority.is_some())
     };
-    let mut fields: Vec<(&str, &str)> = node
+    let mut fields: Vec<(&str, JsonValue<'_>)> = node
         .fields()
         .filter(|(name, _)| !given_null(name))
         .collect();
     if change.ttl == Some(None) {
-        fields.push(("ttl", "null"));
+        fields.push(("ttl", JsonValue::Null));
         fields.sort_unstable_by_key(|(name, _)| *name);
     }
     let own_parent = node.parent().map(|parent| parent.id());

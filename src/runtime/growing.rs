@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use super::node::quoted;
-
 /// The text of a block that grows: chunks as they came. Adding one costs its own length and, over many, a
 /// logarithm of their number; so does cloning, for a reader of the working state.
 #[derive(Clone, Debug, Default)]
@@ -34,11 +32,6 @@ impl Growing {
     /// The whole text. Linear in it.
     pub(super) fn text(&self) -> String {
         self.chunks(0).map(|chunk| &**chunk).collect()
-    }
-
-    /// The whole text as JSON. Linear in it.
-    pub(super) fn json(&self) -> Box<str> {
-        quoted(&self.text())
     }
 }
 

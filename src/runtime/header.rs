@@ -3,15 +3,15 @@
 
 use super::node::NewNode;
 use super::refusal::{Refusal, header, input, region};
-use crate::json::string;
+use crate::json::{JsonValue, StoredValue, elements, string};
 use crate::support::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::check::class_of;
 use crate::tree::hash::{content_hash, hex};
 use crate::tree::{NodeClass, text_list};
 
-/// A field of a payload record: its name, and its value as JSON text.
-type Field = (Box<str>, Box<str>);
+/// A field of a payload record.
+type Field = (Box<str>, StoredValue);
 
 /// Fields of a payload record, sorted by name.
 pub(super) type Fields = Vec<Field>;
@@ -42,7 +42,7 @@ pub(super) struct Update {
     pub(super) role: Option<Option<Box<str>>>,
     pub(super) kind: Option<Option<Box<str>>>,
     pub(super) key: Option<Option<Box<str>>>,
-    pub(super) fields: Vec<(Box<str>, Option<Box<str>>)>,
+    pub(super) fields: Vec<(Box<str>, Option<StoredValue>)>,
 }
 
 impl Update {
@@ -109,7 +109,9 @@ pub(super) fn read(node: &NewNode) -> Result<Headers, Refusal> {
             "created_at_iso" => headers.created = name.time(json)?,
             "removable" => {
                 headers.removable = name.flag(json)?;
-                headers.fields.push((member.clone(), json.clone()));
+                headers
+                    .fields
+                    .push((member.clone(), StoredValue::of_json(json)));
             }
             _ => {
                 if let Some(field) = name.field(member, json)? {
@@ -162,8 +164,8 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
                 update.fields.push((member.clone(), None));
             }
             _ => {
-                if let Some((member, json)) = name.field(member, json)? {
-                    update.fields.push((member, Some(json)));
+                if let Some((member, value)) = name.field(member, json)? {
+                    update.fields.push((member, Some(value)));
                 }
             }
         }
@@ -326,13 +328,13 @@ impl Name {
         if json == "null" && (optional || matches!(member, "content_hash" | "provenance")) {
             return Ok(None);
         }
+        let value = StoredValue::of_json(json);
         if TAGS.is(member) {
-            let listed = json.starts_with('"') || json.starts_with('[');
-            let texts = json.starts_with('"') || {
-                let count = crate::json::elements(json).len();
-                text_list(json).len() == count
+            let texts = match value.get() {
+                JsonValue::List(json) => text_list(value.get()).len() == elements(json).len(),
+                value => value.is_text(),
             };
-            if !(listed && texts) {
+            if !texts {
                 return Err(self.wrong(member, "a list of texts", json));
             }
         } else if CADENCE.is(member) {
@@ -340,7 +342,7 @@ impl Name {
         } else if member == "content_hash" {
             self.text(member, json)?;
         }
-        Ok(Some((member.into(), json.into())))
+        Ok(Some((member.into(), value)))
     }
 
     fn both_spellings(&self, fields: &Fields) -> Result<(), Refusal> {
@@ -382,16 +384,17 @@ impl Name {
             .fields
             .iter()
             .find(|(name, _)| &**name == "content_hash");
-        let Some(given) = given.and_then(|(_, json)| string(json)) else {
+        let Some(given) = given.and_then(|(_, value)| value.get().text()) else {
             return Ok(());
         };
-        let fields = headers.fields.iter().map(|(name, json)| (&**name, &**json));
+        let fields = headers.fields.iter();
+        let fields = fields.map(|(name, value)| (&**name, value.get()));
         let right = hex(&content_hash(
             headers.role.as_deref(),
             headers.kind.as_deref(),
             fields,
         ));
-        if *given != right {
+        if given != right {
             let message = format!("{self}: content_hash is not the hash of the content");
             return Err(header(message).help(format!("leave it out, or give {right}")));
         }

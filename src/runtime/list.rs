@@ -7,7 +7,7 @@ use super::refusal::{Refusal, placement};
 use super::slot::{Insertion, Target};
 use super::state::Node;
 use super::workspace::Workspace;
-use crate::json::string;
+use crate::json::{JsonValue, string};
 use crate::tree::NodeClass;
 
 impl Workspace {
@@ -36,9 +36,9 @@ impl Workspace {
         };
         let present: Vec<Node<'_>> = state.children(sys).into_iter().filter(managed).collect();
         let same = |node: Node<'_>, wanted: &NewNode| {
-            let content = |json: Option<&str>| json.and_then(string).map(String::from);
-            let key = wanted.member("key").and_then(string);
-            content(node.content().as_deref()) == content(wanted.member("content"))
+            let [key, content] =
+                ["key", "content"].map(|name| wanted.member(name).and_then(string));
+            node.with_content(|own| own.and_then(JsonValue::text) == content.as_deref())
                 && node.key() == key.as_deref()
         };
         let kept = common(present.len(), wanted.len(), |a, b| {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::overlay::{Body, Compaction, Fresh};
 use super::workspace::Workspace;
+use crate::json::StoredValue;
 use crate::tree::check::class_of;
 
 /// The memory of a [`Workspace`], to be kept beside its documents.
@@ -178,7 +179,7 @@ impl NotedNode {
             creation_index: fresh.creation_index,
             removable: fresh.removable,
             fields: fields
-                .map(|(name, json)| (name.to_string(), json.to_string()))
+                .map(|(name, value)| (name.to_string(), value.get().json().into_owned()))
                 .collect(),
         }
     }
@@ -200,7 +201,7 @@ impl NotedNode {
             creation_index: self.creation_index,
             removable: self.removable,
             fields: fields
-                .map(|(name, json)| (name.as_str().into(), json.as_str().into()))
+                .map(|(name, json)| (name.as_str().into(), StoredValue::of_json(json)))
                 .collect(),
             growing: None,
         };

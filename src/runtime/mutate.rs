@@ -10,6 +10,7 @@ use super::refusal::{Refusal, header, pinned, placement, region, sealed};
 use super::slot::{Mover, Slot, Target, find_slot};
 use super::state::{Node, Region, Seal, State};
 use super::workspace::{Draft, Workspace};
+use crate::json::{JsonValue, StoredValue};
 use crate::tree::NodeClass;
 
 impl Workspace {
@@ -185,7 +186,7 @@ impl Workspace {
             let mut after = fresh.clone();
             apply_update(&mut after, update);
             let right = content_hash(&after);
-            if crate::json::string(given).is_none_or(|given| given != right) {
+            if given.get() != JsonValue::Text(&right) {
                 let message = format!("`{id}`: content_hash is not the hash of the content");
                 return Err(header(message).help(format!("leave it out, or give {right}")));
             }
@@ -369,23 +370,16 @@ pub(super) struct Place {
     pub(super) offset: i64,
     pub(super) created_at_ns: i64,
     pub(super) creation_index: i64,
-    pub(super) created_at_iso: Option<Box<str>>,
+    pub(super) created_at_iso: Option<StoredValue>,
 }
 
 impl Place {
     pub(super) fn of(state: State<'_>, node: Node<'_>) -> Self {
         let (offset, created_at_ns, creation_index, _) = node.sort_key();
         let parent = state.parent(node);
-        let iso = node.field("created_at_iso").map_or_else(
-            || {
-                format!(
-                    "\"{}\"",
-                    crate::tree::timestamp::rfc3339_of_nanos(created_at_ns)
-                )
-                .into()
-            },
-            Into::into,
-        );
+        let made = || crate::tree::timestamp::rfc3339_of_nanos(created_at_ns);
+        let iso = node.field("created_at_iso");
+        let iso = iso.map_or_else(|| made().as_str().into(), StoredValue::from);
         Self {
             parent: parent.map_or_else(|| "".into(), |parent| parent.id().into()),
             offset,
@@ -489,12 +483,15 @@ fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
 }
 
 fn content_hash(fresh: &super::overlay::Fresh) -> String {
-    let content = fresh.content();
-    let others = fresh.fields.iter().map(|(name, json)| (&**name, &**json));
-    let others = others.filter(|(name, _)| *name != "content");
-    let mut fields: Vec<(&str, &str)> = others.collect();
-    fields.extend(content.as_deref().map(|json| ("content", json)));
-    fields.sort_unstable();
     let (role, kind) = (fresh.role.as_deref(), fresh.kind.as_deref());
-    crate::tree::hash::hex(&crate::tree::hash::content_hash(role, kind, fields))
+    let hash = fresh.with_content(|content| {
+        let others = fresh.fields.iter();
+        let others = others.map(|(name, value)| (&**name, value.get()));
+        let others = others.filter(|(name, _)| *name != "content");
+        let mut fields: Vec<(&str, JsonValue<'_>)> = others.collect();
+        fields.extend(content.map(|content| ("content", content)));
+        fields.sort_unstable();
+        crate::tree::hash::content_hash(role, kind, fields)
+    });
+    crate::tree::hash::hex(&hash)
 }

@@ -2,7 +2,6 @@
 //!
 //! An overlay knows no rules and no snapshot; [`super::state`] reads it together with one.
 
-use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::growing::Growing;
 use super::header::Fields;
+use crate::json::{JsonValue, StoredValue};
 use crate::tree::NodeClass;
 
 /// A node made in this cycle: its place, and what it is. Copies share the latter until it is changed, so
@@ -77,23 +77,23 @@ impl DerefMut for Fresh {
 }
 
 impl Body {
-    pub(super) fn field(&self, name: &str) -> Option<&str> {
+    pub(super) fn field(&self, name: &str) -> Option<JsonValue<'_>> {
         let at = self
             .fields
             .binary_search_by(|(known, _)| (**known).cmp(name));
-        at.ok().map(|at| &*self.fields[at].1)
+        at.ok().map(|at| self.fields[at].1.get())
     }
 
-    /// The content as JSON text, also while it grows.
-    pub(super) fn content(&self) -> Option<Cow<'_, str>> {
+    /// What `read` makes of the content, also while it grows.
+    pub(super) fn with_content<R>(&self, read: impl FnOnce(Option<JsonValue<'_>>) -> R) -> R {
         match &self.growing {
-            Some(growing) => Some(Cow::Owned(growing.json().into())),
-            None => self.field("content").map(Cow::Borrowed),
+            Some(growing) => read(Some(JsonValue::Text(&growing.text()))),
+            None => read(self.field("content")),
         }
     }
 
     /// Sets or removes a field.
-    pub(super) fn set_field(&mut self, name: &str, value: Option<Box<str>>) {
+    pub(super) fn set_field(&mut self, name: &str, value: Option<StoredValue>) {
         let at = self
             .fields
             .binary_search_by(|(known, _)| (**known).cmp(name));

@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 use super::policy::{Measure, Scope};
 use super::state::{Node, State};
 use super::workspace::Workspace;
-use crate::json::{canonical, string};
+use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
 /// A block that may go.
@@ -73,13 +73,10 @@ impl Workspace {
     }
 
     fn tokens(&self, node: Node<'_>) -> u64 {
-        match node.content().as_deref() {
-            None | Some("null") => 0,
-            Some(json) => match string(json) {
-                Some(text) => self.policy.count(&text),
-                None => self.policy.count(&canonical(json)),
-            },
-        }
+        node.with_content(|content| match content {
+            None | Some(JsonValue::Null) => 0,
+            Some(content) => self.policy.count(&content.plain()),
+        })
     }
 
     /// What may go, the first to go first.

@@ -231,7 +231,7 @@ fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Header
                 created: None,
                 removable: node.is_removable(),
                 fields: fields
-                    .map(|(name, json)| (name.into(), json.into()))
+                    .map(|(name, value)| (name.into(), value.into()))
                     .collect(),
             }
         }
@@ -240,7 +240,7 @@ fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Header
             fields.retain(|(name, _)| !is_filled(name));
             if let Some(growing) = &fresh.growing {
                 fields.retain(|(name, _)| &**name != "content");
-                fields.push(("content".into(), growing.json()));
+                fields.push(("content".into(), growing.text().as_str().into()));
                 fields.sort_unstable();
             }
             Headers {

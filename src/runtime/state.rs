@@ -1,12 +1,12 @@
 //! The working state: the newest snapshot under the changes of the cycle in progress, as one tree.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
 use super::overlay::{Fresh, Overlay, SortKey, sort_key};
 use crate::index::{NodeRef, Snapshot};
+use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
 /// A node of the working state.
@@ -98,7 +98,7 @@ impl<'a> Node<'a> {
 
     pub(super) fn is_removable(self) -> bool {
         match self {
-            Self::Old(node) => node.field("removable") == Some("true"),
+            Self::Old(node) => node.field("removable") == Some(JsonValue::Bool(true)),
             Self::New(_, fresh) => fresh.removable,
         }
     }
@@ -127,16 +127,16 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The content as JSON text.
-    pub(super) fn content(self) -> Option<Cow<'a, str>> {
+    /// What `read` makes of the content.
+    pub(super) fn with_content<R>(self, read: impl FnOnce(Option<JsonValue<'_>>) -> R) -> R {
         match self {
-            Self::Old(node) => node.field("content").map(Cow::Borrowed),
-            Self::New(_, fresh) => fresh.content(),
+            Self::Old(node) => read(node.field("content")),
+            Self::New(_, fresh) => fresh.with_content(read),
         }
     }
 
-    /// A field of the payload record, as JSON text.
-    pub(super) fn field(self, name: &str) -> Option<&'a str> {
+    /// A field of the payload record.
+    pub(super) fn field(self, name: &str) -> Option<JsonValue<'a>> {
         match self {
             Self::Old(node) => node.field(name),
             Self::New(_, fresh) => fresh.field(name),

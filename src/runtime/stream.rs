@@ -6,7 +6,7 @@ use super::growing::Growing;
 use super::refusal::{Refusal, header, placement, sealed};
 use super::state::Node;
 use super::workspace::Workspace;
-use crate::json::string;
+use crate::json::JsonValue;
 
 impl Workspace {
     /// The slot of a block of this cycle that text can be added to.
@@ -18,7 +18,7 @@ impl Workspace {
                 "`{id}` is committed and its text never changes"
             )));
         };
-        let is_text = |json: &str| json == "null" || json.starts_with('"');
+        let is_text = |content: JsonValue<'_>| content.is_null() || content.is_text();
         if fresh.growing.is_none() && !fresh.field("content").is_none_or(is_text) {
             return Err(header(format!("the content of `{id}` is not a text")));
         }
@@ -32,9 +32,9 @@ impl Workspace {
         };
         if fresh.growing.is_none() {
             let mut growing = Growing::default();
-            let before = fresh.field("content").and_then(string);
+            let before = fresh.field("content").and_then(JsonValue::text);
             if let Some(before) = before.filter(|before| !before.is_empty()) {
-                growing.push(&before);
+                growing.push(before);
             }
             fresh.growing = Some(growing);
         }
@@ -51,12 +51,10 @@ impl Workspace {
         let whole = match growing {
             None if from == 0 => fresh
                 .and_then(|fresh| fresh.field("content"))
-                .and_then(string),
+                .and_then(JsonValue::text),
             _ => None,
         };
-        let whole = whole
-            .filter(|whole| !whole.is_empty())
-            .map(|whole| Arc::from(&*whole));
+        let whole = whole.filter(|whole| !whole.is_empty()).map(Arc::from);
         let grown = growing
             .into_iter()
             .flat_map(move |growing| growing.chunks(from));

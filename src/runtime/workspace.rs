@@ -332,10 +332,8 @@ impl Workspace {
         };
         let created_at_ns = now.max(later);
         let iso = match &headers.created {
-            Some((text, _)) => super::node::quoted(text),
-            None => ["\"", &rfc3339_of_nanos(created_at_ns), "\""]
-                .concat()
-                .into(),
+            Some((text, _)) => (&**text).into(),
+            None => rfc3339_of_nanos(created_at_ns).as_str().into(),
         };
         let body = Body {
             id,

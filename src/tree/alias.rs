@@ -3,6 +3,8 @@
 //! All readers of these headers use this module, so that they agree: the header's own name wins
 //! over its alias, and null counts as absent under either.
 
+use crate::json::JsonValue;
+
 /// A header with an alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aliased {
@@ -30,16 +32,18 @@ impl Aliased {
         field == self.name || field == self.alias
     }
 
-    /// The header's value among a node's fields, as JSON text; `None` if absent or null. Linear in
-    /// the fields.
-    pub fn of<'a>(&self, fields: impl Iterator<Item = (&'a str, &'a str)>) -> Option<&'a str> {
+    /// The header's value among a node's fields; `None` if absent or null. Linear in the fields.
+    pub fn of<'a>(
+        &self,
+        fields: impl Iterator<Item = (&'a str, JsonValue<'a>)>,
+    ) -> Option<JsonValue<'a>> {
         let mut other = None;
-        for (field, json) in fields.filter(|(_, json)| *json != "null") {
+        for (field, value) in fields.filter(|(_, value)| !value.is_null()) {
             if field == self.name {
-                return Some(json);
+                return Some(value);
             }
             if field == self.alias {
-                other = Some(json);
+                other = Some(value);
             }
         }
         other
@@ -49,13 +53,24 @@ impl Aliased {
 #[cfg(test)]
 mod tests {
     use super::{CADENCE, TAGS};
+    use crate::json::JsonValue;
 
     #[test]
     fn the_name_wins_over_the_alias_and_null_is_absent() {
-        let tags = |fields: &[(&'static str, &'static str)]| TAGS.of(fields.iter().copied());
-        assert_eq!(tags(&[("tag", "1"), ("tags", "2")]), Some("2"));
-        assert_eq!(tags(&[("tag", "1"), ("tags", "null")]), Some("1"));
-        assert_eq!(tags(&[("tag", "null"), ("tags", "2")]), Some("2"));
+        let tags = |fields: &[(&'static str, &'static str)]| {
+            let fields = fields.iter();
+            let found = TAGS.of(fields.map(|(name, json)| (*name, JsonValue::stored(json))));
+            found.map(JsonValue::canonical)
+        };
+        assert_eq!(tags(&[("tag", "1"), ("tags", "2")]), Some("2".to_owned()));
+        assert_eq!(
+            tags(&[("tag", "1"), ("tags", "null")]),
+            Some("1".to_owned())
+        );
+        assert_eq!(
+            tags(&[("tag", "null"), ("tags", "2")]),
+            Some("2".to_owned())
+        );
         assert_eq!(tags(&[("tag", "null"), ("x", "2")]), None);
         assert!(CADENCE.is("cad") && CADENCE.is("cadence") && !CADENCE.is("tag"));
     }

@@ -7,6 +7,7 @@ use super::draft::Draft;
 use super::fault::{Faults, Position};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 use super::payload::write_field;
+use crate::json::JsonValue;
 
 /// The difference to the snapshot of cycle `base`: first `replace`, then `remove`.
 #[derive(Debug)]
@@ -84,13 +85,12 @@ impl Delta {
 }
 
 impl Patch {
-    /// Adds a node below `parent`. `fields` are those of its payload record, sorted by name, values
-    /// as JSON text. Linear in the node.
+    /// Adds a node below `parent`. `fields` are those of its payload record, sorted by name. Linear in the node.
     pub fn push<'f>(
         &mut self,
         parent: Option<&str>,
         node: PatchNode<'_>,
-        fields: impl Iterator<Item = (&'f str, &'f str)>,
+        fields: impl Iterator<Item = (&'f str, JsonValue<'f>)>,
     ) {
         push_row(&mut self.nodes, node, fields);
         self.parents.push(parent.map(Into::into));
@@ -116,11 +116,11 @@ impl Patch {
 }
 
 /// Adds a row without a place: its parent, end, level and class are for the caller to set. `fields` are
-/// those of its payload record, sorted by name, values as JSON text. Linear in the node.
+/// those of its payload record, sorted by name. Linear in the node.
 pub fn push_row<'f>(
     tree: &mut Tree,
     node: PatchNode<'_>,
-    fields: impl Iterator<Item = (&'f str, &'f str)>,
+    fields: impl Iterator<Item = (&'f str, JsonValue<'f>)>,
 ) {
     let payload = Arc::make_mut(&mut tree.payload);
     let (id, record) = (tree.ids.len() as u32, payload.len() as u32);

@@ -10,7 +10,7 @@ use super::alias::TAGS;
 use super::fault::Faults;
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 use super::payload::write_field;
-use crate::json::{Halt, MAX_NESTING, Reader, Text, named, not_integer, shorten};
+use crate::json::{Halt, JsonValue, MAX_NESTING, Reader, Text, named, not_integer, shorten};
 
 /// A `parent_id` of the text, which [`super::check`] compares with the parent.
 pub(crate) struct ParentClaim<'a> {
@@ -24,7 +24,7 @@ pub(crate) struct ParentClaim<'a> {
 pub(crate) struct Draft<'a> {
     pub(crate) tree: Tree,
     /// The bytes of [`Tree::payload`] to be.
-    pub(crate) payload: Vec<u8>,
+    pub(crate) payload: String,
     /// Offset of each row's object in the text, for messages.
     pub(crate) starts: Vec<usize>,
     /// Every `parent_id` that is not null.
@@ -99,6 +99,8 @@ pub(crate) struct NodeReader<'r, 'a> {
     pub(super) form: Form,
     pub(super) open: Vec<Open>,
     pub(super) fields: Vec<Field<'a>>,
+    /// A text with escapes, decoded.
+    pub(super) decoded: String,
 }
 
 impl<'r, 'a> NodeReader<'r, 'a> {
@@ -118,6 +120,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             form,
             open: Vec::new(),
             fields: Vec::new(),
+            decoded: String::new(),
         }
     }
 
@@ -553,7 +556,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             }
         }
         for field in record.iter() {
-            write_field(payload, &field.name, field.value);
+            let value = JsonValue::read(field.value, &mut self.decoded);
+            write_field(payload, &field.name, value);
         }
         self.fields.truncate(fields);
         let Ok(stop) = u32::try_from(payload.len()) else {

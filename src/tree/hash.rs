@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use sha2::{Digest, Sha256};
 
-use crate::json::{write_string, write_value};
+use crate::json::{JsonValue, write_string};
 
 /// A SHA-256 digest.
 pub type ContentHash = [u8; 32];
@@ -13,13 +13,12 @@ pub type ContentHash = [u8; 32];
 /// `data_*` field except `content_hash`.
 ///
 /// `role` and `kind` are the stored strings. `fields` are the node's other fields as in its
-/// payload record: sorted by name in byte order, values as JSON text, among them an explicit null
-/// role or kind. Absent counts as the empty string, an explicit null as null. Linear; the hashed
+/// payload record: sorted by name in byte order, among them an explicit null role or kind. Absent counts as the empty string, an explicit null as null. Linear; the hashed
 /// bytes are not built in memory.
 pub fn content_hash<'a>(
     role: Option<&str>,
     kind: Option<&str>,
-    fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+    fields: impl IntoIterator<Item = (&'a str, JsonValue<'a>)>,
 ) -> ContentHash {
     let mut out = Hashing::default();
     let outcome = write_hashed(&mut out, role, kind, fields.into_iter());
@@ -31,7 +30,7 @@ fn write_hashed<'a>(
     out: &mut Hashing,
     role: Option<&str>,
     kind: Option<&str>,
-    fields: impl Iterator<Item = (&'a str, &'a str)>,
+    fields: impl Iterator<Item = (&'a str, JsonValue<'a>)>,
 ) -> io::Result<()> {
     // The names sort as content, content_*, data_*, kind, role: one pass over sorted fields.
     let (mut null_role, mut null_kind) = (false, false);
@@ -41,7 +40,7 @@ fn write_hashed<'a>(
         match name {
             "content" => {
                 content = true;
-                write_value(out, value)?;
+                value.write_canonical(out)?;
                 continue;
             }
             "role" => null_role = true,
@@ -55,7 +54,7 @@ fn write_hashed<'a>(
             out.write_all(b",")?;
             write_string(out, name)?;
             out.write_all(b":")?;
-            write_value(out, value)?;
+            value.write_canonical(out)?;
         }
     }
     if !content {

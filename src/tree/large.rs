@@ -13,7 +13,7 @@ use super::draft::{Draft, Field, Form, NodeReader, Open};
 use super::fault::{Faults, Lines, Position};
 use super::model::NONE;
 use super::payload::Fields;
-use crate::json::{Reader, Text};
+use crate::json::Reader;
 
 /// A document that is being read.
 pub(super) struct Large {
@@ -213,6 +213,7 @@ impl Nodes {
                 form: Form::Nested,
                 open: self.open,
                 fields: fields.collect(),
+                decoded: String::new(),
             },
             claimed: self.claimed,
         }
@@ -256,11 +257,8 @@ fn fits(draft: &Draft<'_>, row: u32) -> bool {
     let (start, end) = found.payload;
     let record = draft.payload.get(start as usize..end as usize);
     let claim = Fields::new(record.unwrap_or_default()).find(|(name, _)| *name == "parent_id");
-    let raw = claim.and_then(|(_, value)| value.strip_prefix('"')?.strip_suffix('"'));
-    raw.is_some_and(|raw| {
-        let escaped = raw.contains('\\');
-        found.parent != NONE && draft.tree.id(found.parent) == Text { raw, escaped }.decode()
-    })
+    let id = claim.and_then(|(_, value)| value.text());
+    id.is_some_and(|id| found.parent != NONE && draft.tree.id(found.parent) == id)
 }
 
 /// A position in a window that begins at another one.

@@ -2,14 +2,16 @@
 //!
 //! Rows are in canonical document order (LANGUAGE §6), so a subtree is an interval and a parent
 //! comes before its children. Repeated strings (nodeType, role, kind, key) are codes into
-//! dictionaries of the tree; ids share one string; everything else that is not a number is JSON
-//! text in the row's payload record.
+//! dictionaries of the tree; ids share one string; every other field is in
+//! the row's payload record, its text decoded.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 
 use super::alias;
+use crate::json::{JsonValue, elements, string};
 
 /// "No row" and "no value" in `u32` columns.
 pub const NONE: u32 = u32::MAX;
@@ -143,7 +145,7 @@ pub struct Tree {
     /// All ids, concatenated.
     pub ids: String,
     /// All payload records (see [`super::payload`]). Shared with the segment, if the whole tree becomes one.
-    pub payload: Arc<Vec<u8>>,
+    pub payload: Arc<String>,
     /// Stored nodeTypes.
     pub types: Dictionary,
     /// Roles.
@@ -240,13 +242,17 @@ impl std::fmt::Debug for Dictionary {
     }
 }
 
-/// The tags of a `tags` value given as JSON text: the strings of a list, or one plain string
-/// (LANGUAGE §5).
-pub fn text_list(json: &str) -> Vec<String> {
-    if json.starts_with('"') {
-        return serde_json::from_str(json).into_iter().collect();
+/// The tags of a `tags` value: the strings of a list, or one plain string (LANGUAGE §5). None if the list
+/// has anything else.
+pub fn text_list(tags: JsonValue<'_>) -> Vec<Cow<'_, str>> {
+    match tags {
+        JsonValue::Text(text) => vec![Cow::Borrowed(text)],
+        JsonValue::List(json) => {
+            let items = elements(json).into_iter();
+            items.map(string).collect::<Option<_>>().unwrap_or_default()
+        }
+        _ => Vec::new(),
     }
-    serde_json::from_str(json).unwrap_or_default()
 }
 
 /// Whether a field of a payload record is a header (RUNTIME §1), not a custom attribute

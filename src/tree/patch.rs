@@ -297,7 +297,7 @@ fn node_id<'a>(base: &'a Tree, patch: &'a Tree, node: u32) -> &'a str {
 struct TreeBuilder<'a> {
     tree: Tree,
     /// The bytes of [`Tree::payload`] to be.
-    payload: Vec<u8>,
+    payload: String,
     base: &'a Tree,
     patch: &'a Tree,
 }
@@ -313,7 +313,7 @@ impl<'a> TreeBuilder<'a> {
         };
         tree.rows.reserve(base.rows.len() + patch.rows.len());
         tree.ids.reserve(base.ids.len() + patch.ids.len());
-        let payload = Vec::with_capacity(base.payload.len() + patch.payload.len());
+        let payload = String::with_capacity(base.payload.len() + patch.payload.len());
         Self {
             tree,
             payload,
@@ -336,7 +336,7 @@ impl<'a> TreeBuilder<'a> {
         let payload = self.payload.len() as u32;
         let (start, end) = old.payload;
         let record = &source.payload[start as usize..end as usize];
-        self.payload.extend_from_slice(record);
+        self.payload.push_str(record);
         let translate = |to: &mut Dictionary, names: &Dictionary, code: u32| {
             if base_row.is_some() {
                 return code;

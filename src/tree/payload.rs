@@ -2,73 +2,70 @@
 //!
 //! These are `content`, `content_hash`, `created_at_iso`, `tags`, `tag`, `cadence`, `cad`,
 //! `removable`, `provenance`, `parent_id`, custom fields, and any header given as an explicit null.
-//! A record is a run of fields sorted by name in byte order, each written as: name length
-//! (LEB128), name, value length (LEB128), value as JSON text as written.
+//! A record is a run of fields sorted by name in byte order, each written as: name length, name, value
+//! length, value as [`JsonValue::store`] writes it. A length has six bits a byte, the lowest first, and a
+//! seventh if another byte follows, so records are text, and a field of one is a slice of it.
+
+use crate::json::JsonValue;
 
 /// Appends a field to a record.
 #[inline]
-pub(crate) fn write_field(payload: &mut Vec<u8>, name: &str, value: &str) {
+pub(crate) fn write_field(payload: &mut String, name: &str, value: JsonValue<'_>) {
     write_length(payload, name.len());
-    payload.extend_from_slice(name.as_bytes());
-    write_length(payload, value.len());
-    payload.extend_from_slice(value.as_bytes());
+    payload.push_str(name);
+    write_length(payload, value.stored_len());
+    value.store(payload);
 }
+
+/// The bit of a byte of a length that another one follows.
+const MORE: u8 = 0x40;
 
 #[inline]
-fn write_length(payload: &mut Vec<u8>, mut length: usize) {
-    while length >= 0x80 {
-        payload.push((length & 0x7F) as u8 | 0x80);
-        length >>= 7;
+fn write_length(payload: &mut String, mut length: usize) {
+    while length >= usize::from(MORE) {
+        payload.push(char::from((length & 0x3F) as u8 | MORE));
+        length >>= 6;
     }
-    payload.push(length as u8);
+    payload.push(char::from(length as u8));
 }
 
-/// The fields of a payload record: names and JSON values, sorted by name.
+/// The fields of a payload record: names and values, sorted by name.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    record: &'a [u8],
+    record: &'a str,
 }
 
 impl<'a> Fields<'a> {
     /// Reads a record.
-    pub fn new(record: &'a [u8]) -> Self {
+    pub fn new(record: &'a str) -> Self {
         Self { record }
-    }
-
-    /// The same fields as bytes. Much faster where most of them are not wanted: a text is not
-    /// checked to be UTF-8.
-    pub(crate) fn raw(mut self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        std::iter::from_fn(move || Some((self.bytes()?, self.bytes()?)))
     }
 
     #[inline]
     fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.bytes()?).ok()
-    }
-
-    #[inline]
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let mut length = 0_usize;
-        let mut shift = 0;
+        let (mut length, mut shift, mut at) = (0_usize, 0, 0);
+        let bytes = self.record.as_bytes();
         loop {
-            let (&byte, rest) = self.record.split_first()?;
-            self.record = rest;
-            length |= usize::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
+            let byte = *bytes.get(at)?;
+            at += 1;
+            length |= usize::from(byte & 0x3F) << shift;
+            if byte < MORE {
                 break;
             }
-            shift += 7;
+            shift += 6;
         }
-        let (text, rest) = self.record.split_at_checked(length)?;
-        self.record = rest;
+        let text = self.record.get(at..at + length)?;
+        self.record = self.record.get(at + length..)?;
         Some(text)
     }
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = (&'a str, &'a str);
+    type Item = (&'a str, JsonValue<'a>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        Some((self.text()?, self.text()?))
+        let name = self.text()?;
+        Some((name, JsonValue::stored(self.text()?)))
     }
 }

@@ -6,10 +6,10 @@ use crate::app::present::node::label;
 use crate::app::present::{clean, is_direction, printable};
 use crate::engine::{Node, Selection};
 use crate::history::LoadFailure;
+use crate::json::JsonValue;
 use crate::query::ir::{
     Attr, AttrTest, Literal, Op, Operand, Pattern, Patterns, Query, Step, Tail, Test,
 };
-use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -118,16 +118,16 @@ pub(super) fn with_calls(rows: &Selection) -> Result<Option<Selection>, LoadFail
 }
 
 /// A field that is a text.
-fn text_of(field: Option<&str>) -> Option<String> {
-    serde_json::from_str(field?).ok()
+fn text_of(field: Option<JsonValue<'_>>) -> Option<String> {
+    field?.text().map(str::to_owned)
 }
 
 /// The content as text; what is no string is as it is spelt in the session.
 fn content(node: Node<'_>) -> Cow<'_, str> {
-    match node.content() {
-        Some(Value::String(_)) => node.text(),
-        Some(Value::Null) => Cow::Borrowed(""),
-        _ => Cow::Borrowed(node.row().field("content").unwrap_or_default()),
+    match node.row().field("content") {
+        None | Some(JsonValue::Null) => Cow::Borrowed(""),
+        Some(JsonValue::Text(text)) => Cow::Borrowed(text),
+        Some(content) => content.json(),
     }
 }
 

@@ -223,13 +223,14 @@ impl Hashes {
                 continue;
             }
             hashes.nodes += 1;
-            let Some(raw) = node.field("content_hash").filter(|raw| *raw != "null") else {
+            let stored = node.field("content_hash").filter(|hash| !hash.is_null());
+            let Some(stored) = stored else {
                 continue;
             };
             hashes.stored += 1;
-            let stored = serde_json::from_str::<Value>(raw).unwrap_or_default();
             let computed = node.content_hash();
-            if stored.as_str() != Some(&computed) {
+            if stored.text() != Some(&computed) {
+                let stored = serde_json::from_str::<Value>(&stored.json()).unwrap_or_default();
                 hashes.wrong.push(WrongHash {
                     snapshot: snapshot_label(node.snapshot()),
                     id: node.id().to_owned(),

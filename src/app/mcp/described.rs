@@ -4,6 +4,7 @@ use crate::app::present::Failure;
 use crate::app::present::stores::intact;
 use crate::history::Session;
 use crate::index::{NodeRef, Snapshot};
+use crate::json::JsonValue;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -118,14 +119,17 @@ impl Described {
             if let Some(kind) = kind(node) {
                 *self.kinds.entry(kind.to_owned()).or_default() += 1;
                 if kind == "call"
-                    && let Some(tool) = text(node.field("data_call_name"))
+                    && let Some(tool) = node.field("data_call_name").and_then(JsonValue::text)
                 {
-                    *self.tools.entry(tool).or_default() += 1;
+                    *self.tools.entry(tool.to_owned()).or_default() += 1;
                 }
             }
-            for (name, json) in node.fields() {
-                if !HEADERS.contains(&name) && json != "null" {
-                    attributes.entry(name.to_owned()).or_default().add(json);
+            for (name, value) in node.fields() {
+                if !HEADERS.contains(&name) && !value.is_null() {
+                    attributes
+                        .entry(name.to_owned())
+                        .or_default()
+                        .add(&value.json());
                 }
             }
         }

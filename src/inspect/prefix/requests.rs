@@ -318,8 +318,9 @@ impl Requests {
                     continue;
                 };
                 if let Some(reply) = node.field("data_reply") {
+                    let reply = reply.json();
                     if !replies.iter().any(|known| **known == *reply) {
-                        replies.push(reply.into());
+                        replies.push(reply.as_ref().into());
                     }
                     if reply == cycle {
                         left_out = true;

@@ -232,7 +232,9 @@ impl Builder<'_> {
                 .data("data_call_id")
                 .and_then(string)
                 .map(|id| id.into_owned()),
-            reply: node.field("data_reply").map(str::to_owned),
+            reply: node
+                .field("data_reply")
+                .map(|reply| reply.json().into_owned()),
             error: read.data("data_is_error") == Some("true") || read.kind() == Some("error"),
             tokens: self.counts.block(&read),
             text: self.text(text_of(&read), before),

@@ -5,7 +5,7 @@
 
 use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::{canonical, string};
+use crate::json::JsonValue;
 use crate::logs::log::{About, Message, Part, Tool};
 use crate::logs::nodes::Made;
 use crate::logs::recording::{Recording, SYS};
@@ -145,7 +145,7 @@ impl Reading {
                 self.block(block, Place::System)?;
                 continue;
             };
-            let form = block.field("data_form").and_then(string);
+            let form = block.field("data_form").and_then(JsonValue::text);
             let form =
                 form.map(|form| Provider::ALL.into_iter().find(|known| known.name() == form));
             let form = match form {
@@ -156,7 +156,7 @@ impl Reading {
                 tool: Tool {
                     form,
                     name: block.key().unwrap_or_default().to_owned(),
-                    definition: string(block.field("content")?)?.into_owned(),
+                    definition: block.field("content")?.text()?.to_owned(),
                 },
                 number: tool.parse().ok()?,
                 order_ns: block.created_at_ns(),
@@ -206,8 +206,8 @@ impl Reading {
         let (number, n): (usize, usize) = (number.parse().ok()?, n.parse().ok()?);
         let part = part(block)?;
         let made = made(block)?;
-        let time = block.field("created_at_iso").and_then(string);
-        let time = time.and_then(|time| nanos_of_rfc3339(&time));
+        let time = block.field("created_at_iso").and_then(JsonValue::text);
+        let time = time.and_then(nanos_of_rfc3339);
         let known = self.builder.entries.last_mut();
         if let Some(entry) = known.filter(|entry| entry.number == number) {
             if entry.made.len() + 1 != n || self.places.last() != Some(&place) {
@@ -225,8 +225,8 @@ impl Reading {
         if n != 1 {
             return None;
         }
-        let response = block.field("data_response").and_then(string);
-        let response = response.map(|id| id.into_owned());
+        let response = block.field("data_response").and_then(JsonValue::text);
+        let response = response.map(str::to_owned);
         let role = role_of(None, block, part.role);
         let message = Message {
             system: place == Place::System,
@@ -240,7 +240,7 @@ impl Reading {
         self.builder.entries.push(Entry {
             number,
             serial: number.saturating_sub(1),
-            reply_of: block.field("data_reply").and_then(|raw| raw.parse().ok()),
+            reply_of: block.field("data_reply").and_then(JsonValue::integer),
             response,
             ends: false,
             order_ns: block.created_at_ns().checked_sub(2)?,
@@ -295,9 +295,9 @@ fn part(block: NodeRef<'_>) -> Option<Part> {
     };
     for (name, value) in block.fields() {
         if name == "content" {
-            part.content = Some(canonical(value));
+            part.content = Some(value.canonical());
         } else if name.starts_with("data_") && !OWN.contains(&name) {
-            part.data.push((name.to_owned().into(), canonical(value)));
+            part.data.push((name.to_owned().into(), value.canonical()));
         }
     }
     let form = part.field("data_form");

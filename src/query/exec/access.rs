@@ -11,6 +11,7 @@ use super::eval::{node_holds, node_type_holds, scalar, sub_type};
 use super::stats::Input;
 use super::trace::Counters;
 use crate::index::{DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, hash_text};
+use crate::json::JsonValue;
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::query::plan::{BoundTest, Compare, Condition, NumberSet, TextTest};
 use crate::support::cancel::stopped;
@@ -165,11 +166,11 @@ impl<'a> Access<'a> {
                 None => Self::Node(condition),
             },
             (Attr::Custom(name), Compare::Value(test)) => {
-                Self::of_field(name, segment, condition, |json| test.holds(&scalar(json)))
+                Self::of_field(name, segment, condition, |value| test.holds(&scalar(value)))
             }
             (Attr::Cadence, Compare::Number(set)) => {
-                Self::of_field(CADENCE.name, segment, condition, |json| {
-                    set.contains(json.parse().ok())
+                Self::of_field(CADENCE.name, segment, condition, |value| {
+                    set.contains(value.integer())
                 })
             }
             _ => Self::Node(condition),
@@ -181,9 +182,9 @@ impl<'a> Access<'a> {
         name: &str,
         segment: &'a Segment,
         condition: &'a Condition,
-        holds: impl Fn(&str) -> bool,
+        holds: impl Fn(JsonValue<'_>) -> bool,
     ) -> Self {
-        let null = holds("null");
+        let null = holds(JsonValue::Null);
         let Some(field) = segment.custom(name) else {
             return if null { Self::Always } else { Self::Never };
         };
@@ -194,7 +195,7 @@ impl<'a> Access<'a> {
         let postings = |wanted: bool| {
             chosen
                 .clone()
-                .filter(move |(json, _)| holds(json) == wanted)
+                .filter(move |(value, _)| holds(value.get()) == wanted)
                 .map(|(_, rows)| rows)
         };
         if null {

@@ -1,8 +1,6 @@
 //! Custom attributes and tags as rows of `attr` (STORE §2).
 
-use std::borrow::Cow;
-
-use crate::json::{elements, unescape};
+use crate::json::{JsonValue, elements};
 use crate::query::ir::Number;
 use crate::tree::is_header;
 
@@ -19,25 +17,26 @@ pub(crate) struct Attr {
 }
 
 /// Adds the rows of a custom attribute. Returns whether they give it back: scalars do.
-pub(crate) fn custom(attrs: &mut Vec<Attr>, name: &str, json: &str) -> bool {
+pub(crate) fn custom(attrs: &mut Vec<Attr>, name: &str, value: JsonValue<'_>) -> bool {
     if name.contains('\0') {
         return false;
     }
     let given_back = !is_header(name);
-    let (attr, given_back) = match json.as_bytes().first() {
-        Some(b'[') => {
-            let members = (0..).zip(elements(json));
-            let members = members.map(|(ordinal, json)| Attr {
-                name: name.to_owned(),
-                ordinal,
-                ..scalar_attr(json)
-            });
-            attrs.extend(members);
+    let (attr, given_back) = match value {
+        JsonValue::List(json) => {
+            let mut decoded = String::new();
+            for (ordinal, item) in (0..).zip(elements(json)) {
+                attrs.push(Attr {
+                    name: name.to_owned(),
+                    ordinal,
+                    ..scalar_attr(JsonValue::read(item, &mut decoded))
+                });
+            }
             (of_kind("list"), false)
         }
-        Some(b'{') => (of_kind("object"), false),
-        _ => {
-            let attr = scalar_attr(json);
+        JsonValue::Object(_) => (of_kind("object"), false),
+        scalar => {
+            let attr = scalar_attr(scalar);
             let exact = attr.kind != "text" || attr.text.is_some();
             (attr, given_back && exact)
         }
@@ -58,29 +57,27 @@ fn of_kind(kind: &'static str) -> Attr {
 }
 
 /// The values of a scalar, or the type of another value.
-fn scalar_attr(json: &str) -> Attr {
-    match json.as_bytes().first() {
-        Some(b'"') => match plain(json) {
-            Some(text) => text_attr(text.into_owned()),
-            None => of_kind("text"),
-        },
-        Some(b'[') => of_kind("list"),
-        Some(b'{') => of_kind("object"),
-        Some(b't' | b'f') => Attr {
+fn scalar_attr(value: JsonValue<'_>) -> Attr {
+    match value {
+        JsonValue::Text(text) if text.contains('\0') => of_kind("text"),
+        JsonValue::Text(text) => text_attr(text.to_owned()),
+        JsonValue::List(_) => of_kind("list"),
+        JsonValue::Object(_) => of_kind("object"),
+        JsonValue::Bool(value) => Attr {
             kind: "bool",
-            text: Some(json.to_owned()),
+            text: Some(value.to_string()),
             ..Attr::default()
         },
-        Some(b'n') => of_kind("null"),
-        _ => {
-            let whole = json.bytes().all(|b| b == b'-' || b.is_ascii_digit());
-            let int = json.parse::<i64>().ok().filter(|_| whole);
+        JsonValue::Null => of_kind("null"),
+        JsonValue::Number(number) => {
+            let whole = number.bytes().all(|b| b == b'-' || b.is_ascii_digit());
+            let int = number.parse::<i64>().ok().filter(|_| whole);
             Attr {
                 kind: if whole { "int" } else { "real" },
-                text: Some(json.to_owned()),
+                text: Some(number.to_owned()),
                 int,
-                real: json.parse::<f64>().ok().filter(|real| real.is_finite()),
-                big: (whole && int.is_none()).then(|| json.to_owned()),
+                real: number.parse::<f64>().ok().filter(|real| real.is_finite()),
+                big: (whole && int.is_none()).then(|| number.to_owned()),
                 ..Attr::default()
             }
         }
@@ -115,12 +112,7 @@ fn plain_digits(text: &str) -> String {
     format!("{sign}{whole}")
 }
 
-/// A JSON string that a column of text can hold: one without U+0000.
-pub(crate) fn plain(json: &str) -> Option<Cow<'_, str>> {
-    let body = json.strip_prefix('"')?.strip_suffix('"')?;
-    let text = match memchr::memchr(b'\\', body.as_bytes()) {
-        Some(_) => Cow::Owned(unescape(body)),
-        None => Cow::Borrowed(body),
-    };
-    (!text.contains('\0')).then_some(text)
+/// A text that a column of text can hold: one without U+0000.
+pub(crate) fn plain(value: JsonValue<'_>) -> Option<&str> {
+    value.text().filter(|text| !text.contains('\0'))
 }

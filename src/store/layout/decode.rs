@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::json::{members, string};
+use crate::json::{JsonValue, StoredValue, members, string};
 use crate::store::database::sql::{Database, Row, Value, int, parameters, text};
 use crate::store::error::StoreError;
 use crate::store::layout::present;
@@ -74,8 +74,8 @@ pub(crate) struct Units {
     headers_only: bool,
     /// The rows that are on their way.
     wide: Wide,
-    /// JSON texts of the row that is on its way.
-    json: String,
+    /// The values of the row that is on its way, as [`JsonValue::store`] writes them.
+    values: String,
 }
 
 /// What is in the place of a content that was erased.
@@ -106,19 +106,19 @@ struct Found<'w> {
     body: Option<&'w str>,
 }
 
-/// A row of `attr`: the JSON text of an attribute that no column has, or a tag.
+/// A row of `attr`: an attribute that no column has, or a tag.
 struct Attribute {
     /// The unit, and the place of the node in it.
     node: (i64, i64),
     name: String,
-    json: String,
+    value: StoredValue,
     is_tag: bool,
 }
 
 /// The headers that are texts.
 const HEADERS: [&str; 4] = ["nodeType", "role", "kind", "key"];
 
-/// The fields of a payload record: names, and where their JSON texts are in [`Units::json`].
+/// The fields of a payload record: names, and where their values are in [`Units::values`].
 type Fields<'f> = SmallVec<[(Cow<'f, str>, Range<usize>); 8]>;
 
 impl Units {
@@ -263,11 +263,11 @@ impl Units {
             0 => None,
             _ => parent.map(|parent| self.tree.id(parent)),
         };
-        self.json.clear();
+        self.values.clear();
         let fields = if self.headers_only {
             Fields::new()
         } else {
-            node.fields(attributes, parent_id, &mut self.json)?
+            node.fields(attributes, parent_id, &mut self.values)?
         };
         let [node_type, role, kind, key] = node.all_headers();
         push_row(
@@ -287,8 +287,8 @@ impl Units {
                 creation_index: node.creation_index,
             },
             fields.iter().map(|(name, at)| {
-                let json = self.json.get(at.clone());
-                (&**name, json.unwrap_or_default())
+                let value = self.values.get(at.clone());
+                (&**name, JsonValue::stored(value.unwrap_or_default()))
             }),
         );
         if let Some(made) = self.tree.rows.last_mut() {
@@ -394,7 +394,7 @@ impl Found<'_> {
                 .filter(|(name, _)| name != "content_hash")
                 .map(|(name, json)| {
                     let mut member = String::new();
-                    quote(&name, &mut member);
+                    member.push_str(&JsonValue::Text(&name).json());
                     member + ":" + json
                 })
                 .collect();
@@ -406,91 +406,81 @@ impl Found<'_> {
         }
     }
 
-    /// The fields of the payload record, sorted by name. Their texts are appended to `json`.
+    /// The fields of the payload record, sorted by name. Their values are appended to `values`.
     fn fields<'f>(
         &'f self,
         attributes: &'f [Attribute],
         parent: Option<&str>,
-        json: &mut String,
+        values: &mut String,
     ) -> Result<Fields<'f>, StoreError> {
         let has = |bit| self.present & bit != 0;
         let mut fields = Fields::new();
-        let mut add = |name: Cow<'f, str>, write: &dyn Fn(&mut String)| {
-            let start = json.len();
-            write(json);
-            fields.push((name, start..json.len()));
+        let mut add = |name: Cow<'f, str>, value: JsonValue<'_>| {
+            let start = values.len();
+            value.store(values);
+            fields.push((name, start..values.len()));
         };
+        let mut decoded = String::new();
         for attribute in attributes.iter().filter(|attribute| !attribute.is_tag) {
-            let name = Cow::Borrowed(&*attribute.name);
-            add(name, &|json| json.push_str(&attribute.json));
+            add(Cow::Borrowed(&*attribute.name), attribute.value.get());
         }
         if let Some(body) = self.body {
-            add("content".into(), &|json| {
-                if self.body_is_json {
-                    json.push_str(body)
+            let text = JsonValue::Text(body);
+            let json = self.body_is_json;
+            add(
+                "content".into(),
+                if json {
+                    JsonValue::read(body, &mut decoded)
                 } else {
-                    quote(body, json)
-                }
-            });
+                    text
+                },
+            );
         }
         if has(present::CREATED_AT_ISO) {
-            add("created_at_iso".into(), &|json| match self.created_at_iso {
-                Some(iso) => quote(iso, json),
-                None => quote(&rfc3339_of_nanos(self.created_at_ns), json),
-            });
+            let made;
+            let iso = match self.created_at_iso {
+                Some(iso) => iso,
+                None => {
+                    made = rfc3339_of_nanos(self.created_at_ns);
+                    &made
+                }
+            };
+            add("created_at_iso".into(), JsonValue::Text(iso));
         }
         if let Some(hash) = self.content_hash {
-            add("content_hash".into(), &|json| quote(hash, json));
+            add("content_hash".into(), JsonValue::Text(hash));
         }
         if let Some(cadence) = self.cadence.filter(|_| has(present::CADENCE)) {
-            add(CADENCE.name.into(), &|json| {
-                json.push_str(&cadence.to_string())
-            });
+            add(CADENCE.name.into(), JsonValue::Number(&cadence.to_string()));
         }
         if has(present::TAGS) {
             let tags = attributes.iter().filter(|attribute| attribute.is_tag);
-            let tags: Vec<&str> = tags.map(|tag| &*tag.json).collect();
+            let tags: Vec<Cow<'_, str>> = tags.map(|tag| tag.value.get().json()).collect();
             let list = format!("[{}]", tags.join(","));
-            add(TAGS.name.into(), &|json| json.push_str(&list));
+            add(TAGS.name.into(), JsonValue::List(&list));
         }
         if has(present::NULL_TTL) {
-            add("ttl".into(), &|json| json.push_str("null"));
+            add("ttl".into(), JsonValue::Null);
         }
         if has(present::PARENT_ID) {
             let missing = || StoreError::Damaged(format!("node {:?} has no parent", self.id));
             let parent = parent.ok_or_else(missing)?;
-            add("parent_id".into(), &|json| quote(parent, json));
+            add("parent_id".into(), JsonValue::Text(parent));
         }
         if let Some(extra) = &self.extra {
-            for (name, value) in members(extra) {
+            for (name, json) in members(extra) {
                 // A header with U+0000; a null one is a field.
-                if header_at(&name).is_some() && value.starts_with('"') {
+                if header_at(&name).is_some() && json.starts_with('"') {
                     continue;
                 }
                 fields.retain(|(known, _)| *known != name);
-                let start = json.len();
-                json.push_str(value);
-                fields.push((name, start..json.len()));
+                let start = values.len();
+                JsonValue::read(json, &mut decoded).store(values);
+                fields.push((name, start..values.len()));
             }
         }
         fields.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(fields)
-    }
-}
-
-/// Appends a text as JSON.
-fn quote(text: &str, json: &mut String) {
-    // Without a branch for each byte, which compilers make wide instructions of.
-    let escaped = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    let chunks = text.as_bytes().chunks(32);
-    let mut plain = chunks.map(|chunk| chunk.iter().fold(false, |any, byte| any | escaped(byte)));
-    if !plain.any(|any| any) {
-        json.reserve(text.len() + 2);
-        json.push('"');
-        json.push_str(text);
-        json.push('"');
-    } else {
-        json.push_str(&serde_json::to_string(text).unwrap_or_default())
     }
 }
 
@@ -558,20 +548,16 @@ fn read_header(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
 fn read_attr(row: &dyn Row) -> Result<Option<Attribute>, StoreError> {
     let (name, ordinal) = (text(row, 2)?, int(row, 3)?);
     let is_tag = name == TAGS.name && ordinal >= 0;
-    let mut json = String::new();
-    let (is_tag, json) = match (text(row, 4)?, row.text(5)?) {
-        ("text", Some(value)) => {
-            quote(value, &mut json);
-            (is_tag, json)
-        }
-        ("null", _) => (false, "null".to_owned()),
-        (_, Some(value)) => (false, value.to_owned()),
+    let (is_tag, value) = match (text(row, 4)?, row.text(5)?) {
+        ("text", Some(value)) => (is_tag, value.into()),
+        ("null", _) => (false, JsonValue::Null.into()),
+        (_, Some(value)) => (false, StoredValue::of_json(value)),
         (_, None) => return Ok(None),
     };
     Ok(Some(Attribute {
         node: (int(row, 0)?, int(row, 1)?),
         name: name.to_owned(),
-        json,
+        value,
         is_tag,
     }))
 }

@@ -10,13 +10,13 @@ use sha2::{Digest, Sha256};
 
 use crate::history::tracked;
 use crate::index::{NodeRef, UnitKey, UnitKind};
-use crate::json::{elements, write_string, write_value};
+use crate::json::{JsonValue, elements, write_string};
 use crate::query::ir::normal_type;
 use crate::store::layout::attrs::{Attr, custom, plain, text_attr};
 use crate::store::layout::present;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{NodeClass, Present as Given, is_header};
+use crate::tree::{NodeClass, Present as Given, is_header, text_list};
 
 /// A digest.
 pub(crate) type Hash = [u8; 32];
@@ -334,19 +334,19 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
     ];
     for (name, text) in headers {
         if let Some(text) = text.filter(|text| text.contains('\0')) {
-            extra.add(name, &serde_json::to_string(text).unwrap_or_default());
+            extra.add(name, JsonValue::Text(text));
         }
     }
-    for (name, json) in node.fields() {
-        if !field(&mut row, node, name, json, inside) {
-            extra.add(name, json);
+    for (name, value) in node.fields() {
+        if !field(&mut row, node, name, value, inside) {
+            extra.add(name, value);
         }
     }
-    if let Some(json) = node.tags() {
-        add_tags(&mut row.attrs, json);
+    if let Some(tags) = node.tags() {
+        add_tags(&mut row.attrs, tags);
     }
     if row.cadence.is_none() {
-        row.cadence = node.cadence().and_then(|json| json.parse().ok());
+        row.cadence = node.cadence();
     }
     row.extra = extra.finish();
     if !row.attrs.is_empty() {
@@ -356,8 +356,8 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
 }
 
 /// Adds the rows of the tags of a node.
-fn add_tags(attrs: &mut Vec<Attr>, json: &str) {
-    let tags = crate::tree::text_list(json);
+fn add_tags(attrs: &mut Vec<Attr>, tags: JsonValue<'_>) {
+    let tags = text_list(tags);
     if tags.is_empty() {
         // Tells an empty list from none.
         attrs.push(Attr {
@@ -371,18 +371,26 @@ fn add_tags(attrs: &mut Vec<Attr>, json: &str) {
     attrs.extend((0..).zip(tags).map(|(ordinal, tag)| Attr {
         name: TAGS.name.to_owned(),
         ordinal,
-        ..text_attr(tag)
+        ..text_attr(tag.into_owned())
     }));
 }
 
 /// Puts a field of the payload record in its place. Returns whether it can be given back from there.
-fn field(row: &mut Node, node: NodeRef<'_>, name: &str, json: &str, inside: bool) -> bool {
+fn field(
+    row: &mut Node,
+    node: NodeRef<'_>,
+    name: &str,
+    value: JsonValue<'_>,
+    inside: bool,
+) -> bool {
     let bit = |row: &mut Node, bit: i64| row.present |= bit;
     match name {
         "content" => {
-            let text = plain(json);
+            let text = plain(value);
             let is_json = text.is_none();
-            let text = text.map_or_else(|| json.to_owned(), Cow::into_owned);
+            let text = text
+                .map_or_else(|| value.json(), Cow::Borrowed)
+                .into_owned();
             row.body = Some(Body {
                 hash: body_hash(is_json, &text),
                 json: is_json,
@@ -390,69 +398,74 @@ fn field(row: &mut Node, node: NodeRef<'_>, name: &str, json: &str, inside: bool
             });
             true
         }
-        "created_at_iso" => match plain(json) {
+        "created_at_iso" => match plain(value) {
             Some(text) => {
                 bit(row, present::CREATED_AT_ISO);
                 if *text != rfc3339_of_nanos(node.created_at_ns()) {
-                    row.created_at_iso = Some(text.into_owned());
+                    row.created_at_iso = Some(text.to_owned());
                 }
                 true
             }
             None => false,
         },
-        "content_hash" => match plain(json) {
+        "content_hash" => match plain(value) {
             Some(text) => {
-                row.content_hash = Some(text.into_owned());
+                row.content_hash = Some(text.to_owned());
                 true
             }
             None => false,
         },
         "parent_id" => {
             let same = inside
-                && plain(json)
+                && plain(value)
                     .is_some_and(|text| node.parent().is_some_and(|parent| parent.id() == text));
             if same {
                 bit(row, present::PARENT_ID);
             }
             same
         }
-        "ttl" if json == "null" => {
+        "ttl" if value.is_null() => {
             bit(row, present::NULL_TTL);
             true
         }
         _ if name == CADENCE.name => {
-            row.cadence = json.parse::<i64>().ok().filter(|n| n.to_string() == json);
+            let kept = |n: &i64| value == JsonValue::Number(&n.to_string());
+            row.cadence = value.integer().filter(kept);
             if row.cadence.is_some() {
                 bit(row, present::CADENCE);
             }
             row.cadence.is_some()
         }
         _ if name == TAGS.name => {
-            let list = json.starts_with('[')
-                && elements(json)
-                    .iter()
-                    .all(|element| plain(element).is_some());
+            let list = match value {
+                JsonValue::List(json) => {
+                    let mut decoded = String::new();
+                    let mut items = elements(json).into_iter();
+                    items.all(|item| plain(JsonValue::read(item, &mut decoded)).is_some())
+                }
+                _ => false,
+            };
             if list {
                 bit(row, present::TAGS);
             }
             list
         }
         _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => false,
-        _ => custom(&mut row.attrs, name, json),
+        _ => custom(&mut row.attrs, name, value),
     }
 }
 
-/// A JSON object of the members that no column has, each in its own spelling.
+/// A JSON object of the members that no column has; numbers, lists and objects in their own spelling.
 #[derive(Default)]
 struct Extra(Vec<u8>);
 
 impl Extra {
-    fn add(&mut self, name: &str, json: &str) {
+    fn add(&mut self, name: &str, value: JsonValue<'_>) {
         self.0.push(if self.0.is_empty() { b'{' } else { b',' });
         // Writing to memory does not fail.
         let _ = write_string(&mut self.0, name);
         self.0.push(b':');
-        self.0.extend_from_slice(json.as_bytes());
+        self.0.extend_from_slice(value.json().as_bytes());
     }
 
     fn finish(mut self) -> Option<String> {
@@ -479,7 +492,7 @@ fn first_bytes(hash: Hash) -> i64 {
 enum Member<'a> {
     Number(i64),
     Text(&'a str),
-    Json(&'a str),
+    Value(JsonValue<'a>),
 }
 
 /// The members of a node, sorted by name, `expires` instead of a ttl that counts down.
@@ -517,9 +530,12 @@ fn line_members(node: NodeRef<'_>, ttl: Ttl) -> Vec<(&str, Member<'_>)> {
     for (name, value) in texts {
         members.extend(value.map(|value| (name, Member::Text(value))));
     }
-    members.extend(node.fields().map(|(name, json)| (name, Member::Json(json))));
+    members.extend(
+        node.fields()
+            .map(|(name, value)| (name, Member::Value(value))),
+    );
     if given.has(Given::EMPTY_CHILDREN) {
-        members.push(("children", Member::Json("[]")));
+        members.push(("children", Member::Value(JsonValue::List("[]"))));
     }
     members.sort_by(|a, b| a.0.cmp(b.0));
     members
@@ -541,14 +557,15 @@ fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Opt
         let _ = match value {
             Member::Number(value) => write!(out, "{value}"),
             Member::Text(text) => write_string(out, text),
-            Member::Json(json) => write_value(out, json),
+            Member::Value(value) => value.write_canonical(out),
         };
-        if let Member::Json(json) = value
-            && !json.starts_with('"')
+        if let Member::Value(value) = value
+            && !value.is_text()
+            && let json = value.json()
             && out.get(start..) != Some(json.as_bytes())
         {
             let spelling = spelling.get_or_insert_default();
-            for part in [node.id(), name, json] {
+            for part in [node.id(), name, &json] {
                 spelling.update(part.as_bytes());
                 spelling.update(b"\n");
             }

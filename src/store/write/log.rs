@@ -346,16 +346,13 @@ fn said(meta: &Meta) -> Vec<(&str, Vec<Member<'_>>)> {
 
 /// Whether every node of a snapshot is in another with the same content: a reply of which more has come.
 fn is_within(old: &Snapshot, new: &Snapshot) -> bool {
-    let key = |node: NodeRef<'_>| {
-        let content = node.field("content").map(str::to_owned);
-        (
-            node.id().to_owned(),
-            node.role().map(str::to_owned),
-            content,
-        )
-    };
-    let new: std::collections::HashSet<_> = new.nodes().map(key).collect();
-    old.nodes().map(key).all(|node| new.contains(&node))
+    fn said<'a>(node: NodeRef<'a>) -> impl Eq + std::hash::Hash + use<'a> {
+        let content = node.field("content");
+        let content = content.map(|content| (content.is_text(), content.plain()));
+        (node.id(), node.role(), content)
+    }
+    let new: std::collections::HashSet<_> = new.nodes().map(said).collect();
+    old.nodes().map(said).all(|node| new.contains(&node))
 }
 
 /// The sessions that get other names, from and to.

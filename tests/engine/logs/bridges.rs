@@ -1,6 +1,7 @@
 //! Logs that have trees or tables of their own: Egregore, ctxdiff.
 
 use super::{holds_together, written};
+use pactql::internals::json::JsonValue;
 use pactql::logs::{Fate, Format, ImportOptions, import};
 use serde_json::{Value, json};
 
@@ -247,7 +248,7 @@ fn calls_of_ctxdiff_are_requests() {
     );
     let label = sessions[1].committed[0]
         .nodes()
-        .find_map(|node| node.field("data_label").map(str::to_owned));
+        .find_map(|node| node.field("data_label").map(JsonValue::canonical));
     assert_eq!(label.as_deref(), Some("\"rag\""));
     // An older file does not say whose calls they are.
     let imported = import(&ctrace(&path, false), &ImportOptions::default()).expect("a good log");

@@ -5,6 +5,7 @@
 
 use super::{Session, holds_together, written};
 use pactql::Provider;
+use pactql::internals::json::JsonValue;
 use pactql::logs::{Fate, Format, ImportOptions, Imported, import};
 use pactql::render::Thread;
 use serde_json::Value;
@@ -121,12 +122,10 @@ fn an_anthropic_run_has_its_tools_results_usage_and_attempts() {
     let results: Vec<&str> = session.committed[1]
         .nodes()
         .filter(|node| node.role() == Some("tool"))
-        .map(|node| node.field("data_call_id").expect("a call"))
+        .map(|node| node.field("data_call_id").and_then(JsonValue::text))
+        .map(|id| id.expect("a call"))
         .collect();
-    assert_eq!(
-        results,
-        ["\"toolu_1\"", "\"toolu_2\"", "\"toolu_2\"", "\"toolu_2\""]
-    );
+    assert_eq!(results, ["toolu_1", "toolu_2", "toolu_2", "toolu_2"]);
     let time = session.committed[1]
         .nodes()
         .find(|node| node.id() == "cb:5-1");
@@ -142,9 +141,9 @@ fn texts(session: &Session) -> BTreeMap<(String, String), usize> {
             let (Some(role), Some(kind)) = (node.role(), node.kind()) else {
                 continue;
             };
-            let content = node.field("content").unwrap_or("\"\"");
+            let content = node.field("content").unwrap_or(JsonValue::Text(""));
             if seen.insert(node.id().to_owned())
-                && let Ok(text) = serde_json::from_str::<String>(content)
+                && let Some(text) = content.text()
             {
                 *sums.entry((role.to_owned(), kind.to_owned())).or_default() += text.len();
             }
@@ -254,7 +253,7 @@ fn check_compactions(session: &Session, lines: &[Value], compactions: &[(usize, 
             let blocks = snapshot.nodes().filter(|node| node.id().starts_with("cb:"));
             blocks
                 .filter(|node| node.kind() != Some("summary"))
-                .map(|node| node.field("data_message").expect("a number").to_owned())
+                .map(|node| node.field("data_message").expect("a number").canonical())
                 .collect()
         };
         let gone = messages(before).difference(&messages(after)).count();
@@ -387,14 +386,17 @@ fn a_claude_code_session_has_its_fork_its_subagent_and_its_compaction() {
         .expect("a block");
     assert_eq!(
         times.field("created_at_iso"),
-        Some("\"2026-03-02T09:00:01.000000000Z\"")
+        Some(JsonValue::Text("2026-03-02T09:00:01.000000000Z"))
     );
     // Known with the result.
     let task = main.committed[2]
         .nodes()
         .find(|node| node.field("data_child_session").is_some())
         .expect("the call");
-    assert_eq!(task.field("data_child_session"), Some("\"/agent-1\""));
+    assert_eq!(
+        task.field("data_child_session"),
+        Some(JsonValue::Text("/agent-1"))
+    );
     let fork: Value =
         serde_json::from_str(sessions[1].export(true).lines().last().expect("a line"))
             .expect("JSON");

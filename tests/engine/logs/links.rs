@@ -59,7 +59,9 @@ fn a_request_that_names_a_response_has_what_came_before_it() {
     let texts = |at: usize| -> Vec<String> {
         let blocks = sessions[0].committed[at].nodes();
         let texts = blocks.filter_map(|node| node.field("content"));
-        texts.map(|text| text.replace('"', "")).collect()
+        texts
+            .map(|text| text.canonical().replace('"', ""))
+            .collect()
     };
     assert_eq!(texts(0), ["Be brief.", "Be kind.", "a", "reply 1"]);
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use super::{Session, holds_together};
 use pactql::Provider;
+use pactql::internals::json::JsonValue;
 use pactql::logs::{Fate, Format, ImportOptions, Imported, import};
 use pactql::render::Thread;
 use serde_json::{Value, json};
@@ -40,8 +41,13 @@ fn replies(session: &Session) -> Vec<String> {
     let of = |(at, snapshot): (usize, &std::sync::Arc<pactql::Snapshot>)| {
         let cycle = (at + 1).to_string();
         let blocks = snapshot.nodes();
-        let blocks = blocks.filter(|node| node.field("data_reply") == Some(&*cycle));
-        let texts = blocks.map(|node| node.field("content").unwrap_or_default().to_owned());
+        let blocks =
+            blocks.filter(|node| node.field("data_reply") == Some(JsonValue::Number(&cycle)));
+        let texts = blocks.map(|node| {
+            node.field("content")
+                .map(JsonValue::canonical)
+                .unwrap_or_default()
+        });
         texts.collect::<Vec<_>>().join(" ")
     };
     session.committed.iter().enumerate().map(of).collect()

@@ -1,6 +1,7 @@
 //! A log that is imported while it grows: the store has what one import of the whole log gives, and
 //! what was there keeps its ids.
 
+use pactql::internals::json::JsonValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -167,7 +168,12 @@ fn the_name_follows_the_newest_branch_and_the_old_path_becomes_a_fork() {
             .nodes()
             .filter(|node| node.role() == Some("assistant"));
         let texts: Vec<String> = replies
-            .map(|node| node.field("content").unwrap_or_default().replace('"', ""))
+            .map(|node| {
+                node.field("content")
+                    .map(JsonValue::canonical)
+                    .unwrap_or_default()
+                    .replace('"', "")
+            })
             .collect();
         texts.join(" ")
     };

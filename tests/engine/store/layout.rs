@@ -1,6 +1,7 @@
 //! The layout by raw SQL: what every store keeps to, and the columns of nodes written by hand
 //! (STORE §2).
 
+use pactql::internals::json::JsonValue;
 use std::collections::BTreeMap;
 
 use pactql::{Context, NewNode, Session, Store};
@@ -238,12 +239,9 @@ fn imported(folder: &Folder, lines: &str) -> (String, Store) {
         for node in all.flat_map(|snapshot| snapshot.nodes()) {
             let fields: Vec<String> = node
                 .fields()
-                .map(|(name, json)| {
-                    if json.starts_with('"') {
-                        format!("{name}:{:?}", parse(json))
-                    } else {
-                        format!("{name}:{json}")
-                    }
+                .map(|(name, value)| match value {
+                    JsonValue::Text(text) => format!("{name}:{text:?}"),
+                    value => format!("{name}:{}", value.json()),
                 })
                 .collect();
             lines.push(format!("{} {fields:?}", node.id()));

@@ -214,7 +214,7 @@ impl Restorer {
 #[derive(Default)]
 struct Copy {
     tree: Tree,
-    payload: Vec<u8>,
+    payload: String,
 }
 
 impl Copy {
@@ -245,7 +245,7 @@ impl Copy {
             row.id = (id, tree.ids.len() as u32);
             let payload = self.payload.len() as u32;
             let record = row.payload.0 as usize..row.payload.1 as usize;
-            self.payload.extend_from_slice(&from.payload[record]);
+            self.payload.push_str(&from.payload[record]);
             row.payload = (payload, self.payload.len() as u32);
             let code = |to: &mut Dictionary, from: &Dictionary, code: &mut u32| {
                 *code = from.get(*code).map_or(NONE, |text| to.intern(text));

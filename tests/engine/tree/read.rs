@@ -4,7 +4,9 @@
 use std::fmt::Write;
 
 use pactql::internals::tree::document::Body;
-use pactql::internals::tree::{Document, NodeClass, Present, Tree, read_document, read_lines};
+use pactql::internals::tree::{
+    Document, Fields, NodeClass, Present, Tree, read_document, read_lines,
+};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Document {
@@ -44,30 +46,13 @@ fn faults(text: &str) -> Vec<String> {
     }
 }
 
-/// The payload record of a row, decoded.
+/// The payload record of a row: names and values as JSON.
 fn payload(tree: &Tree, row: usize) -> Vec<(String, String)> {
-    fn take(bytes: &mut &[u8]) -> String {
-        let (mut length, mut shift) = (0usize, 0);
-        loop {
-            let byte = bytes[0];
-            *bytes = &bytes[1..];
-            length |= usize::from(byte & 0x7F) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-        let (head, tail) = bytes.split_at(length);
-        *bytes = tail;
-        String::from_utf8(head.to_vec()).expect("payload is UTF-8")
-    }
     let (start, end) = tree.rows[row].payload;
-    let mut bytes = &tree.payload[start as usize..end as usize];
-    let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        fields.push((take(&mut bytes), take(&mut bytes)));
-    }
-    fields
+    let record = &tree.payload[start as usize..end as usize];
+    Fields::new(record)
+        .map(|(name, value)| (name.to_owned(), value.json().into_owned()))
+        .collect()
 }
 
 #[test]
@@ -117,7 +102,7 @@ fn fields_of_a_node() {
     assert_eq!(row.level, 1);
     let expected = [
         ("cadence", "1"),
-        ("content", r#""a\u00e9""#),
+        ("content", r#""aé""#),
         ("parent_id", r#""r""#),
         ("removable", "false"),
         ("tag", r#""y""#),
