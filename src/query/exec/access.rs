@@ -84,6 +84,7 @@ impl<'a> Access<'a> {
     /// The access for `test` in a segment. Depth tests are left to windows.
     pub(super) fn new(test: &'a BoundTest, segment: &'a Segment, cycle: i64) -> Self {
         match test {
+            // Rows are cut to depths by row ranges, which no list of a segment knows.
             BoundTest::Depth(_) => Self::Always,
             BoundTest::Type(test) => Self::of_type(*test, segment),
             BoundTest::Attr(condition) => Self::of_condition(condition, segment, cycle),
@@ -125,6 +126,7 @@ impl<'a> Access<'a> {
             (Attr::Kind, Compare::Text(test)) => Self::of_kind(test, segment),
             (Attr::Id, Compare::Text(test)) => match test.only() {
                 Some(id) => {
+                    // One probe of the id directory answers for the whole segment.
                     let hash = hash_text(id);
                     match segment.find(hash, id, |_| true) {
                         None => Self::Never,
@@ -137,6 +139,7 @@ impl<'a> Access<'a> {
                 }
                 None => Self::Node(condition),
             },
+            // Negative, zero and positive offsets have posting lists; other sets read the column.
             (Attr::Offset, Compare::Number(set)) => match sign_of(set) {
                 Some(sign) => Self::Posting(segment.of_sign(sign)),
                 None => Self::of_column(segment.offsets(), set, None),
@@ -156,6 +159,8 @@ impl<'a> Access<'a> {
             (Attr::Facet(Facet::Sdepth), Compare::Number(set)) => {
                 Self::of_column(segment.levels(), set, None)
             }
+            // Without numbers in the set only rows without a ttl can match, and those are what is
+            // left of one list.
             (Attr::Ttl, Compare::Number(set)) => match (set.null, set.ranges.is_empty()) {
                 (false, true) => Self::Never,
                 (true, true) => Self::Except(std::iter::once(segment.with_ttl()).collect()),
@@ -188,6 +193,7 @@ impl<'a> Access<'a> {
         let Some(field) = segment.custom(name) else {
             return if null { Self::Always } else { Self::Never };
         };
+        // More values than are worth lists: each node is read.
         if field.values.is_empty() {
             return Self::Node(condition);
         }
@@ -198,6 +204,8 @@ impl<'a> Access<'a> {
                 .filter(move |(value, _)| holds(value.get()) == wanted)
                 .map(|(_, rows)| rows)
         };
+        // A row without the field has null. Where null passes, the lists of values that do not pass
+        // are excluded, so rows in no list stay.
         if null {
             Self::Except(postings(false).collect())
         } else {
@@ -215,6 +223,9 @@ impl<'a> Access<'a> {
     /// The kind as later editions read it: the stored kind, if no nodeType of the segment has a
     /// part that decides the test otherwise.
     fn of_kind(test: &'a TextTest, segment: &'a Segment) -> Self {
+        // A node has the stored kind, else the part of its nodeType after the colon. If no type of
+        // the segment has a part that decides otherwise than null does, the stored kinds decide
+        // alone, by their lists.
         let types = segment.types().values();
         let null = test.holds(None);
         if types.iter().all(|text| test.holds(sub_type(text)) == null) {
@@ -235,6 +246,8 @@ impl<'a> Access<'a> {
     }
 
     fn of_values(column: &'a DictColumn, null: bool, holds: impl Fn(&str) -> bool) -> Self {
+        // A dictionary has few values, so each is tested once instead of each row. Rows without a
+        // value are in no list; where null passes they are what is left of the other lists.
         let codes = |wanted: bool| {
             column
                 .values()
@@ -260,6 +273,7 @@ impl<'a> Access<'a> {
     }
 
     fn of_column(column: &'a IntColumn, set: &'a NumberSet, given: Option<u8>) -> Self {
+        // Every row has a number if `given` is `None`, so null alone matches none.
         if set.is_empty() || (set.ranges.is_empty() && given.is_none()) {
             return Self::Never;
         }
@@ -275,6 +289,7 @@ impl<'a> Access<'a> {
             Self::Never => Some(0),
             Self::Row(_) => Some(1),
             Self::Posting(posting) => Some(posting.len()),
+            // A row in two lists is counted twice. That only makes the union a less likely seed.
             Self::Union(postings) => Some(postings.iter().map(|posting| posting.len()).sum()),
             _ => None,
         }
@@ -297,6 +312,7 @@ impl<'a> Access<'a> {
         match self {
             Self::Always => {}
             Self::Never => rows.clear(),
+            // The frequent accesses loop over the rows inside, without a match for each row.
             Self::Posting(posting) => posting.retain(rows),
             Self::Column {
                 column,

@@ -43,11 +43,13 @@ pub(super) fn reach(
     input: Input<'_>,
 ) -> Option<Bits> {
     match axis {
+        // Every row is below the root.
         Axis::Descendant if left.root => None,
         Axis::Descendant => {
             let mut out = Bits::new(window.clone());
             if left.seq {
                 let seq = input.snapshot.seq_rows();
+                // A window inside `^seq` is below it as a whole.
                 if seq.start <= window.start && window.end <= seq.end {
                     return None;
                 }
@@ -59,9 +61,11 @@ pub(super) fn reach(
         Axis::Child => {
             let mut out = Bits::new(window.clone());
             if left.root {
+                // The children of the root are level 1.
                 fill_level(1, &mut out, &window, input);
             }
             if left.seq {
+                // Level 2 has the children of all regions; only those of `^seq` are wanted.
                 let mut turns = out.cleared();
                 fill_level(2, &mut turns, &window, input);
                 turns.retain_range(input.snapshot.seq_rows());
@@ -87,6 +91,10 @@ pub(super) fn narrow_by_level(
     if axis != Axis::Child || left.root {
         return false;
     }
+    // If the left context has every node of a level that has children, then their children are the
+    // whole next level, and its posting list replaces the walk. That is so for most chains, whose
+    // steps name whole levels. Children of implicit cores are two levels below their turn, so there
+    // it does not hold.
     let below = if left.seq {
         let seq = input.snapshot.seq_rows();
         if !left.bits.is_empty() || window.start < seq.start || seq.end < window.end {
@@ -115,6 +123,7 @@ pub(super) fn narrow_by_level(
         let Some(posting) = piece.segment().at_level(below) else {
             continue;
         };
+        // Dense lists are intersected word by word.
         if let Some(words) = posting.dense_words()
             && words.len() as u32 * 64 >= piece.rows().end
         {
@@ -144,6 +153,8 @@ pub(super) fn descendants(
 ) {
     let snapshot = input.snapshot;
     let has_cores = has_cores(window, input);
+    // As in `narrow_by_level`: the descendants of a whole level are all rows that are neither on it
+    // nor above it.
     if !has_cores
         && let Some(level) = level
         && uses_levels(left.words().len())
@@ -159,6 +170,7 @@ pub(super) fn descendants(
         out.or(&all);
         return;
     }
+    // Many subtrees are marked in one pass over the words, few are walked.
     if !has_cores && marks_subtrees(left.count(), left.words().len()) {
         return fill_subtrees(left, out, window, input);
     }
@@ -188,6 +200,10 @@ pub(super) fn descendants(
 /// Adds the descendants of many rows to `out`: marks where subtrees begin and end, then fills the
 /// rows between in one pass over the words.
 fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, input: Input<'_>) {
+    // A bit is flipped where a subtree begins and where it ends, so a row is inside if the number
+    // of flips up to it is odd. Shifting by powers of two makes that a prefix sum modulo 2 of 64
+    // bits at once; `inside` carries it to the next word. Nested subtrees are skipped, so marks of
+    // two subtrees never interleave.
     let mut turns = left.cleared();
     let mut next = 0;
     for piece in input.snapshot.pieces_in(window.clone()) {
@@ -215,6 +231,7 @@ fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, input: Input<
 /// One past the last row of the subtree of a row of `piece`.
 fn end_of(piece: &Piece, row: u32, input: Input<'_>) -> u32 {
     let local = row - piece.shift();
+    // The subtrees of the root and of `^seq` go on in other segments.
     if local < 2 || Some(row) == input.snapshot.seq_row() {
         input.snapshot.end(row)
     } else {
@@ -241,6 +258,8 @@ pub(super) fn children(
         .map(|piece| piece.segment().levels_indexed())
         .max()
         .unwrap_or(0);
+    // All of the left context is on one level: its children are the rows of the next level inside
+    // its subtrees.
     if let Some(level) = level
         && level + 1 < deepest
     {
@@ -254,6 +273,8 @@ pub(super) fn children(
         below.and(&inside);
         return out.or(&below);
     }
+    // Otherwise level by level. `rest` is what no indexed level has; as long as no level took
+    // anything, it is `left` itself.
     let mut rest: Option<Bits> = None;
     for level in 0..deepest.saturating_sub(1) {
         let mut own = left.cleared();
@@ -301,6 +322,9 @@ fn walk_children(left: &Bits, out: &mut Bits, window: &Range<u32>, input: Input<
                 turns.retain_range(snapshot.seq_rows());
                 out.or(&turns);
             } else {
+                // The next sibling begins where the subtree of this one ends. The row of a core
+                // ends after its blocks, which are children of the turn as well, so they are not
+                // passed over.
                 let end = ends[local as usize];
                 let mut child = local + 1;
                 while child < end {
@@ -347,6 +371,7 @@ fn holds_level(left: &Bits, level: u32, window: &Range<u32>, input: Input<'_>) -
         let Some(posting) = piece.segment().at_level(level) else {
             return true;
         };
+        // Nodes without children have nothing below them, so they may be missing.
         let inner = piece.segment().with_children();
         match (posting.dense_words(), inner.dense_words()) {
             (Some(level), Some(inner)) => holds_words(left, level, inner, window, piece),

@@ -46,6 +46,7 @@ pub(super) fn matches_and_cores(
     input: Input<'_>,
     trace: &mut Trace,
 ) -> Rows {
+    // A single group, as most plans have, is not copied.
     let mut union = Rows::none();
     let whole = 0..input.snapshot.end_row();
     for (index, chain) in bound.chains.iter().enumerate() {
@@ -139,6 +140,7 @@ impl WindowRun<'_> {
         let mut level = None;
         let mut cores = false;
         let mut steps = chain.steps.iter().enumerate();
+        // The window is what is below `^seq`, so the first step has found its one node already.
         if below_seq {
             steps.next();
             trace.step(0, || 1, Some(1));
@@ -161,6 +163,7 @@ impl WindowRun<'_> {
                         self.pick(&mut nodes, join, filter, trace);
                     }
                     trace.step(index, || nodes.count(), None);
+                    // Later steps and picks have nothing to start from.
                     if nodes.is_empty() {
                         return nodes.bits;
                     }
@@ -173,6 +176,7 @@ impl WindowRun<'_> {
                     if zones.members.is_empty() {
                         return Bits::new(self.window.clone());
                     }
+                    // Members of a zone may be on any level, and none of them is an implicit core.
                     level = None;
                     cores = false;
                     left = Context::Zones(zones);
@@ -204,6 +208,8 @@ impl WindowRun<'_> {
         let (window, input, counters) = (&self.window, self.input, &mut trace.counters);
         let tests = &filter.tests;
         let mut bits = fill_tests(tests, filter.cores, window.clone(), input, counters);
+        // Depths and anchors are not in the lists of a segment: row ranges cut them out of what was
+        // found.
         for test in tests {
             match test {
                 BoundTest::Depth(depths) => self.keep_depths(&mut bits, depths),
@@ -225,6 +231,8 @@ impl WindowRun<'_> {
         };
         let root = ambient(root_reached, Ambient::Root, Some(0));
         let seq = ambient(seq_reached, Ambient::Seq, input.snapshot.seq_row());
+        // The axis narrows last: what tests and depths left is intersected with what the left
+        // context reaches.
         match join.left {
             Context::Start => {}
             Context::Zones(zones) => bits.and(&zones.reach(join.axis, window, input)),
@@ -243,6 +251,8 @@ impl WindowRun<'_> {
     /// Applies the picks of a step and the tests after them.
     fn pick(&self, nodes: &mut Nodes, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) {
         let (bits, input, by_key) = (&mut nodes.bits, self.input, filter.key_order);
+        // From left to right: a test after a pick sees what was picked, and a pick after a test
+        // what is left (LANGUAGE §4).
         for pick_or_test in &filter.picks {
             let which = match pick_or_test {
                 BoundPick::First => Which::First,
@@ -309,6 +319,7 @@ impl WindowRun<'_> {
     fn keep_anchors(&self, bits: &mut Bits) {
         let snapshot = self.input.snapshot;
         let mut keep = bits.cleared();
+        // Turns are level 2 below `^seq`; a region is the first row of its range.
         fill_level(2, &mut keep, &self.window, self.input);
         keep.retain_range(snapshot.seq_rows());
         for region in [snapshot.sys_rows(), snapshot.head_rows()] {

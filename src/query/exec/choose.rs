@@ -38,6 +38,8 @@ impl Choice<'_> {
 /// the depths.
 #[inline(always)]
 pub(super) fn choose<'a>(bound: &'a Bound, input: Input<'a>, want: Want) -> Choice<'a> {
+    // From the cheapest to the dearest. Each check is exact: a strategy that fits gives the rows
+    // that windows would give.
     if want == Want::Count
         && let Ok(count) = count(bound, input)
     {
@@ -61,6 +63,7 @@ pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<R
     if want == Want::Changes && bound.compares_by_unit() {
         return (Strategy::Chunks, Vec::new());
     }
+    // The checks are those of a run, so what is explained is what happens.
     let chosen = choose(bound, input, want).strategy();
     let counted = count(bound, input).err().filter(|_| want == Want::Count);
     let all_name_ids = !bound.chains.is_empty() && bound.chains.iter().all(BoundChain::names_id);
@@ -94,6 +97,8 @@ fn count(bound: &Bound, input: Input<'_>) -> Result<u64, &'static str> {
     if !pieces.iter().all(Piece::is_whole) {
         return Err("part of a segment is not in the snapshot");
     }
+    // The list of a class has its nodes and no implicit core. Removed rows stay in lists, which is
+    // why every piece must be whole.
     let of_class = |piece: &Piece| u64::from(piece.segment().of_class(class).len());
     Ok(pieces.iter().map(of_class).sum())
 }
@@ -133,6 +138,8 @@ fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
 #[inline(always)]
 fn words<'a>(bound: &Bound, input: Input<'a>) -> Result<Choice<'a>, &'static str> {
     match bound.interval {
+        // Whether words fit depends on the windows of this snapshot, so they are looked up here and
+        // the run takes them along.
         Some(depths) => WordWindow::at(depths, input).map(Choice::Word),
         None if bound.at_depths => windows_of(bound, input).map(Choice::Words),
         None => Err("a group is not confined to depths, picks, gathers a zone or names an id"),
@@ -144,6 +151,8 @@ fn chunks(bound: &Bound, want: Want) -> Result<(), &'static str> {
     if want == Want::Matches || want != Want::First && bound.page.is_none() {
         return Err("every row is wanted");
     }
+    // A row found in one chunk must not depend on another, and must not come before rows of an
+    // earlier chunk.
     if bound.runs_in_chunks() {
         Ok(())
     } else {

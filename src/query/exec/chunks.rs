@@ -26,6 +26,7 @@ pub(super) fn each(
 ) {
     let snapshot = input.snapshot;
     trace.strategy(Strategy::Chunks);
+    // No group has a match outside of what lies between the first and the last row of any.
     let extents = bound.chains.iter().map(|chain| extent(chain, snapshot));
     let extent = extents
         .filter(|rows| !rows.is_empty())
@@ -38,6 +39,7 @@ pub(super) fn each(
     let mut wanted = true;
     let (mut start, mut size) = (extent.start, FIRST_CHUNK);
     while start < extent.end && wanted && !tail.is_done() && !stopped() {
+        // A chunk ends with a unit, because separable chains are run by whole units.
         let chunk = start..unit_end(snapshot, start.saturating_add(size)).min(extent.end);
         for row in matches(bound, Some(&chunk), input, trace).iter() {
             if tail.admits(|| snapshot.node(row)) {
@@ -71,6 +73,7 @@ fn count(extent: &Range<u32>, end: u32, snapshot: &Snapshot, trace: &mut Trace) 
 pub(super) fn unit_end(snapshot: &Snapshot, row: u32) -> u32 {
     let at = snapshot.piece_of(row);
     let piece = &snapshot.pieces()[at];
+    // Numbers between two pieces belong to no unit.
     if row >= piece.end() {
         let next = snapshot.pieces().get(at + 1);
         return next.map_or(snapshot.end_row(), |piece| piece.start());

@@ -105,6 +105,7 @@ pub fn run_while(
 /// The rows of [`run`] and the implicit cores among the matches, each with whether it is one, in result
 /// order: where a mutation may put a node.
 pub fn run_with_cores(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Vec<(u32, bool)> {
+    // The other strategies find no implicit cores.
     trace.strategy(Strategy::Windows);
     let rows = matches_and_cores(bound, None, Cores::Kept, input, trace);
     let rows = finish(bound, input.snapshot, rows);
@@ -122,6 +123,7 @@ pub fn count(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> u64 {
         Choice::Chunks => in_chunks(bound, input, trace).len() as u64,
         choice => {
             let rows = found(choice, bound, input, trace);
+            // A page of a count is arithmetic; `@unique` has to look at the rows.
             let counted = Tail::of(bound).count(rows.len() as u64);
             counted.unwrap_or_else(|| finish(bound, input.snapshot, rows).len() as u64)
         }
@@ -143,6 +145,8 @@ pub fn run_untailed(bound: &Bound, input: Input<'_>, trace: &mut Trace) -> Rows 
 pub fn run_in(bound: &Bound, input: Input<'_>, chunks: &[Range<u32>], trace: &mut Trace) -> Rows {
     trace.strategy(Strategy::Chunks);
     let mut rows = SmallVec::new();
+    // Chunks are disjoint and ascend, so their rows are in document order when put one after the
+    // other.
     for chunk in chunks {
         if stopped() {
             break;

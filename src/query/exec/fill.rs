@@ -26,6 +26,7 @@ pub(super) fn fill_tests(
     input: Input<'_>,
     counters: &mut Counters,
 ) -> Bits {
+    // The most frequent step is one test of a class, role, kind or key in a session of one segment.
     if let Some(only) = of_one_posting(tests, cores, &window, input, counters) {
         return only;
     }
@@ -36,6 +37,7 @@ pub(super) fn fill_tests(
         let mut accesses: SmallVec<[Access<'_>; 6]> = SmallVec::new();
         for test in tests {
             match Access::new(test, piece.segment(), cycle) {
+                // What every row passes narrows nothing.
                 Access::Always => {}
                 access => accesses.push(access),
             }
@@ -57,6 +59,7 @@ pub(super) fn fill_tests(
         if cores {
             add_cores(tests, piece, &mut out, input);
         }
+        // Removed rows are still in the lists of their segment.
         for row in piece.dead_rows(piece.rows()) {
             out.remove(row + piece.shift());
         }
@@ -93,6 +96,7 @@ fn of_one_posting(
     };
     let segment = piece.segment();
     let takes_cores = cores && !segment.cores().is_empty();
+    // Cores would have to be added and removed rows taken out; words before the piece do not exist.
     if takes_cores || piece.has_dead() || window.start < piece.shift() {
         return None;
     }
@@ -173,10 +177,13 @@ fn fill_piece(
             });
             continue;
         }
+        // Counting is a pass over the words, which a dense list just did not need.
         let left = out.count();
         if left == 0 {
             return;
         }
+        // Many rows are left: the rows of the access are filled as words and intersected. Few are
+        // left: each is tested.
         if access.by_words() && fills_words(left, out.words().len()) {
             let other = scratch.get_or_insert_with(|| out.cleared());
             other.words_mut().fill(0);

@@ -40,6 +40,8 @@ impl<'a> Inside<'a> {
             trace: Trace::off(),
         };
         if bound.runs_in_chunks() && bound.page.is_none() {
+            // The root and `^seq` are in the first unit, but their subtrees are in every chunk.
+            // They are run once, and remembered if they match.
             inside.run(0..unit_end(snapshot, 0));
             let matched = |row: u32| inside.rows.contains(row);
             if matched(0) {
@@ -68,9 +70,12 @@ impl<'a> Inside<'a> {
         if self.ambient.contains(&row) {
             return true;
         }
+        // Rows that go back are not expected to do so once: the whole selector is run, which
+        // answers every further row.
         if row < self.known.start {
             self.run(0..self.input.snapshot.end_row());
         } else if row >= self.known.end {
+            // Chunks grow, so that asking for every row costs little more than one run.
             let end = unit_end(self.input.snapshot, row.saturating_add(self.next_size));
             self.next_size = next_chunk(self.next_size);
             self.run(unit_start(self.input.snapshot, row)..end);

@@ -66,6 +66,9 @@ fn depth_rank(depth: Option<i64>) -> (u8, i64) {
 /// Sorts rows by their list of ids from the root; a list comes before its continuations. Walks the
 /// rows and their ancestors, siblings by id: `O(n log n)` comparisons of ids in their number.
 fn by_path(snapshot: &Snapshot, rows: &mut SmallVec<[u32; 4]>) {
+    // Collects the edges from the rows up to the root, each once, and sorts them by parent and id
+    // of the child. A depth-first walk down these edges meets the rows in the order of their paths:
+    // a node comes before its descendants, and siblings by id.
     let wanted: HashSet<u32> = rows.iter().copied().collect();
     let mut seen: HashSet<u32> = HashSet::with_capacity(wanted.len());
     let mut links: Vec<(u32, u32)> = Vec::with_capacity(wanted.len());

@@ -26,6 +26,7 @@ pub(super) fn pick(
     input: Input<'_>,
 ) {
     let Some(left) = left else {
+        // Without a left context all matches are one group.
         let mut group: Vec<u32> = matched.iter().collect();
         matched.words_mut().fill(0);
         return keep(&mut group, which, by_key, input, matched);
@@ -33,6 +34,7 @@ pub(super) fn pick(
     if !by_key && which == Which::First && level.is_some() && !left.root && !left.seq {
         return keep_first_after(matched, &left.bits);
     }
+    // Key order has to compare the members of a group; document order does not.
     let flat = (!by_key).then(|| pick_flat(matched, &left.bits, which, input));
     *matched = flat.flatten().unwrap_or_else(|| {
         let groups = groups(matched, &left.bits, input);
@@ -48,6 +50,7 @@ pub(super) fn pick_groups(
     by_key: bool,
     input: Input<'_>,
 ) -> Bits {
+    // Sorted pairs put the members of a group next to each other, in document order.
     groups.sort_unstable();
     let mut out = matched.cleared();
     let mut members = Vec::new();
@@ -59,13 +62,12 @@ pub(super) fn pick_groups(
     out
 }
 
-/// Keeps the first of `matched` after each row of `left`.
-///
-/// Rows of one level are not inside each other, and all of `matched` are descendants of rows of
-/// `left`. So the first match after a row of `left`, before the next one, is its first. A carry
-/// started after each row of `left` passes the rows in neither set and stops at the first that is
-/// in one.
+/// Keeps the first of `matched` after each row of `left`, whose rows are on one level.
 fn keep_first_after(matched: &mut Bits, left: &Bits) {
+    // Rows of one level are not inside each other, and all of `matched` are descendants of rows of
+    // `left`. So the first match after a row of `left`, before the next one, is its first. Adding a
+    // bit after each row of `left` to the rows in neither set makes a carry that passes those rows
+    // and stops at the first row in one of the sets; if that row matched, it is the first.
     let (mut starts, mut carry) = (0, false);
     for (matched, left) in matched.words_mut().iter_mut().zip(left.words()) {
         let neither = !(*matched | left);
@@ -97,6 +99,7 @@ fn pick_flat(matched: &Bits, left: &Bits, which: Which, input: Input<'_>) -> Opt
                 piece.segment().end_of(at - shift) + shift
             };
             row = left.next(at + 1);
+            // A left row inside another would be the nearer one for its matches.
             if row.is_some_and(|next| next < end) {
                 return None;
             }
@@ -130,6 +133,8 @@ fn groups(matched: &Bits, left: &Bits, input: Input<'_>) -> Vec<(u32, u32)> {
     let mut open: Vec<(u32, u32)> = Vec::new();
     let mut next = left.next(left.start());
     for row in matched.iter() {
+        // `open` is the stack of left rows whose subtrees contain the place reached, the nearest
+        // last.
         while let Some(at) = next
             && at < row
         {

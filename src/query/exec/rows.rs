@@ -117,6 +117,7 @@ impl Rows {
         if other.is_empty() {
             return self;
         }
+        // Windows of different groups may overlap. One bit set sorts and merges them.
         let mut bits = Bits::new(within.clone());
         for rows in [&self, &other] {
             rows.for_each(|row| bits.insert(row));
@@ -141,6 +142,8 @@ impl Iterator for RowIter<'_> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         loop {
+            // The bits of this word, then the words of this window, then the next window; the list
+            // is empty unless it is all there is.
             if let Some(bit) = self.ones.next() {
                 return Some(self.base + bit);
             }

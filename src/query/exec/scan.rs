@@ -44,6 +44,7 @@ impl Access<'_> {
             }
             Self::Except(postings) => {
                 counters.postings += postings.len() as u64;
+                // The complement is taken in this piece alone: `out` may have rows of others.
                 let mut not = out.cleared();
                 for posting in postings {
                     posting.or_into(&mut not, rows.clone(), shift);
@@ -58,6 +59,7 @@ impl Access<'_> {
                 remove_cores(piece, out);
             }
             Self::Ttl { set, cycle } => {
+                // Rows without a ttl pass with null; the others are compared below.
                 if set.null {
                     Access::Except(std::iter::once(segment.with_ttl()).collect())
                         .fill(piece, out, input, counters);
@@ -125,6 +127,8 @@ fn fill_kind(
     counters: &mut Counters,
 ) {
     let (segment, rows, shift) = (piece.segment(), piece.rows(), piece.shift());
+    // The part of the nodeType counts only for rows without a stored kind, so rows with any stored
+    // kind are collected to be taken out.
     let mut stored = out.cleared();
     let mut derived = out.cleared();
     for (code, holds) in kinds.iter().enumerate() {
@@ -148,6 +152,8 @@ fn fill_kind(
 /// Which of the 64 rows from `start` have a number in `ranges`. Bits of rows from `rows` on are
 /// arbitrary.
 fn among(column: &IntColumn, start: u32, rows: u32, ranges: &[(i64, i64)]) -> u64 {
+    // Comparing 64 numbers with one interval has no branch, so the compiler vectorises it. With
+    // many intervals a binary search for each number is cheaper.
     if compares_words(ranges.len()) {
         return ranges.iter().fold(0, |found, &(low, high)| {
             found | column.word_in(start, low, high)
@@ -164,6 +170,7 @@ fn among(column: &IntColumn, start: u32, rows: u32, ranges: &[(i64, i64)]) -> u6
 /// Adds the rows whose ttl is in `set`.
 fn fill_ttl(piece: &Piece, set: &NumberSet, cycle: i64, out: &mut Bits) {
     let (segment, rows, shift) = (piece.segment(), piece.rows(), piece.shift());
+    // Few rows have a ttl: each is read.
     let Some(given) = segment.with_ttl().dense_words() else {
         let start = out.start().saturating_sub(shift).max(rows.start);
         let end = out.end().saturating_sub(shift).min(rows.end);
@@ -176,6 +183,8 @@ fn fill_ttl(piece: &Piece, set: &NumberSet, cycle: i64, out: &mut Bits) {
     };
     let ttls = segment.ttls();
     let stored_ttl = segment.with_stored_ttl();
+    // A ttl that counts down is kept as the cycle in which it expires. Instead of subtracting the
+    // cycle from every number of the column, it is added to the bounds of the set.
     let counting = counting_down(set, cycle);
     let none_stored = stored_ttl.is_empty();
     let by_rows = compares_rows(segment.with_ttl().len(), segment.len());
@@ -210,6 +219,9 @@ fn fill_ttl(piece: &Piece, set: &NumberSet, cycle: i64, out: &mut Bits) {
 /// The cycles of expiry for which a ttl is in `set` in `cycle`. A ttl is the number of cycles
 /// left, and never below 0.
 fn counting_down(set: &NumberSet, cycle: i64) -> SmallVec<[(i64, i64); 2]> {
+    // A ttl is never below 0, however long ago it expired, so a bound of 0 or less has no lower
+    // end, and no ttl is at or below a negative bound. Sums beyond an i64 are beyond every number
+    // of the column.
     let from = |low: i64| match low.checked_add(cycle) {
         _ if low <= 0 => Some(i64::MIN),
         None if cycle > 0 => None,

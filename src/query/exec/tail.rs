@@ -42,6 +42,7 @@ impl<'a> Tail<'a> {
     /// Whether the next row, a node, passes.
     #[inline]
     pub fn admits(&mut self, node: impl FnOnce() -> NodeRef<'a>) -> bool {
+        // A row that is not the first of its key counts neither as skipped nor as returned.
         if let Some(seen) = &mut self.seen
             && !seen.insert(node().identity())
         {

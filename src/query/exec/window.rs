@@ -29,6 +29,8 @@ pub(super) fn locate(
     let mut below_seq = false;
     let mut windows = match (by_id(chain, chunk, input, trace)?, &chain.scope) {
         (Some(unit), _) => smallvec![unit],
+        // A chain that is not separable must see the whole tree: a pick in it compares rows that
+        // later steps drop.
         (None, Some(depths)) if chain.separable => of_depths(snapshot, depths),
         (None, _) => {
             below_seq = is_below_seq(chain);
@@ -69,6 +71,9 @@ fn by_id(
     if !chain.separable {
         return ControlFlow::Continue(unit);
     }
+    // All matches of a separable chain, but the root and `^seq`, are in the unit of every node that
+    // a step names. If the nodes are in different units, the steps find nothing in the one that is
+    // read.
     let named = chain
         .filters()
         .filter_map(|filter| Some((filter, filter.id.as_deref()?)));
@@ -78,6 +83,7 @@ fn by_id(
         };
         let row = node.row();
         let is_outside = chunk.is_some_and(|chunk| !chunk.contains(&row));
+        // The node is the only possible match.
         if chain.steps.len() == 1 && filter.picks.is_empty() {
             if is_outside {
                 return ControlFlow::Break(Rows::none());
@@ -88,6 +94,7 @@ fn by_id(
             trace.step(0, || u64::from(holds), Some(1));
             return ControlFlow::Break(Rows::of(holds.then_some(row)));
         }
+        // What is below the root or `^seq` may be in any unit.
         if node.unit_kind() != UnitKind::Preamble {
             if is_outside {
                 return ControlFlow::Break(Rows::none());
@@ -147,6 +154,7 @@ pub(super) fn of_depths(snapshot: &Snapshot, depths: &DepthSet) -> Windows {
 /// The intervals of a depth set in document order: that of `^sys`, those of turns, that of `^ah`.
 pub(super) fn intervals(depths: &DepthSet) -> impl Iterator<Item = (i64, i64)> + '_ {
     let region = |depth: i64| depths.contains(depth).then_some((depth, depth));
+    // Depths count from the newest turn, so the highest come first.
     let turns = depths.ranges().iter().rev();
     let turns = turns.filter(|(_, high)| *high > 0);
     let turns = turns.map(|&(low, high)| (low.max(1), high));

@@ -108,6 +108,7 @@ pub(super) fn run_all(
     let pieces = input.snapshot.pieces().len();
     let mut words: SmallVec<[(u32, u64); 4]> = SmallVec::new();
     for (group, chain) in bound.chains.iter().enumerate() {
+        // Windows are sorted by group.
         let own = windows.partition_point(|(of, _)| *of == group);
         trace.begin_chain(group);
         trace.counters.pieces_pruned += pieces.saturating_sub(own) as u64;
@@ -121,6 +122,7 @@ pub(super) fn run_all(
     for (start, word) in words {
         Ones(word).for_each(|bit| rows.push(start + bit));
     }
+    // The windows of one group are disjoint and ascend; those of several may not.
     if bound.chains.len() > 1 {
         rows.sort_unstable();
         rows.dedup();
@@ -194,6 +196,7 @@ impl<'a> WordWindow<'a> {
                 left = Some(Kept::SEQ);
                 continue;
             }
+            // The rows on the axis of the left context; the first step may match anywhere.
             let (reach, level) = match left {
                 None => (all, None),
                 Some(left) => {
@@ -204,6 +207,8 @@ impl<'a> WordWindow<'a> {
                     (all & self.reach(left, filter.axis, level), level)
                 }
             };
+            // The root and `^seq` are before the window, in no bit of it. `^seq` is below the root
+            // only.
             let (root, seq) = match filter.ambient {
                 Ambient::Never => (false, false),
                 ambient => (
@@ -265,6 +270,7 @@ impl<'a> WordWindow<'a> {
                 }
                 BoundTest::Attr(condition) => condition,
             };
+            // One value of a header is one posting list, without an access.
             if let Some(value) = of_one_value(condition, segment) {
                 rows = value.map_or(0, |posting| {
                     trace.counters.postings += 1;
@@ -373,6 +379,7 @@ impl<'a> WordWindow<'a> {
             Axis::Descendant | Axis::Child => 0,
         };
         // The children of rows on one level are the descendants one level down.
+        // A subtree is a run of bits, so descendants are masks.
         let level = level.filter(|&level| level < LEVEL_POSTINGS);
         let by_rows = axis == Axis::Child && level.is_none();
         let ends = self.piece.segment().ends();

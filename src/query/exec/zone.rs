@@ -47,6 +47,8 @@ impl Zones {
         window: &Range<u32>,
         input: Input<'_>,
     ) -> Self {
+        // The members of a zone of a zone are the nodes of its sign that a step after the first
+        // zone could keep.
         let signs = signs(zone, window, input);
         let mut bits = self.reach(axis, window, input);
         bits.and(&signs);
@@ -78,6 +80,7 @@ impl Zones {
     /// The groups of a pick: for each row of `matched`, the node whose zone is nearest. Linear in
     /// the subtrees of the left context.
     pub(super) fn groups(&self, matched: &Bits, axis: Axis, input: Input<'_>) -> Vec<(u32, u32)> {
+        // A zone of the whole tree is one group.
         let Some(base) = &self.base else {
             return matched.iter().map(|row| (0, row)).collect();
         };
@@ -89,6 +92,7 @@ impl Zones {
             if window.len() == 1 {
                 continue;
             }
+            // Runs the zones of this node alone over its subtree; what they reach is its group.
             let mut one = Bits::new(window.clone());
             one.insert(node);
             let one = Nodes {

@@ -51,6 +51,7 @@ pub fn bind(
     sources: &[&Operand],
     params: &[(Box<str>, Value)],
 ) -> Result<Bound, BindError> {
+    // A missing parameter is reported before any value is checked, as the first thing to mend.
     for source in sources {
         check(source, params)?;
     }
@@ -104,6 +105,8 @@ fn interval(chains: &[BoundChain], filters: &[BoundTest]) -> Option<(i64, i64)> 
     let &[(low, high)] = chain.scope.as_ref()?.ranges() else {
         return None;
     };
+    // `^sys`, `^ah` and the turns are apart in document order, so an interval over several of them
+    // is not one row range.
     let one_kind = low > 0 || low == high;
     (one_kind && is_at_depths(chain)).then_some((low, high))
 }
@@ -131,6 +134,7 @@ fn breadth(chains: &[BoundChain]) -> u64 {
             },
         ] => {
             let ranges = depths.ranges().iter();
+            // A depth is one turn or one region, so their number says how much a run reads.
             let widths = ranges.map(|(low, high)| high.abs_diff(*low));
             widths.fold(0, u64::saturating_add)
         }
@@ -257,6 +261,7 @@ impl Binder<'_> {
 
     fn order(&self, plan: &Plan) -> Result<Order, BindError> {
         Ok(match plan.order {
+            // Key order holds only if all groups pin the same key (LANGUAGE §6).
             Order::Default if !self.is_one_key(&plan.key_slots)? => Order::Pre,
             order => order,
         })
@@ -268,6 +273,7 @@ impl Binder<'_> {
         };
         let limit = count(plan.limit, 0, "a limit")?;
         let page = count(plan.page, 1, "a page")?.unwrap_or(1);
+        // Saturates, because a page that far is empty anyway.
         Ok(limit.map(|limit| ((page - 1).saturating_mul(limit), limit)))
     }
 

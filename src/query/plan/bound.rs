@@ -179,6 +179,8 @@ impl Bound {
     /// Whether the result in a unit, before `@unique` and the page, depends only on that unit,
     /// the root and `^seq`: there is no depth, age or pick across units.
     pub fn is_unit_local(&self) -> bool {
+        // A depth test moves with every commit although the unit stays. A scope is a depth test as
+        // well.
         let moves = |filter: &BoundFilter| filter.all_tests().any(BoundTest::moves);
         !self.filters.iter().any(BoundTest::moves)
             && self.chains.iter().all(|chain| {

@@ -10,6 +10,8 @@ use crate::query::ir::{Attr, Axis, Class, DepthSet, Op, Pick, Query, Step, Test,
 
 /// Compiles a query. Linear in its size.
 pub fn compile(query: &Query) -> Plan {
+    // Slots are numbered by the walk, as `sources` and `Shape` see it, so a plan fits every query
+    // of its shape.
     let mut chains = Vec::with_capacity(query.chains.len());
     let mut filters = Vec::with_capacity(query.filters.len());
     let mut steps = Vec::new();
@@ -123,10 +125,14 @@ fn filter(
     left: Option<&StepPlan>,
 ) -> FilterPlan {
     let mut ambient = Ambient::Maybe;
+    // A child is one level below its parent; after white space the level is open. Tests of the
+    // root, `^seq` or an anchor fix it whatever is on the left.
     let mut level = match left.map(|left| &left.operator) {
         Some(StepOperator::Filter(left)) if axis == Axis::Child => left.level.map(|up| up + 1),
         _ => None,
     };
+    // A test of a class or a depth excludes the root and `^seq`, which have neither. A test of an
+    // attribute does not.
     for test in &tests {
         match test {
             Predicate::Type(TypeTest::Root) => {
@@ -161,6 +167,9 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
     let mut scope: Option<DepthSet> = None;
     // Whether the root or `^seq` can be in the left context.
     let mut left_ambient = true;
+    // A chain can be run unit by unit if each group of a pick is inside one unit: if the left
+    // context of every pick, and so its group, is below the root and `^seq`. A first step has the
+    // whole tree as its group, which is why it starts as if the root were on the left.
     for step in &steps {
         let StepOperator::Filter(filter) = &step.operator else {
             plain = false;
@@ -197,6 +206,7 @@ fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[Slot]> {
         StepOperator::Filter(filter) => filter.key_slot,
         StepOperator::Zone(_) => None,
     };
+    // One group without a key is enough for document order.
     let slots: Option<Box<[Slot]>> = chains.iter().map(pinned).collect();
     slots.unwrap_or_default()
 }

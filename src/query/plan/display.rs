@@ -27,6 +27,7 @@ impl Plan {
             label: self.final_label(),
         }];
         for (index, chain) in self.chains.iter().enumerate() {
+            // Data flows upwards, as in other plans: what runs first is printed last.
             for (at, step) in chain.steps.iter().enumerate().rev() {
                 let label = step.label(at == 0);
                 operators.push(Operator {

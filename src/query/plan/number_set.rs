@@ -17,6 +17,8 @@ impl NumberSet {
     /// with a number.
     pub fn new(op: Op, value: &Value) -> Option<Self> {
         let equal = Self::equal(value)?;
+        // Every comparison is made of two sets: the numbers from a bound on, and its complement.
+        // `!=` alone holds for null as well (LANGUAGE §5).
         let (ranges, null) = match op {
             Op::Matches => return None,
             Op::Eq => (equal.ranges, equal.null),
@@ -44,6 +46,7 @@ impl NumberSet {
             Value::Null => (Intervals::default(), true),
             Value::Int(number) => (Intervals::range(*number, *number), false),
             Value::Decimal(number) => {
+                // An integer equals a decimal only if that is whole.
                 let whole = floor(*number).filter(|_| number.fract() == 0.0);
                 let range = |number| Intervals::range(number, number);
                 (whole.map_or_else(Intervals::default, range), false)
@@ -78,6 +81,7 @@ fn from(value: &Value, included: bool) -> Intervals {
     let low = match value {
         Value::Int(number) if included => Some(*number),
         Value::Int(number) => number.checked_add(1),
+        // Decimals are compared exactly: the integers above one are those above its floor.
         Value::Decimal(number) if *number < i64::MIN as f64 => Some(i64::MIN),
         Value::Decimal(number) => match floor(*number) {
             Some(floor) if included && floor as f64 == *number => Some(floor),

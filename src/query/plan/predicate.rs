@@ -33,6 +33,7 @@ impl Compare {
         if matches!(value, Value::List(_)) && !matches!(op, Op::Eq | Op::Ne) {
             return Err("a list is compared with `=` or `!=`".into());
         }
+        // A list of one value is that value, whatever the attribute.
         let value = value.into_alone();
         Ok(match (attr, attr.kind()) {
             (_, Kind::Number) => {
@@ -47,6 +48,7 @@ impl Compare {
                 Reading::Text,
                 patterns,
             )?)),
+            // Types are compared in one vocabulary; a pattern is searched for in it as it is.
             (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => Self::Text(
                 TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?,
             ),

@@ -79,6 +79,7 @@ impl TextTest {
                 let null = items.contains(&Value::Null);
                 let texts = items.into_iter().filter_map(into_text).map(normalize);
                 let mut texts: SmallVec<[Box<str>; 1]> = texts.collect();
+                // Sorted, so that a node is compared in logarithmic time.
                 texts.sort_unstable();
                 texts.dedup();
                 Self::In {

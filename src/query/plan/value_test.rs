@@ -106,9 +106,12 @@ impl ValueTest {
             Scalar::Number(text) => (*text, true),
             Scalar::Null | Scalar::List(_) | Scalar::Other => return None,
         };
+        // The content is a string header: it orders by code point even where it reads as a number.
         if self.reading == Reading::Text {
             return Some(left.cmp(&*right));
         }
+        // Two numbers compare by value, anything else as text (LANGUAGE §5). A text counts as a
+        // number only if it is one from end to end.
         let left_number = if is_number {
             Number::new(left)
         } else {
@@ -145,6 +148,8 @@ impl Wanted {
         let mut texts: SmallVec<[Box<str>; 1]> = SmallVec::new();
         let mut numbers: Vec<Number<'static>> = Vec::new();
         for item in items {
+            // Texts and numbers are kept apart, because `=` keeps the type. As text, a number is
+            // compared as written.
             match number_of(item) {
                 Some(number) if reading != Reading::Text => numbers.push(number),
                 _ => texts.extend(as_text(item).map(Into::into)),
@@ -180,6 +185,7 @@ impl Wanted {
         if items.len() < wanted {
             return false;
         }
+        // Each value has to be found once; repeated elements do not count twice.
         let mut missing = vec![true; wanted];
         for at in items.iter().filter_map(|item| self.find(item)) {
             missing[at] = false;

@@ -98,6 +98,9 @@ pub struct Shape(SmallVec<[u8; 128]>);
 impl Shape {
     /// The shape of a query. Linear in the query; small queries take no allocation.
     pub fn of(query: &Query) -> Self {
+        // Every list is preceded by its length and every variant by a number, so no two queries of
+        // different structure have the same bytes. Operands are left out: they are what queries of
+        // one shape differ in.
         let mut shape = Self::default();
         walk(query, &mut |part| match part {
             Part::Chain(chain) => chain.steps.len().hash(&mut shape),
@@ -147,6 +150,7 @@ impl Hasher for Shape {
     /// A length.
     #[inline]
     fn write_usize(&mut self, length: usize) {
+        // Nearly all lengths take one byte; the highest byte announces eight more.
         match u8::try_from(length) {
             Ok(length) if length < u8::MAX => self.0.push(length),
             _ => {
