@@ -7,7 +7,6 @@ use std::cmp::Ordering;
 
 use super::depth::DepthSet;
 use super::number::compare_numbers;
-use super::order;
 use super::query::{
     Attr, AttrTest, Axis, Chain, Class, Kind, Literal, NodeStep, Op, Operand, Step, Tail, Test,
     TypeTest,
@@ -143,7 +142,7 @@ fn of_step(step: &NodeStep) -> Option<String> {
             all.push(test.clone());
         }
     }
-    all.sort_by(order::tests);
+    all.sort();
     of_tests(&all)
 }
 
@@ -195,8 +194,7 @@ fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTes
             return Some((other, test));
         }
         if test.op == Op::Ne
-            && let Ok(at) =
-                equal.binary_search_by(|other| order::operands(&other.operand, &test.operand))
+            && let Ok(at) = equal.binary_search_by(|other| other.operand.cmp(&test.operand))
             && exclude(equal[at], test)
         {
             return Some((equal[at], test));
@@ -406,7 +404,7 @@ fn numbers_exclude(a: (Op, &Literal), b: (Op, &Literal)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{exclude, of_attribute};
-    use crate::query::ir::{Attr, AttrTest, Literal, Op, Operand, order};
+    use crate::query::ir::{Attr, AttrTest, Literal, Op, Operand};
 
     #[test]
     fn one_pass_finds_what_comparing_all_pairs_finds() {
@@ -457,10 +455,7 @@ mod tests {
                     operand: operands[below(operands.len())].clone(),
                 })
                 .collect();
-            tests.sort_by(|a, b| {
-                a.op.cmp(&b.op)
-                    .then_with(|| order::operands(&a.operand, &b.operand))
-            });
+            tests.sort_by(|a, b| a.op.cmp(&b.op).then_with(|| a.operand.cmp(&b.operand)));
             tests.dedup();
             let all: Vec<&AttrTest> = tests.iter().collect();
             let pairs = all.iter().enumerate().any(|(index, a)| {

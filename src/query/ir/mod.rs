@@ -21,7 +21,6 @@ mod name;
 mod normal;
 mod number;
 mod observer;
-mod order;
 mod pattern;
 mod properties;
 mod purpose;

@@ -13,13 +13,13 @@
 
 use smallvec::SmallVec;
 
+use super::contradiction;
 use super::depth::DepthSet;
 use super::observer::Observer;
 use super::query::{
     Attr, AttrTest, Chain, Class, Controls, Literal, Op, Operand, Query, Step, Tail, Test, Tests,
     Time, TypeTest,
 };
-use super::{contradiction, order};
 use crate::query::syntax::Span;
 use crate::support::diag::Warning;
 
@@ -223,8 +223,8 @@ fn sort_tests(draft: &mut Draft, _: &mut Vec<Warning>) {
         }
         split_tags(tests);
         drop_always_true(tests, &site);
-        if !tests.is_sorted_by(|a, b| order::tests(a, b).is_lt()) {
-            tests.sort_by(order::tests);
+        if !tests.is_sorted_by(|a, b| a < b) {
+            tests.sort();
             tests.dedup();
         }
     });
@@ -236,7 +236,7 @@ fn sort_list(test: &mut AttrTest) {
         return;
     };
     let mut values = std::mem::take(list).into_vec();
-    values.sort_by(order::operands);
+    values.sort();
     values.dedup();
     test.operand = match <[Operand; 1]>::try_from(values) {
         Ok([only]) => only,
@@ -351,9 +351,7 @@ fn space_help(why: &str) -> Option<&'static str> {
 
 fn groups(draft: &mut Draft, _: &mut Vec<Warning>) {
     if draft.chains.len() > 1 {
-        draft
-            .chains
-            .sort_by(|a, b| order::chains(&a.chain, &b.chain));
+        draft.chains.sort_by(|a, b| a.chain.cmp(&b.chain));
         draft.chains.dedup_by(|a, b| a.chain == b.chain);
     }
     if draft.chains.is_empty() {

@@ -5,10 +5,12 @@
 //! `:core`, `[offset=0]` and `cont(offset=0)` one attribute test; `.seg` and `.mt` one class; the
 //! hops of a position child steps.
 
+use std::cmp::Ordering;
+
 use smallvec::SmallVec;
 
 use super::depth::DepthSet;
-use crate::query::syntax::ast;
+pub use crate::query::syntax::ast::Op;
 
 /// The tests of a step. Most steps have one, which is stored inline.
 pub type Tests = SmallVec<[Test; 1]>;
@@ -84,7 +86,7 @@ pub enum RangeEnd {
 }
 
 /// One group of a union: steps from left to right, never empty.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Chain {
     /// The steps. The axis of the first is [`Axis::Descendant`] and means "anywhere, root
     /// included".
@@ -92,7 +94,7 @@ pub struct Chain {
 }
 
 /// How the nodes of a step relate to those of the step before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Axis {
     /// Descendants (white space).
     Descendant,
@@ -101,7 +103,7 @@ pub enum Axis {
 }
 
 /// One step of a chain.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
     /// Matches nodes.
     Node(NodeStep),
@@ -123,7 +125,7 @@ pub enum Zone {
 /// A step that matches nodes: all of `tests`, then `tail` from left to right.
 ///
 /// Only a step that tests for [`Class::Container`] can match the implicit core of a turn.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeStep {
     /// Tests that a node must pass, in canonical order without duplicates; empty for `*`.
     pub tests: Tests,
@@ -132,7 +134,7 @@ pub struct NodeStep {
 }
 
 /// A pick, or a test after a pick.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tail {
     /// Keeps one node of each group.
     Pick(Pick),
@@ -141,7 +143,7 @@ pub enum Tail {
 }
 
 /// Picks one node of each group. A group is the nodes below one left-context node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pick {
     /// `:first`
     First,
@@ -152,7 +154,7 @@ pub enum Pick {
 }
 
 /// One condition on a node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
     /// On the type.
     Type(TypeTest),
@@ -190,7 +192,7 @@ pub enum Class {
 }
 
 /// A comparison of one attribute.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AttrTest {
     /// The left side.
     pub attr: Attr,
@@ -198,39 +200,6 @@ pub struct AttrTest {
     pub op: Op,
     /// The right side. Lists occur with [`Op::Eq`] and [`Op::Ne`] only.
     pub operand: Operand,
-}
-
-/// A comparison (LANGUAGE §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Op {
-    /// `=`
-    Eq,
-    /// `!=`, the exact complement of `=`
-    Ne,
-    /// `<`
-    Lt,
-    /// `<=`
-    Le,
-    /// `>`
-    Gt,
-    /// `>=`
-    Ge,
-    /// `~`, a search for a regular expression; its operand is a text or a parameter
-    Matches,
-}
-
-impl From<ast::Op> for Op {
-    fn from(op: ast::Op) -> Self {
-        match op {
-            ast::Op::Eq => Self::Eq,
-            ast::Op::Ne => Self::Ne,
-            ast::Op::Lt => Self::Lt,
-            ast::Op::Le => Self::Le,
-            ast::Op::Gt => Self::Gt,
-            ast::Op::Ge => Self::Ge,
-            ast::Op::Matches => Self::Matches,
-        }
-    }
 }
 
 /// The attribute that a test reads.
@@ -375,7 +344,7 @@ pub enum Facet {
 }
 
 /// The right side of a comparison.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operand {
     /// A literal.
     Literal(Literal),
@@ -401,15 +370,38 @@ pub enum Literal {
     Text(Box<str>),
 }
 
+// By the spelling of decimals, so that equality is total: the same text is the same number.
 impl PartialEq for Literal {
     fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Literal {}
+
+impl PartialOrd for Literal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The order in which normalization sorts literals; it has no meaning besides.
+impl Ord for Literal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        fn rank(literal: &Literal) -> u8 {
+            match literal {
+                Literal::Null => 0,
+                Literal::Int(_) => 1,
+                Literal::Spelled(_) => 2,
+                Literal::Decimal(..) => 3,
+                Literal::Text(_) => 4,
+            }
+        }
         match (self, other) {
-            (Self::Null, Self::Null) => true,
-            (Self::Int(a), Self::Int(b)) => a == b,
-            (Self::Decimal(_, a), Self::Decimal(_, b))
-            | (Self::Spelled(a), Self::Spelled(b))
-            | (Self::Text(a), Self::Text(b)) => a == b,
-            _ => false,
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Decimal(a, x), Self::Decimal(b, y)) => a.total_cmp(b).then_with(|| x.cmp(y)),
+            (Self::Spelled(a), Self::Spelled(b)) | (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            _ => rank(self).cmp(&rank(other)),
         }
     }
 }

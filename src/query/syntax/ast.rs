@@ -186,7 +186,7 @@ pub struct Name<'s> {
 }
 
 /// A comparison (LANGUAGE §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
     /// `=`
     Eq,
@@ -200,7 +200,7 @@ pub enum Op {
     Gt,
     /// `>=`
     Ge,
-    /// `~`, a search for a regular expression
+    /// `~`, a search for a regular expression; its operand is a text or a parameter
     Matches,
 }
 

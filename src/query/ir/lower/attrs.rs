@@ -78,7 +78,7 @@ impl Lowerer {
             tests.push(Test::of(attr, Op::Ne, Literal::Null));
             return Some(());
         };
-        let (op, op_span) = (Op::from(op.node), op.span);
+        let (op, op_span) = (op.node, op.span);
         if op == Op::Matches && !self.needs(Edition::Canonical, op_span, "`~`", None) {
             return None;
         }
