@@ -14,7 +14,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use super::prepared::Prepared;
 use super::statement::Statement;
 use crate::query::ir::{Edition, Purpose};
-use crate::query::plan::{Plan, Shape, compile};
+use crate::query::plan::{Plan, PlanShape, compile};
 use crate::support::diag::Error;
 
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
@@ -193,7 +193,7 @@ impl PlanCache {
         texts: Option<&Texts>,
     ) -> Result<(Prepared, Outcome), Error> {
         let lowered = crate::query::ir::compile_for(text, edition, purpose)?;
-        let shape = Shape::of(&lowered.query);
+        let shape = PlanShape::of(&lowered.query);
         let known = texts.and_then(|_| self.shapes.get(shape.bytes()));
         let (plan, outcome) = match known {
             Some(plan) => {

@@ -9,7 +9,7 @@ use super::reason::EmptyReason;
 use super::unknown::{Unknown, time_of};
 use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
-use crate::query::exec::{Input, Rows, Trace, count, run, run_untailed};
+use crate::query::exec::{MatchedRows, RunInput, Trace, count, run, run_untailed};
 use crate::query::ir::{
     Axis, Chain, Class, Controls, DepthSet, Edition, Mode, NodeStep, Query, Step, Test, TypeTest,
 };
@@ -67,10 +67,10 @@ impl Nothing<'_> {
     }
 
     /// The number of distinct ids in the snapshots read.
-    fn distinct(&self, run: impl Fn(Input<'_>) -> Rows) -> u64 {
+    fn distinct(&self, run: impl Fn(RunInput<'_>) -> MatchedRows) -> u64 {
         let mut ids = HashSet::new();
         for snapshot in self.read.iter().take_while(|_| !stopped()) {
-            let rows = run(Input::new(snapshot, self.history));
+            let rows = run(RunInput::new(snapshot, self.history));
             ids.extend(rows.iter().map(|row| snapshot.node(row).id()));
         }
         ids.len() as u64
@@ -82,7 +82,11 @@ impl Nothing<'_> {
         let traced = |snapshot: &&Snapshot| {
             let mut trace = Trace::on();
             // A page may end a run before every step has run.
-            run_untailed(self.bound, Input::new(snapshot, self.history), &mut trace);
+            run_untailed(
+                self.bound,
+                RunInput::new(snapshot, self.history),
+                &mut trace,
+            );
             trace
         };
         let read = self.read.iter().take_while(|_| !stopped());
@@ -182,7 +186,7 @@ impl Nothing<'_> {
     fn elsewhere(&self) -> Option<EmptyReason> {
         let history = self.history;
         let matches = |snapshot: &Snapshot| {
-            let input = Input::new(snapshot, history);
+            let input = RunInput::new(snapshot, history);
             count(self.bound, input, &mut Trace::off())
         };
         let found = |time: String, cycle: Option<i64>, rows| EmptyReason::Elsewhere {

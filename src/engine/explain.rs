@@ -9,7 +9,7 @@ use super::cache::PlanCache;
 use super::prepared::Prepared;
 use crate::history::{History, Lookup, Moment, Position, RangeOptions, Session, SnapshotsIter};
 use crate::index::Snapshot;
-use crate::query::exec::{self, Counters, Input, Reason, Strategy, Trace, Want};
+use crate::query::exec::{self, Counters, Reason, RunGoal, RunInput, Strategy, Trace};
 use crate::query::ir::{Edition, Time};
 use crate::query::plan::{Bound, Operator, operand_label, sources};
 use crate::support::diag::{Error, Warning};
@@ -279,17 +279,17 @@ fn analyze(
     }
     let committed = history.committed();
     let compares = prepared.compares();
-    let (snapshots, want): (Vec<&Snapshot>, Want) = match lookup {
+    let (snapshots, want): (Vec<&Snapshot>, RunGoal) = match lookup {
         Lookup::One(position) => {
             let snapshot = history.get(position).map(|snapshot| &**snapshot);
-            (snapshot.into_iter().collect(), Want::Rows)
+            (snapshot.into_iter().collect(), RunGoal::Rows)
         }
-        Lookup::All => (newest_first(committed.iter()), Want::Matches),
+        Lookup::All => (newest_first(committed.iter()), RunGoal::Matches),
         Lookup::Range(span) => {
             let want = if compares {
-                Want::Changes
+                RunGoal::Changes
             } else {
-                Want::Matches
+                RunGoal::Matches
             };
             (
                 newest_first(committed.range(span.oldest..span.newest + 1)),
@@ -299,7 +299,11 @@ fn analyze(
     };
     let planned = |bound: &Bound| {
         let newest = snapshots.first()?;
-        Some(exec::strategy(bound, Input::new(newest, &**history), want))
+        Some(exec::strategy(
+            bound,
+            RunInput::new(newest, &**history),
+            want,
+        ))
     };
     if !analyze {
         // A selector with open parameters has no strategy yet.

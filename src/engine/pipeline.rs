@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::history::Moment;
 use crate::index::NodeRef;
-use crate::query::exec::{Counters, Input, Inside, Tail};
+use crate::query::exec::{Counters, InsideRows, ResultTail, RunInput};
 use crate::query::plan::Bound;
 
 /// An operation on rows.
@@ -28,16 +28,16 @@ pub(super) struct Pipeline<'a> {
 }
 
 enum Stage<'a> {
-    Tail(Tail<'a>),
+    Tail(ResultTail<'a>),
     /// The filter over the snapshot of the last row.
-    Filter(&'a Bound, Option<Inside<'a>>),
+    Filter(&'a Bound, Option<InsideRows<'a>>),
 }
 
 impl<'a> Pipeline<'a> {
     pub(super) fn new(ops: &'a [Op], history: &'a Moment) -> Self {
         let stage = |op: &'a Op| match op {
-            Op::Skip(count) => Stage::Tail(Tail::page(*count as u64, u64::MAX)),
-            Op::Limit(count) => Stage::Tail(Tail::page(0, *count as u64)),
+            Op::Skip(count) => Stage::Tail(ResultTail::page(*count as u64, u64::MAX)),
+            Op::Limit(count) => Stage::Tail(ResultTail::page(0, *count as u64)),
             Op::Filter(bound) => Stage::Filter(bound, None),
         };
         Self {
@@ -81,7 +81,7 @@ impl<'a> Pipeline<'a> {
                     }
                     inside
                         .get_or_insert_with(|| {
-                            Inside::new(bound, Input::new(snapshot, &**self.history))
+                            InsideRows::new(bound, RunInput::new(snapshot, &**self.history))
                         })
                         .contains(node.row())
                 }

@@ -7,7 +7,7 @@
 use super::facade::Engine;
 use super::prepared::Prepared;
 use crate::index::{NodeRef, Snapshot};
-use crate::query::exec::{Input, SessionStats, Trace, run, run_with_cores};
+use crate::query::exec::{RunInput, SessionStats, Trace, run, run_with_cores};
 use crate::query::ir::{Insertion, Purpose};
 use crate::support::diag::{Error, Warning};
 
@@ -75,7 +75,7 @@ impl Engine {
         selector: &str,
     ) -> Result<Targets<'a>, Error> {
         let text = self.prepare_for(selector, Purpose::Target)?;
-        let input = Input::new(snapshot, &NoSession);
+        let input = RunInput::new(snapshot, &NoSession);
         let rows = run(text.ready()?, input, &mut Trace::off());
         text.not_cancelled()?;
         let nodes = rows.iter().map(|row| snapshot.node(row)).collect();
@@ -89,7 +89,7 @@ impl Engine {
     /// As [`Engine::targets`]; a place may have an insertion point.
     pub fn spot<'a>(&self, snapshot: &'a Snapshot, place: &str) -> Result<Spot<'a>, Error> {
         let text = self.prepare_for(place, Purpose::Place)?;
-        let input = Input::new(snapshot, &NoSession);
+        let input = RunInput::new(snapshot, &NoSession);
         let rows = run_with_cores(text.ready()?, input, &mut Trace::off());
         text.not_cancelled()?;
         let parent = |(row, core): (u32, bool)| {

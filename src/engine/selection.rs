@@ -16,7 +16,7 @@ use super::reason::EmptyReason;
 use super::statement::Statement;
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::Snapshot;
-use crate::query::exec::{Counters, Input, Rows, Trace, count, is_local, run, run_while};
+use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, count, is_local, run, run_while};
 use crate::query::plan::Bound;
 use crate::support::cancel::stopped;
 use crate::support::diag::Warning;
@@ -53,7 +53,7 @@ enum Kind {
 struct Known {
     history: Moment,
     position: Position,
-    rows: Rows,
+    rows: MatchedRows,
     counters: Counters,
 }
 
@@ -111,7 +111,7 @@ struct Recipe {
 #[derive(Clone, Debug)]
 enum Found {
     /// Of the one snapshot.
-    One(Rows),
+    One(MatchedRows),
     /// Of committed snapshots: position in the history, and row.
     Many(Vec<(u32, u32)>),
 }
@@ -150,7 +150,7 @@ impl Recipe {
         let (bound, history) = (&*self.bound, &*self.history);
         let snapshot = self.snapshot();
         if let (Some(snapshot), []) = (snapshot, &*self.ops) {
-            return Found::One(run(bound, Input::new(snapshot, history), trace));
+            return Found::One(run(bound, RunInput::new(snapshot, history), trace));
         }
         let mut pipeline = Pipeline::new(&self.ops, &self.history);
         let (mut one, mut many) = (SmallVec::new(), Vec::new());
@@ -165,7 +165,7 @@ impl Recipe {
                 });
             }
             (Target::One(_), Some(snapshot)) => {
-                let input = Input::new(snapshot, history);
+                let input = RunInput::new(snapshot, history);
                 run_while(bound, input, trace, &mut |row| {
                     if pipeline.admits(snapshot.node(row)) {
                         one.push(row);
@@ -177,7 +177,7 @@ impl Recipe {
         }
         trace.counters += pipeline.counters();
         match self.target {
-            Target::One(_) => Found::One(Rows::List(one)),
+            Target::One(_) => Found::One(MatchedRows::List(one)),
             Target::Union(_) => Found::Many(many),
         }
     }
@@ -194,7 +194,7 @@ impl Recipe {
                 });
             }
             (Target::One(_), Some(snapshot)) => {
-                any = count(&self.bound, Input::new(snapshot, history), trace) > 0;
+                any = count(&self.bound, RunInput::new(snapshot, history), trace) > 0;
             }
             (Target::One(_), None) => {}
         }
@@ -235,7 +235,7 @@ impl Known {
         counters += pipeline.counters();
         drop(pipeline);
         Self {
-            rows: Rows::List(rows),
+            rows: MatchedRows::List(rows),
             counters,
             ..self
         }
@@ -244,10 +244,10 @@ impl Known {
 
 /// The ids of rows, in their order.
 #[inline]
-pub(crate) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &Rows) -> Vec<&'a str> {
+pub(crate) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a str> {
     // Filling slots costs half of what adding one by one does.
     let mut ids = vec![""; rows.len()];
-    if let ([piece], Rows::Bits(windows)) = (snapshot.pieces(), rows) {
+    if let ([piece], MatchedRows::Bits(windows)) = (snapshot.pieces(), rows) {
         let (of_segment, shift) = (piece.segment().ids(), piece.shift());
         let mut slots = &mut *ids;
         for window in windows {
@@ -293,7 +293,7 @@ impl Selection {
             let warnings = statement.warnings.clone();
             return Self::lazy(statement, bound, history, Target::One(position), warnings);
         };
-        let rows = run(bound, Input::new(snapshot, &*history), trace);
+        let rows = run(bound, RunInput::new(snapshot, &*history), trace);
         if rows.is_empty() {
             return Self::empty(statement, bound, history, position, trace.counters);
         }
@@ -321,7 +321,9 @@ impl Selection {
         let warnings = statement.warnings.clone();
         let selection = Self::lazy(statement, bound, history, Target::One(position), warnings);
         if let Kind::Recipe(recipe) = &selection.kind {
-            let _ = recipe.found.set((Found::One(Rows::none()), counters));
+            let _ = recipe
+                .found
+                .set((Found::One(MatchedRows::none()), counters));
         }
         selection
     }
@@ -360,7 +362,7 @@ impl Selection {
         };
         if let (None, Some(snapshot), []) = (recipe.found.get(), recipe.snapshot(), &*recipe.ops) {
             let trace = &mut Trace::off();
-            let input = Input::new(snapshot, &*recipe.history);
+            let input = RunInput::new(snapshot, &*recipe.history);
             return count(&recipe.bound, input, trace) as usize;
         }
         match recipe.rows() {

@@ -16,7 +16,7 @@ use super::change::{Change, change_of, counterpart};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::label::SnapshotRef;
 use crate::index::{Bits, Changes, Snapshot};
-use crate::query::exec::{Counters, Input, Rows, Trace, run, run_in};
+use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, run, run_in};
 use crate::query::ir::{Mode, RangeEnd};
 use crate::query::plan::Bound;
 use crate::support::cancel::{self, stopped};
@@ -337,7 +337,7 @@ struct Range<'a> {
     local: bool,
     traced: bool,
     /// The rows of each snapshot that was run in full, oldest first.
-    full: Vec<OnceLock<(Rows, Trace)>>,
+    full: Vec<OnceLock<(MatchedRows, Trace)>>,
 }
 
 /// Up to this many rows a range runs on the calling thread: waking others takes as long as they
@@ -382,12 +382,12 @@ impl Range<'_> {
     }
 
     /// The rows of a whole snapshot; run once.
-    fn rows(&self, at: usize) -> &Rows {
+    fn rows(&self, at: usize) -> &MatchedRows {
         let (rows, _) = self.full[at - self.span.oldest].get_or_init(|| {
             let mut trace = self.trace();
             let rows = run(
                 self.bound,
-                Input::new(self.snapshot(at), self.history),
+                RunInput::new(self.snapshot(at), self.history),
                 &mut trace,
             );
             (rows, trace)
@@ -416,7 +416,7 @@ impl Range<'_> {
                 let mut rows = |snapshot, blocks: &[std::ops::Range<u32>]| {
                     run_in(
                         self.bound,
-                        Input::new(snapshot, self.history),
+                        RunInput::new(snapshot, self.history),
                         blocks,
                         &mut trace,
                     )
@@ -480,8 +480,8 @@ const ROWS: usize = 1024;
 
 /// Added ids, removed ids and changes between the rows of two snapshots.
 fn compare(
-    (newer, newer_rows): (&Snapshot, &Rows),
-    (older, older_rows): (&Snapshot, &Rows),
+    (newer, newer_rows): (&Snapshot, &MatchedRows),
+    (older, older_rows): (&Snapshot, &MatchedRows),
 ) -> (Vec<String>, Vec<String>, Vec<Change>) {
     let in_older = Membership::new(older_rows);
     let in_newer = Membership::new(newer_rows);
@@ -517,7 +517,7 @@ struct Membership {
 
 impl Membership {
     /// O(rows), and one bit for each row number between the first and the last.
-    fn new(rows: &Rows) -> Self {
+    fn new(rows: &MatchedRows) -> Self {
         let (mut first, mut last) = (u32::MAX, 0);
         rows.for_each(|row| {
             first = first.min(row);

@@ -13,7 +13,7 @@ use super::archive::{LoadFailure, Position};
 use super::change::{Change, Delta, change_of, counterpart};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::index::{Bits, NodeRef, Snapshot};
-use crate::query::exec::{Input, Trace, run};
+use crate::query::exec::{RunInput, Trace, run};
 use crate::query::ir::Address;
 use crate::query::plan::Bound;
 use crate::support::cancel::stopped;
@@ -245,7 +245,7 @@ pub fn diff(
         let Some(bound) = selector else {
             return Matches::All;
         };
-        let found = run(bound, Input::new(snapshot, history), &mut Trace::off());
+        let found = run(bound, RunInput::new(snapshot, history), &mut Trace::off());
         let mut bits = Bits::new(0..snapshot.end_row());
         found.iter().for_each(|row| bits.insert(row));
         let mut rows: Vec<u32> = found.iter().collect();

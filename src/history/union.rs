@@ -8,7 +8,7 @@ use super::address::{History, SnapshotRange};
 use super::range::same_spine;
 use super::snapshots::SnapshotsIter;
 use crate::index::{Changes, NodeRef, Snapshot};
-use crate::query::exec::{Input, Tail, Trace, run_in, run_untailed};
+use crate::query::exec::{ResultTail, RunInput, Trace, run_in, run_untailed};
 use crate::query::plan::Bound;
 use crate::support::cancel::stopped;
 
@@ -58,7 +58,7 @@ pub(crate) fn run_union<'a>(
     visit: &mut dyn FnMut(usize, NodeRef<'a>) -> bool,
 ) {
     // The tail acts on the whole list, not on each snapshot.
-    let mut tail = Tail::of(bound);
+    let mut tail = ResultTail::of(bound);
     let local = bound.is_unit_local();
     let mut seen: HashSet<&str> = HashSet::new();
     // Ids of newer snapshots that the next older one does not share: `latest` must not return an
@@ -70,7 +70,7 @@ pub(crate) fn run_union<'a>(
             return;
         }
         let snapshot = &*history.committed()[at];
-        let input = Input::new(snapshot, history);
+        let input = RunInput::new(snapshot, history);
         let changes = newer
             .filter(|_| local || union.latest)
             .map(|newer| (newer, Changes::between(newer, snapshot)));

@@ -3,7 +3,7 @@
 
 use pactql::Value;
 use pactql::internals::ir::{Number, Op, Patterns};
-use pactql::internals::plan::{NumberSet, Reading, Scalar, TextTest, ValueTest};
+use pactql::internals::plan::{NumberSet, Scalar, TextTest, ValueReading, ValueTest};
 
 #[test]
 fn numeric_comparisons_are_exact_over_all_integers() {
@@ -91,7 +91,7 @@ fn lists_contain_any_of_one_and_all_of_several() {
     );
     let test = |value: &Value| {
         let value = value.clone();
-        ValueTest::new(Op::Eq, value, Reading::Any, &mut Patterns::new()).expect("valid")
+        ValueTest::new(Op::Eq, value, ValueReading::Any, &mut Patterns::new()).expect("valid")
     };
     let Value::List(items) = &mixed else {
         unreachable!("a list")
@@ -130,7 +130,7 @@ fn lists_contain_any_of_one_and_all_of_several() {
 #[test]
 fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_read_so() {
     let test = |op, value: Value, node: &Scalar<'_>| {
-        ValueTest::new(op, value, Reading::Any, &mut Patterns::new())
+        ValueTest::new(op, value, ValueReading::Any, &mut Patterns::new())
             .expect("valid")
             .holds(node)
     };

@@ -1,6 +1,6 @@
 //! How a test is evaluated in one segment.
 //!
-//! A bound test meets a segment's dictionaries and columns once and becomes an [`Access`]: a
+//! A bound test meets a segment's dictionaries and columns once and becomes an [`TestAccess`]: a
 //! posting list, a union of posting lists, intervals of a packed column or, where nothing is
 //! indexed, a test of each node. This file chooses accesses and tests single rows; `scan` fills
 //! whole windows.
@@ -8,18 +8,18 @@
 use smallvec::SmallVec;
 
 use super::eval::{node_holds, node_type_holds, scalar, sub_type};
-use super::stats::Input;
+use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, hash_text};
 use crate::json::JsonValue;
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
-use crate::query::plan::{BoundTest, Compare, Condition, NumberSet, TextTest};
+use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet, TextTest};
 use crate::support::cancel::stopped;
 use crate::tree::alias::CADENCE;
 use crate::tree::{NodeClass, Present};
 
 /// How a test is evaluated in one segment.
-pub(super) enum Access<'a> {
+pub(super) enum TestAccess<'a> {
     /// No row satisfies it.
     Never,
     /// Every row but implicit cores satisfies it.
@@ -48,7 +48,7 @@ pub(super) enum Access<'a> {
         types: SmallVec<[bool; 16]>,
     },
     /// A test of each node.
-    Node(&'a Condition),
+    Node(&'a AttrCondition),
 }
 
 /// The node class of a selector's class.
@@ -61,11 +61,11 @@ pub(super) fn node_class(class: Class) -> NodeClass {
     }
 }
 
-/// The posting list of a test for one role, stored kind or key, without building an [`Access`]:
+/// The posting list of a test for one role, stored kind or key, without building an [`TestAccess`]:
 /// `Some(None)` if no row has the value, `None` for any other test.
 #[inline]
 pub(super) fn of_one_value<'a>(
-    condition: &Condition,
+    condition: &AttrCondition,
     segment: &'a Segment,
 ) -> Option<Option<&'a Posting>> {
     let column = match condition.attr {
@@ -80,7 +80,7 @@ pub(super) fn of_one_value<'a>(
     }
 }
 
-impl<'a> Access<'a> {
+impl<'a> TestAccess<'a> {
     /// The access for `test` in a segment. Depth tests are left to windows.
     pub(super) fn new(test: &'a BoundTest, segment: &'a Segment, cycle: i64) -> Self {
         match test {
@@ -110,7 +110,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    fn of_condition(condition: &'a Condition, segment: &'a Segment, cycle: i64) -> Self {
+    fn of_condition(condition: &'a AttrCondition, segment: &'a Segment, cycle: i64) -> Self {
         match (&condition.attr, &condition.compare) {
             (Attr::Role, Compare::Text(test)) => Self::of_dictionary(test, segment.roles()),
             (Attr::StoredKind, Compare::Text(test)) => Self::of_dictionary(test, segment.kinds()),
@@ -186,7 +186,7 @@ impl<'a> Access<'a> {
     fn of_field(
         name: &str,
         segment: &'a Segment,
-        condition: &'a Condition,
+        condition: &'a AttrCondition,
         holds: impl Fn(JsonValue<'_>) -> bool,
     ) -> Self {
         let null = holds(JsonValue::Null);
@@ -300,13 +300,13 @@ impl<'a> Access<'a> {
         !matches!(self, Self::Node(_))
     }
 
-    /// Keeps the rows for which [`Access::holds`] is true; none is an implicit core. Chooses the
+    /// Keeps the rows for which [`TestAccess::holds`] is true; none is an implicit core. Chooses the
     /// way of testing once for all rows.
     pub(super) fn retain(
         &self,
         rows: &mut SmallVec<[u32; 16]>,
         piece: &Piece,
-        input: Input<'_>,
+        input: RunInput<'_>,
         counters: &mut Counters,
     ) {
         match self {
@@ -332,7 +332,7 @@ impl<'a> Access<'a> {
         &self,
         piece: &Piece,
         row: u32,
-        input: Input<'_>,
+        input: RunInput<'_>,
         counters: &mut Counters,
     ) -> bool {
         let segment = &**piece.segment();
@@ -381,7 +381,7 @@ impl<'a> Access<'a> {
 pub(super) fn row_holds(
     tests: &[BoundTest],
     row: u32,
-    input: Input<'_>,
+    input: RunInput<'_>,
     counters: &mut Counters,
 ) -> bool {
     let snapshot = input.snapshot;
@@ -392,7 +392,7 @@ pub(super) fn row_holds(
             .depth(row)
             .is_some_and(|depth| depths.contains(depth)),
         BoundTest::Type(TypeTest::Anchor) => is_anchor(snapshot, row),
-        test => Access::new(test, piece.segment(), snapshot.cycle())
+        test => TestAccess::new(test, piece.segment(), snapshot.cycle())
             .holds(piece, local, input, counters),
     })
 }

@@ -7,14 +7,14 @@
 use std::ops::Range;
 
 use super::cost::{marks_subtrees, uses_levels, walks_children};
-use super::stats::Input;
+use super::stats::RunInput;
 use crate::index::{Bits, Piece, Posting, each_word, zip_words};
 use crate::query::ir::Axis;
 use crate::tree::NodeClass;
 
 /// The nodes a step kept: rows of the window, and the root and `^seq` if they are before it.
 #[derive(Clone, Debug)]
-pub(super) struct Nodes {
+pub(super) struct NodeSet {
     /// Rows of the window, implicit cores included.
     pub(super) bits: Bits,
     /// The root, if it is before the window.
@@ -23,7 +23,7 @@ pub(super) struct Nodes {
     pub(super) seq: bool,
 }
 
-impl Nodes {
+impl NodeSet {
     pub(super) fn is_empty(&self) -> bool {
         !self.root && !self.seq && self.bits.is_empty()
     }
@@ -36,11 +36,11 @@ impl Nodes {
 
 /// The rows of `window` on `axis` of `left`; `None` for all of them.
 pub(super) fn reach(
-    left: &Nodes,
+    left: &NodeSet,
     axis: Axis,
     level: Option<u32>,
     window: Range<u32>,
-    input: Input<'_>,
+    input: RunInput<'_>,
 ) -> Option<Bits> {
     match axis {
         // Every row is below the root.
@@ -81,12 +81,12 @@ pub(super) fn reach(
 /// does nothing and returns false.
 #[inline]
 pub(super) fn narrow_by_level(
-    left: &Nodes,
+    left: &NodeSet,
     axis: Axis,
     level: Option<u32>,
     bits: &mut Bits,
     window: &Range<u32>,
-    input: Input<'_>,
+    input: RunInput<'_>,
 ) -> bool {
     if axis != Axis::Child || left.root {
         return false;
@@ -149,7 +149,7 @@ pub(super) fn descendants(
     out: &mut Bits,
     level: Option<u32>,
     window: &Range<u32>,
-    input: Input<'_>,
+    input: RunInput<'_>,
 ) {
     let snapshot = input.snapshot;
     let has_cores = has_cores(window, input);
@@ -199,7 +199,7 @@ pub(super) fn descendants(
 
 /// Adds the descendants of many rows to `out`: marks where subtrees begin and end, then fills the
 /// rows between in one pass over the words.
-fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, input: Input<'_>) {
+fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInput<'_>) {
     // A bit is flipped where a subtree begins and where it ends, so a row is inside if the number
     // of flips up to it is odd. Shifting by powers of two makes that a prefix sum modulo 2 of 64
     // bits at once; `inside` carries it to the next word. Nested subtrees are skipped, so marks of
@@ -229,7 +229,7 @@ fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, input: Input<
 }
 
 /// One past the last row of the subtree of a row of `piece`.
-fn end_of(piece: &Piece, row: u32, input: Input<'_>) -> u32 {
+fn end_of(piece: &Piece, row: u32, input: RunInput<'_>) -> u32 {
     let local = row - piece.shift();
     // The subtrees of the root and of `^seq` go on in other segments.
     if local < 2 || Some(row) == input.snapshot.seq_row() {
@@ -246,7 +246,7 @@ pub(super) fn children(
     out: &mut Bits,
     level: Option<u32>,
     window: &Range<u32>,
-    input: Input<'_>,
+    input: RunInput<'_>,
 ) {
     let snapshot = input.snapshot;
     if walks_children(|| left.count(), left.words().len()) || has_cores(window, input) {
@@ -302,7 +302,7 @@ pub(super) fn children(
 }
 
 /// Adds the children of `left` to `out` one by one.
-fn walk_children(left: &Bits, out: &mut Bits, window: &Range<u32>, input: Input<'_>) {
+fn walk_children(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInput<'_>) {
     let snapshot = input.snapshot;
     for piece in snapshot.pieces_in(window.clone()) {
         let shift = piece.shift();
@@ -357,7 +357,7 @@ fn each_core_member(piece: &Piece, core: u32, mut visit: impl FnMut(u32, u32)) {
 
 /// Whether a piece of the window has implicit cores.
 #[inline]
-fn has_cores(window: &Range<u32>, input: Input<'_>) -> bool {
+fn has_cores(window: &Range<u32>, input: RunInput<'_>) -> bool {
     let pieces = input.snapshot.pieces_in(window.clone());
     pieces
         .iter()
@@ -365,7 +365,7 @@ fn has_cores(window: &Range<u32>, input: Input<'_>) -> bool {
 }
 
 /// Whether `left` contains every row of a level that has children.
-fn holds_level(left: &Bits, level: u32, window: &Range<u32>, input: Input<'_>) -> bool {
+fn holds_level(left: &Bits, level: u32, window: &Range<u32>, input: RunInput<'_>) -> bool {
     let pieces = input.snapshot.pieces_in(window.clone());
     pieces.iter().all(|piece| {
         let Some(posting) = piece.segment().at_level(level) else {
@@ -381,7 +381,7 @@ fn holds_level(left: &Bits, level: u32, window: &Range<u32>, input: Input<'_>) -
 }
 
 /// [`holds_level`] in one piece, row by row.
-fn holds_rows(left: &Bits, level: &Posting, piece: &Piece, input: Input<'_>) -> bool {
+fn holds_rows(left: &Bits, level: &Posting, piece: &Piece, input: RunInput<'_>) -> bool {
     let mut all = true;
     level.for_each_in(piece.rows(), |local| {
         let row = local + piece.shift();
@@ -421,7 +421,7 @@ fn holds_words(
 }
 
 /// Adds the rows of one level to `out`.
-pub(super) fn fill_level(level: u32, out: &mut Bits, window: &Range<u32>, input: Input<'_>) {
+pub(super) fn fill_level(level: u32, out: &mut Bits, window: &Range<u32>, input: RunInput<'_>) {
     for piece in input.snapshot.pieces_in(window.clone()) {
         if let Some(posting) = piece.segment().at_level(level) {
             posting.or_into(out, piece.rows(), piece.shift());

@@ -3,19 +3,19 @@
 use std::ops::{ControlFlow, Range};
 
 use super::access::row_holds;
-use super::axis::{Nodes, fill_level, narrow_by_level, reach};
+use super::axis::{NodeSet, fill_level, narrow_by_level, reach};
 use super::eval::core_holds;
 use super::fill::fill_tests;
-use super::pick::{Which, pick, pick_groups};
-use super::rows::Rows;
-use super::stats::Input;
+use super::pick::{PickedMember, pick, pick_groups};
+use super::rows::MatchedRows;
+use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::{locate, of_depths};
 use super::zone::Zones;
 use crate::index::{Bits, UnitKind};
 use crate::query::ir::{Axis, DepthSet, TypeTest, Zone};
 use crate::query::plan::{
-    Ambient, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest,
+    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, RootOrSeq,
 };
 
 /// Whether implicit cores are among the matches.
@@ -32,9 +32,9 @@ pub(super) enum Cores {
 pub(super) fn matches(
     bound: &Bound,
     chunk: Option<&Range<u32>>,
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
-) -> Rows {
+) -> MatchedRows {
     matches_and_cores(bound, chunk, Cores::Dropped, input, trace)
 }
 
@@ -43,11 +43,11 @@ pub(super) fn matches_and_cores(
     bound: &Bound,
     chunk: Option<&Range<u32>>,
     cores: Cores,
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
-) -> Rows {
+) -> MatchedRows {
     // A single group, as most plans have, is not copied.
-    let mut union = Rows::none();
+    let mut union = MatchedRows::none();
     let whole = 0..input.snapshot.end_row();
     for (index, chain) in bound.chains.iter().enumerate() {
         trace.begin_chain(index);
@@ -62,7 +62,7 @@ pub(super) fn matches_and_cores(
     }
     let counters = &mut trace.counters;
     let rows = union.iter();
-    Rows::List(
+    MatchedRows::List(
         rows.filter(|&row| {
             if cores == Cores::Kept && is_core(row, input) {
                 core_row_holds(&bound.filters, row, input)
@@ -75,13 +75,13 @@ pub(super) fn matches_and_cores(
 }
 
 /// Whether a row is an implicit core.
-pub(super) fn is_core(row: u32, input: Input<'_>) -> bool {
+pub(super) fn is_core(row: u32, input: RunInput<'_>) -> bool {
     let piece = &input.snapshot.pieces()[input.snapshot.piece_of(row)];
     piece.segment().is_core(row - piece.shift())
 }
 
 /// Whether the implicit core at `row` satisfies every test.
-fn core_row_holds(tests: &[BoundTest], row: u32, input: Input<'_>) -> bool {
+fn core_row_holds(tests: &[BoundTest], row: u32, input: RunInput<'_>) -> bool {
     let depth = input.snapshot.depth(row);
     tests.iter().all(|test| match test {
         BoundTest::Depth(depths) => depth.is_some_and(|depth| depths.contains(depth)),
@@ -94,9 +94,9 @@ fn run(
     chain: &BoundChain,
     chunk: Option<&Range<u32>>,
     cores: Cores,
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
-) -> Rows {
+) -> MatchedRows {
     let (windows, below_seq) = match locate(chain, chunk, input, trace) {
         ControlFlow::Break(rows) => return rows,
         ControlFlow::Continue(located) => located,
@@ -105,15 +105,15 @@ fn run(
     for window in windows {
         bits.push(WindowRun { window, input }.steps(chain, below_seq, cores, trace));
     }
-    Rows::Bits(bits)
+    MatchedRows::Bits(bits)
 }
 
 /// The left context of a step.
-enum Context {
+enum LeftContext {
     /// The first step: everything, the root included.
     Start,
     /// Nodes.
-    Nodes(Nodes),
+    Nodes(NodeSet),
     /// Zones.
     Zones(Zones),
 }
@@ -121,7 +121,7 @@ enum Context {
 /// How a step continues its left context.
 #[derive(Clone, Copy)]
 struct Join<'a> {
-    left: &'a Context,
+    left: &'a LeftContext,
     axis: Axis,
     /// The level of the left context's nodes, if the chain decides it.
     level: Option<u32>,
@@ -130,13 +130,13 @@ struct Join<'a> {
 /// A run over one window.
 struct WindowRun<'a> {
     window: Range<u32>,
-    input: Input<'a>,
+    input: RunInput<'a>,
 }
 
 impl WindowRun<'_> {
     /// The rows that the last step keeps.
     fn steps(&self, chain: &BoundChain, below_seq: bool, result: Cores, trace: &mut Trace) -> Bits {
-        let mut left = Context::Start;
+        let mut left = LeftContext::Start;
         let mut level = None;
         let mut cores = false;
         let mut steps = chain.steps.iter().enumerate();
@@ -144,7 +144,7 @@ impl WindowRun<'_> {
         if below_seq {
             steps.next();
             trace.step(0, || 1, Some(1));
-            left = Context::Nodes(Nodes {
+            left = LeftContext::Nodes(NodeSet {
                 bits: Bits::new(self.window.start..self.window.start),
                 root: false,
                 seq: true,
@@ -169,7 +169,7 @@ impl WindowRun<'_> {
                     }
                     level = filter.level;
                     cores = filter.cores;
-                    left = Context::Nodes(nodes);
+                    left = LeftContext::Nodes(nodes);
                 }
                 BoundStep::Zone { axis, zone } => {
                     let zones = self.zones(left, *axis, *zone);
@@ -179,14 +179,14 @@ impl WindowRun<'_> {
                     // Members of a zone may be on any level, and none of them is an implicit core.
                     level = None;
                     cores = false;
-                    left = Context::Zones(zones);
+                    left = LeftContext::Zones(zones);
                 }
             }
         }
         let mut bits = match left {
-            Context::Start => Bits::new(self.window.clone()),
-            Context::Nodes(nodes) => nodes.bits,
-            Context::Zones(zones) => zones.members.bits,
+            LeftContext::Start => Bits::new(self.window.clone()),
+            LeftContext::Nodes(nodes) => nodes.bits,
+            LeftContext::Zones(zones) => zones.members.bits,
         };
         if cores && result == Cores::Dropped {
             self.drop_cores(&mut bits);
@@ -194,17 +194,17 @@ impl WindowRun<'_> {
         bits
     }
 
-    fn zones(&self, left: Context, axis: Axis, zone: Zone) -> Zones {
+    fn zones(&self, left: LeftContext, axis: Axis, zone: Zone) -> Zones {
         let (window, input) = (&self.window, self.input);
         match left {
-            Context::Start => Zones::of_nodes(None, axis, zone, window, input),
-            Context::Nodes(nodes) => Zones::of_nodes(Some(nodes), axis, zone, window, input),
-            Context::Zones(zones) => zones.nested(axis, zone, window, input),
+            LeftContext::Start => Zones::of_nodes(None, axis, zone, window, input),
+            LeftContext::Nodes(nodes) => Zones::of_nodes(Some(nodes), axis, zone, window, input),
+            LeftContext::Zones(zones) => zones.nested(axis, zone, window, input),
         }
     }
 
     /// The nodes on the axis that satisfy the tests.
-    fn filter(&self, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) -> Nodes {
+    fn filter(&self, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) -> NodeSet {
         let (window, input, counters) = (&self.window, self.input, &mut trace.counters);
         let tests = &filter.tests;
         let mut bits = fill_tests(tests, filter.cores, window.clone(), input, counters);
@@ -219,24 +219,24 @@ impl WindowRun<'_> {
         }
         // The root and `^seq` are tested apart if they are before the window.
         let (root_reached, seq_reached) = match join.left {
-            Context::Start => (true, true),
-            Context::Nodes(nodes) => (false, nodes.root),
-            Context::Zones(zones) => zones.reaches_ambient(join.axis),
+            LeftContext::Start => (true, true),
+            LeftContext::Nodes(nodes) => (false, nodes.root),
+            LeftContext::Zones(zones) => zones.reaches_ambient(join.axis),
         };
-        let mut ambient = |reached: bool, only: Ambient, row: Option<u32>| {
+        let mut ambient = |reached: bool, only: RootOrSeq, row: Option<u32>| {
             window.start > 0
                 && reached
-                && (filter.ambient == only || filter.ambient == Ambient::Maybe)
+                && (filter.ambient == only || filter.ambient == RootOrSeq::Maybe)
                 && row.is_some_and(|row| row_holds(tests, row, input, counters))
         };
-        let root = ambient(root_reached, Ambient::Root, Some(0));
-        let seq = ambient(seq_reached, Ambient::Seq, input.snapshot.seq_row());
+        let root = ambient(root_reached, RootOrSeq::Root, Some(0));
+        let seq = ambient(seq_reached, RootOrSeq::Seq, input.snapshot.seq_row());
         // The axis narrows last: what tests and depths left is intersected with what the left
         // context reaches.
         match join.left {
-            Context::Start => {}
-            Context::Zones(zones) => bits.and(&zones.reach(join.axis, window, input)),
-            Context::Nodes(nodes) => {
+            LeftContext::Start => {}
+            LeftContext::Zones(zones) => bits.and(&zones.reach(join.axis, window, input)),
+            LeftContext::Nodes(nodes) => {
                 let Join { axis, level, .. } = join;
                 if !narrow_by_level(nodes, axis, level, &mut bits, window, input)
                     && let Some(reach) = reach(nodes, axis, level, window.clone(), input)
@@ -245,28 +245,30 @@ impl WindowRun<'_> {
                 }
             }
         }
-        Nodes { bits, root, seq }
+        NodeSet { bits, root, seq }
     }
 
     /// Applies the picks of a step and the tests after them.
-    fn pick(&self, nodes: &mut Nodes, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) {
+    fn pick(&self, nodes: &mut NodeSet, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) {
         let (bits, input, by_key) = (&mut nodes.bits, self.input, filter.key_order);
         // From left to right: a test after a pick sees what was picked, and a pick after a test
         // what is left (LANGUAGE §4).
         for pick_or_test in &filter.picks {
             let which = match pick_or_test {
-                BoundPick::First => Which::First,
-                BoundPick::Last => Which::Last,
-                BoundPick::Nth(n) => Which::Nth(*n),
+                BoundPick::First => PickedMember::First,
+                BoundPick::Last => PickedMember::Last,
+                BoundPick::Nth(n) => PickedMember::Nth(*n),
                 BoundPick::Test(test) => {
                     self.keep(bits, test, trace);
                     continue;
                 }
             };
             match join.left {
-                Context::Start => pick(bits, None, None, which, by_key, input),
-                Context::Nodes(left) => pick(bits, Some(left), join.level, which, by_key, input),
-                Context::Zones(zones) => {
+                LeftContext::Start => pick(bits, None, None, which, by_key, input),
+                LeftContext::Nodes(left) => {
+                    pick(bits, Some(left), join.level, which, by_key, input)
+                }
+                LeftContext::Zones(zones) => {
                     let groups = zones.groups(bits, join.axis, input);
                     *bits = pick_groups(groups, bits, which, by_key, input);
                 }

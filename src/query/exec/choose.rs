@@ -1,16 +1,16 @@
 //! The choice of a strategy, once for each run. Only runs over changed units need none.
 
 use super::access::node_class;
-use super::stats::Input;
-use super::strategy::{Reason, Strategy, Want};
+use super::stats::RunInput;
+use super::strategy::{Reason, RunGoal, Strategy};
 use super::word::{GroupWindow, WordWindow, windows_of};
 use crate::index::Piece;
 use crate::query::ir::TypeTest;
-use crate::query::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest};
+use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
 
 /// A strategy with what choosing it found out.
-pub(super) enum Choice<'a> {
+pub(super) enum StrategyChoice<'a> {
     Count(u64),
     /// The id, if it is the whole selector.
     ById(Option<&'a str>),
@@ -22,7 +22,7 @@ pub(super) enum Choice<'a> {
     Windows,
 }
 
-impl Choice<'_> {
+impl StrategyChoice<'_> {
     pub(super) fn strategy(&self) -> Strategy {
         match self {
             Self::Count(_) => Strategy::Count,
@@ -37,35 +37,39 @@ impl Choice<'_> {
 /// Chooses the cheapest strategy that fits. Costs a few comparisons, and for words a look-up of
 /// the depths.
 #[inline(always)]
-pub(super) fn choose<'a>(bound: &'a Bound, input: Input<'a>, want: Want) -> Choice<'a> {
+pub(super) fn choose<'a>(
+    bound: &'a Bound,
+    input: RunInput<'a>,
+    want: RunGoal,
+) -> StrategyChoice<'a> {
     // From the cheapest to the dearest. Each check is exact: a strategy that fits gives the rows
     // that windows would give.
-    if want == Want::Count
+    if want == RunGoal::Count
         && let Ok(count) = count(bound, input)
     {
-        return Choice::Count(count);
+        return StrategyChoice::Count(count);
     }
     if let Ok(only) = by_id(bound) {
-        return Choice::ById(only);
+        return StrategyChoice::ById(only);
     }
     if let Ok(choice) = words(bound, input) {
         return choice;
     }
     match chunks(bound, want) {
-        Ok(()) => Choice::Chunks,
-        Err(_) => Choice::Windows,
+        Ok(()) => StrategyChoice::Chunks,
+        Err(_) => StrategyChoice::Windows,
     }
 }
 
 /// The strategy that a run takes, and why each cheaper one that could give what is wanted does not
 /// fit. Runs nothing.
-pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<Reason>) {
-    if want == Want::Changes && bound.compares_by_unit() {
+pub fn strategy(bound: &Bound, input: RunInput<'_>, want: RunGoal) -> (Strategy, Vec<Reason>) {
+    if want == RunGoal::Changes && bound.compares_by_unit() {
         return (Strategy::Chunks, Vec::new());
     }
     // The checks are those of a run, so what is explained is what happens.
     let chosen = choose(bound, input, want).strategy();
-    let counted = count(bound, input).err().filter(|_| want == Want::Count);
+    let counted = count(bound, input).err().filter(|_| want == RunGoal::Count);
     let all_name_ids = !bound.chains.is_empty() && bound.chains.iter().all(BoundChain::names_id);
     let named = by_id(bound).map_err(|reason| {
         if all_name_ids {
@@ -91,7 +95,7 @@ pub fn strategy(bound: &Bound, input: Input<'_>, want: Want) -> (Strategy, Vec<R
 }
 
 /// The number of matches, if they are one class in whole segments.
-fn count(bound: &Bound, input: Input<'_>) -> Result<u64, &'static str> {
+fn count(bound: &Bound, input: RunInput<'_>) -> Result<u64, &'static str> {
     let class = one_class(bound).ok_or("not one test of a class")?;
     let pieces = input.snapshot.pieces();
     if !pieces.iter().all(Piece::is_whole) {
@@ -112,7 +116,9 @@ fn one_class(bound: &Bound) -> Option<NodeClass> {
         return None;
     };
     match (&*filter.tests, &*filter.picks, filter.ambient) {
-        ([BoundTest::Type(TypeTest::Class(class))], [], Ambient::Never) => Some(node_class(*class)),
+        ([BoundTest::Type(TypeTest::Class(class))], [], RootOrSeq::Never) => {
+            Some(node_class(*class))
+        }
         _ => None,
     }
 }
@@ -136,19 +142,19 @@ fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
 
 /// Whether each window fits one word.
 #[inline(always)]
-fn words<'a>(bound: &Bound, input: Input<'a>) -> Result<Choice<'a>, &'static str> {
+fn words<'a>(bound: &Bound, input: RunInput<'a>) -> Result<StrategyChoice<'a>, &'static str> {
     match bound.interval {
         // Whether words fit depends on the windows of this snapshot, so they are looked up here and
         // the run takes them along.
-        Some(depths) => WordWindow::at(depths, input).map(Choice::Word),
-        None if bound.at_depths => windows_of(bound, input).map(Choice::Words),
+        Some(depths) => WordWindow::at(depths, input).map(StrategyChoice::Word),
+        None if bound.at_depths => windows_of(bound, input).map(StrategyChoice::Words),
         None => Err("a group is not confined to depths, picks, gathers a zone or names an id"),
     }
 }
 
 /// Whether chunks fit: part of the rows is wanted, and they come in order.
-fn chunks(bound: &Bound, want: Want) -> Result<(), &'static str> {
-    if want == Want::Matches || want != Want::First && bound.page.is_none() {
+fn chunks(bound: &Bound, want: RunGoal) -> Result<(), &'static str> {
+    if want == RunGoal::Matches || want != RunGoal::First && bound.page.is_none() {
         return Err("every row is wanted");
     }
     // A row found in one chunk must not depend on another, and must not come before rows of an

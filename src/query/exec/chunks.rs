@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::chain::matches;
 use super::cost::{FIRST_CHUNK, next_chunk};
-use super::stats::Input;
+use super::stats::RunInput;
 use super::strategy::Strategy;
-use super::tail::Tail;
+use super::tail::ResultTail;
 use super::trace::Trace;
 use super::window::extent;
 use crate::index::Snapshot;
@@ -20,7 +20,7 @@ use crate::support::cancel::stopped;
 /// Calls `take` with the rows of the result, the tail applied, until it returns false.
 pub(super) fn each(
     bound: &Bound,
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
     take: &mut dyn FnMut(u32) -> bool,
 ) {
@@ -35,7 +35,7 @@ pub(super) fn each(
         trace.counters.pieces_pruned += snapshot.pieces().len() as u64;
         return;
     };
-    let mut tail = Tail::of(bound);
+    let mut tail = ResultTail::of(bound);
     let mut wanted = true;
     let (mut start, mut size) = (extent.start, FIRST_CHUNK);
     while start < extent.end && wanted && !tail.is_done() && !stopped() {

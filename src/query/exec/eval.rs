@@ -7,7 +7,7 @@ use super::stats::SessionStats;
 use crate::index::NodeRef;
 use crate::json::{JsonValue, ValueType, any_text, elements, string, value_type};
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
-use crate::query::plan::{BoundTest, Compare, Condition, Scalar, TextTest, has_text};
+use crate::query::plan::{AttrCondition, BoundTest, Compare, Scalar, TextTest, has_text};
 
 /// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
 /// other attribute null (LANGUAGE §1). Tests of its depth, the depth of its turn, are left to
@@ -16,7 +16,7 @@ pub(super) fn core_holds(test: &BoundTest) -> bool {
     match test {
         BoundTest::Depth(_) | BoundTest::Type(TypeTest::Class(Class::Container)) => true,
         BoundTest::Type(_) => false,
-        BoundTest::Attr(Condition { attr, compare }) => match (attr, compare) {
+        BoundTest::Attr(AttrCondition { attr, compare }) => match (attr, compare) {
             (Attr::Offset, Compare::Number(set)) => set.contains(Some(0)),
             (Attr::Facet(Facet::Depth), Compare::Number(_)) => true,
             (_, Compare::Number(set)) => set.contains(None),
@@ -66,7 +66,7 @@ pub(super) fn scalar(value: JsonValue<'_>) -> Scalar<'_> {
 
 /// Evaluates a comparison on a node.
 pub(super) fn node_holds(
-    condition: &Condition,
+    condition: &AttrCondition,
     node: NodeRef<'_>,
     stats: &dyn SessionStats,
 ) -> bool {

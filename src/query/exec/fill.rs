@@ -7,14 +7,14 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::access::{Access, node_class, of_one_value};
+use super::access::{TestAccess, node_class, of_one_value};
 use super::cost::fills_words;
 use super::eval::core_holds;
-use super::stats::Input;
+use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{Bits, Ones, Piece, zip_words};
 use crate::query::ir::{Attr, Facet, TypeTest};
-use crate::query::plan::{BoundTest, Compare, Condition, NumberSet};
+use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet};
 use crate::support::cancel::stopped;
 
 /// The rows of `window` that satisfy every test but depth tests. Also implicit cores, if `cores`
@@ -23,7 +23,7 @@ pub(super) fn fill_tests(
     tests: &[BoundTest],
     cores: bool,
     window: Range<u32>,
-    input: Input<'_>,
+    input: RunInput<'_>,
     counters: &mut Counters,
 ) -> Bits {
     // The most frequent step is one test of a class, role, kind or key in a session of one segment.
@@ -34,11 +34,11 @@ pub(super) fn fill_tests(
     let cycle = input.snapshot.cycle();
     let cores = cores && tests.iter().all(core_holds);
     for piece in input.snapshot.pieces_in(window.clone()) {
-        let mut accesses: SmallVec<[Access<'_>; 6]> = SmallVec::new();
+        let mut accesses: SmallVec<[TestAccess<'_>; 6]> = SmallVec::new();
         for test in tests {
-            match Access::new(test, piece.segment(), cycle) {
+            match TestAccess::new(test, piece.segment(), cycle) {
                 // What every row passes narrows nothing.
-                Access::Always => {}
+                TestAccess::Always => {}
                 access => accesses.push(access),
             }
         }
@@ -69,7 +69,7 @@ pub(super) fn fill_tests(
 }
 
 /// Adds the implicit cores of a piece; of the tests, only those of the depth facet decide.
-fn add_cores(tests: &[BoundTest], piece: &Piece, out: &mut Bits, input: Input<'_>) {
+fn add_cores(tests: &[BoundTest], piece: &Piece, out: &mut Bits, input: RunInput<'_>) {
     let (cores, shift) = (piece.segment().cores(), piece.shift());
     if tests.iter().all(|test| depth_facet(test).is_none()) {
         return cores.or_into(out, piece.rows(), shift);
@@ -88,7 +88,7 @@ fn of_one_posting(
     tests: &[BoundTest],
     cores: bool,
     window: &Range<u32>,
-    input: Input<'_>,
+    input: RunInput<'_>,
     counters: &mut Counters,
 ) -> Option<Bits> {
     let ([test], [piece]) = (tests, input.snapshot.pieces()) else {
@@ -114,7 +114,7 @@ fn of_one_posting(
 /// The numbers of a test of the facet `depth`, the one facet an implicit core has.
 fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
     match test {
-        BoundTest::Attr(Condition {
+        BoundTest::Attr(AttrCondition {
             attr: Attr::Facet(Facet::Depth),
             compare: Compare::Number(set),
         }) => Some(set),
@@ -124,10 +124,10 @@ fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
 
 /// Fills `out`, which is empty, with the rows of a piece that satisfy every access.
 fn fill_piece(
-    accesses: &mut SmallVec<[Access<'_>; 6]>,
+    accesses: &mut SmallVec<[TestAccess<'_>; 6]>,
     piece: &Piece,
     out: &mut Bits,
-    input: Input<'_>,
+    input: RunInput<'_>,
     counters: &mut Counters,
 ) {
     // The smallest estimate goes first, tests of single nodes last.
@@ -139,18 +139,18 @@ fn fill_piece(
         });
     }
     let Some((seed, rest)) = accesses.split_first() else {
-        Access::Always.fill(piece, out, input, counters);
+        TestAccess::Always.fill(piece, out, input, counters);
         return;
     };
     if rest.is_empty() {
         seed.fill(piece, out, input, counters);
         return;
     }
-    if matches!(seed, Access::Never) {
+    if matches!(seed, TestAccess::Never) {
         return;
     }
     let shift = piece.shift();
-    if let Access::Posting(posting) = seed
+    if let TestAccess::Posting(posting) = seed
         && posting.dense_words().is_none()
     {
         // Few rows: the others test them row by row, without a pass over words.
@@ -168,7 +168,7 @@ fn fill_piece(
     seed.fill(piece, out, input, counters);
     let mut scratch: Option<Bits> = None;
     for access in rest {
-        if let Access::Posting(posting) = access
+        if let TestAccess::Posting(posting) = access
             && let Some(words) = posting.dense_words()
         {
             counters.postings += 1;

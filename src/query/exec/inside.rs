@@ -6,16 +6,16 @@ use std::slice::from_ref;
 use super::chunks::{unit_end, unit_start};
 use super::cost::{FIRST_CHUNK, next_chunk};
 use super::driver::{run, run_in};
-use super::stats::Input;
+use super::stats::RunInput;
 use super::trace::{Counters, Trace};
 use crate::index::{Bits, Snapshot};
 use crate::query::plan::Bound;
 
 /// The rows that are, or are inside, a match of a selector. Meant for rows that mostly ascend: runs
 /// the selector only as far as it is asked.
-pub struct Inside<'a> {
+pub struct InsideRows<'a> {
     bound: &'a Bound,
-    input: Input<'a>,
+    input: RunInput<'a>,
     /// The rows that were run.
     known: Range<u32>,
     next_size: u32,
@@ -26,9 +26,9 @@ pub struct Inside<'a> {
     trace: Trace,
 }
 
-impl<'a> Inside<'a> {
+impl<'a> InsideRows<'a> {
     /// Runs the root and `^seq` only, or the whole selector if it cannot be run in chunks.
-    pub fn new(bound: &'a Bound, input: Input<'a>) -> Self {
+    pub fn new(bound: &'a Bound, input: RunInput<'a>) -> Self {
         let snapshot = input.snapshot;
         let mut inside = Self {
             bound,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`run`] chooses a [`Strategy`] for a [`Bound`](crate::query::plan::Bound) plan, runs it, and gives
-//! [`Rows`] in result order. A step's matches are a set of rows. Tests read whichever index
+//! [`MatchedRows`] in result order. A step's matches are a set of rows. Tests read whichever index
 //! structure of a segment is cheapest there; axes are row ranges and levels. Every run counts its
 //! work; `explain --analyze` is the same run with a [`Trace`] that also records each step.
 //!
@@ -37,9 +37,9 @@ mod zone;
 pub use choose::strategy;
 pub use cost::is_local;
 pub use driver::{count, run, run_in, run_untailed, run_while, run_with_cores};
-pub use inside::Inside;
-pub use rows::{RowIter, Rows};
-pub use stats::{Input, SessionStats};
-pub use strategy::{Reason, Strategy, Want};
-pub use tail::Tail;
+pub use inside::InsideRows;
+pub use rows::{MatchedRows, RowIter};
+pub use stats::{RunInput, SessionStats};
+pub use strategy::{Reason, RunGoal, Strategy};
+pub use tail::ResultTail;
 pub use trace::{Counters, StepTrace, Trace};

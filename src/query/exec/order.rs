@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 use hashbrown::HashSet;
 use smallvec::SmallVec;
 
-use super::rows::Rows;
+use super::rows::MatchedRows;
 use crate::index::{NodeRef, Snapshot};
 use crate::query::ir::Order;
 
 /// Puts rows, given in document order, into the [order](crate::query::plan::Bound::order) of a bound plan.
-pub(super) fn arrange(order: Order, snapshot: &Snapshot, rows: Rows) -> Rows {
+pub(super) fn arrange(order: Order, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows {
     if order == Order::Pre {
         return rows;
     }
@@ -28,7 +28,7 @@ pub(super) fn arrange(order: Order, snapshot: &Snapshot, rows: Rows) -> Rows {
             list.sort_by_key(|&row| (std::cmp::Reverse(depth_rank(snapshot.depth(row))), row))
         }
     }
-    Rows::List(list)
+    MatchedRows::List(list)
 }
 
 /// The last node row of a subtree.

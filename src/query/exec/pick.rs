@@ -1,14 +1,14 @@
 //! Picks: one node of each group. A group is the matches on the axis of one left-context node.
 
-use super::axis::Nodes;
+use super::axis::NodeSet;
 use super::order::key_order;
-use super::stats::Input;
+use super::stats::RunInput;
 use crate::index::Bits;
 use crate::tree::NodeClass;
 
 /// The node of a group that is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Which {
+pub(super) enum PickedMember {
     First,
     Last,
     /// From 1.
@@ -19,11 +19,11 @@ pub(super) enum Which {
 /// of every row of `left`, if the chain decides it.
 pub(super) fn pick(
     matched: &mut Bits,
-    left: Option<&Nodes>,
+    left: Option<&NodeSet>,
     level: Option<u32>,
-    which: Which,
+    which: PickedMember,
     by_key: bool,
-    input: Input<'_>,
+    input: RunInput<'_>,
 ) {
     let Some(left) = left else {
         // Without a left context all matches are one group.
@@ -31,7 +31,7 @@ pub(super) fn pick(
         matched.words_mut().fill(0);
         return keep(&mut group, which, by_key, input, matched);
     };
-    if !by_key && which == Which::First && level.is_some() && !left.root && !left.seq {
+    if !by_key && which == PickedMember::First && level.is_some() && !left.root && !left.seq {
         return keep_first_after(matched, &left.bits);
     }
     // Key order has to compare the members of a group; document order does not.
@@ -46,9 +46,9 @@ pub(super) fn pick(
 pub(super) fn pick_groups(
     mut groups: Vec<(u32, u32)>,
     matched: &Bits,
-    which: Which,
+    which: PickedMember,
     by_key: bool,
-    input: Input<'_>,
+    input: RunInput<'_>,
 ) -> Bits {
     // Sorted pairs put the members of a group next to each other, in document order.
     groups.sort_unstable();
@@ -81,7 +81,12 @@ fn keep_first_after(matched: &mut Bits, left: &Bits) {
 
 /// Picks where no left-context node is inside another: groups are then disjoint row ranges. `None`
 /// elsewhere.
-fn pick_flat(matched: &Bits, left: &Bits, which: Which, input: Input<'_>) -> Option<Bits> {
+fn pick_flat(
+    matched: &Bits,
+    left: &Bits,
+    which: PickedMember,
+    input: RunInput<'_>,
+) -> Option<Bits> {
     let snapshot = input.snapshot;
     let mut out = matched.cleared();
     for piece in snapshot.pieces_in(left.start()..left.end()) {
@@ -104,9 +109,9 @@ fn pick_flat(matched: &Bits, left: &Bits, which: Which, input: Input<'_>) -> Opt
                 return None;
             }
             let kept = match which {
-                Which::First => matched.next(at + 1).filter(|&kept| kept < end),
-                Which::Last => matched.previous(end).filter(|&kept| kept > at),
-                Which::Nth(n) => {
+                PickedMember::First => matched.next(at + 1).filter(|&kept| kept < end),
+                PickedMember::Last => matched.previous(end).filter(|&kept| kept > at),
+                PickedMember::Nth(n) => {
                     let mut kept = matched.next(at + 1).filter(|&kept| kept < end);
                     for _ in 1..n {
                         kept = kept.and_then(|kept| matched.next(kept + 1));
@@ -127,7 +132,7 @@ fn pick_flat(matched: &Bits, left: &Bits, which: Which, input: Input<'_>) -> Opt
 }
 
 /// For each row of `matched` the nearest node of `left` above it.
-fn groups(matched: &Bits, left: &Bits, input: Input<'_>) -> Vec<(u32, u32)> {
+fn groups(matched: &Bits, left: &Bits, input: RunInput<'_>) -> Vec<(u32, u32)> {
     let snapshot = input.snapshot;
     let mut groups = Vec::new();
     let mut open: Vec<(u32, u32)> = Vec::new();
@@ -163,7 +168,7 @@ fn groups(matched: &Bits, left: &Bits, input: Input<'_>) -> Vec<(u32, u32)> {
 
 /// Whether a row is inside an implicit core: in the subtree of one of its turn's blocks of
 /// offset 0.
-fn core_holds(core: u32, row: u32, input: Input<'_>) -> bool {
+fn core_holds(core: u32, row: u32, input: RunInput<'_>) -> bool {
     let snapshot = input.snapshot;
     let owner = snapshot.parent(core);
     let mut at = row;
@@ -177,15 +182,15 @@ fn core_holds(core: u32, row: u32, input: Input<'_>) -> bool {
 }
 
 /// Adds the chosen member of a group, given in document order, to `out`.
-fn keep(group: &mut [u32], which: Which, by_key: bool, input: Input<'_>, out: &mut Bits) {
+fn keep(group: &mut [u32], which: PickedMember, by_key: bool, input: RunInput<'_>, out: &mut Bits) {
     if by_key {
         let node = |row: u32| input.snapshot.node(row);
         group.sort_by(|&a, &b| key_order(node(a), node(b)));
     }
     let kept = match which {
-        Which::First => group.first(),
-        Which::Last => group.last(),
-        Which::Nth(n) => usize::try_from(n)
+        PickedMember::First => group.first(),
+        PickedMember::Last => group.last(),
+        PickedMember::Nth(n) => usize::try_from(n)
             .ok()
             .and_then(|n| group.get(n.checked_sub(1)?)),
     };

@@ -8,7 +8,7 @@ use crate::index::{Bits, Ones};
 
 /// Matches of one snapshot, in result order.
 #[derive(Clone, Debug)]
-pub enum Rows {
+pub enum MatchedRows {
     /// In document order: the rows `start + bit` of the bits set in `word`.
     Word {
         /// The row of bit 0.
@@ -22,7 +22,7 @@ pub enum Rows {
     List(SmallVec<[u32; 4]>),
 }
 
-impl Rows {
+impl MatchedRows {
     /// No rows.
     pub fn none() -> Self {
         Self::List(SmallVec::new())
@@ -126,7 +126,7 @@ impl Rows {
     }
 }
 
-/// Iterator over [`Rows`], in result order.
+/// Iterator over [`MatchedRows`], in result order.
 #[derive(Clone, Debug)]
 pub struct RowIter<'a> {
     windows: &'a [Bits],

@@ -2,21 +2,21 @@
 
 use smallvec::SmallVec;
 
-use super::access::Access;
+use super::access::TestAccess;
 use super::cost::{compares_rows, compares_words};
-use super::stats::Input;
+use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{Bits, IntColumn, Ones, Piece, each_word};
 use crate::query::plan::NumberSet;
 use crate::support::cancel::stopped;
 
-impl Access<'_> {
+impl TestAccess<'_> {
     /// Adds the rows of `piece` that satisfy the test to `out`.
     pub(super) fn fill(
         &self,
         piece: &Piece,
         out: &mut Bits,
-        input: Input<'_>,
+        input: RunInput<'_>,
         counters: &mut Counters,
     ) {
         let (rows, shift) = (piece.rows(), piece.shift());
@@ -61,7 +61,7 @@ impl Access<'_> {
             Self::Ttl { set, cycle } => {
                 // Rows without a ttl pass with null; the others are compared below.
                 if set.null {
-                    Access::Except(std::iter::once(segment.with_ttl()).collect())
+                    TestAccess::Except(std::iter::once(segment.with_ttl()).collect())
                         .fill(piece, out, input, counters);
                 }
                 counters.postings += 1;

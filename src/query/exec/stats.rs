@@ -10,14 +10,14 @@ pub trait SessionStats {
 
 /// What a run reads.
 #[derive(Clone, Copy)]
-pub struct Input<'a> {
+pub struct RunInput<'a> {
     /// The snapshot.
     pub snapshot: &'a Snapshot,
     /// Facts of its session.
     pub stats: &'a dyn SessionStats,
 }
 
-impl<'a> Input<'a> {
+impl<'a> RunInput<'a> {
     /// A snapshot of a session.
     #[inline]
     pub fn new(snapshot: &'a Snapshot, stats: &'a dyn SessionStats) -> Self {

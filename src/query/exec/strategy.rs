@@ -42,7 +42,7 @@ impl Strategy {
 
 /// What is wanted of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
+pub enum RunGoal {
     /// Every row of the result.
     Rows,
     /// Every match, before the tail.

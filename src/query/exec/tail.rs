@@ -2,19 +2,19 @@
 
 use hashbrown::HashSet;
 
-use super::rows::Rows;
+use super::rows::MatchedRows;
 use crate::index::{NodeRef, Snapshot};
 use crate::query::plan::Bound;
 
 /// Applies uniqueness, skip and limit to rows in result order, one by one.
 #[derive(Debug)]
-pub struct Tail<'a> {
+pub struct ResultTail<'a> {
     seen: Option<HashSet<(bool, &'a str)>>,
     skip: u64,
     left: u64,
 }
 
-impl<'a> Tail<'a> {
+impl<'a> ResultTail<'a> {
     /// The tail of a bound plan.
     pub fn of(bound: &Bound) -> Self {
         let (skip, limit) = bound.page.unwrap_or((0, u64::MAX));
@@ -58,7 +58,7 @@ impl<'a> Tail<'a> {
     }
 
     /// The rows of `rows` that pass.
-    pub(super) fn apply(mut self, snapshot: &'a Snapshot, rows: Rows) -> Rows {
+    pub(super) fn apply(mut self, snapshot: &'a Snapshot, rows: MatchedRows) -> MatchedRows {
         let mut kept = smallvec::SmallVec::new();
         for row in rows.iter() {
             if self.is_done() {
@@ -68,7 +68,7 @@ impl<'a> Tail<'a> {
                 kept.push(row);
             }
         }
-        Rows::List(kept)
+        MatchedRows::List(kept)
     }
 
     /// How many of `rows` rows pass, if that does not depend on the rows.

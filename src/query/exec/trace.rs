@@ -45,11 +45,11 @@ pub struct StepTrace {
 pub struct Trace {
     /// The counters.
     pub counters: Counters,
-    details: Option<Box<Details>>,
+    details: Option<Box<TraceDetails>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Details {
+struct TraceDetails {
     steps: Vec<Vec<StepTrace>>,
     /// The chain that runs.
     chain: usize,
@@ -131,7 +131,7 @@ impl Trace {
     }
 }
 
-impl Details {
+impl TraceDetails {
     #[cold]
     fn add_step(&mut self, chain: usize, step: usize, added: StepTrace) {
         if self.steps.len() <= chain {

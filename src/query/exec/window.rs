@@ -5,8 +5,8 @@ use std::ops::{ControlFlow, Range};
 use smallvec::{SmallVec, smallvec};
 
 use super::access::row_holds;
-use super::rows::Rows;
-use super::stats::Input;
+use super::rows::MatchedRows;
+use super::stats::RunInput;
 use super::trace::{Counters, Trace};
 use crate::index::{NodeRef, Snapshot, UnitKind};
 use crate::query::ir::{DepthSet, TypeTest};
@@ -22,9 +22,9 @@ pub(super) type Windows = SmallVec<[Range<u32>; 1]>;
 pub(super) fn locate(
     chain: &BoundChain,
     chunk: Option<&Range<u32>>,
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
-) -> ControlFlow<Rows, (Windows, bool)> {
+) -> ControlFlow<MatchedRows, (Windows, bool)> {
     let snapshot = input.snapshot;
     let mut below_seq = false;
     let mut windows = match (by_id(chain, chunk, input, trace)?, &chain.scope) {
@@ -40,7 +40,7 @@ pub(super) fn locate(
                 0..snapshot.end_row()
             };
             if rows.is_empty() {
-                return ControlFlow::Break(Rows::none());
+                return ControlFlow::Break(MatchedRows::none());
             }
             smallvec![rows]
         }
@@ -64,9 +64,9 @@ pub(super) fn locate(
 fn by_id(
     chain: &BoundChain,
     chunk: Option<&Range<u32>>,
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
-) -> ControlFlow<Rows, Option<Range<u32>>> {
+) -> ControlFlow<MatchedRows, Option<Range<u32>>> {
     let mut unit = None;
     if !chain.separable {
         return ControlFlow::Continue(unit);
@@ -79,25 +79,25 @@ fn by_id(
         .filter_map(|filter| Some((filter, filter.id.as_deref()?)));
     for (filter, id) in named {
         let Some(node) = find(id, input, trace) else {
-            return ControlFlow::Break(Rows::none());
+            return ControlFlow::Break(MatchedRows::none());
         };
         let row = node.row();
         let is_outside = chunk.is_some_and(|chunk| !chunk.contains(&row));
         // The node is the only possible match.
         if chain.steps.len() == 1 && filter.picks.is_empty() {
             if is_outside {
-                return ControlFlow::Break(Rows::none());
+                return ControlFlow::Break(MatchedRows::none());
             }
             trace.counters.probes += 1;
             let tests = &filter.tests;
             let holds = tests.len() == 1 || row_holds(tests, row, input, &mut trace.counters);
             trace.step(0, || u64::from(holds), Some(1));
-            return ControlFlow::Break(Rows::of(holds.then_some(row)));
+            return ControlFlow::Break(MatchedRows::of(holds.then_some(row)));
         }
         // What is below the root or `^seq` may be in any unit.
         if node.unit_kind() != UnitKind::Preamble {
             if is_outside {
-                return ControlFlow::Break(Rows::none());
+                return ControlFlow::Break(MatchedRows::none());
             }
             unit = Some(unit_rows(node));
         }
@@ -107,7 +107,7 @@ fn by_id(
 
 /// The node of an id; counts every piece as pruned if there is none.
 #[inline]
-fn find<'a>(id: &str, input: Input<'a>, trace: &mut Trace) -> Option<NodeRef<'a>> {
+fn find<'a>(id: &str, input: RunInput<'a>, trace: &mut Trace) -> Option<NodeRef<'a>> {
     let node = input.snapshot.find(id);
     if node.is_none() {
         trace.counters.pieces_pruned += input.snapshot.pieces().len() as u64;
@@ -117,14 +117,14 @@ fn find<'a>(id: &str, input: Input<'a>, trace: &mut Trace) -> Option<NodeRef<'a>
 
 /// The result of a selector that is an id alone.
 #[inline]
-pub(super) fn of_id(id: &str, input: Input<'_>, trace: &mut Trace) -> Rows {
+pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
     trace.begin_chain(0);
     let row = find(id, input, trace).map(NodeRef::row);
     if row.is_some() {
         trace.counters.probes += 1;
         trace.step(0, || 1, Some(1));
     }
-    Rows::of(row)
+    MatchedRows::of(row)
 }
 
 /// The rows of the unit a node belongs to.

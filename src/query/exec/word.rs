@@ -9,15 +9,15 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::access::{Access, node_class, of_one_value, row_holds};
+use super::access::{TestAccess, node_class, of_one_value, row_holds};
 use super::cost::WORD_ROWS;
-use super::rows::Rows;
-use super::stats::Input;
+use super::rows::MatchedRows;
+use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::{at_depths, intervals};
 use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting};
 use crate::query::ir::{Axis, TypeTest};
-use crate::query::plan::{Ambient, Bound, BoundChain, BoundStep, BoundTest};
+use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
 
 /// The rows of a depth interval, where they fit one word.
@@ -29,12 +29,12 @@ pub(super) struct WordWindow<'a> {
     piece: &'a Piece,
     /// The first row of the window in the segment.
     start: u32,
-    input: Input<'a>,
+    input: RunInput<'a>,
 }
 
 /// The left context of a step: rows of the window, and nodes before it.
 #[derive(Clone, Copy)]
-struct Kept {
+struct WordContext {
     rows: u64,
     root: bool,
     seq: bool,
@@ -42,7 +42,7 @@ struct Kept {
     level: Option<u32>,
 }
 
-impl Kept {
+impl WordContext {
     /// `^seq` alone.
     const SEQ: Self = Self {
         rows: 0,
@@ -61,18 +61,18 @@ impl Kept {
 pub(super) fn run_one(
     bound: &Bound,
     window: Option<WordWindow<'_>>,
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
-) -> Rows {
+) -> MatchedRows {
     let pieces = input.snapshot.pieces().len() as u64;
     let Some(window) = window else {
         trace.counters.pieces_pruned += pieces;
-        return Rows::none();
+        return MatchedRows::none();
     };
     trace.begin_chain(0);
     let word = window.run(&bound.chains[0], trace);
     trace.counters.pieces_pruned += pieces - 1;
-    Rows::Word {
+    MatchedRows::Word {
         start: window.window.start,
         word,
     }
@@ -85,7 +85,7 @@ pub(super) type GroupWindow<'a> = (usize, WordWindow<'a>);
 #[inline(never)]
 pub(super) fn windows_of<'a>(
     bound: &Bound,
-    input: Input<'a>,
+    input: RunInput<'a>,
 ) -> Result<Vec<GroupWindow<'a>>, &'static str> {
     let mut windows = Vec::new();
     for (group, chain) in bound.chains.iter().enumerate() {
@@ -102,9 +102,9 @@ pub(super) fn windows_of<'a>(
 pub(super) fn run_all(
     bound: &Bound,
     mut windows: &[GroupWindow<'_>],
-    input: Input<'_>,
+    input: RunInput<'_>,
     trace: &mut Trace,
-) -> Rows {
+) -> MatchedRows {
     let pieces = input.snapshot.pieces().len();
     let mut words: SmallVec<[(u32, u64); 4]> = SmallVec::new();
     for (group, chain) in bound.chains.iter().enumerate() {
@@ -131,7 +131,7 @@ pub(super) fn run_all(
         let counters = &mut trace.counters;
         rows.retain(|row| row_holds(&bound.filters, *row, input, counters));
     }
-    Rows::List(rows)
+    MatchedRows::List(rows)
 }
 
 impl<'a> WordWindow<'a> {
@@ -140,7 +140,10 @@ impl<'a> WordWindow<'a> {
     ///
     /// Inlined by force: passing the window through memory costs a tenth of a whole select.
     #[inline(always)]
-    pub(super) fn at(depths: (i64, i64), input: Input<'a>) -> Result<Option<Self>, &'static str> {
+    pub(super) fn at(
+        depths: (i64, i64),
+        input: RunInput<'a>,
+    ) -> Result<Option<Self>, &'static str> {
         let snapshot = input.snapshot;
         let window = at_depths(snapshot, depths);
         if window.start >= window.end {
@@ -181,7 +184,7 @@ impl<'a> WordWindow<'a> {
     #[inline(never)]
     fn steps(&self, chain: &BoundChain, trace: &mut Trace) -> u64 {
         let all = u64::MAX >> (64 - (self.window.end - self.window.start));
-        let mut left: Option<Kept> = None;
+        let mut left: Option<WordContext> = None;
         for (index, step) in chain.steps.iter().enumerate() {
             let BoundStep::Filter(filter) = step else {
                 continue;
@@ -193,7 +196,7 @@ impl<'a> WordWindow<'a> {
                 if !seq {
                     return 0;
                 }
-                left = Some(Kept::SEQ);
+                left = Some(WordContext::SEQ);
                 continue;
             }
             // The rows on the axis of the left context; the first step may match anywhere.
@@ -210,14 +213,14 @@ impl<'a> WordWindow<'a> {
             // The root and `^seq` are before the window, in no bit of it. `^seq` is below the root
             // only.
             let (root, seq) = match filter.ambient {
-                Ambient::Never => (false, false),
+                RootOrSeq::Never => (false, false),
                 ambient => (
-                    left.is_none() && self.ambient(ambient, tests, Ambient::Root, trace),
+                    left.is_none() && self.ambient(ambient, tests, RootOrSeq::Root, trace),
                     left.is_none_or(|left| left.root)
-                        && self.ambient(ambient, tests, Ambient::Seq, trace),
+                        && self.ambient(ambient, tests, RootOrSeq::Seq, trace),
                 ),
             };
-            let kept = Kept {
+            let kept = WordContext {
                 rows: self.filter(tests, reach, trace),
                 root,
                 seq,
@@ -235,22 +238,22 @@ impl<'a> WordWindow<'a> {
     /// Whether the root or `^seq`, as `only` says, satisfies a step. Both are before the window.
     fn ambient(
         &self,
-        kept: Ambient,
+        kept: RootOrSeq,
         tests: &[BoundTest],
-        only: Ambient,
+        only: RootOrSeq,
         trace: &mut Trace,
     ) -> bool {
-        if kept != only && kept != Ambient::Maybe {
+        if kept != only && kept != RootOrSeq::Maybe {
             return false;
         }
         let row = match only {
-            Ambient::Seq => self.input.snapshot.seq_row(),
+            RootOrSeq::Seq => self.input.snapshot.seq_row(),
             _ => Some(0),
         };
         match (row, tests) {
             (None, _) => false,
-            (Some(_), [BoundTest::Type(TypeTest::Seq)]) => only == Ambient::Seq,
-            (Some(_), [BoundTest::Type(TypeTest::Root)]) => only == Ambient::Root,
+            (Some(_), [BoundTest::Type(TypeTest::Seq)]) => only == RootOrSeq::Seq,
+            (Some(_), [BoundTest::Type(TypeTest::Root)]) => only == RootOrSeq::Root,
             (Some(row), tests) => row_holds(tests, row, self.input, &mut trace.counters),
         }
     }
@@ -278,10 +281,10 @@ impl<'a> WordWindow<'a> {
                 });
                 continue;
             }
-            rows = match &Access::new(test, segment, self.input.snapshot.cycle()) {
-                Access::Never => 0,
-                Access::Always => rows,
-                Access::Posting(posting) => {
+            rows = match &TestAccess::new(test, segment, self.input.snapshot.cycle()) {
+                TestAccess::Never => 0,
+                TestAccess::Always => rows,
+                TestAccess::Posting(posting) => {
                     trace.counters.postings += 1;
                     rows & self.of_posting(posting, rows)
                 }
@@ -358,18 +361,18 @@ impl<'a> WordWindow<'a> {
 
     /// The level of all rows of a left context, if it is known.
     #[inline]
-    fn level(&self, left: Kept) -> Option<u32> {
+    fn level(&self, left: WordContext) -> Option<u32> {
         // A window starts with a turn or a region.
         let first = if self.depths.0 > 0 { 2 } else { 1 };
         match left {
-            Kept { root: true, .. } | Kept { seq: true, .. } => None,
-            Kept { rows: 1, .. } => Some(first),
-            Kept { level, .. } => level,
+            WordContext { root: true, .. } | WordContext { seq: true, .. } => None,
+            WordContext { rows: 1, .. } => Some(first),
+            WordContext { level, .. } => level,
         }
     }
 
     /// The rows on `axis` of the left context. Children are those on `level`, if it is known.
-    fn reach(&self, left: Kept, axis: Axis, level: Option<u32>) -> u64 {
+    fn reach(&self, left: WordContext, axis: Axis, level: Option<u32>) -> u64 {
         // A window is below `^seq` or inside a region.
         let sealed = self.depths.0 > 0;
         let mut reach = match axis {

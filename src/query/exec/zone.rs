@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use super::axis::{Nodes, descendants, reach};
-use super::stats::Input;
+use super::axis::{NodeSet, descendants, reach};
+use super::stats::RunInput;
 use crate::index::Bits;
 use crate::query::ir::{Axis, Zone};
 
@@ -15,21 +15,21 @@ use crate::query::ir::{Axis, Zone};
 #[derive(Clone, Debug)]
 pub(super) struct Zones {
     /// The left context of the first zone; `None` for the whole tree.
-    base: Option<Nodes>,
+    base: Option<NodeSet>,
     /// The zones, from left to right.
     path: Vec<(Axis, Zone)>,
     /// The members of all last zones together.
-    pub(super) members: Nodes,
+    pub(super) members: NodeSet,
 }
 
 impl Zones {
     /// The zones of `left`, or of the whole tree.
     pub(super) fn of_nodes(
-        left: Option<Nodes>,
+        left: Option<NodeSet>,
         axis: Axis,
         zone: Zone,
         window: &Range<u32>,
-        input: Input<'_>,
+        input: RunInput<'_>,
     ) -> Self {
         let members = members(left.as_ref(), axis, zone, window, input);
         Self {
@@ -45,7 +45,7 @@ impl Zones {
         axis: Axis,
         zone: Zone,
         window: &Range<u32>,
-        input: Input<'_>,
+        input: RunInput<'_>,
     ) -> Self {
         // The members of a zone of a zone are the nodes of its sign that a step after the first
         // zone could keep.
@@ -57,7 +57,7 @@ impl Zones {
         };
         // `^seq` is inside the root.
         let seq_inside = self.members.seq || axis == Axis::Descendant && self.members.root;
-        self.members = Nodes {
+        self.members = NodeSet {
             bits,
             root: ambient(Some(0), self.members.root),
             seq: ambient(input.snapshot.seq_row(), seq_inside),
@@ -67,7 +67,7 @@ impl Zones {
     }
 
     /// The rows that a step after these zones can keep.
-    pub(super) fn reach(&self, axis: Axis, window: &Range<u32>, input: Input<'_>) -> Bits {
+    pub(super) fn reach(&self, axis: Axis, window: &Range<u32>, input: RunInput<'_>) -> Bits {
         zone_reach(&self.members, axis, window, input)
     }
 
@@ -79,7 +79,12 @@ impl Zones {
 
     /// The groups of a pick: for each row of `matched`, the node whose zone is nearest. Linear in
     /// the subtrees of the left context.
-    pub(super) fn groups(&self, matched: &Bits, axis: Axis, input: Input<'_>) -> Vec<(u32, u32)> {
+    pub(super) fn groups(
+        &self,
+        matched: &Bits,
+        axis: Axis,
+        input: RunInput<'_>,
+    ) -> Vec<(u32, u32)> {
         // A zone of the whole tree is one group.
         let Some(base) = &self.base else {
             return matched.iter().map(|row| (0, row)).collect();
@@ -95,7 +100,7 @@ impl Zones {
             // Runs the zones of this node alone over its subtree; what they reach is its group.
             let mut one = Bits::new(window.clone());
             one.insert(node);
-            let one = Nodes {
+            let one = NodeSet {
                 bits: one,
                 root: false,
                 seq: false,
@@ -122,7 +127,7 @@ impl Zones {
 }
 
 /// The members and, with white space, their descendants.
-fn zone_reach(members: &Nodes, axis: Axis, window: &Range<u32>, input: Input<'_>) -> Bits {
+fn zone_reach(members: &NodeSet, axis: Axis, window: &Range<u32>, input: RunInput<'_>) -> Bits {
     let mut out = members.bits.clone();
     if axis == Axis::Descendant {
         if members.root {
@@ -139,19 +144,19 @@ fn zone_reach(members: &Nodes, axis: Axis, window: &Range<u32>, input: Input<'_>
 }
 
 fn members(
-    left: Option<&Nodes>,
+    left: Option<&NodeSet>,
     axis: Axis,
     zone: Zone,
     window: &Range<u32>,
-    input: Input<'_>,
-) -> Nodes {
+    input: RunInput<'_>,
+) -> NodeSet {
     let mut bits = signs(zone, window, input);
     let seq = input.snapshot.seq_row();
     // A window contains both the root and `^seq`, or neither.
     let outside = window.start > 0;
     let sign = |row: Option<u32>| outside && row.is_some_and(|row| has_sign(row, zone, input));
     match left {
-        None => Nodes {
+        None => NodeSet {
             bits,
             root: sign(Some(0)),
             seq: sign(seq),
@@ -160,7 +165,7 @@ fn members(
             if let Some(reach) = reach(left, axis, None, window.clone(), input) {
                 bits.and(&reach);
             }
-            Nodes {
+            NodeSet {
                 bits,
                 root: false,
                 seq: left.root && sign(seq),
@@ -170,7 +175,7 @@ fn members(
 }
 
 /// The nodes of the window whose offset has the sign.
-fn signs(zone: Zone, window: &Range<u32>, input: Input<'_>) -> Bits {
+fn signs(zone: Zone, window: &Range<u32>, input: RunInput<'_>) -> Bits {
     let mut out = Bits::new(window.clone());
     for piece in input.snapshot.pieces_in(window.clone()) {
         let (start, end) = (window.start.max(piece.start()), window.end.min(piece.end()));
@@ -185,7 +190,7 @@ fn signs(zone: Zone, window: &Range<u32>, input: Input<'_>) -> Bits {
     out
 }
 
-fn has_sign(row: u32, zone: Zone, input: Input<'_>) -> bool {
+fn has_sign(row: u32, zone: Zone, input: RunInput<'_>) -> bool {
     let offset = input.snapshot.node(row).offset();
     match zone {
         Zone::Pre => offset < 0,

@@ -3,11 +3,11 @@
 use smallvec::SmallVec;
 
 use super::bound::{
-    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition,
+    AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
 };
 use super::predicate::Compare;
-use super::steps::{FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator};
-use super::text_test::Unfit;
+use super::steps::{FilterPlan, PickPlan, Plan, Predicate, SlotNumber, StepOperator};
+use super::text_test::UnfitValue;
 use super::value::Value;
 use crate::query::ir::{Attr, Axis, Literal, Operand, Order, Patterns};
 use crate::support::diag::Code;
@@ -20,12 +20,12 @@ pub struct BindError {
     pub param: Option<Box<str>>,
     /// What is wrong.
     #[source]
-    pub reason: Unfit,
+    pub reason: UnfitValue,
 }
 
 impl BindError {
     /// The error of a parameter, or of a literal where `param` is `None`.
-    pub fn new(param: Option<Box<str>>, reason: impl Into<Unfit>) -> Self {
+    pub fn new(param: Option<Box<str>>, reason: impl Into<UnfitValue>) -> Self {
         let reason = reason.into();
         Self { param, reason }
     }
@@ -221,7 +221,7 @@ impl Binder<'_> {
             })
         })?;
         let id = tests.iter().find_map(|test| match test {
-            BoundTest::Attr(Condition {
+            BoundTest::Attr(AttrCondition {
                 attr: Attr::Id,
                 compare: Compare::Text(test),
             }) => test.only().map(Into::into),
@@ -251,7 +251,7 @@ impl Binder<'_> {
                 let value = self.value(*slot)?;
                 let compare = Compare::new(attr, *op, value, &mut self.patterns)
                     .map_err(|unfit| self.unfit(*slot, unfit))?;
-                BoundTest::Attr(Condition {
+                BoundTest::Attr(AttrCondition {
                     attr: attr.clone(),
                     compare,
                 })
@@ -268,7 +268,7 @@ impl Binder<'_> {
     }
 
     fn page(&self, plan: &Plan) -> Result<Option<(u64, u64)>, BindError> {
-        let count = |slot: Option<Slot>, least, what| {
+        let count = |slot: Option<SlotNumber>, least, what| {
             slot.map(|slot| self.count(slot, least, what)).transpose()
         };
         let limit = count(plan.limit, 0, "a limit")?;
@@ -277,20 +277,20 @@ impl Binder<'_> {
         Ok(limit.map(|limit| ((page - 1).saturating_mul(limit), limit)))
     }
 
-    fn source(&self, slot: Slot) -> &Operand {
+    fn source(&self, slot: SlotNumber) -> &Operand {
         self.sources[slot as usize]
     }
 
-    fn value(&self, slot: Slot) -> Result<Value, BindError> {
+    fn value(&self, slot: SlotNumber) -> Result<Value, BindError> {
         resolve(self.source(slot), self.params)
     }
 
-    fn unfit(&self, slot: Slot, unfit: impl Into<Unfit>) -> BindError {
+    fn unfit(&self, slot: SlotNumber, unfit: impl Into<UnfitValue>) -> BindError {
         BindError::new(param(self.source(slot)).map(Into::into), unfit)
     }
 
     /// Whether all slots have the same key.
-    fn is_one_key(&self, slots: &[Slot]) -> Result<bool, BindError> {
+    fn is_one_key(&self, slots: &[SlotNumber]) -> Result<bool, BindError> {
         let Some((&first, more)) = slots.split_first() else {
             return Ok(false);
         };
@@ -306,7 +306,7 @@ impl Binder<'_> {
     }
 
     /// Whether the slot has a single key.
-    fn is_key(&self, slot: Slot) -> Result<bool, BindError> {
+    fn is_key(&self, slot: SlotNumber) -> Result<bool, BindError> {
         Ok(match self.source(slot) {
             Operand::Literal(literal) => !matches!(literal, Literal::Null),
             source => matches!(
@@ -316,7 +316,7 @@ impl Binder<'_> {
         })
     }
 
-    fn count(&self, slot: Slot, least: i64, what: &str) -> Result<u64, BindError> {
+    fn count(&self, slot: SlotNumber, least: i64, what: &str) -> Result<u64, BindError> {
         match self.value(slot)? {
             Value::Int(number) if number >= least => Ok(number as u64),
             _ => Err(self.unfit(slot, format!("{what} takes an integer of at least {least}"))),

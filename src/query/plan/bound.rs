@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::predicate::Compare;
-use super::steps::Ambient;
+use super::steps::RootOrSeq;
 use crate::query::ir::{Attr, Axis, DepthSet, Facet, Mode, Order, TypeTest, Zone};
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
@@ -78,7 +78,7 @@ pub struct BoundFilter {
     /// Whether picks go by key order.
     pub key_order: bool,
     /// Whether the root or the `^seq` node can be kept.
-    pub ambient: Ambient,
+    pub ambient: RootOrSeq,
     /// Whether implicit cores can be kept.
     pub cores: bool,
     /// The level of every kept node, if the chain decides it.
@@ -111,12 +111,12 @@ pub enum BoundTest {
     /// On its depth.
     Depth(DepthSet),
     /// On an attribute.
-    Attr(Condition),
+    Attr(AttrCondition),
 }
 
 /// A comparison of an attribute.
 #[derive(Debug)]
-pub struct Condition {
+pub struct AttrCondition {
     /// The attribute.
     pub attr: Attr,
     /// The comparison.

@@ -3,28 +3,28 @@
 use smallvec::SmallVec;
 
 use super::steps::{
-    Ambient, ChainPlan, FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator, StepPlan,
+    ChainPlan, FilterPlan, PickPlan, Plan, Predicate, RootOrSeq, SlotNumber, StepOperator, StepPlan,
 };
-use super::walk::{Part, walk};
+use super::walk::{QueryPart, walk};
 use crate::query::ir::{Attr, Axis, Class, DepthSet, Op, Pick, Query, Step, Test, TypeTest, Zone};
 
 /// Compiles a query. Linear in its size.
 pub fn compile(query: &Query) -> Plan {
-    // Slots are numbered by the walk, as `sources` and `Shape` see it, so a plan fits every query
+    // Slots are numbered by the walk, as `sources` and `PlanShape` see it, so a plan fits every query
     // of its shape.
     let mut chains = Vec::with_capacity(query.chains.len());
     let mut filters = Vec::with_capacity(query.filters.len());
     let mut steps = Vec::new();
     let mut step = OpenStep::new(Axis::Descendant, None, (0, 0));
-    let mut slots: Slot = 0;
+    let mut slots: SlotNumber = 0;
     let mut in_chains = true;
     walk(query, &mut |part| match part {
-        Part::Chain(chain) => steps = Vec::with_capacity(chain.steps.len()),
-        Part::Step(axis, Step::Zone(zone)) => step = OpenStep::new(axis, Some(*zone), (0, 0)),
-        Part::Step(axis, Step::Node(node)) => {
+        QueryPart::Chain(chain) => steps = Vec::with_capacity(chain.steps.len()),
+        QueryPart::Step(axis, Step::Zone(zone)) => step = OpenStep::new(axis, Some(*zone), (0, 0)),
+        QueryPart::Step(axis, Step::Node(node)) => {
             step = OpenStep::new(axis, None, (node.tests.len(), node.tail.len()));
         }
-        Part::Test(test) => {
+        QueryPart::Test(test) => {
             let test = predicate(test, slots);
             if in_chains {
                 step.test(test)
@@ -32,19 +32,19 @@ pub fn compile(query: &Query) -> Plan {
                 filters.push(test)
             }
         }
-        Part::Pick(pick) => step.picks.push(match pick {
+        QueryPart::Pick(pick) => step.picks.push(match pick {
             Pick::First => PickPlan::First,
             Pick::Last => PickPlan::Last,
             Pick::Nth(_) => PickPlan::Nth(slots),
         }),
-        Part::StepEnd => {
+        QueryPart::StepEnd => {
             let closed = step.close(steps.last());
             steps.push(closed);
         }
-        Part::ChainEnd => chains.push(chain(std::mem::take(&mut steps))),
-        Part::Filters(_) => in_chains = false,
-        Part::Operand(_) => slots += 1,
-        Part::Controls(_) => {}
+        QueryPart::ChainEnd => chains.push(chain(std::mem::take(&mut steps))),
+        QueryPart::Filters(_) => in_chains = false,
+        QueryPart::Operand(_) => slots += 1,
+        QueryPart::Controls(_) => {}
     });
     let controls = &query.controls;
     // The operands of the controls have the last slots.
@@ -56,14 +56,14 @@ pub fn compile(query: &Query) -> Plan {
         filters: filters.into(),
         order: controls.order,
         unique: controls.unique,
-        limit: limit.then(|| slots - 1 - Slot::from(page.is_some())),
+        limit: limit.then(|| slots - 1 - SlotNumber::from(page.is_some())),
         page,
         mode: controls.mode,
         slots: slots as usize,
     }
 }
 
-fn predicate(test: &Test, slot: Slot) -> Predicate {
+fn predicate(test: &Test, slot: SlotNumber) -> Predicate {
     match test {
         Test::Type(test) => Predicate::Type(*test),
         Test::Depth(depths) => Predicate::Depth(depths.clone()),
@@ -124,7 +124,7 @@ fn filter(
     picks: Vec<PickPlan>,
     left: Option<&StepPlan>,
 ) -> FilterPlan {
-    let mut ambient = Ambient::Maybe;
+    let mut ambient = RootOrSeq::Maybe;
     // A child is one level below its parent; after white space the level is open. Tests of the
     // root, `^seq` or an anchor fix it whatever is on the left.
     let mut level = match left.map(|left| &left.operator) {
@@ -136,18 +136,18 @@ fn filter(
     for test in &tests {
         match test {
             Predicate::Type(TypeTest::Root) => {
-                ambient = Ambient::Root;
+                ambient = RootOrSeq::Root;
                 level = Some(0);
             }
             Predicate::Type(TypeTest::Seq) => {
-                ambient = Ambient::Seq;
+                ambient = RootOrSeq::Seq;
                 level = Some(1);
             }
             Predicate::Type(TypeTest::Anchor) => {
-                ambient = Ambient::Never;
+                ambient = RootOrSeq::Never;
                 level = anchor_level(&tests);
             }
-            Predicate::Type(_) | Predicate::Depth(_) => ambient = Ambient::Never,
+            Predicate::Type(_) | Predicate::Depth(_) => ambient = RootOrSeq::Never,
             Predicate::Attr { .. } => {}
         }
     }
@@ -186,7 +186,7 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
             });
         }
         separable &= !left_ambient || filter.picks.is_empty();
-        left_ambient = filter.ambient != Ambient::Never;
+        left_ambient = filter.ambient != RootOrSeq::Never;
     }
     ChainPlan {
         scope,
@@ -198,7 +198,7 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
 
 /// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6). Whether
 /// all are the same key is known once values are bound.
-fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[Slot]> {
+fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[SlotNumber]> {
     if let Some(slot) = pinned_key(filters) {
         return Box::new([slot]);
     }
@@ -207,7 +207,7 @@ fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[Slot]> {
         StepOperator::Zone(_) => None,
     };
     // One group without a key is enough for document order.
-    let slots: Option<Box<[Slot]>> = chains.iter().map(pinned).collect();
+    let slots: Option<Box<[SlotNumber]>> = chains.iter().map(pinned).collect();
     slots.unwrap_or_default()
 }
 
@@ -221,7 +221,7 @@ fn anchor_level(tests: &[Predicate]) -> Option<u32> {
 }
 
 /// The slot of a `key = …` among `tests`.
-fn pinned_key(tests: &[Predicate]) -> Option<Slot> {
+fn pinned_key(tests: &[Predicate]) -> Option<SlotNumber> {
     tests.iter().find_map(|test| match test {
         Predicate::Attr {
             attr: Attr::Key,

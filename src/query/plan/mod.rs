@@ -5,7 +5,7 @@
 //! | [`compile()`] | query | [`Plan`]: literals lifted into numbered slots |
 //! | [`bind()`] | plan, operands, parameters | [`Bound`]: checked values in place, all that execution reads |
 //!
-//! Queries of one [`Shape`] differ only in literals and share one plan. Plans are immutable and
+//! Queries of one [`PlanShape`] differ only in literals and share one plan. Plans are immutable and
 //! shared by sessions and threads. The index structure that serves a test is chosen per segment
 //! at run time.
 //!
@@ -25,17 +25,17 @@ mod walk;
 
 pub use bind::{BindError, bind};
 pub use bound::{
-    Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests, Condition,
+    AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
 };
 pub use compile::compile;
 pub use display::{Operator, operand_label};
 pub use number_set::NumberSet;
 pub use predicate::Compare;
 pub use steps::{
-    Ambient, ChainPlan, FilterPlan, PickPlan, Plan, Predicate, Slot, StepOperator, StepPlan,
+    ChainPlan, FilterPlan, PickPlan, Plan, Predicate, RootOrSeq, SlotNumber, StepOperator, StepPlan,
 };
 pub(crate) use text_test::has_text;
-pub use text_test::{TextTest, Unfit};
+pub use text_test::{TextTest, UnfitValue};
 pub use value::Value;
-pub use value_test::{Reading, Scalar, ValueTest};
-pub use walk::{Shape, Sources, sources};
+pub use value_test::{Scalar, ValueReading, ValueTest};
+pub use walk::{PlanShape, Sources, sources};

@@ -5,9 +5,9 @@
 //! [`ValueTest`].
 
 use super::number_set::NumberSet;
-use super::text_test::{TextTest, Unfit};
+use super::text_test::{TextTest, UnfitValue};
 use super::value::Value;
-use super::value_test::{Reading, ValueTest};
+use super::value_test::{ValueReading, ValueTest};
 use crate::query::ir::{Attr, Kind, Op, Patterns, normal_type};
 
 /// A comparison of an attribute.
@@ -26,7 +26,12 @@ impl Compare {
     ///
     /// # Errors
     /// A value that the attribute or the operator does not take (LANGUAGE §5).
-    pub fn new(attr: &Attr, op: Op, value: Value, patterns: &mut Patterns) -> Result<Self, Unfit> {
+    pub fn new(
+        attr: &Attr,
+        op: Op,
+        value: Value,
+        patterns: &mut Patterns,
+    ) -> Result<Self, UnfitValue> {
         if matches!(&value, Value::List(items) if items.is_empty()) {
             return Err("a list needs at least one value".into());
         }
@@ -45,7 +50,7 @@ impl Compare {
             (Attr::Content, _) => Self::Value(Box::new(ValueTest::new(
                 op,
                 value,
-                Reading::Text,
+                ValueReading::Text,
                 patterns,
             )?)),
             // Types are compared in one vocabulary; a pattern is searched for in it as it is.
@@ -56,12 +61,15 @@ impl Compare {
             (_, Kind::Tags) => Self::Value(Box::new(ValueTest::new(
                 op,
                 value,
-                Reading::List,
+                ValueReading::List,
                 patterns,
             )?)),
-            (_, Kind::Dynamic) => {
-                Self::Value(Box::new(ValueTest::new(op, value, Reading::Any, patterns)?))
-            }
+            (_, Kind::Dynamic) => Self::Value(Box::new(ValueTest::new(
+                op,
+                value,
+                ValueReading::Any,
+                patterns,
+            )?)),
         })
     }
 }

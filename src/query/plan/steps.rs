@@ -6,7 +6,7 @@ use crate::query::ir::{Attr, Axis, DepthSet, Mode, Op, Order, TypeTest, Zone};
 
 /// The number of a slot: a value that binding supplies. A selector has at most one literal for each
 /// byte of its text.
-pub type Slot = u32;
+pub type SlotNumber = u32;
 
 /// A compiled query without its literals and its time.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,13 +19,13 @@ pub struct Plan {
     pub order: Order,
     /// The slots of the keys that the groups pin, one per group, or of the one a filter pins. If
     /// all are the same key, the result is in key order. Empty if a group pins none.
-    pub key_slots: Box<[Slot]>,
+    pub key_slots: Box<[SlotNumber]>,
     /// Keep the first row of each key.
     pub unique: bool,
     /// Rows per page.
-    pub limit: Option<Slot>,
+    pub limit: Option<SlotNumber>,
     /// The page, from 1.
-    pub page: Option<Slot>,
+    pub page: Option<SlotNumber>,
     /// What a range returns.
     pub mode: Mode,
     /// Number of slots.
@@ -71,18 +71,18 @@ pub struct FilterPlan {
     /// Picks, and tests after the first pick.
     pub picks: Box<[PickPlan]>,
     /// Whether the root or the `^seq` node can be kept.
-    pub ambient: Ambient,
+    pub ambient: RootOrSeq,
     /// Whether implicit cores can be kept: the step names the container class.
     pub cores: bool,
     /// The slot of the key this step pins, which puts its picks in key order.
-    pub key_slot: Option<Slot>,
+    pub key_slot: Option<SlotNumber>,
     /// The level of every kept node, if the chain decides it.
     pub level: Option<u32>,
 }
 
 /// Whether a step can keep the root or the `^seq` node, whose subtrees span segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ambient {
+pub enum RootOrSeq {
     /// Neither can be kept.
     Never,
     /// Only the root.
@@ -107,7 +107,7 @@ pub enum Predicate {
         /// The comparison.
         op: Op,
         /// The right side.
-        slot: Slot,
+        slot: SlotNumber,
     },
 }
 
@@ -129,7 +129,7 @@ pub enum PickPlan {
     /// The last of each group.
     Last,
     /// The n-th of each group; the slot holds n.
-    Nth(Slot),
+    Nth(SlotNumber),
     /// Narrows what was picked.
     Test(Predicate),
 }

@@ -73,7 +73,7 @@ impl TextTest {
         value: Value,
         normalize: fn(Box<str>) -> Box<str>,
         patterns: &mut Patterns,
-    ) -> Result<Self, Unfit> {
+    ) -> Result<Self, UnfitValue> {
         Ok(match (op, value) {
             (Op::Eq | Op::Ne, Value::List(items)) => {
                 let null = items.contains(&Value::Null);
@@ -141,14 +141,14 @@ pub(crate) fn has_text(texts: &[Box<str>], text: &str) -> bool {
 }
 
 /// Compiles the right side of `~`.
-pub(super) fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern, Unfit> {
+pub(super) fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern, UnfitValue> {
     let text = as_text(value).ok_or("`~` takes a text")?;
     Ok(patterns.compile(&text)?)
 }
 
 /// Why a comparison cannot take a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnfitValue {
     /// The rules for a literal in its place forbid it.
     #[error("{0}")]
     Rule(Cow<'static, str>),
@@ -157,7 +157,7 @@ pub enum Unfit {
     Pattern(#[from] PatternError),
 }
 
-impl Unfit {
+impl UnfitValue {
     /// The code of a diagnostic about it.
     pub fn code(&self) -> Code {
         match self {
@@ -175,13 +175,13 @@ impl Unfit {
     }
 }
 
-impl From<&'static str> for Unfit {
+impl From<&'static str> for UnfitValue {
     fn from(message: &'static str) -> Self {
         Self::Rule(message.into())
     }
 }
 
-impl From<String> for Unfit {
+impl From<String> for UnfitValue {
     fn from(message: String) -> Self {
         Self::Rule(message.into())
     }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
-use super::text_test::{Unfit, as_text, orders, pattern};
+use super::text_test::{UnfitValue, as_text, orders, pattern};
 use super::value::Value;
 use crate::query::ir::{Number, Op, Pattern, Patterns};
 
@@ -26,7 +26,7 @@ pub enum Scalar<'a> {
 
 /// How an attribute's values are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum ValueReading {
     /// As they are: a custom attribute.
     Any,
     /// Texts only, and numbers as written: the content, a string header.
@@ -40,9 +40,9 @@ pub enum Reading {
 pub struct ValueTest {
     op: Op,
     value: Value,
-    wanted: Wanted,
+    wanted: EqualValues,
     pattern: Option<Pattern>,
-    reading: Reading,
+    reading: ValueReading,
 }
 
 impl ValueTest {
@@ -53,9 +53,9 @@ impl ValueTest {
     pub fn new(
         op: Op,
         value: Value,
-        reading: Reading,
+        reading: ValueReading,
         patterns: &mut Patterns,
-    ) -> Result<Self, Unfit> {
+    ) -> Result<Self, UnfitValue> {
         let pattern = match (op, &value) {
             (Op::Matches, Value::Null) => None,
             (Op::Matches, value) => Some(pattern(value, patterns)?),
@@ -63,7 +63,7 @@ impl ValueTest {
         };
         Ok(Self {
             op,
-            wanted: Wanted::new(&value, reading),
+            wanted: EqualValues::new(&value, reading),
             value,
             pattern,
             reading,
@@ -107,7 +107,7 @@ impl ValueTest {
             Scalar::Null | Scalar::List(_) | Scalar::Other => return None,
         };
         // The content is a string header: it orders by code point even where it reads as a number.
-        if self.reading == Reading::Text {
+        if self.reading == ValueReading::Text {
             return Some(left.cmp(&*right));
         }
         // Two numbers compare by value, anything else as text (LANGUAGE §5). A text counts as a
@@ -130,17 +130,17 @@ impl ValueTest {
 
 /// The right side of an equality, sorted for binary search.
 #[derive(Clone, Debug)]
-struct Wanted {
-    /// Sorted, without duplicates. With [`Reading::Text`] also the numbers, as written.
+struct EqualValues {
+    /// Sorted, without duplicates. With [`ValueReading::Text`] also the numbers, as written.
     texts: SmallVec<[Box<str>; 1]>,
     /// Sorted, without duplicates.
     numbers: Box<[Number<'static>]>,
     null: bool,
-    reading: Reading,
+    reading: ValueReading,
 }
 
-impl Wanted {
-    fn new(value: &Value, reading: Reading) -> Self {
+impl EqualValues {
+    fn new(value: &Value, reading: ValueReading) -> Self {
         let items = match value {
             Value::List(items) => items,
             value => std::slice::from_ref(value),
@@ -151,7 +151,7 @@ impl Wanted {
             // Texts and numbers are kept apart, because `=` keeps the type. As text, a number is
             // compared as written.
             match number_of(item) {
-                Some(number) if reading != Reading::Text => numbers.push(number),
+                Some(number) if reading != ValueReading::Text => numbers.push(number),
                 _ => texts.extend(as_text(item).map(Into::into)),
             }
         }
@@ -172,7 +172,7 @@ impl Wanted {
     fn holds(&self, node: &Scalar<'_>) -> bool {
         let wanted = self.texts.len() + self.numbers.len() + usize::from(self.null);
         let Scalar::List(items) = node else {
-            let one = wanted <= 1 || self.reading != Reading::List;
+            let one = wanted <= 1 || self.reading != ValueReading::List;
             return one && self.find(node).is_some();
         };
         if self.null {
@@ -203,7 +203,7 @@ impl Wanted {
         };
         match node {
             Scalar::Text(node) => text(node),
-            Scalar::Number(node) if self.reading == Reading::Text => text(node),
+            Scalar::Number(node) if self.reading == ValueReading::Text => text(node),
             Scalar::Number(node) => {
                 let node = Number::new(node)?;
                 let at = self

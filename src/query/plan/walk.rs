@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::query::ir::{Axis, Chain, Controls, Operand, Pick, Query, Step, Tail, Test};
 
 /// One event of a walk.
-pub(super) enum Part<'q> {
+pub(super) enum QueryPart<'q> {
     /// A group begins; its steps follow.
     Chain(&'q Chain),
     /// A step begins. The tests of a node step follow, then its picks with the tests among them.
@@ -30,44 +30,44 @@ pub(super) enum Part<'q> {
 
 /// Calls `visit` with the parts of a query, in slot order.
 #[inline]
-pub(super) fn walk<'q>(query: &'q Query, visit: &mut impl FnMut(Part<'q>)) {
+pub(super) fn walk<'q>(query: &'q Query, visit: &mut impl FnMut(QueryPart<'q>)) {
     for chain in &query.chains {
-        visit(Part::Chain(chain));
+        visit(QueryPart::Chain(chain));
         for (axis, step) in &chain.steps {
-            visit(Part::Step(*axis, step));
+            visit(QueryPart::Step(*axis, step));
             if let Step::Node(node) = step {
                 node.tests.iter().for_each(|test| walk_test(test, visit));
                 node.tail.iter().for_each(|tail| walk_tail(tail, visit));
             }
-            visit(Part::StepEnd);
+            visit(QueryPart::StepEnd);
         }
-        visit(Part::ChainEnd);
+        visit(QueryPart::ChainEnd);
     }
-    visit(Part::Filters(&query.filters));
+    visit(QueryPart::Filters(&query.filters));
     query.filters.iter().for_each(|test| walk_test(test, visit));
     let Controls { limit, page, .. } = &query.controls;
-    visit(Part::Controls(&query.controls));
+    visit(QueryPart::Controls(&query.controls));
     for operand in [limit, page].into_iter().flatten() {
-        visit(Part::Operand(operand));
+        visit(QueryPart::Operand(operand));
     }
 }
 
 #[inline]
-fn walk_test<'q>(test: &'q Test, visit: &mut impl FnMut(Part<'q>)) {
-    visit(Part::Test(test));
+fn walk_test<'q>(test: &'q Test, visit: &mut impl FnMut(QueryPart<'q>)) {
+    visit(QueryPart::Test(test));
     if let Test::Attr(test) = test {
-        visit(Part::Operand(&test.operand));
+        visit(QueryPart::Operand(&test.operand));
     }
 }
 
 #[inline]
-fn walk_tail<'q>(tail: &'q Tail, visit: &mut impl FnMut(Part<'q>)) {
+fn walk_tail<'q>(tail: &'q Tail, visit: &mut impl FnMut(QueryPart<'q>)) {
     match tail {
         Tail::Test(test) => walk_test(test, visit),
         Tail::Pick(pick) => {
-            visit(Part::Pick(pick));
+            visit(QueryPart::Pick(pick));
             if let Pick::Nth(operand) = pick {
-                visit(Part::Operand(operand));
+                visit(QueryPart::Operand(operand));
             }
         }
     }
@@ -80,7 +80,7 @@ pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
 pub fn sources(query: &Query) -> Sources<'_> {
     let mut sources = Sources::new();
     walk(query, &mut |part| {
-        if let Part::Operand(operand) = part {
+        if let QueryPart::Operand(operand) = part {
             sources.push(operand);
         }
     });
@@ -93,9 +93,9 @@ pub fn sources(query: &Query) -> Sources<'_> {
 /// The bytes are what the parts feed to a hasher. Derived hashes feed every field, and the length
 /// of a list before its items, so different shapes have different bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shape(SmallVec<[u8; 128]>);
+pub struct PlanShape(SmallVec<[u8; 128]>);
 
-impl Shape {
+impl PlanShape {
     /// The shape of a query. Linear in the query; small queries take no allocation.
     pub fn of(query: &Query) -> Self {
         // Every list is preceded by its length and every variant by a number, so no two queries of
@@ -103,8 +103,8 @@ impl Shape {
         // one shape differ in.
         let mut shape = Self::default();
         walk(query, &mut |part| match part {
-            Part::Chain(chain) => chain.steps.len().hash(&mut shape),
-            Part::Step(axis, step) => {
+            QueryPart::Chain(chain) => chain.steps.len().hash(&mut shape),
+            QueryPart::Step(axis, step) => {
                 axis.hash(&mut shape);
                 match step {
                     Step::Zone(zone) => (0_u8, zone).hash(&mut shape),
@@ -113,19 +113,19 @@ impl Shape {
                     }
                 }
             }
-            Part::Test(test) => match test {
+            QueryPart::Test(test) => match test {
                 Test::Type(test) => (0_u8, test).hash(&mut shape),
                 Test::Depth(depths) => (1_u8, depths).hash(&mut shape),
                 Test::Attr(test) => (2_u8, &test.attr, test.op).hash(&mut shape),
             },
-            Part::Pick(pick) => (3_u8, std::mem::discriminant(pick)).hash(&mut shape),
+            QueryPart::Pick(pick) => (3_u8, std::mem::discriminant(pick)).hash(&mut shape),
             // No chain has 0 steps: this ends their list.
-            Part::Filters(tests) => (0_usize, tests.len()).hash(&mut shape),
-            Part::Controls(controls) => {
+            QueryPart::Filters(tests) => (0_usize, tests.len()).hash(&mut shape),
+            QueryPart::Controls(controls) => {
                 (controls.order, controls.mode, controls.unique).hash(&mut shape);
                 (controls.limit.is_some(), controls.page.is_some()).hash(&mut shape);
             }
-            Part::StepEnd | Part::ChainEnd | Part::Operand(_) => {}
+            QueryPart::StepEnd | QueryPart::ChainEnd | QueryPart::Operand(_) => {}
         });
         shape
     }
@@ -137,7 +137,7 @@ impl Shape {
 }
 
 /// Records what is hashed. Most of it is small numbers, which take a byte each.
-impl Hasher for Shape {
+impl Hasher for PlanShape {
     fn write(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

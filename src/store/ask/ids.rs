@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::engine::Answer;
 use crate::engine::ids_of;
 use crate::history::{Position, RangeOptions, Session};
-use crate::query::exec::{Input, Trace, run};
+use crate::query::exec::{RunInput, Trace, run};
 use crate::support::diag::Error;
 
 /// The ids of what a selector finds in many sessions, in byte order of their names. See
@@ -247,7 +247,11 @@ fn in_memory(asking: &Asking, listed: &Listed, session: &Session, found: &mut Fo
     let Some(snapshot) = snapshot else {
         return false;
     };
-    let rows = run(bound, Input::new(&snapshot, &*history), &mut Trace::off());
+    let rows = run(
+        bound,
+        RunInput::new(&snapshot, &*history),
+        &mut Trace::off(),
+    );
     if !rows.is_empty() {
         found.begin(&listed.name);
         ids_of(&snapshot, &rows)
