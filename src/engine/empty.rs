@@ -11,7 +11,8 @@ use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::query::exec::{MatchedRows, RunInput, Trace, count, run, run_untailed};
 use crate::query::ir::{
-    Axis, Chain, Class, Controls, DepthSet, Edition, Mode, NodeStep, Query, Step, Test, TypeTest,
+    Axis, Chain, Class, Controls, DepthSet, Edition, NodeStep, Query, QueryStep, RangeAnswer, Test,
+    TypeTest,
 };
 use crate::query::plan::{Bound, bind, compile, sources};
 use crate::support::cancel::stopped;
@@ -136,7 +137,7 @@ impl Nothing<'_> {
         }
         if last > 0 && !self.query.filters.is_empty() {
             push(reasons, EmptyReason::Filters { rows: last });
-        } else if last > 0 && self.bound.mode == Mode::Latest {
+        } else if last > 0 && self.bound.mode == RangeAnswer::Latest {
             push(reasons, EmptyReason::Superseded { rows: last });
         } else if reasons.is_empty() {
             for chain in &self.query.chains {
@@ -153,10 +154,12 @@ impl Nothing<'_> {
     }
 
     /// How many nodes each test of a first step matches alone.
-    fn first_step(&self, step: &Step) -> Option<EmptyReason> {
-        let Step::Node(step) = step else { return None };
+    fn first_step(&self, step: &QueryStep) -> Option<EmptyReason> {
+        let QueryStep::Node(step) = step else {
+            return None;
+        };
         let alone = step.tests.iter().map(|test| {
-            let step = Step::Node(NodeStep {
+            let step = QueryStep::Node(NodeStep {
                 tests: [test.clone()].into_iter().collect(),
                 tail: Box::default(),
             });
@@ -235,10 +238,10 @@ fn only_implicit_containers(here: &Inventory<'_>) -> bool {
 }
 
 /// Whether the last step tests for containers, which may be implicit.
-fn ends_in_container(steps: &[(Axis, Step)]) -> bool {
+fn ends_in_container(steps: &[(Axis, QueryStep)]) -> bool {
     let container = Test::Type(TypeTest::Class(Class::Container));
     match steps.last() {
-        Some((_, Step::Node(step))) => step.tests.contains(&container),
+        Some((_, QueryStep::Node(step))) => step.tests.contains(&container),
         _ => false,
     }
 }
@@ -266,7 +269,7 @@ fn depths(snapshot: &Snapshot) -> DepthSet {
 
 /// Steps as text, with the axis of the first one if `axis` is set. Regions have their names, which
 /// canonical text does not use.
-fn steps_text(steps: &[(Axis, Step)], axis: bool) -> String {
+fn steps_text(steps: &[(Axis, QueryStep)], axis: bool) -> String {
     let mut text = String::new();
     for (at, (of, step)) in steps.iter().enumerate() {
         text.push_str(match (at, of) {

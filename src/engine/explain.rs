@@ -10,7 +10,7 @@ use super::prepared::Prepared;
 use crate::history::{History, Lookup, Moment, Position, RangeOptions, Session, SnapshotsIter};
 use crate::index::Snapshot;
 use crate::query::exec::{self, Counters, Reason, RunGoal, RunInput, Strategy, Trace};
-use crate::query::ir::{Edition, Time};
+use crate::query::ir::{Edition, QueryTime};
 use crate::query::plan::{Bound, Operator, operand_label, sources};
 use crate::support::diag::{Error, Warning};
 
@@ -208,7 +208,7 @@ pub(super) fn explain(
         Some(history) => analyze(&prepared, history, options.analyze, &mut plan)?,
         None => (None, None),
     };
-    let time = history.filter(|_| statement.query.time == Time::Working);
+    let time = history.filter(|_| statement.query.time == QueryTime::Working);
     let time = time.and_then(|history| answering(&history));
     let passes = if options.verbose {
         let mut passes = Vec::new();

@@ -20,7 +20,7 @@ use crate::history::{
 };
 use crate::index::Snapshot;
 use crate::query::exec::Trace;
-use crate::query::ir::{Address, Mode, RangeEnd, Time};
+use crate::query::ir::{Address, QueryTime, RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
 use crate::support::diag::Error;
 
@@ -39,9 +39,9 @@ impl Prepared {
     #[cfg(feature = "store")]
     pub(crate) fn foreseen(&self) -> Option<Foreseen> {
         let unless_working = match self.query().time {
-            Time::At(Address::Back(0)) => false,
-            Time::Working => true,
-            Time::At(_) | Time::Range(..) | Time::All => return None,
+            QueryTime::At(Address::Back(0)) => false,
+            QueryTime::Working => true,
+            QueryTime::At(_) | QueryTime::Range(..) | QueryTime::All => return None,
         };
         let part = part_of(self.bound()?);
         // Where an id is, each session has to be asked.
@@ -176,7 +176,7 @@ impl Prepared {
         options: &RangeOptions,
     ) -> Result<(), Error> {
         let (read, _) = capped(span, options);
-        if self.query().controls.mode != Mode::Reduce {
+        if self.query().controls.mode != RangeAnswer::Reduce {
             return self.fetch_span(history, read);
         }
         let ends = [read.newest, read.oldest].map(|at| history.fetch(Position::Committed(at)));
@@ -267,10 +267,10 @@ fn part_of(bound: &Bound) -> Option<Part> {
 }
 
 /// Whether a time is resolved by the cycles of snapshots.
-fn names_cycle(time: Time) -> bool {
+fn names_cycle(time: QueryTime) -> bool {
     match time {
-        Time::At(Address::Cycle(_)) => true,
-        Time::Range(a, b) => [a, b].iter().any(|end| matches!(end, RangeEnd::Cycle(_))),
-        Time::At(Address::Back(_)) | Time::Working | Time::All => false,
+        QueryTime::At(Address::Cycle(_)) => true,
+        QueryTime::Range(a, b) => [a, b].iter().any(|end| matches!(end, RangeEnd::Cycle(_))),
+        QueryTime::At(Address::Back(_)) | QueryTime::Working | QueryTime::All => false,
     }
 }

@@ -6,7 +6,7 @@ use super::facade::Engine;
 use super::prepared::Prepared;
 use super::statement::whole;
 use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unresolved, diff};
-use crate::query::ir::{Address, Mode};
+use crate::query::ir::{Address, RangeAnswer};
 use crate::support::diag::{Code, Diagnostic, Error};
 
 /// The matches of a selector, snapshot by snapshot.
@@ -97,7 +97,7 @@ impl Engine {
         let query = format!("@t0..@t-* {selector}");
         let history = session.history();
         let range = self.prepare(&query)?;
-        if range.query().controls.mode != Mode::Pairwise {
+        if range.query().controls.mode != RangeAnswer::Pairwise {
             // An open parameter, and then an empty history, is reported before the mode.
             range.ready()?;
             range.resolve(&history)?;

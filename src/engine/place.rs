@@ -8,7 +8,7 @@ use super::facade::Engine;
 use super::prepared::Prepared;
 use crate::index::{NodeRef, Snapshot};
 use crate::query::exec::{RunInput, SessionStats, Trace, run, run_with_cores};
-use crate::query::ir::{Insertion, Purpose};
+use crate::query::ir::{InsertionPoint, Purpose};
 use crate::support::diag::{Error, Warning};
 
 /// The nodes that a mutation changes, from [`Engine::targets`].
@@ -25,7 +25,7 @@ pub struct Spot<'a> {
     /// The nodes that the place matches, in result order. A mutation has a place for one.
     pub parents: Vec<Parent<'a>>,
     /// Where among the children of the parent.
-    pub insertion: Insertion,
+    pub insertion: InsertionPoint,
     text: Prepared,
 }
 

@@ -12,7 +12,7 @@ use crate::history::{
     capped, run_range,
 };
 use crate::query::exec::Trace;
-use crate::query::ir::{Mode, Operand, Query, Time};
+use crate::query::ir::{Operand, Query, QueryTime, RangeAnswer};
 use crate::query::plan::{BindError, Bound, Value, bind, compile, sources};
 use crate::query::sql;
 use crate::support::cancel;
@@ -256,8 +256,11 @@ impl Prepared {
     #[inline]
     pub(crate) fn compares(&self) -> bool {
         let query = &self.statement.query;
-        matches!(query.time, Time::Range(..))
-            && matches!(query.controls.mode, Mode::Pairwise | Mode::Reduce)
+        matches!(query.time, QueryTime::Range(..))
+            && matches!(
+                query.controls.mode,
+                RangeAnswer::Pairwise | RangeAnswer::Reduce
+            )
     }
 
     #[inline]
@@ -319,7 +322,7 @@ impl Prepared {
         let extent = extent.chain(errors.into_iter().map(|error| error.message));
         warnings.extend(extent.map(Warning::new));
         let warnings = (!warnings.is_empty()).then(|| warnings.into());
-        let latest = self.statement.query.controls.mode == Mode::Latest;
+        let latest = self.statement.query.controls.mode == RangeAnswer::Latest;
         Selection::lazy(
             &self.statement,
             bound,
@@ -392,7 +395,7 @@ impl Prepared {
         let all = start..start + trimmed.len();
         let (span, label) = match (&self.statement.time, self.statement.query.time) {
             (Some(time), _) => (time.clone(), error.why),
-            (None, Time::Working) => (all, error.why),
+            (None, QueryTime::Working) => (all, error.why),
             (None, _) => (all, "no time means `@t0`"),
         };
         let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::query::ir::{Edition, Insertion, Lowered, Query};
+use crate::query::ir::{Edition, InsertionPoint, Lowered, Query};
 use crate::query::plan::{BindError, Plan};
 use crate::support::diag::{Code, Diagnostic, Error, Warning};
 
@@ -18,7 +18,7 @@ pub(super) struct Statement {
     /// The byte range of the time in the text, if it has one.
     pub(super) time: Option<Range<usize>>,
     /// Where among the children of its nodes, if it is the place of a mutation.
-    pub(super) insertion: Insertion,
+    pub(super) insertion: InsertionPoint,
 }
 
 impl Statement {

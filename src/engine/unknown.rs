@@ -4,7 +4,8 @@ use super::inventory::{Inventory, Values};
 use super::reason::EmptyReason;
 use crate::history::History;
 use crate::query::ir::{
-    Attr, AttrTest, Class, Edition, Literal, Op, Operand, Query, Step, Tail, Test, TypeTest,
+    Attr, AttrTest, Class, CompareOp, Edition, Literal, Operand, PickOrTest, Query, QueryStep,
+    Test, TypeTest,
 };
 use crate::query::syntax::quote;
 use crate::query::syntax::words::tag_text;
@@ -101,14 +102,16 @@ impl Unknown<'_> {
         {
             // What a missing attribute satisfies is not the reason.
             let null = matches!(operand, Operand::Literal(Literal::Null));
-            if null != (*op == Op::Ne) && matches!(op, Op::Eq | Op::Ne) {
+            if null != (*op == CompareOp::Ne) && matches!(op, CompareOp::Eq | CompareOp::Ne) {
                 return None;
             }
             return Some(self.unknown_name(name));
         }
         let wanted: Vec<&str> = match (op, operand) {
-            (Op::Eq, Operand::Literal(Literal::Text(text))) => vec![text],
-            (Op::Eq, Operand::List(items)) => items.iter().map(text_of).collect::<Option<_>>()?,
+            (CompareOp::Eq, Operand::Literal(Literal::Text(text))) => vec![text],
+            (CompareOp::Eq, Operand::List(items)) => {
+                items.iter().map(text_of).collect::<Option<_>>()?
+            }
             _ => return None,
         };
         if *attr == Attr::Content {
@@ -274,13 +277,13 @@ fn tests(query: &Query) -> impl Iterator<Item = &Test> {
     let steps = query.chains.iter().flat_map(|chain| &chain.steps);
     let in_steps = steps.flat_map(|(_, step)| {
         let node = match step {
-            Step::Node(step) => Some(step),
-            Step::Zone(_) => None,
+            QueryStep::Node(step) => Some(step),
+            QueryStep::Zone(_) => None,
         };
         let tail = node.into_iter().flat_map(|step| &step.tail);
         let tail = tail.filter_map(|tail| match tail {
-            Tail::Test(test) => Some(test),
-            Tail::Pick(_) => None,
+            PickOrTest::Test(test) => Some(test),
+            PickOrTest::Pick(_) => None,
         });
         node.into_iter().flat_map(|step| &step.tests).chain(tail)
     });

@@ -10,7 +10,7 @@ use super::label::end_label;
 use super::snapshots::Snapshots;
 use crate::index::{Merge, Snapshot};
 use crate::query::exec::SessionStats;
-use crate::query::ir::{Address, RangeEnd, Time};
+use crate::query::ir::{Address, QueryTime, RangeEnd};
 use crate::support::cancel::stopped;
 
 /// The committed snapshots of a session and its working state, at one moment. Immutable.
@@ -330,15 +330,15 @@ impl History {
     /// No such snapshot, or a range without snapshots.
     #[doc(hidden)]
     #[inline]
-    pub fn resolve(&self, time: Time) -> Result<Lookup, Unresolved> {
+    pub fn resolve(&self, time: QueryTime) -> Result<Lookup, Unresolved> {
         match time {
-            Time::Working => self.latest_position().map(Lookup::One),
-            Time::At(address) => {
+            QueryTime::Working => self.latest_position().map(Lookup::One),
+            QueryTime::At(address) => {
                 let index = self.index_of(address)?;
                 Ok(Lookup::One(Position::Committed(index)))
             }
-            Time::All => Ok(Lookup::All),
-            Time::Range(a, b) => self.range(a, b),
+            QueryTime::All => Ok(Lookup::All),
+            QueryTime::Range(a, b) => self.range(a, b),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::json::JsonValue;
-use crate::query::ir::Number;
+use crate::query::ir::ExactNumber;
 
 /// A field's value as results show it: strings with the escapes they need, everything else canonical.
 pub(super) fn shown(value: JsonValue<'_>) -> String {
@@ -44,8 +44,8 @@ pub(super) fn same_value(a: Option<JsonValue<'_>>, b: Option<JsonValue<'_>>) -> 
 }
 
 fn same_number(a: &str, b: &str) -> bool {
-    Number::new(a)
-        .zip(Number::new(b))
+    ExactNumber::new(a)
+        .zip(ExactNumber::new(b))
         .is_some_and(|(a, b)| a.compare(&b).is_eq())
 }
 

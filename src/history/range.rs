@@ -17,7 +17,7 @@ use super::content::{ContentOptions, Labels, Material, content_diff, materialize
 use super::label::SnapshotRef;
 use crate::index::{Bits, Changes, Snapshot};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, run, run_in};
-use crate::query::ir::{Mode, RangeEnd};
+use crate::query::ir::{RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
 use crate::support::cancel::{self, stopped};
 use crate::support::diag::{Code, Warning};
@@ -240,9 +240,11 @@ pub(crate) fn run_range(
         span,
     };
     let (mode, pairs): (_, Vec<(usize, usize)>) = match bound.mode {
-        Mode::Reduce if span.count() > 1 => (RangeMode::Reduce, vec![(span.newest, span.oldest)]),
-        Mode::Reduce => (RangeMode::Reduce, Vec::new()),
-        Mode::Pairwise | Mode::Union | Mode::Latest => {
+        RangeAnswer::Reduce if span.count() > 1 => {
+            (RangeMode::Reduce, vec![(span.newest, span.oldest)])
+        }
+        RangeAnswer::Reduce => (RangeMode::Reduce, Vec::new()),
+        RangeAnswer::Pairwise | RangeAnswer::Union | RangeAnswer::Latest => {
             let newer = (span.oldest + 1..=span.newest).rev();
             (RangeMode::Pairwise, newer.map(|at| (at, at - 1)).collect())
         }

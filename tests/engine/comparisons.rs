@@ -2,7 +2,7 @@
 //! node decides.
 
 use pactql::Value;
-use pactql::internals::ir::{Number, Op, Patterns};
+use pactql::internals::ir::{CompareOp, ExactNumber, Patterns};
 use pactql::internals::plan::{NumberSet, Scalar, TextTest, ValueReading, ValueTest};
 
 #[test]
@@ -22,13 +22,20 @@ fn numeric_comparisons_are_exact_over_all_integers() {
     let decimals = [
         -2.5, -2.0, 2.0, 2.5, 9.3e18, -9.3e18, two_63, -two_63, 1e300,
     ];
-    let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge];
+    let ops = [
+        CompareOp::Eq,
+        CompareOp::Ne,
+        CompareOp::Lt,
+        CompareOp::Le,
+        CompareOp::Gt,
+        CompareOp::Ge,
+    ];
     let holds = |op, order: std::cmp::Ordering| match op {
-        Op::Eq => order.is_eq(),
-        Op::Ne => order.is_ne(),
-        Op::Lt => order.is_lt(),
-        Op::Le => order.is_le(),
-        Op::Gt => order.is_gt(),
+        CompareOp::Eq => order.is_eq(),
+        CompareOp::Ne => order.is_ne(),
+        CompareOp::Lt => order.is_lt(),
+        CompareOp::Le => order.is_le(),
+        CompareOp::Gt => order.is_gt(),
         _ => order.is_ge(),
     };
     for op in ops {
@@ -39,7 +46,8 @@ fn numeric_comparisons_are_exact_over_all_integers() {
             }
             for right in decimals {
                 let set = NumberSet::new(op, &Value::Decimal(right)).expect("numbers compare");
-                let order = Number::Int(i128::from(left)).compare(&Number::Decimal(right));
+                let order =
+                    ExactNumber::Int(i128::from(left)).compare(&ExactNumber::Decimal(right));
                 assert_eq!(
                     set.contains(Some(left)),
                     holds(op, order),
@@ -50,21 +58,21 @@ fn numeric_comparisons_are_exact_over_all_integers() {
         let null = NumberSet::new(op, &Value::Null).expect("null compares");
         assert_eq!(
             (null.contains(None), null.contains(Some(0))),
-            (op == Op::Eq, op == Op::Ne)
+            (op == CompareOp::Eq, op == CompareOp::Ne)
         );
         let one = NumberSet::new(op, &Value::Int(1)).expect("numbers compare");
-        assert_eq!(one.contains(None), op == Op::Ne);
+        assert_eq!(one.contains(None), op == CompareOp::Ne);
     }
-    assert!(NumberSet::new(Op::Eq, &"1".into()).is_none());
+    assert!(NumberSet::new(CompareOp::Eq, &"1".into()).is_none());
 }
 
 #[test]
 fn lists_become_intervals() {
     let values = |items: &[i64]| Value::List(items.iter().map(|&item| item.into()).collect());
     let many: Vec<i64> = (0..1_000).rev().collect();
-    let set = NumberSet::new(Op::Eq, &values(&many)).expect("numbers compare");
+    let set = NumberSet::new(CompareOp::Eq, &values(&many)).expect("numbers compare");
     assert_eq!(set.ranges.ranges(), [(0, 999)]);
-    let set = NumberSet::new(Op::Eq, &values(&[7, i64::MAX, 3, i64::MIN, 7, 4]));
+    let set = NumberSet::new(CompareOp::Eq, &values(&[7, i64::MAX, 3, i64::MIN, 7, 4]));
     let set = set.expect("numbers compare");
     let kept = [(i64::MIN, i64::MIN), (3, 4), (7, 7), (i64::MAX, i64::MAX)];
     assert_eq!(set.ranges.ranges(), kept);
@@ -91,7 +99,13 @@ fn lists_contain_any_of_one_and_all_of_several() {
     );
     let test = |value: &Value| {
         let value = value.clone();
-        ValueTest::new(Op::Eq, value, ValueReading::Any, &mut Patterns::new()).expect("valid")
+        ValueTest::new(
+            CompareOp::Eq,
+            value,
+            ValueReading::Any,
+            &mut Patterns::new(),
+        )
+        .expect("valid")
     };
     let Value::List(items) = &mixed else {
         unreachable!("a list")
@@ -135,12 +149,12 @@ fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_re
             .holds(node)
     };
     let text = |text: &'static str| Scalar::Text(text.into());
-    assert!(!test(Op::Eq, "10".into(), &Scalar::Number("10")));
-    assert!(test(Op::Eq, 10.into(), &Scalar::Number("10.0")));
-    assert!(test(Op::Lt, "10".into(), &text("9")));
-    assert!(!test(Op::Lt, "10".into(), &text("9a")));
+    assert!(!test(CompareOp::Eq, "10".into(), &Scalar::Number("10")));
+    assert!(test(CompareOp::Eq, 10.into(), &Scalar::Number("10.0")));
+    assert!(test(CompareOp::Lt, "10".into(), &text("9")));
+    assert!(!test(CompareOp::Lt, "10".into(), &text("9a")));
     assert!(test(
-        Op::Gt,
+        CompareOp::Gt,
         i64::MAX.into(),
         &Scalar::Number("9223372036854775808")
     ));
@@ -149,12 +163,12 @@ fn custom_values_keep_their_type_for_equality_and_order_as_numbers_where_both_re
         Scalar::Number("2"),
         Scalar::List(vec![text("z")]),
     ]);
-    assert!(test(Op::Eq, "a".into(), &list) && test(Op::Eq, 2.into(), &list));
-    assert!(!test(Op::Eq, "z".into(), &list) && !test(Op::Lt, "b".into(), &list));
+    assert!(test(CompareOp::Eq, "a".into(), &list) && test(CompareOp::Eq, 2.into(), &list));
+    assert!(!test(CompareOp::Eq, "z".into(), &list) && !test(CompareOp::Lt, "b".into(), &list));
     let both = Value::List(["a".into(), "b".into()].into());
-    assert!(!test(Op::Eq, both.clone(), &list) && test(Op::Eq, both, &text("b")));
-    assert!(test(Op::Ne, "a".into(), &Scalar::Other));
-    assert!(!test(Op::Eq, Value::Null, &Scalar::List(Vec::new())));
+    assert!(!test(CompareOp::Eq, both.clone(), &list) && test(CompareOp::Eq, both, &text("b")));
+    assert!(test(CompareOp::Ne, "a".into(), &Scalar::Other));
+    assert!(!test(CompareOp::Eq, Value::Null, &Scalar::List(Vec::new())));
 }
 
 #[test]
@@ -162,11 +176,14 @@ fn texts_compare_by_code_point_and_null_only_by_equality() {
     let test = |op, value: Value| {
         TextTest::new(op, value, |text| text, &mut Patterns::new()).expect("valid")
     };
-    assert!(test(Op::Lt, "é".into()).holds(Some("z")));
-    assert!(!test(Op::Lt, "a".into()).holds(None));
-    assert!(test(Op::Ne, "a".into()).holds(None));
-    assert!(test(Op::Eq, Value::Null).holds(None) && !test(Op::Eq, Value::Null).holds(Some("")));
-    assert!(test(Op::Eq, 5.into()).holds(Some("5")));
-    assert!(!test(Op::Ge, Value::Null).holds(Some("a")));
-    assert!(test(Op::Matches, "^a.c$".into()).holds(Some("abc")));
+    assert!(test(CompareOp::Lt, "é".into()).holds(Some("z")));
+    assert!(!test(CompareOp::Lt, "a".into()).holds(None));
+    assert!(test(CompareOp::Ne, "a".into()).holds(None));
+    assert!(
+        test(CompareOp::Eq, Value::Null).holds(None)
+            && !test(CompareOp::Eq, Value::Null).holds(Some(""))
+    );
+    assert!(test(CompareOp::Eq, 5.into()).holds(Some("5")));
+    assert!(!test(CompareOp::Ge, Value::Null).holds(Some("a")));
+    assert!(test(CompareOp::Matches, "^a.c$".into()).holds(Some("abc")));
 }

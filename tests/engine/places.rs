@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use pactql::Engine as Inner;
-use pactql::internals::ir::Insertion;
+use pactql::internals::ir::InsertionPoint;
 
 use crate::support::engine::{self, Engine};
 use crate::support::eval::Eval;
@@ -45,7 +45,7 @@ fn texts_are_cached_for_each_purpose() {
     let engine = Inner::new();
     for _ in 0..2 {
         let spot = engine.spot(working, "(d0, end)").unwrap();
-        assert_eq!(spot.insertion, Insertion::End);
+        assert_eq!(spot.insertion, InsertionPoint::End);
         assert!(engine.rows(&session, "(d0, end)").is_err());
         assert!(engine.targets(working, "(d0, end)").is_err());
     }
@@ -102,7 +102,7 @@ fn places_name_what_walking_finds() {
                     .collect();
                 same!(got.len(), spot.parents.len(), "{text}");
                 same!(got, expected, "{text}");
-                same!(spot.insertion, Insertion::Into, "{text}");
+                same!(spot.insertion, InsertionPoint::Into, "{text}");
 
                 let targets = engine.0.targets(working, &text).map_err(fail(&text))?;
                 let targets: BTreeSet<&str> = targets.nodes.iter().map(|node| node.id()).collect();

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use pactql::internals::ir::{self, Insertion};
+use pactql::internals::ir::{self, InsertionPoint};
 use pactql::{Answer, RangeOptions, Session, Value as Param};
 
 use crate::support::engine::{self, Engine};
@@ -298,11 +298,11 @@ fn every_place_is_where_the_page_says() {
             parents => parents,
         };
         match spot.insertion {
-            Insertion::Into => format!("{parents}: inside"),
-            Insertion::Start => format!("{parents}: first"),
-            Insertion::End => format!("{parents}: last"),
-            Insertion::After(child) => format!("{parents}: after child {child}"),
-            Insertion::Before(child) => format!("{parents}: before child {child}"),
+            InsertionPoint::Into => format!("{parents}: inside"),
+            InsertionPoint::Start => format!("{parents}: first"),
+            InsertionPoint::End => format!("{parents}: last"),
+            InsertionPoint::After(child) => format!("{parents}: after child {child}"),
+            InsertionPoint::Before(child) => format!("{parents}: before child {child}"),
         }
     });
 }

@@ -8,7 +8,8 @@ use crate::engine::{Node, Selection};
 use crate::history::LoadFailure;
 use crate::json::JsonValue;
 use crate::query::ir::{
-    Attr, AttrTest, Literal, Op, Operand, Pattern, Patterns, Query, Step, Tail, Test,
+    Attr, AttrTest, CompareOp, Literal, Operand, Pattern, Patterns, PickOrTest, Query, QueryStep,
+    Test,
 };
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -135,19 +136,19 @@ fn content(node: Node<'_>) -> Cow<'_, str> {
 fn contents(query: &Query) -> Vec<&str> {
     let last = query.chains.iter().filter_map(|chain| chain.steps.last());
     let tests = last.flat_map(|(_, step)| match step {
-        Step::Node(step) => {
+        QueryStep::Node(step) => {
             let tail = step.tail.iter().filter_map(|tail| match tail {
-                Tail::Test(test) => Some(test),
-                Tail::Pick(_) => None,
+                PickOrTest::Test(test) => Some(test),
+                PickOrTest::Pick(_) => None,
             });
             step.tests.iter().chain(tail).collect()
         }
-        Step::Zone(_) => Vec::new(),
+        QueryStep::Zone(_) => Vec::new(),
     });
     let texts = tests.chain(&query.filters).filter_map(|test| match test {
         Test::Attr(AttrTest {
             attr: Attr::Content,
-            op: Op::Matches,
+            op: CompareOp::Matches,
             operand: Operand::Literal(Literal::Text(text)),
         }) => Some(&**text),
         _ => None,

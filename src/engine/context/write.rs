@@ -7,7 +7,7 @@ use super::Context;
 use super::node::{IntoNode, short_form};
 use crate::history::{History, Position, Session};
 use crate::index::Snapshot;
-use crate::query::ir::{Address, Insertion};
+use crate::query::ir::{Address, InsertionPoint};
 use crate::runtime::{self, Commit, Made, NewNode, Reference, Refusal, Target, Workspace};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::NodeClass;
@@ -256,11 +256,11 @@ impl Context {
             parent: parent.node.id().into(),
             in_core: parent.core,
             insertion: match spot.insertion {
-                Insertion::Into => runtime::Insertion::Into,
-                Insertion::Start => runtime::Insertion::Start,
-                Insertion::End => runtime::Insertion::End,
-                Insertion::After(at) => runtime::Insertion::After(child(at)),
-                Insertion::Before(at) => runtime::Insertion::Before(child(at)),
+                InsertionPoint::Into => runtime::Insertion::Into,
+                InsertionPoint::Start => runtime::Insertion::Start,
+                InsertionPoint::End => runtime::Insertion::End,
+                InsertionPoint::After(at) => runtime::Insertion::After(child(at)),
+                InsertionPoint::Before(at) => runtime::Insertion::Before(child(at)),
             },
         })
     }

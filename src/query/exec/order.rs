@@ -7,24 +7,26 @@ use smallvec::SmallVec;
 
 use super::rows::MatchedRows;
 use crate::index::{NodeRef, Snapshot};
-use crate::query::ir::Order;
+use crate::query::ir::RowOrder;
 
 /// Puts rows, given in document order, into the [order](crate::query::plan::Bound::order) of a bound plan.
-pub(super) fn arrange(order: Order, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows {
-    if order == Order::Pre {
+pub(super) fn arrange(order: RowOrder, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows {
+    if order == RowOrder::Pre {
         return rows;
     }
     let mut list: SmallVec<[u32; 4]> = rows.iter().collect();
     let node = |row: u32| snapshot.node(row);
     match order {
-        Order::Pre => {}
-        Order::Default => list.sort_by(|&a, &b| key_order(node(a), node(b))),
+        RowOrder::Pre => {}
+        RowOrder::Default => list.sort_by(|&a, &b| key_order(node(a), node(b))),
         // Of two subtrees with the same last row, the deeper comes first.
-        Order::Post => list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row))),
-        Order::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
-        Order::Path => by_path(snapshot, &mut list),
-        Order::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
-        Order::TurnAsc => {
+        RowOrder::Post => {
+            list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row)))
+        }
+        RowOrder::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
+        RowOrder::Path => by_path(snapshot, &mut list),
+        RowOrder::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
+        RowOrder::TurnAsc => {
             list.sort_by_key(|&row| (std::cmp::Reverse(depth_rank(snapshot.depth(row))), row))
         }
     }

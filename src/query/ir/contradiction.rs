@@ -8,25 +8,25 @@ use std::cmp::Ordering;
 use super::depth::DepthSet;
 use super::number::compare_numbers;
 use super::query::{
-    Attr, AttrTest, Axis, Chain, Class, Kind, Literal, NodeStep, Op, Operand, Step, Tail, Test,
-    TypeTest,
+    Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Literal, NodeStep, Operand,
+    PickOrTest, QueryStep, Test, TypeTest,
 };
 
 /// The kinds of nodes that a step may match, as a bit set.
-type Kinds = u8;
-const ROOT: Kinds = 1;
-const SYS: Kinds = 2;
-const AH: Kinds = 4;
-const SEQ: Kinds = 8;
+type NodeKinds = u8;
+const ROOT: NodeKinds = 1;
+const SYS: NodeKinds = 2;
+const AH: NodeKinds = 4;
+const SEQ: NodeKinds = 8;
 /// A turn directly under `^seq`.
-const TURN: Kinds = 16;
+const TURN: NodeKinds = 16;
 /// Everything else: containers, blocks, other turns.
-const OTHER: Kinds = 32;
-const ALL: Kinds = 63;
+const OTHER: NodeKinds = 32;
+const ALL: NodeKinds = 63;
 
 /// Why no node can match `chain`.
 pub(super) fn of_chain(chain: &Chain) -> Option<String> {
-    let mut here: Option<Kinds> = None;
+    let mut here: Option<NodeKinds> = None;
     let mut zone = false;
     for (axis, step) in &chain.steps {
         let reach = match (here, axis) {
@@ -37,7 +37,7 @@ pub(super) fn of_chain(chain: &Chain) -> Option<String> {
             (Some(kinds), Axis::Descendant) => below(kinds),
         };
         match step {
-            Step::Node(node) => {
+            QueryStep::Node(node) => {
                 if let Some(why) = of_step(node) {
                     return Some(why);
                 }
@@ -51,7 +51,7 @@ pub(super) fn of_chain(chain: &Chain) -> Option<String> {
                 here = Some(kinds);
                 zone = false;
             }
-            Step::Zone(_) => {
+            QueryStep::Zone(_) => {
                 if reach == 0 {
                     return Some("nothing is inside".to_owned());
                 }
@@ -64,7 +64,7 @@ pub(super) fn of_chain(chain: &Chain) -> Option<String> {
     None
 }
 
-fn children(kinds: Kinds) -> Kinds {
+fn children(kinds: NodeKinds) -> NodeKinds {
     let mut found = 0;
     if kinds & ROOT != 0 {
         found |= SYS | AH | SEQ | OTHER;
@@ -78,7 +78,7 @@ fn children(kinds: Kinds) -> Kinds {
     found
 }
 
-fn below(kinds: Kinds) -> Kinds {
+fn below(kinds: NodeKinds) -> NodeKinds {
     let once = children(kinds);
     // Every kind occurs within three levels: root, seq, turn, everything else.
     let twice = once | children(once);
@@ -86,10 +86,10 @@ fn below(kinds: Kinds) -> Kinds {
 }
 
 /// The kinds of nodes that pass a step's tests of type and depth.
-fn kinds_of(step: &NodeStep) -> Kinds {
+fn kinds_of(step: &NodeStep) -> NodeKinds {
     let tail = step.tail.iter().filter_map(|item| match item {
-        Tail::Test(test) => Some(test),
-        Tail::Pick(_) => None,
+        PickOrTest::Test(test) => Some(test),
+        PickOrTest::Pick(_) => None,
     });
     step.tests
         .iter()
@@ -97,7 +97,7 @@ fn kinds_of(step: &NodeStep) -> Kinds {
         .fold(ALL, |kinds, test| kinds & kinds_of_test(test))
 }
 
-fn kinds_of_test(test: &Test) -> Kinds {
+fn kinds_of_test(test: &Test) -> NodeKinds {
     match test {
         Test::Type(TypeTest::Root) => ROOT,
         Test::Type(TypeTest::Seq) => SEQ,
@@ -110,7 +110,7 @@ fn kinds_of_test(test: &Test) -> Kinds {
     }
 }
 
-fn kinds_of_depth(set: &DepthSet) -> Kinds {
+fn kinds_of_depth(set: &DepthSet) -> NodeKinds {
     if set.is_empty() {
         return 0;
     }
@@ -138,7 +138,7 @@ fn of_step(step: &NodeStep) -> Option<String> {
     // Tests after a pick are about the same node.
     let mut all: Vec<Test> = step.tests.to_vec();
     for item in &step.tail {
-        if let Tail::Test(test) = item {
+        if let PickOrTest::Test(test) = item {
             all.push(test.clone());
         }
     }
@@ -187,13 +187,13 @@ pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
 /// exclude whatever any earlier test excludes.
 fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTest)> {
     // Equalities come first, sorted by operand.
-    let equal = &tests[..tests.partition_point(|test| test.op == Op::Eq)];
+    let equal = &tests[..tests.partition_point(|test| test.op == CompareOp::Eq)];
     let mut kept = Witnesses::default();
     for test in tests {
         if let Some(other) = kept.all().find(|other| exclude(other, test)) {
             return Some((other, test));
         }
-        if test.op == Op::Ne
+        if test.op == CompareOp::Ne
             && let Ok(at) = equal.binary_search_by(|other| other.operand.cmp(&test.operand))
             && exclude(equal[at], test)
         {
@@ -230,32 +230,32 @@ impl<'a> Witnesses<'a> {
             return;
         };
         match (test.op, literal) {
-            (Op::Eq, Literal::Null) => {
+            (CompareOp::Eq, Literal::Null) => {
                 self.null.get_or_insert(test);
             }
-            (Op::Eq, _) => {
+            (CompareOp::Eq, _) => {
                 if let Some(free) = self.equal.iter_mut().find(|kept| kept.is_none()) {
                     *free = Some(test);
                 }
             }
-            (Op::Ne, _) => {}
+            (CompareOp::Ne, _) => {}
             _ => {
                 self.ordered.get_or_insert(test);
             }
         }
         let [low, high] = match test.op {
             _ if !is_number(test) => return,
-            Op::Eq => [true, true],
-            Op::Gt | Op::Ge => [true, false],
-            Op::Lt | Op::Le => [false, true],
-            Op::Ne | Op::Matches => return,
+            CompareOp::Eq => [true, true],
+            CompareOp::Gt | CompareOp::Ge => [true, false],
+            CompareOp::Lt | CompareOp::Le => [false, true],
+            CompareOp::Ne | CompareOp::Matches => return,
         };
         for (bound, sets, tighter) in [(0, low, Ordering::Greater), (1, high, Ordering::Less)] {
             let kept = &mut self.bounds[bound];
             let tightens = kept.is_none_or(|kept| match &kept.operand {
                 Operand::Literal(known) => match compare_numbers(literal, known) {
                     // At the same number the exclusive bound is tighter.
-                    Some(Ordering::Equal) => matches!(test.op, Op::Lt | Op::Gt),
+                    Some(Ordering::Equal) => matches!(test.op, CompareOp::Lt | CompareOp::Gt),
                     order => order == Some(tighter),
                 },
                 Operand::Param(_) | Operand::List(_) => true,
@@ -300,16 +300,21 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
         return None;
     };
     match (test.op, literal) {
-        (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches, Literal::Null) => Some(format!(
+        (
+            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge | CompareOp::Matches,
+            Literal::Null,
+        ) => Some(format!(
             "`[{test}]` is never true: `null` has no order and no text"
         )),
         // On an implicit core such a header is null.
-        (Op::Eq, Literal::Null) if test.attr.is_never_null() && !matches_cores(tests) => {
+        (CompareOp::Eq, Literal::Null) if test.attr.is_never_null() && !matches_cores(tests) => {
             let name = test.attr.name();
             Some(format!("`[{test}]` is never true: an absent `{name}` is 0"))
         }
         // `.mt[nodeType='cb']`
-        (Op::Eq, Literal::Text(text)) if matches!(test.attr, Attr::NodeType | Attr::StoredType) => {
+        (CompareOp::Eq, Literal::Text(text))
+            if matches!(test.attr, Attr::NodeType | Attr::StoredType) =>
+        {
             let head = text.split(':').next().unwrap_or_default();
             let class = match head {
                 _ if head.starts_with('^') => return None,
@@ -333,7 +338,12 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
 /// Whether no value passes both of two tests of one attribute.
 fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
     // `=` and `!=` with the same operand, whatever it is, are exact complements.
-    if a.operand == b.operand && matches!((a.op, b.op), (Op::Eq, Op::Ne) | (Op::Ne, Op::Eq)) {
+    if a.operand == b.operand
+        && matches!(
+            (a.op, b.op),
+            (CompareOp::Eq, CompareOp::Ne) | (CompareOp::Ne, CompareOp::Eq)
+        )
+    {
         return true;
     }
     let (Operand::Literal(x), Operand::Literal(y)) = (&a.operand, &b.operand) else {
@@ -343,7 +353,7 @@ fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
         return numbers_exclude((a.op, x), (b.op, y));
     }
     match (a.op, b.op) {
-        (Op::Eq, Op::Eq) => match (&a.attr, x, y) {
+        (CompareOp::Eq, CompareOp::Eq) => match (&a.attr, x, y) {
             // A list may contain both, and content can have any type.
             (Attr::Tags, Literal::Null, other) | (Attr::Tags, other, Literal::Null) => {
                 *other != Literal::Null
@@ -356,8 +366,14 @@ fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
             _ => x != y,
         },
         // Null passes no ordering and no pattern.
-        (Op::Eq, Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches) => *x == Literal::Null,
-        (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Matches, Op::Eq) => *y == Literal::Null,
+        (
+            CompareOp::Eq,
+            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge | CompareOp::Matches,
+        ) => *x == Literal::Null,
+        (
+            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge | CompareOp::Matches,
+            CompareOp::Eq,
+        ) => *y == Literal::Null,
         _ => false,
     }
 }
@@ -368,7 +384,7 @@ fn is_head(head: &str, whole: &str) -> bool {
 
 /// Whether a test compares numbers.
 fn is_number(test: &AttrTest) -> bool {
-    test.attr.kind() == Kind::Number
+    test.attr.kind() == AttrKind::Number
         && matches!(
             test.operand,
             Operand::Literal(Literal::Int(_) | Literal::Decimal(..))
@@ -376,19 +392,19 @@ fn is_number(test: &AttrTest) -> bool {
 }
 
 /// Whether no number passes both comparisons.
-fn numbers_exclude(a: (Op, &Literal), b: (Op, &Literal)) -> bool {
+fn numbers_exclude(a: (CompareOp, &Literal), b: (CompareOp, &Literal)) -> bool {
     let Some(order) = compare_numbers(a.1, b.1) else {
         return false;
     };
     // Whether a comparison sets a lower or upper bound, and whether the bound itself passes.
     let low = |op| match op {
-        Op::Gt => Some(false),
-        Op::Ge | Op::Eq => Some(true),
+        CompareOp::Gt => Some(false),
+        CompareOp::Ge | CompareOp::Eq => Some(true),
         _ => None,
     };
     let high = |op| match op {
-        Op::Lt => Some(false),
-        Op::Le | Op::Eq => Some(true),
+        CompareOp::Lt => Some(false),
+        CompareOp::Le | CompareOp::Eq => Some(true),
         _ => None,
     };
     // Whether the lower bound of one is above the upper bound of the other.
@@ -404,7 +420,7 @@ fn numbers_exclude(a: (Op, &Literal), b: (Op, &Literal)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{exclude, of_attribute};
-    use crate::query::ir::{Attr, AttrTest, Literal, Op, Operand};
+    use crate::query::ir::{Attr, AttrTest, CompareOp, Literal, Operand};
 
     #[test]
     fn one_pass_finds_what_comparing_all_pairs_finds() {
@@ -428,7 +444,15 @@ mod tests {
         );
         let mut operands: Vec<Operand> = literals.into_iter().map(Operand::Literal).collect();
         operands.extend([Operand::Param("p".into()), list]);
-        let ops = [Op::Eq, Op::Ne, Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Matches];
+        let ops = [
+            CompareOp::Eq,
+            CompareOp::Ne,
+            CompareOp::Lt,
+            CompareOp::Le,
+            CompareOp::Gt,
+            CompareOp::Ge,
+            CompareOp::Matches,
+        ];
         let attrs = [
             Attr::Ttl,
             Attr::Role,

@@ -37,15 +37,15 @@ pub use intervals::Intervals;
 pub use lower::{Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES};
 pub(crate) use name::HEADERS;
 pub use name::normal_type;
-pub use number::{Digits, Number, compare_numbers};
+pub use number::{Digits, ExactNumber, compare_numbers};
 pub use observer::Observer;
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use properties::Fingerprint;
-pub use purpose::{Insertion, Purpose};
+pub use purpose::{InsertionPoint, Purpose};
 pub use query::{
-    Address, Attr, AttrTest, Axis, Chain, Class, Controls, Facet, Kind, Literal, Mode, NoAddress,
-    NodeStep, Op, Operand, Order, Pick, Query, RangeEnd, Step, Tail, Test, Tests, Time, TypeTest,
-    Zone,
+    Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Controls, Facet, Literal,
+    NoAddress, NodeStep, Operand, Pick, PickOrTest, Query, QueryStep, QueryTime, RangeAnswer,
+    RangeEnd, RowOrder, Test, Tests, TypeTest, Zone,
 };
 pub use required::{Required, fold};
-pub use short::{Member, short_node};
+pub use short::{ShortMember, short_node};

@@ -2,23 +2,23 @@
 
 use std::borrow::Cow;
 
-use super::query::{Attr, Class, Facet, Mode, Order};
+use super::query::{Attr, Class, Facet, RangeAnswer, RowOrder};
 
 /// The values of `@mode`; the default has no word.
-pub(super) const MODES: [(&str, Mode); 3] = [
-    ("union", Mode::Union),
-    ("latest", Mode::Latest),
-    ("reduce", Mode::Reduce),
+pub(super) const MODES: [(&str, RangeAnswer); 3] = [
+    ("union", RangeAnswer::Union),
+    ("latest", RangeAnswer::Latest),
+    ("reduce", RangeAnswer::Reduce),
 ];
 
 /// The values of `@order`; the default has no word.
-pub(super) const ORDERS: [(&str, Order); 6] = [
-    ("pre", Order::Pre),
-    ("post", Order::Post),
-    ("bfs", Order::Bfs),
-    ("path", Order::Path),
-    ("turn:desc,pre", Order::TurnDesc),
-    ("turn:asc,pre", Order::TurnAsc),
+pub(super) const ORDERS: [(&str, RowOrder); 6] = [
+    ("pre", RowOrder::Pre),
+    ("post", RowOrder::Post),
+    ("bfs", RowOrder::Bfs),
+    ("path", RowOrder::Path),
+    ("turn:desc,pre", RowOrder::TurnDesc),
+    ("turn:asc,pre", RowOrder::TurnAsc),
 ];
 
 /// The names that [`Attr::from_name`] does not read as a custom attribute, for those that are written

@@ -17,29 +17,29 @@ use super::contradiction;
 use super::depth::DepthSet;
 use super::observer::Observer;
 use super::query::{
-    Attr, AttrTest, Chain, Class, Controls, Literal, Op, Operand, Query, Step, Tail, Test, Tests,
-    Time, TypeTest,
+    Attr, AttrTest, Chain, Class, CompareOp, Controls, Literal, Operand, PickOrTest, Query,
+    QueryStep, QueryTime, Test, Tests, TypeTest,
 };
 use crate::query::syntax::Span;
 use crate::support::diag::Warning;
 
 /// A query during the passes, with the span of each group.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Draft {
-    pub(super) time: Time,
-    pub(super) chains: SmallVec<[DraftChain; 1]>,
+pub(super) struct QueryDraft {
+    pub(super) time: QueryTime,
+    pub(super) chains: SmallVec<[ChainDraft; 1]>,
     pub(super) filters: Tests,
     pub(super) controls: Controls,
 }
 
 /// A group and its span.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct DraftChain {
+pub(super) struct ChainDraft {
     pub(super) chain: Chain,
     pub(super) span: Span,
 }
 
-impl Draft {
+impl QueryDraft {
     fn query(self) -> Query {
         Query {
             time: self.time,
@@ -50,10 +50,10 @@ impl Draft {
     }
 }
 
-type Pass = fn(&mut Draft, &mut Vec<Warning>);
+type NormalizePass = fn(&mut QueryDraft, &mut Vec<Warning>);
 
 /// The passes with their names; the module explains their order.
-const PASSES: [(&str, Pass); 4] = [
+const PASSES: [(&str, NormalizePass); 4] = [
     ("types", types),
     ("order", sort_tests),
     ("contradictions", contradictions),
@@ -62,7 +62,7 @@ const PASSES: [(&str, Pass); 4] = [
 
 /// Runs all passes, showing the query to `observer` before the first and after each.
 pub(super) fn normalize(
-    mut draft: Draft,
+    mut draft: QueryDraft,
     warnings: &mut Vec<Warning>,
     mut observer: Option<Observer<'_>>,
 ) -> Query {
@@ -87,30 +87,30 @@ pub(super) fn normalize(
 }
 
 /// What a list of tests belongs to.
-enum Site<'a> {
+enum TestsOwner<'a> {
     /// A step with this tail.
-    Step(&'a [Tail]),
+    Step(&'a [PickOrTest]),
     /// The final set.
     Filters,
 }
 
 /// Calls `change` for each list of tests: those of the steps, then the filters.
-fn each_tests(draft: &mut Draft, mut change: impl FnMut(&mut Tests, Site<'_>)) {
-    for DraftChain { chain, .. } in &mut draft.chains {
+fn each_tests(draft: &mut QueryDraft, mut change: impl FnMut(&mut Tests, TestsOwner<'_>)) {
+    for ChainDraft { chain, .. } in &mut draft.chains {
         for (_, step) in &mut chain.steps {
-            if let Step::Node(node) = step {
-                change(&mut node.tests, Site::Step(&node.tail));
+            if let QueryStep::Node(node) = step {
+                change(&mut node.tests, TestsOwner::Step(&node.tail));
             }
         }
     }
-    change(&mut draft.filters, Site::Filters);
+    change(&mut draft.filters, TestsOwner::Filters);
 }
 
 // ---- types ---------------------------------------------------------------------------------
 
-fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
+fn types(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
     each_tests(draft, |tests, site| {
-        if matches!(site, Site::Filters) {
+        if matches!(site, TestsOwner::Filters) {
             return;
         }
         for test in tests.iter_mut() {
@@ -121,7 +121,7 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
             // Canonical text spells a sole `^seq` node like this.
             if let Test::Attr(AttrTest {
                 attr: Attr::StoredType,
-                op: Op::Eq,
+                op: CompareOp::Eq,
                 operand: Operand::Literal(Literal::Text(text)),
             }) = test
                 && &**text == "^seq"
@@ -140,9 +140,9 @@ fn types(draft: &mut Draft, _: &mut Vec<Warning>) {
         merge_depths(tests);
         settle_types(tests);
     });
-    for DraftChain { chain, .. } in &mut draft.chains {
+    for ChainDraft { chain, .. } in &mut draft.chains {
         for (_, step) in &mut chain.steps {
-            if let Step::Node(node) = step
+            if let QueryStep::Node(node) = step
                 && node.tail.len() > 1
             {
                 dedup_tail(&mut node.tail);
@@ -197,14 +197,14 @@ fn settle_types(tests: &mut Tests) {
 
 /// Drops `:first` and `:last` directly after a pick, which leaves one node a group, and repeated
 /// tests.
-fn dedup_tail(tail: &mut Box<[Tail]>) {
+fn dedup_tail(tail: &mut Box<[PickOrTest]>) {
     use super::Pick::{First, Last};
-    let mut kept: Vec<Tail> = Vec::with_capacity(tail.len());
+    let mut kept: Vec<PickOrTest> = Vec::with_capacity(tail.len());
     for item in std::mem::take(tail).into_vec() {
         let idle = matches!(
             (&item, kept.last()),
-            (Tail::Pick(First | Last), Some(Tail::Pick(_)))
-        ) || matches!(item, Tail::Test(_)) && kept.last() == Some(&item);
+            (PickOrTest::Pick(First | Last), Some(PickOrTest::Pick(_)))
+        ) || matches!(item, PickOrTest::Test(_)) && kept.last() == Some(&item);
         if !idle {
             kept.push(item);
         }
@@ -214,7 +214,7 @@ fn dedup_tail(tail: &mut Box<[Tail]>) {
 
 // ---- order ---------------------------------------------------------------------------------
 
-fn sort_tests(draft: &mut Draft, _: &mut Vec<Warning>) {
+fn sort_tests(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
     each_tests(draft, |tests, site| {
         for test in tests.iter_mut() {
             if let Test::Attr(test) = test {
@@ -251,7 +251,7 @@ fn split_tags(tests: &mut Tests) {
             test,
             Test::Attr(AttrTest {
                 attr: Attr::Tags,
-                op: Op::Eq,
+                op: CompareOp::Eq,
                 operand: Operand::List(_),
             })
         )
@@ -264,10 +264,10 @@ fn split_tags(tests: &mut Tests) {
         match test {
             Test::Attr(AttrTest {
                 attr: Attr::Tags,
-                op: Op::Eq,
+                op: CompareOp::Eq,
                 operand: Operand::List(values),
             }) => split.extend(values.into_iter().map(|operand| {
-                let (attr, op) = (Attr::Tags, Op::Eq);
+                let (attr, op) = (Attr::Tags, CompareOp::Eq);
                 Test::Attr(AttrTest { attr, op, operand })
             })),
             test => split.push(test),
@@ -278,7 +278,7 @@ fn split_tags(tests: &mut Tests) {
 
 /// Drops tests that every node passes. One stays if a depth would be left alone, because that
 /// means `depth(…)`.
-fn drop_always_true(tests: &mut Tests, site: &Site<'_>) {
+fn drop_always_true(tests: &mut Tests, site: &TestsOwner<'_>) {
     // On an implicit core such a header is null, so the test stays where one may match.
     if !tests.iter().any(always_true) || contradiction::matches_cores(tests) {
         return;
@@ -286,10 +286,10 @@ fn drop_always_true(tests: &mut Tests, site: &Site<'_>) {
     let is_depth = |test: &Test| test.depth().is_some();
     let depth = tests.iter().any(is_depth)
         || match site {
-            Site::Filters => false,
-            Site::Step(tail) => tail
+            TestsOwner::Filters => false,
+            TestsOwner::Step(tail) => tail
                 .iter()
-                .any(|item| matches!(item, Tail::Test(test) if is_depth(test))),
+                .any(|item| matches!(item, PickOrTest::Test(test) if is_depth(test))),
         };
     let other = tests
         .iter()
@@ -301,7 +301,7 @@ fn drop_always_true(tests: &mut Tests, site: &Site<'_>) {
 /// Whether a test is `[offset]` or another header that reads as 0 where absent.
 fn always_true(test: &Test) -> bool {
     test.attr().is_some_and(|test| {
-        test.op == Op::Ne
+        test.op == CompareOp::Ne
             && test.attr.is_never_null()
             && test.operand == Operand::Literal(Literal::Null)
     })
@@ -309,7 +309,7 @@ fn always_true(test: &Test) -> bool {
 
 // ---- contradictions ------------------------------------------------------------------------
 
-fn contradictions(draft: &mut Draft, warnings: &mut Vec<Warning>) {
+fn contradictions(draft: &mut QueryDraft, warnings: &mut Vec<Warning>) {
     let several = draft.chains.len() > 1;
     draft.chains.retain(|draft| {
         let Some(why) = contradiction::of_chain(&draft.chain) else {
@@ -349,7 +349,7 @@ fn space_help(why: &str) -> Option<&'static str> {
 
 // ---- groups --------------------------------------------------------------------------------
 
-fn groups(draft: &mut Draft, _: &mut Vec<Warning>) {
+fn groups(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
     if draft.chains.len() > 1 {
         draft.chains.sort_by(|a, b| a.chain.cmp(&b.chain));
         draft.chains.dedup_by(|a, b| a.chain == b.chain);

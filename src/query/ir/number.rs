@@ -9,7 +9,7 @@ use super::query::Literal;
 
 /// A number, read from its spelling.
 #[derive(Clone, Copy, Debug)]
-pub enum Number<'a> {
+pub enum ExactNumber<'a> {
     /// An integer of up to 128 bits.
     Int(i128),
     /// A decimal. Never a NaN, and never the negative zero.
@@ -19,7 +19,7 @@ pub enum Number<'a> {
 }
 
 /// A number of more than 128 bits, as its digits: an integer, or a decimal too large for a double.
-/// Its magnitude is above that of every [`Number::Int`].
+/// Its magnitude is above that of every [`ExactNumber::Int`].
 #[derive(Clone, Copy, Debug)]
 pub struct Digits<'a> {
     negative: bool,
@@ -29,7 +29,7 @@ pub struct Digits<'a> {
     fraction: &'a str,
 }
 
-impl<'a> Number<'a> {
+impl<'a> ExactNumber<'a> {
     /// Reads `[+-]?digits[.digits]` or a JSON number. `None` for anything else, and for an exponent
     /// that overflows a double. Linear in the text.
     #[must_use]
@@ -82,17 +82,17 @@ impl<'a> Number<'a> {
     /// Compares exact values: a total order. Allocates only to compare a number of more than 128
     /// bits with a decimal.
     #[must_use]
-    pub fn compare(&self, other: &Number<'_>) -> Ordering {
+    pub fn compare(&self, other: &ExactNumber<'_>) -> Ordering {
         match (self, other) {
-            (Self::Int(a), Number::Int(b)) => a.cmp(b),
-            (Self::Decimal(a), Number::Decimal(b)) => a.total_cmp(b),
-            (Self::Int(a), Number::Decimal(b)) => int_with_decimal(*a, *b),
-            (Self::Decimal(a), Number::Int(b)) => int_with_decimal(*b, *a).reverse(),
-            (Self::Long(a), Number::Long(b)) => a.compare(b),
-            (Self::Long(a), Number::Int(_)) => a.side(),
-            (Self::Int(_), Number::Long(b)) => b.side().reverse(),
-            (Self::Long(a), Number::Decimal(b)) => a.compare_decimal(*b),
-            (Self::Decimal(a), Number::Long(b)) => b.compare_decimal(*a).reverse(),
+            (Self::Int(a), ExactNumber::Int(b)) => a.cmp(b),
+            (Self::Decimal(a), ExactNumber::Decimal(b)) => a.total_cmp(b),
+            (Self::Int(a), ExactNumber::Decimal(b)) => int_with_decimal(*a, *b),
+            (Self::Decimal(a), ExactNumber::Int(b)) => int_with_decimal(*b, *a).reverse(),
+            (Self::Long(a), ExactNumber::Long(b)) => a.compare(b),
+            (Self::Long(a), ExactNumber::Int(_)) => a.side(),
+            (Self::Int(_), ExactNumber::Long(b)) => b.side().reverse(),
+            (Self::Long(a), ExactNumber::Decimal(b)) => a.compare_decimal(*b),
+            (Self::Decimal(a), ExactNumber::Long(b)) => b.compare_decimal(*a).reverse(),
         }
     }
 }
@@ -151,8 +151,8 @@ impl Digits<'_> {
 #[must_use]
 pub fn compare_numbers(a: &Literal, b: &Literal) -> Option<Ordering> {
     let number = |literal: &Literal| match literal {
-        Literal::Int(int) => Some(Number::Int(i128::from(*int))),
-        Literal::Decimal(decimal, _) => Some(Number::decimal(*decimal)),
+        Literal::Int(int) => Some(ExactNumber::Int(i128::from(*int))),
+        Literal::Decimal(decimal, _) => Some(ExactNumber::decimal(*decimal)),
         // A spelled integer is never compared with a number alone.
         Literal::Null | Literal::Spelled(_) | Literal::Text(_) => None,
     };
@@ -178,7 +178,7 @@ fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::Number;
+    use super::ExactNumber;
     use std::cmp::Ordering::{Equal, Greater, Less};
 
     #[test]
@@ -223,12 +223,12 @@ mod tests {
             (&half, &one, Less),
             (&padded, &zero, Equal),
         ] {
-            let number = |text| Number::new(text).expect("a number");
+            let number = |text| ExactNumber::new(text).expect("a number");
             assert_eq!(number(a).compare(&number(b)), expected, "{a} {b}");
             assert_eq!(number(b).compare(&number(a)), expected.reverse(), "{b} {a}");
         }
         for text in ["", "-", "inf", "nan", "e5", "1x", "1e400", "null"] {
-            assert!(Number::new(text).is_none(), "{text}");
+            assert!(ExactNumber::new(text).is_none(), "{text}");
         }
     }
 }

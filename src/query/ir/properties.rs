@@ -4,7 +4,9 @@ use std::fmt::{self, Write};
 
 use sha2::{Digest, Sha256};
 
-use super::query::{Attr, AttrTest, Literal, NodeStep, Op, Operand, Pick, Query, Step, Tail, Test};
+use super::query::{
+    Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pick, PickOrTest, Query, QueryStep, Test,
+};
 
 /// The SHA-256 of a query's canonical text (LANGUAGE §9). Displays as lower-case hex.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,14 +65,16 @@ impl Query {
     pub fn params(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for (_, step) in self.chains.iter().flat_map(|chain| &chain.steps) {
-            let Step::Node(step) = step else { continue };
+            let QueryStep::Node(step) = step else {
+                continue;
+            };
             let tail = step.tail.iter().filter_map(|item| match item {
-                Tail::Test(test) => Some(test),
-                Tail::Pick(_) => None,
+                PickOrTest::Test(test) => Some(test),
+                PickOrTest::Pick(_) => None,
             });
             add_params(step.tests.iter().chain(tail), &mut names);
             names.extend(step.tail.iter().filter_map(|item| match item {
-                Tail::Pick(Pick::Nth(Operand::Param(name))) => Some(&**name),
+                PickOrTest::Pick(Pick::Nth(Operand::Param(name))) => Some(&**name),
                 _ => None,
             }));
         }
@@ -92,7 +96,7 @@ impl Query {
             return Some(key);
         }
         let mut keys = self.chains.iter().map(|chain| match chain.steps.last() {
-            Some((_, Step::Node(step))) => step.pinned_key(),
+            Some((_, QueryStep::Node(step))) => step.pinned_key(),
             _ => None,
         });
         let first = keys.next()??;
@@ -112,7 +116,7 @@ fn pinned(tests: &[Test]) -> Option<&Operand> {
     let mut keys = tests.iter().filter_map(|test| match test {
         Test::Attr(AttrTest {
             attr: Attr::Key,
-            op: Op::Eq,
+            op: CompareOp::Eq,
             operand:
                 operand @ (Operand::Param(_)
                 | Operand::Literal(Literal::Text(_) | Literal::Int(_) | Literal::Decimal(..))),

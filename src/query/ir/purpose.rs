@@ -17,7 +17,7 @@ pub enum Purpose {
 /// Where among the children of a place's parent (LANGUAGE §7). Children count from 1, in document
 /// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Insertion {
+pub enum InsertionPoint {
     /// No insertion point: somewhere in the parent.
     #[default]
     Into,

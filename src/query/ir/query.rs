@@ -1,6 +1,6 @@
 //! The types of the normalized form.
 //!
-//! A [`Query`] is a union of [`Chain`]s of [`Step`]s, with filters and controls over the final
+//! A [`Query`] is a union of [`Chain`]s of [`QueryStep`]s, with filters and controls over the final
 //! set. Different spellings have one form: `^sys` and `depth(-1)` are an anchor with a depth set;
 //! `:core`, `[offset=0]` and `cont(offset=0)` one attribute test; `.seg` and `.mt` one class; the
 //! hops of a position child steps.
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use smallvec::SmallVec;
 
 use super::depth::DepthSet;
-pub use crate::query::syntax::ast::Op;
+pub use crate::query::syntax::ast::CompareOp;
 
 /// The tests of a step. Most steps have one, which is stored inline.
 pub type Tests = SmallVec<[Test; 1]>;
@@ -19,7 +19,7 @@ pub type Tests = SmallVec<[Test; 1]>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// The time.
-    pub time: Time,
+    pub time: QueryTime,
     /// The groups of the union; empty means that the selector matches nothing (`none`).
     pub chains: SmallVec<[Chain; 1]>,
     /// Tests of the final set, from braces, trailing tags and brackets after a control.
@@ -30,7 +30,7 @@ pub struct Query {
 
 /// The snapshot or snapshots that a selector is evaluated in (LANGUAGE §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Time {
+pub enum QueryTime {
     /// The working state.
     Working,
     /// One committed snapshot.
@@ -90,7 +90,7 @@ pub enum RangeEnd {
 pub struct Chain {
     /// The steps. The axis of the first is [`Axis::Descendant`] and means "anywhere, root
     /// included".
-    pub steps: Box<[(Axis, Step)]>,
+    pub steps: Box<[(Axis, QueryStep)]>,
 }
 
 /// How the nodes of a step relate to those of the step before it.
@@ -104,7 +104,7 @@ pub enum Axis {
 
 /// One step of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum QueryStep {
     /// Matches nodes.
     Node(NodeStep),
     /// A zone: one virtual container for each node of the left context (LANGUAGE §4).
@@ -130,12 +130,12 @@ pub struct NodeStep {
     /// Tests that a node must pass, in canonical order without duplicates; empty for `*`.
     pub tests: Tests,
     /// The first pick and everything after it. Pseudo-classes before it are among `tests`.
-    pub tail: Box<[Tail]>,
+    pub tail: Box<[PickOrTest]>,
 }
 
 /// A pick, or a test after a pick.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tail {
+pub enum PickOrTest {
     /// Keeps one node of each group.
     Pick(Pick),
     /// A pseudo-class after a pick, which narrows what was picked.
@@ -197,8 +197,8 @@ pub struct AttrTest {
     /// The left side.
     pub attr: Attr,
     /// The comparison.
-    pub op: Op,
-    /// The right side. Lists occur with [`Op::Eq`] and [`Op::Ne`] only.
+    pub op: CompareOp,
+    /// The right side. Lists occur with [`CompareOp::Eq`] and [`CompareOp::Ne`] only.
     pub operand: Operand,
 }
 
@@ -251,7 +251,7 @@ pub enum Attr {
 
 /// How an attribute compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum AttrKind {
     /// Against numbers and null only.
     Number,
     /// As text; a number literal is compared as it was written.
@@ -262,7 +262,7 @@ pub enum Kind {
     Dynamic,
 }
 
-impl Step {
+impl QueryStep {
     /// A step of tests, without picks.
     pub(super) fn of(tests: impl Into<Tests>) -> Self {
         Self::Node(NodeStep {
@@ -274,7 +274,7 @@ impl Step {
 
 impl Test {
     /// A comparison of `attr` with a literal.
-    pub(super) fn of(attr: Attr, op: Op, literal: Literal) -> Self {
+    pub(super) fn of(attr: Attr, op: CompareOp, literal: Literal) -> Self {
         Self::Attr(AttrTest {
             attr,
             op,
@@ -303,7 +303,7 @@ impl Test {
 impl Attr {
     /// How this attribute compares (LANGUAGE §5).
     #[must_use]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> AttrKind {
         match self {
             Self::Id
             | Self::NodeType
@@ -315,8 +315,8 @@ impl Attr {
             | Self::CreatedAtIso
             | Self::ContentHash
             | Self::Parent
-            | Self::Content => Kind::Text,
-            Self::Tags => Kind::Tags,
+            | Self::Content => AttrKind::Text,
+            Self::Tags => AttrKind::Tags,
             Self::Offset
             | Self::Ttl
             | Self::Priority
@@ -324,8 +324,8 @@ impl Attr {
             | Self::CreatedAtNs
             | Self::CreationIndex
             | Self::Cadence
-            | Self::Facet(_) => Kind::Number,
-            Self::Custom(_) => Kind::Dynamic,
+            | Self::Facet(_) => AttrKind::Number,
+            Self::Custom(_) => AttrKind::Dynamic,
         }
     }
 }
@@ -410,7 +410,7 @@ impl Ord for Literal {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Controls {
     /// The row order.
-    pub order: Order,
+    pub order: RowOrder,
     /// Whether to keep only the first row of each key.
     pub unique: bool,
     /// The rows of a page, from `@limit` or `@first`.
@@ -418,12 +418,12 @@ pub struct Controls {
     /// The page, counted from 1 (`@p`); needs `limit`.
     pub page: Option<Operand>,
     /// What a range returns.
-    pub mode: Mode,
+    pub mode: RangeAnswer,
 }
 
 /// Result order (LANGUAGE §6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Order {
+pub enum RowOrder {
     /// Document order, or key order if every group's last step pins the same key.
     #[default]
     Default,
@@ -443,7 +443,7 @@ pub enum Order {
 
 /// What a range returns (LANGUAGE §7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum RangeAnswer {
     /// Pairwise diffs.
     #[default]
     Pairwise,

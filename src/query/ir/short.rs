@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::edition::Edition;
 use super::name::{normal_type, split_type};
-use super::query::{Attr, Kind};
-use crate::query::syntax::ast::{Filter, Op, Prop, ShortNode, Value};
+use super::query::{Attr, AttrKind};
+use crate::query::syntax::ast::{CompareOp, Filter, LiteralSyntax, Prop, ShortNode};
 use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, PLAIN_PSEUDOS};
 use crate::query::syntax::{Mistake, Span, Spanned, SyntaxError, is_name, parse_node, quote};
 use crate::support::diag::{Code, Diagnostic, Error, Label, ToDiagnostic};
@@ -18,7 +18,7 @@ const FORM: &str = "write a node as `block:text {key='hero', ttl=2} +tag 'the co
 
 /// A member of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct ShortMember {
     /// The name, in the spelling of documents.
     pub name: String,
     /// The value as JSON text.
@@ -34,8 +34,8 @@ pub struct Member {
 ///
 /// # Errors
 /// `E_INPUT`: every property that is not a name, `=` and a value, and what is given twice.
-pub fn short_node(text: &str, edition: Edition) -> Result<Vec<Member>, Error> {
-    let mut reader = Reader::default();
+pub fn short_node(text: &str, edition: Edition) -> Result<Vec<ShortMember>, Error> {
+    let mut reader = ShortReader::default();
     match parse_node(text) {
         Ok(node) => reader.node(&node, edition),
         Err(mistakes) => reader.faults = mistakes.iter().map(|one| form(text, one)).collect(),
@@ -68,8 +68,8 @@ fn form(text: &str, error: &SyntaxError) -> Diagnostic {
 }
 
 #[derive(Default)]
-struct Reader {
-    members: Vec<Member>,
+struct ShortReader {
+    members: Vec<ShortMember>,
     faults: Vec<Diagnostic>,
     /// The tags as JSON texts, and where they are written.
     tags: Option<(Vec<String>, Span)>,
@@ -77,7 +77,7 @@ struct Reader {
     tags_prop: Option<Span>,
 }
 
-impl Reader {
+impl ShortReader {
     fn node(&mut self, node: &ShortNode<'_>, edition: Edition) {
         self.check_head(node);
         for part in &node.parts {
@@ -172,7 +172,7 @@ impl Reader {
             self.fault(span, message, "the value is missing", help);
             return;
         };
-        if op.node != Op::Eq {
+        if op.node != CompareOp::Eq {
             let message = format!("expected `=`, found `{}`", op.node);
             let help = format!("write `{name}={}`", value.node);
             self.fault(op.span, message, "a node has values, not comparisons", help);
@@ -184,16 +184,18 @@ impl Reader {
             "cad" => (Attr::Cadence, "cadence"),
             _ => (Attr::from_name(name), name),
         };
-        let as_text = matches!(attr.kind(), Kind::Text | Kind::Tags);
+        let as_text = matches!(attr.kind(), AttrKind::Text | AttrKind::Tags);
         let one = std::slice::from_ref(value);
         let (list, values) = match &value.node {
-            Value::List(values) => (true, values.as_slice()),
+            LiteralSyntax::List(values) => (true, values.as_slice()),
             _ => (false, one),
         };
         let json: Option<Vec<String>> = values.iter().map(|one| self.json(one, as_text)).collect();
         let Some(mut json) = json else { return };
         match (attr, &value.node) {
-            (Attr::Tags, Value::Word("null" | "None")) => self.add(name, json.concat(), value.span),
+            (Attr::Tags, LiteralSyntax::Word("null" | "None")) => {
+                self.add(name, json.concat(), value.span)
+            }
             (Attr::Tags, _) => {
                 if let Some(first) = self.tags_prop.replace(value.span) {
                     return self.twice("tags", first.into(), value.span);
@@ -207,23 +209,27 @@ impl Reader {
     }
 
     /// A scalar value as JSON text; of a text header and of tags, numbers are texts as written.
-    fn json(&mut self, value: &Spanned<Value<'_>>, as_text: bool) -> Option<String> {
+    fn json(&mut self, value: &Spanned<LiteralSyntax<'_>>, as_text: bool) -> Option<String> {
         Some(match &value.node {
-            Value::Word("null" | "None") => "null".to_owned(),
-            Value::Word(word) if !as_text && matches!(*word, "true" | "false") => {
+            LiteralSyntax::Word("null" | "None") => "null".to_owned(),
+            LiteralSyntax::Word(word) if !as_text && matches!(*word, "true" | "false") => {
                 (*word).to_owned()
             }
-            Value::Int(written) | Value::Decimal(written) if !as_text => number(written),
-            Value::Int(text) | Value::Decimal(text) | Value::Word(text) => json_text(text),
-            Value::Text(text) => json_text(text),
-            Value::Param(name) => {
+            LiteralSyntax::Int(written) | LiteralSyntax::Decimal(written) if !as_text => {
+                number(written)
+            }
+            LiteralSyntax::Int(text) | LiteralSyntax::Decimal(text) | LiteralSyntax::Word(text) => {
+                json_text(text)
+            }
+            LiteralSyntax::Text(text) => json_text(text),
+            LiteralSyntax::Param(name) => {
                 let message = format!("`${name}` has no value");
                 let help = format!("write the value, or `'${name}'` for that text");
                 self.fault(value.span, message, "a node takes no parameters", help);
                 return None;
             }
             // Unreachable: the grammar does not nest lists.
-            Value::List(_) => return None,
+            LiteralSyntax::List(_) => return None,
         })
     }
 
@@ -264,8 +270,8 @@ fn is_pseudo(part: &&str) -> bool {
         .any(|words| words.contains(part))
 }
 
-fn member(name: &str, json: String, span: Span) -> Member {
-    Member {
+fn member(name: &str, json: String, span: Span) -> ShortMember {
+    ShortMember {
         name: name.to_owned(),
         json,
         span: span.into(),

@@ -9,15 +9,15 @@ use std::fmt::{self, Display, Formatter};
 use super::depth::DepthSet;
 use super::name::{MODES, ORDERS};
 use super::query::{
-    Address, Attr, AttrTest, Axis, Chain, Class, Controls, Literal, NodeStep, Op, Operand, Pick,
-    Query, RangeEnd, Step, Tail, Test, Time, TypeTest, Zone,
+    Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, Literal, NodeStep, Operand,
+    Pick, PickOrTest, Query, QueryStep, QueryTime, RangeEnd, Test, TypeTest, Zone,
 };
 use crate::query::syntax::words::tag_text;
 use crate::query::syntax::{is_name, quote};
 
 impl Display for Query {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if self.time != Time::Working {
+        if self.time != QueryTime::Working {
             write!(f, "{} ", self.time)?;
         }
         if self.chains.is_empty() {
@@ -53,7 +53,7 @@ impl Query {
             return None;
         };
         match &*chain.steps {
-            [(_, Step::Node(step))]
+            [(_, QueryStep::Node(step))]
                 if step.tail.is_empty()
                     && !step.tests.is_empty()
                     && step.tests.iter().all(|test| test.attr().is_some()) =>
@@ -76,7 +76,7 @@ fn write_props(f: &mut Formatter<'_>, open: char, tests: &[Test], close: char) -
     write!(f, "{close}")
 }
 
-impl Display for Time {
+impl Display for QueryTime {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Working => Ok(()),
@@ -117,8 +117,8 @@ impl Display for Chain {
                 Axis::Child => f.write_str(" > ")?,
             }
             match step {
-                Step::Zone(zone) => zone.fmt(f)?,
-                Step::Node(node) => node.write(f, sole)?,
+                QueryStep::Zone(zone) => zone.fmt(f)?,
+                QueryStep::Node(node) => node.write(f, sole)?,
             }
         }
         Ok(())
@@ -192,12 +192,12 @@ impl NodeStep {
 /// The tag of a test that `+tag` means.
 fn tag(test: &AttrTest) -> Option<&str> {
     match (&test.attr, test.op, &test.operand) {
-        (Attr::Tags, Op::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag),
+        (Attr::Tags, CompareOp::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag),
         _ => None,
     }
 }
 
-impl Display for Tail {
+impl Display for PickOrTest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pick(Pick::First) => f.write_str(":first"),
@@ -208,8 +208,8 @@ impl Display for Tail {
             Self::Test(Test::Depth(set)) => write!(f, ":depth({set})"),
             // The only attribute tests after a pick are these three.
             Self::Test(Test::Attr(test)) => f.write_str(match test.op {
-                Op::Lt => ":pre",
-                Op::Gt => ":post",
+                CompareOp::Lt => ":pre",
+                CompareOp::Gt => ":post",
                 _ => ":core",
             }),
         }

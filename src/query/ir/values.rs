@@ -1,9 +1,10 @@
 //! A query with the values of its parameters (LANGUAGE §5, §9).
 
 use super::name::normal_type;
-use super::normal::{Draft, DraftChain, normalize};
+use super::normal::{ChainDraft, QueryDraft, normalize};
 use super::query::{
-    Attr, AttrTest, Kind, Literal, NodeStep, Op, Operand, Order, Query, Step, Tail, Test,
+    Attr, AttrKind, AttrTest, CompareOp, Literal, NodeStep, Operand, PickOrTest, Query, QueryStep,
+    RowOrder, Test,
 };
 use crate::query::syntax::Span;
 
@@ -12,9 +13,10 @@ impl Query {
     /// that cannot match with its values does not count (LANGUAGE §6).
     #[must_use]
     pub fn order_depends_on_values(&self) -> bool {
-        let pins = |step: &Step| matches!(step, Step::Node(step) if step.pinned_key().is_some());
+        let pins =
+            |step: &QueryStep| matches!(step, QueryStep::Node(step) if step.pinned_key().is_some());
         let mut last = self.chains.iter().filter_map(|chain| chain.steps.last());
-        self.controls.order == Order::Default
+        self.controls.order == RowOrder::Default
             && self.chains.len() > 1
             && last.any(|(_, step)| pins(step))
             && !self.params().is_empty()
@@ -26,12 +28,12 @@ impl Query {
     pub fn with_values(&self, value_of: impl Fn(&str) -> Option<Operand>) -> Self {
         let mut chains = self.chains.clone();
         for (_, step) in chains.iter_mut().flat_map(|chain| &mut chain.steps) {
-            let Step::Node(NodeStep { tests, tail }) = step else {
+            let QueryStep::Node(NodeStep { tests, tail }) = step else {
                 continue;
             };
             let tail = tail.iter_mut().filter_map(|item| match item {
-                Tail::Test(test) => Some(test),
-                Tail::Pick(_) => None,
+                PickOrTest::Test(test) => Some(test),
+                PickOrTest::Pick(_) => None,
             });
             tests
                 .iter_mut()
@@ -41,11 +43,11 @@ impl Query {
         let mut filters = self.filters.clone();
         filters.iter_mut().for_each(|test| fill(test, &value_of));
         let span = Span::default();
-        let draft = Draft {
+        let draft = QueryDraft {
             time: self.time,
             chains: chains
                 .into_iter()
-                .map(|chain| DraftChain { chain, span })
+                .map(|chain| ChainDraft { chain, span })
                 .collect(),
             filters: filters.into_vec().into(),
             controls: self.controls.clone(),
@@ -79,13 +81,13 @@ fn fill_operand(operand: &mut Operand, value_of: &impl Fn(&str) -> Option<Operan
 }
 
 /// Gives a value the form that a literal in its place has.
-fn fit(attr: &Attr, op: Op, operand: &mut Operand) {
+fn fit(attr: &Attr, op: CompareOp, operand: &mut Operand) {
     let literal = match operand {
         Operand::Literal(literal) => literal,
         Operand::Param(_) => return,
         Operand::List(values) => return values.iter_mut().for_each(|value| fit(attr, op, value)),
     };
-    if !matches!(attr.kind(), Kind::Text | Kind::Tags) {
+    if !matches!(attr.kind(), AttrKind::Text | AttrKind::Tags) {
         return;
     }
     let text: Box<str> = match &*literal {
@@ -94,7 +96,7 @@ fn fit(attr: &Attr, op: Op, operand: &mut Operand) {
         Literal::Decimal(_, text) | Literal::Spelled(text) | Literal::Text(text) => text.clone(),
     };
     *literal = Literal::Text(match attr {
-        Attr::NodeType | Attr::StoredType if op != Op::Matches => normal_type(&text).into(),
+        Attr::NodeType | Attr::StoredType if op != CompareOp::Matches => normal_type(&text).into(),
         _ => text,
     });
 }

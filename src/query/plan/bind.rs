@@ -9,7 +9,7 @@ use super::predicate::Compare;
 use super::steps::{FilterPlan, PickPlan, Plan, Predicate, SlotNumber, StepOperator};
 use super::text_test::UnfitValue;
 use super::value::Value;
-use crate::query::ir::{Attr, Axis, Literal, Operand, Order, Patterns};
+use crate::query::ir::{Attr, Axis, Literal, Operand, Patterns, RowOrder};
 use crate::support::diag::Code;
 
 /// A value that the plan cannot take.
@@ -87,7 +87,7 @@ pub fn bind(
         breadth: breadth(&chains),
         requires_ids: requires_ids(&chains),
         pattern_bytes: binder.patterns.bytes(),
-        is_bare: order == Order::Pre && !plan.unique && page.is_none(),
+        is_bare: order == RowOrder::Pre && !plan.unique && page.is_none(),
         unique: plan.unique,
         mode: plan.mode,
         chains,
@@ -259,10 +259,10 @@ impl Binder<'_> {
         })
     }
 
-    fn order(&self, plan: &Plan) -> Result<Order, BindError> {
+    fn order(&self, plan: &Plan) -> Result<RowOrder, BindError> {
         Ok(match plan.order {
             // Key order holds only if all groups pin the same key (LANGUAGE §6).
-            Order::Default if !self.is_one_key(&plan.key_slots)? => Order::Pre,
+            RowOrder::Default if !self.is_one_key(&plan.key_slots)? => RowOrder::Pre,
             order => order,
         })
     }

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::predicate::Compare;
 use super::steps::RootOrSeq;
-use crate::query::ir::{Attr, Axis, DepthSet, Facet, Mode, Order, TypeTest, Zone};
+use crate::query::ir::{Attr, Axis, DepthSet, Facet, RangeAnswer, RowOrder, TypeTest, Zone};
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -13,15 +13,15 @@ pub struct Bound {
     pub chains: SmallVec<[BoundChain; 1]>,
     /// Tests of the final set.
     pub filters: Box<[BoundTest]>,
-    /// The result order: [`Order::Pre`] is document order, in which rows are found, and
-    /// [`Order::Default`] is key order.
-    pub order: Order,
+    /// The result order: [`RowOrder::Pre`] is document order, in which rows are found, and
+    /// [`RowOrder::Default`] is key order.
+    pub order: RowOrder,
     /// Keep the first row of each key.
     pub unique: bool,
     /// The rows of the final set to leave out first and to return at most; `None` for all.
     pub page: Option<(u64, u64)>,
     /// What a range returns.
-    pub mode: Mode,
+    pub mode: RangeAnswer,
     /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
     /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
     pub interval: Option<(i64, i64)>,
@@ -173,7 +173,7 @@ impl Bound {
     /// an id: the result can be found unit by unit, as far as it is wanted.
     pub fn runs_in_chunks(&self) -> bool {
         let by_unit = |chain: &BoundChain| chain.separable && !chain.names_id();
-        self.order == Order::Pre && self.chains.iter().all(by_unit)
+        self.order == RowOrder::Pre && self.chains.iter().all(by_unit)
     }
 
     /// Whether the result in a unit, before `@unique` and the page, depends only on that unit,
@@ -221,7 +221,7 @@ impl Bound {
         let filters = self.chains.iter().flat_map(BoundChain::filters);
         let mut tests = filters.flat_map(BoundFilter::all_tests);
         !self.unique
-            && matches!(self.order, Order::Pre | Order::Default)
+            && matches!(self.order, RowOrder::Pre | RowOrder::Default)
             && self.filters.iter().all(is_header)
             && tests.all(is_header)
     }

@@ -6,7 +6,9 @@ use super::steps::{
     ChainPlan, FilterPlan, PickPlan, Plan, Predicate, RootOrSeq, SlotNumber, StepOperator, StepPlan,
 };
 use super::walk::{QueryPart, walk};
-use crate::query::ir::{Attr, Axis, Class, DepthSet, Op, Pick, Query, Step, Test, TypeTest, Zone};
+use crate::query::ir::{
+    Attr, Axis, Class, CompareOp, DepthSet, Pick, Query, QueryStep, Test, TypeTest, Zone,
+};
 
 /// Compiles a query. Linear in its size.
 pub fn compile(query: &Query) -> Plan {
@@ -20,8 +22,10 @@ pub fn compile(query: &Query) -> Plan {
     let mut in_chains = true;
     walk(query, &mut |part| match part {
         QueryPart::Chain(chain) => steps = Vec::with_capacity(chain.steps.len()),
-        QueryPart::Step(axis, Step::Zone(zone)) => step = OpenStep::new(axis, Some(*zone), (0, 0)),
-        QueryPart::Step(axis, Step::Node(node)) => {
+        QueryPart::Step(axis, QueryStep::Zone(zone)) => {
+            step = OpenStep::new(axis, Some(*zone), (0, 0))
+        }
+        QueryPart::Step(axis, QueryStep::Node(node)) => {
             step = OpenStep::new(axis, None, (node.tests.len(), node.tail.len()));
         }
         QueryPart::Test(test) => {
@@ -225,7 +229,7 @@ fn pinned_key(tests: &[Predicate]) -> Option<SlotNumber> {
     tests.iter().find_map(|test| match test {
         Predicate::Attr {
             attr: Attr::Key,
-            op: Op::Eq,
+            op: CompareOp::Eq,
             slot,
         } => Some(*slot),
         _ => None,

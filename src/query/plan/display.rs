@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::steps::{FilterPlan, PickPlan, Plan, Predicate, StepOperator, StepPlan};
 use super::value::Value;
-use crate::query::ir::{Axis, Class, DepthSet, Operand, Order, TypeTest, Zone};
+use crate::query::ir::{Axis, Class, DepthSet, Operand, RowOrder, TypeTest, Zone};
 
 /// One operator of a plan, as `explain` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,13 +62,13 @@ impl Plan {
             let _ = write!(label, ", keep {}", predicate_label(filter));
         }
         label.push_str(match self.order {
-            Order::Default if !self.key_slots.is_empty() => ", key order",
-            Order::Default | Order::Pre => ", document order",
-            Order::Post => ", post order",
-            Order::Bfs => ", breadth first",
-            Order::Path => ", by path",
-            Order::TurnDesc => ", newest turn first",
-            Order::TurnAsc => ", oldest turn first",
+            RowOrder::Default if !self.key_slots.is_empty() => ", key order",
+            RowOrder::Default | RowOrder::Pre => ", document order",
+            RowOrder::Post => ", post order",
+            RowOrder::Bfs => ", breadth first",
+            RowOrder::Path => ", by path",
+            RowOrder::TurnDesc => ", newest turn first",
+            RowOrder::TurnAsc => ", oldest turn first",
         });
         if self.unique {
             label.push_str(", one row a key");

@@ -1,7 +1,7 @@
 //! Numeric comparisons as sets of integers.
 
 use super::value::Value;
-use crate::query::ir::{Intervals, Op};
+use crate::query::ir::{CompareOp, Intervals};
 
 /// The numbers that satisfy a comparison, so that asking is a range check.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,20 +15,20 @@ pub struct NumberSet {
 impl NumberSet {
     /// The numbers for which `number op value` is true; `None` if the value cannot be compared
     /// with a number.
-    pub fn new(op: Op, value: &Value) -> Option<Self> {
+    pub fn new(op: CompareOp, value: &Value) -> Option<Self> {
         let equal = Self::equal(value)?;
         // Every comparison is made of two sets: the numbers from a bound on, and its complement.
         // `!=` alone holds for null as well (LANGUAGE §5).
         let (ranges, null) = match op {
-            Op::Matches => return None,
-            Op::Eq => (equal.ranges, equal.null),
-            Op::Ne => (equal.ranges.complement(), !equal.null),
+            CompareOp::Matches => return None,
+            CompareOp::Eq => (equal.ranges, equal.null),
+            CompareOp::Ne => (equal.ranges.complement(), !equal.null),
             // Nothing is below what is not a number, and nothing above.
-            Op::Lt | Op::Le if !is_number(value) => (Intervals::default(), false),
-            Op::Lt => (from(value, true).complement(), false),
-            Op::Le => (from(value, false).complement(), false),
-            Op::Gt => (from(value, false), false),
-            Op::Ge => (from(value, true), false),
+            CompareOp::Lt | CompareOp::Le if !is_number(value) => (Intervals::default(), false),
+            CompareOp::Lt => (from(value, true).complement(), false),
+            CompareOp::Le => (from(value, false).complement(), false),
+            CompareOp::Gt => (from(value, false), false),
+            CompareOp::Ge => (from(value, true), false),
         };
         Some(Self { ranges, null })
     }

@@ -8,7 +8,7 @@ use super::number_set::NumberSet;
 use super::text_test::{TextTest, UnfitValue};
 use super::value::Value;
 use super::value_test::{ValueReading, ValueTest};
-use crate::query::ir::{Attr, Kind, Op, Patterns, normal_type};
+use crate::query::ir::{Attr, AttrKind, CompareOp, Patterns, normal_type};
 
 /// A comparison of an attribute.
 #[derive(Clone, Debug)]
@@ -28,22 +28,22 @@ impl Compare {
     /// A value that the attribute or the operator does not take (LANGUAGE §5).
     pub fn new(
         attr: &Attr,
-        op: Op,
+        op: CompareOp,
         value: Value,
         patterns: &mut Patterns,
     ) -> Result<Self, UnfitValue> {
         if matches!(&value, Value::List(items) if items.is_empty()) {
             return Err("a list needs at least one value".into());
         }
-        if matches!(value, Value::List(_)) && !matches!(op, Op::Eq | Op::Ne) {
+        if matches!(value, Value::List(_)) && !matches!(op, CompareOp::Eq | CompareOp::Ne) {
             return Err("a list is compared with `=` or `!=`".into());
         }
         // A list of one value is that value, whatever the attribute.
         let value = value.into_alone();
         Ok(match (attr, attr.kind()) {
-            (_, Kind::Number) => {
+            (_, AttrKind::Number) => {
                 Self::Number(NumberSet::new(op, &value.into_number()).ok_or(match op {
-                    Op::Matches => "`~` does not go with a number",
+                    CompareOp::Matches => "`~` does not go with a number",
                     _ => "a number is compared with a number or null",
                 })?)
             }
@@ -54,17 +54,17 @@ impl Compare {
                 patterns,
             )?)),
             // Types are compared in one vocabulary; a pattern is searched for in it as it is.
-            (Attr::StoredType | Attr::NodeType, _) if op != Op::Matches => Self::Text(
+            (Attr::StoredType | Attr::NodeType, _) if op != CompareOp::Matches => Self::Text(
                 TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?,
             ),
-            (_, Kind::Text) => Self::Text(TextTest::new(op, value, |text| text, patterns)?),
-            (_, Kind::Tags) => Self::Value(Box::new(ValueTest::new(
+            (_, AttrKind::Text) => Self::Text(TextTest::new(op, value, |text| text, patterns)?),
+            (_, AttrKind::Tags) => Self::Value(Box::new(ValueTest::new(
                 op,
                 value,
                 ValueReading::List,
                 patterns,
             )?)),
-            (_, Kind::Dynamic) => Self::Value(Box::new(ValueTest::new(
+            (_, AttrKind::Dynamic) => Self::Value(Box::new(ValueTest::new(
                 op,
                 value,
                 ValueReading::Any,

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::query::ir::{Attr, Axis, DepthSet, Mode, Op, Order, TypeTest, Zone};
+use crate::query::ir::{Attr, Axis, CompareOp, DepthSet, RangeAnswer, RowOrder, TypeTest, Zone};
 
 /// The number of a slot: a value that binding supplies. A selector has at most one literal for each
 /// byte of its text.
@@ -16,7 +16,7 @@ pub struct Plan {
     /// Tests of the final set.
     pub filters: Box<[Predicate]>,
     /// The result order.
-    pub order: Order,
+    pub order: RowOrder,
     /// The slots of the keys that the groups pin, one per group, or of the one a filter pins. If
     /// all are the same key, the result is in key order. Empty if a group pins none.
     pub key_slots: Box<[SlotNumber]>,
@@ -27,7 +27,7 @@ pub struct Plan {
     /// The page, from 1.
     pub page: Option<SlotNumber>,
     /// What a range returns.
-    pub mode: Mode,
+    pub mode: RangeAnswer,
     /// Number of slots.
     pub slots: usize,
 }
@@ -105,7 +105,7 @@ pub enum Predicate {
         /// The attribute.
         attr: Attr,
         /// The comparison.
-        op: Op,
+        op: CompareOp,
         /// The right side.
         slot: SlotNumber,
     },

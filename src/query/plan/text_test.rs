@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use smallvec::SmallVec;
 
 use super::value::Value;
-use crate::query::ir::{Op, Pattern, PatternError, Patterns};
+use crate::query::ir::{CompareOp, Pattern, PatternError, Patterns};
 use crate::support::diag::Code;
 
 /// A comparison of a string header. Texts order by code point.
@@ -35,13 +35,13 @@ pub enum TextTest {
 }
 
 /// The orderings an operator accepts.
-pub(super) fn orders(op: Op) -> &'static [Ordering] {
+pub(super) fn orders(op: CompareOp) -> &'static [Ordering] {
     match op {
-        Op::Lt => &[Ordering::Less],
-        Op::Le => &[Ordering::Less, Ordering::Equal],
-        Op::Gt => &[Ordering::Greater],
-        Op::Ge => &[Ordering::Greater, Ordering::Equal],
-        Op::Eq | Op::Ne | Op::Matches => &[],
+        CompareOp::Lt => &[Ordering::Less],
+        CompareOp::Le => &[Ordering::Less, Ordering::Equal],
+        CompareOp::Gt => &[Ordering::Greater],
+        CompareOp::Ge => &[Ordering::Greater, Ordering::Equal],
+        CompareOp::Eq | CompareOp::Ne | CompareOp::Matches => &[],
     }
 }
 
@@ -69,13 +69,13 @@ impl TextTest {
     /// # Errors
     /// A pattern that cannot be compiled, or a list with an ordering.
     pub fn new(
-        op: Op,
+        op: CompareOp,
         value: Value,
         normalize: fn(Box<str>) -> Box<str>,
         patterns: &mut Patterns,
     ) -> Result<Self, UnfitValue> {
         Ok(match (op, value) {
-            (Op::Eq | Op::Ne, Value::List(items)) => {
+            (CompareOp::Eq | CompareOp::Ne, Value::List(items)) => {
                 let null = items.contains(&Value::Null);
                 let texts = items.into_iter().filter_map(into_text).map(normalize);
                 let mut texts: SmallVec<[Box<str>; 1]> = texts.collect();
@@ -85,16 +85,16 @@ impl TextTest {
                 Self::In {
                     texts,
                     null,
-                    negated: op == Op::Ne,
+                    negated: op == CompareOp::Ne,
                 }
             }
-            (Op::Eq | Op::Ne, value) => Self::In {
+            (CompareOp::Eq | CompareOp::Ne, value) => Self::In {
                 null: value == Value::Null,
                 texts: into_text(value).map(normalize).into_iter().collect(),
-                negated: op == Op::Ne,
+                negated: op == CompareOp::Ne,
             },
             (_, Value::Null) => Self::Never,
-            (Op::Matches, value) => Self::Matches(pattern(&value, patterns)?),
+            (CompareOp::Matches, value) => Self::Matches(pattern(&value, patterns)?),
             (_, value) => match into_text(value) {
                 Some(text) => Self::Ordered {
                     text: normalize(text),

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::text_test::{UnfitValue, as_text, orders, pattern};
 use super::value::Value;
-use crate::query::ir::{Number, Op, Pattern, Patterns};
+use crate::query::ir::{CompareOp, ExactNumber, Pattern, Patterns};
 
 /// A value of a node as comparisons see it. A list inside a list is [`Scalar::Other`].
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub enum ValueReading {
 /// A comparison of an attribute whose kind each node decides.
 #[derive(Clone, Debug)]
 pub struct ValueTest {
-    op: Op,
+    op: CompareOp,
     value: Value,
     wanted: EqualValues,
     pattern: Option<Pattern>,
@@ -51,14 +51,14 @@ impl ValueTest {
     /// # Errors
     /// A pattern that cannot be compiled.
     pub fn new(
-        op: Op,
+        op: CompareOp,
         value: Value,
         reading: ValueReading,
         patterns: &mut Patterns,
     ) -> Result<Self, UnfitValue> {
         let pattern = match (op, &value) {
-            (Op::Matches, Value::Null) => None,
-            (Op::Matches, value) => Some(pattern(value, patterns)?),
+            (CompareOp::Matches, Value::Null) => None,
+            (CompareOp::Matches, value) => Some(pattern(value, patterns)?),
             _ => None,
         };
         Ok(Self {
@@ -78,9 +78,9 @@ impl ValueTest {
     /// Whether a node's value satisfies the comparison.
     pub fn holds(&self, node: &Scalar<'_>) -> bool {
         match self.op {
-            Op::Eq => self.wanted.holds(node),
-            Op::Ne => !self.wanted.holds(node),
-            Op::Matches => self
+            CompareOp::Eq => self.wanted.holds(node),
+            CompareOp::Ne => !self.wanted.holds(node),
+            CompareOp::Matches => self
                 .pattern
                 .as_ref()
                 .is_some_and(|pattern| found(pattern, node)),
@@ -93,7 +93,7 @@ impl ValueTest {
     /// The text of an equality with one text.
     pub fn only(&self) -> Option<&str> {
         match (self.op, &self.value) {
-            (Op::Eq, Value::Text(text)) => Some(text),
+            (CompareOp::Eq, Value::Text(text)) => Some(text),
             _ => None,
         }
     }
@@ -113,12 +113,12 @@ impl ValueTest {
         // Two numbers compare by value, anything else as text (LANGUAGE §5). A text counts as a
         // number only if it is one from end to end.
         let left_number = if is_number {
-            Number::new(left)
+            ExactNumber::new(left)
         } else {
-            Number::of_text(left)
+            ExactNumber::of_text(left)
         };
         let right_number = match &self.value {
-            Value::Text(text) => Number::of_text(text),
+            Value::Text(text) => ExactNumber::of_text(text),
             value => number_of(value),
         };
         Some(match (left_number, right_number) {
@@ -134,7 +134,7 @@ struct EqualValues {
     /// Sorted, without duplicates. With [`ValueReading::Text`] also the numbers, as written.
     texts: SmallVec<[Box<str>; 1]>,
     /// Sorted, without duplicates.
-    numbers: Box<[Number<'static>]>,
+    numbers: Box<[ExactNumber<'static>]>,
     null: bool,
     reading: ValueReading,
 }
@@ -146,7 +146,7 @@ impl EqualValues {
             value => std::slice::from_ref(value),
         };
         let mut texts: SmallVec<[Box<str>; 1]> = SmallVec::new();
-        let mut numbers: Vec<Number<'static>> = Vec::new();
+        let mut numbers: Vec<ExactNumber<'static>> = Vec::new();
         for item in items {
             // Texts and numbers are kept apart, because `=` keeps the type. As text, a number is
             // compared as written.
@@ -157,7 +157,7 @@ impl EqualValues {
         }
         texts.sort_unstable();
         texts.dedup();
-        numbers.sort_unstable_by(Number::compare);
+        numbers.sort_unstable_by(ExactNumber::compare);
         numbers.dedup_by(|a, b| a.compare(b).is_eq());
         Self {
             texts,
@@ -205,7 +205,7 @@ impl EqualValues {
             Scalar::Text(node) => text(node),
             Scalar::Number(node) if self.reading == ValueReading::Text => text(node),
             Scalar::Number(node) => {
-                let node = Number::new(node)?;
+                let node = ExactNumber::new(node)?;
                 let at = self
                     .numbers
                     .binary_search_by(|known| known.compare(&node))
@@ -231,15 +231,15 @@ fn found(pattern: &Pattern, node: &Scalar<'_>) -> bool {
     }
 }
 
-fn number_of(value: &Value) -> Option<Number<'static>> {
+fn number_of(value: &Value) -> Option<ExactNumber<'static>> {
     match value {
-        Value::Int(int) => Some(Number::Int(i128::from(*int))),
-        Value::Decimal(decimal) => Some(Number::decimal(*decimal)),
-        Value::Spelled(text) => match Number::new(text)? {
-            Number::Int(int) => Some(Number::Int(int)),
-            Number::Decimal(decimal) => Some(Number::Decimal(decimal)),
+        Value::Int(int) => Some(ExactNumber::Int(i128::from(*int))),
+        Value::Decimal(decimal) => Some(ExactNumber::decimal(*decimal)),
+        Value::Spelled(text) => match ExactNumber::new(text)? {
+            ExactNumber::Int(int) => Some(ExactNumber::Int(int)),
+            ExactNumber::Decimal(decimal) => Some(ExactNumber::Decimal(decimal)),
             // Unreachable: a literal is an i64 or a double.
-            Number::Long(_) => None,
+            ExactNumber::Long(_) => None,
         },
         Value::Null | Value::Text(_) | Value::List(_) => None,
     }

@@ -4,14 +4,14 @@ use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use crate::query::ir::{Axis, Chain, Controls, Operand, Pick, Query, Step, Tail, Test};
+use crate::query::ir::{Axis, Chain, Controls, Operand, Pick, PickOrTest, Query, QueryStep, Test};
 
 /// One event of a walk.
 pub(super) enum QueryPart<'q> {
     /// A group begins; its steps follow.
     Chain(&'q Chain),
     /// A step begins. The tests of a node step follow, then its picks with the tests among them.
-    Step(Axis, &'q Step),
+    Step(Axis, &'q QueryStep),
     /// A test; its operand follows, if it has one.
     Test(&'q Test),
     /// A pick; its operand follows, if it has one.
@@ -35,7 +35,7 @@ pub(super) fn walk<'q>(query: &'q Query, visit: &mut impl FnMut(QueryPart<'q>)) 
         visit(QueryPart::Chain(chain));
         for (axis, step) in &chain.steps {
             visit(QueryPart::Step(*axis, step));
-            if let Step::Node(node) = step {
+            if let QueryStep::Node(node) = step {
                 node.tests.iter().for_each(|test| walk_test(test, visit));
                 node.tail.iter().for_each(|tail| walk_tail(tail, visit));
             }
@@ -61,10 +61,10 @@ fn walk_test<'q>(test: &'q Test, visit: &mut impl FnMut(QueryPart<'q>)) {
 }
 
 #[inline]
-fn walk_tail<'q>(tail: &'q Tail, visit: &mut impl FnMut(QueryPart<'q>)) {
+fn walk_tail<'q>(tail: &'q PickOrTest, visit: &mut impl FnMut(QueryPart<'q>)) {
     match tail {
-        Tail::Test(test) => walk_test(test, visit),
-        Tail::Pick(pick) => {
+        PickOrTest::Test(test) => walk_test(test, visit),
+        PickOrTest::Pick(pick) => {
             visit(QueryPart::Pick(pick));
             if let Pick::Nth(operand) = pick {
                 visit(QueryPart::Operand(operand));
@@ -107,8 +107,8 @@ impl PlanShape {
             QueryPart::Step(axis, step) => {
                 axis.hash(&mut shape);
                 match step {
-                    Step::Zone(zone) => (0_u8, zone).hash(&mut shape),
-                    Step::Node(node) => {
+                    QueryStep::Zone(zone) => (0_u8, zone).hash(&mut shape),
+                    QueryStep::Node(node) => {
                         (1_u8, node.tests.len(), node.tail.len()).hash(&mut shape);
                     }
                 }

@@ -1,6 +1,6 @@
 //! Tests of `content`: a text, a number or a boolean, or a list or an object in JSON (LANGUAGE §5).
 
-use crate::query::ir::{AttrTest, Literal, Op};
+use crate::query::ir::{AttrTest, CompareOp, Literal};
 
 use super::dialect::Dialect;
 use super::error::Refused;
@@ -27,7 +27,7 @@ impl Predicates {
         let scalar = format!("{json} and substr({text}, 1, 1) not in ('[', '{{', '\"', 'n')");
         let op = test.op;
         match op {
-            Op::Eq | Op::Ne => {
+            CompareOp::Eq | CompareOp::Ne => {
                 let texts = distinct(literals.iter().filter_map(|l| written(l)).collect());
                 let null = literals.contains(&&Literal::Null);
                 let quoted: Vec<String> = texts.iter().map(|t| self.dialect.text(t)).collect();
@@ -53,11 +53,11 @@ impl Predicates {
                 }
                 let equal = any(parts.into_iter().map(|part| format!("({part})")));
                 Ok(match op {
-                    Op::Ne => complement(&equal),
+                    CompareOp::Ne => complement(&equal),
                     _ => equal,
                 })
             }
-            Op::Matches => {
+            CompareOp::Matches => {
                 let found = self.search(test, text, literals)?;
                 if found == "false" {
                     return Ok(found);

@@ -1,16 +1,16 @@
 //! The rows of a result as lists: filtered, in order, each id or key once, and those of the window.
 
-use crate::query::ir::{Mode, Query, Time};
+use crate::query::ir::{Query, QueryTime, RangeAnswer};
 
 use super::error::Refused;
 use super::order::{Arrangement, add_paths, window};
-use super::predicate::{Needs, PARENT, Predicates, ttl};
+use super::predicate::{NeededRows, PARENT, Predicates, ttl};
 use super::tables::Tables;
-use super::words::{Select, With, names};
+use super::words::{CommonTables, SelectQuery, names};
 
 /// Which snapshots of a session share one list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lists {
+pub(super) enum SharedLists {
     /// The rows of one snapshot.
     One,
     /// The rows of several, each id once, at its newest match.
@@ -21,13 +21,13 @@ pub(super) enum Lists {
     Each,
 }
 
-impl Lists {
+impl SharedLists {
     pub(super) fn of(query: &Query) -> Self {
         match (query.time, query.controls.mode) {
-            (Time::Working | Time::At(_), _) => Self::One,
-            (Time::All, _) | (_, Mode::Union) => Self::Merged,
-            (_, Mode::Latest) => Self::Latest,
-            (_, Mode::Pairwise | Mode::Reduce) => Self::Each,
+            (QueryTime::Working | QueryTime::At(_), _) => Self::One,
+            (QueryTime::All, _) | (_, RangeAnswer::Union) => Self::Merged,
+            (_, RangeAnswer::Latest) => Self::Latest,
+            (_, RangeAnswer::Pairwise | RangeAnswer::Reduce) => Self::Each,
         }
     }
 
@@ -49,10 +49,10 @@ impl Lists {
 pub(super) struct Lister<'l> {
     pub(super) query: &'l Query,
     pub(super) tables: &'l Tables,
-    pub(super) lists: Lists,
+    pub(super) lists: SharedLists,
     /// What all of the statement reads.
-    pub(super) needs: &'l mut Needs,
-    pub(super) with: &'l mut With,
+    pub(super) needs: &'l mut NeededRows,
+    pub(super) with: &'l mut CommonTables,
 }
 
 impl Lister<'_> {
@@ -61,7 +61,7 @@ impl Lister<'_> {
         let order = self.matched(found)?;
         let controls = &self.query.controls;
         let is_whole = !controls.unique && window(controls)?.is_none();
-        if self.tables.has_ids_only() && self.lists == Lists::One && is_whole {
+        if self.tables.has_ids_only() && self.lists == SharedLists::One && is_whole {
             // Nobody asks for the place of a row in the list.
             let keys: Vec<&str> = order
                 .iter()
@@ -90,12 +90,12 @@ impl Lister<'_> {
         let light = arrangement.is_light()
             && self.query.filters.is_empty()
             && !self.query.controls.unique
-            && self.lists != Lists::Each;
-        let mut select = Select {
+            && self.lists != SharedLists::Each;
+        let mut select = SelectQuery {
             columns: names(&["f.session_id", "f.seq", "f.id"]),
             from: vec![format!("{found} f")],
             filters: names(&["f.id is not null"]),
-            ..Select::default()
+            ..SelectQuery::default()
         };
         if !light {
             let node = self
@@ -118,7 +118,7 @@ impl Lister<'_> {
                     .to_owned(),
             );
         }
-        if self.lists == Lists::Each {
+        if self.lists == SharedLists::Each {
             predicates.needs.parent = true;
             predicates.needs.cycle = true;
             select.columns.extend([
@@ -152,15 +152,15 @@ impl Lister<'_> {
     fn ranked(&mut self, order: &[String]) {
         let mut columns = self.columns();
         columns.push(self.numbered(&order.join(", ")));
-        let mut select = Select {
+        let mut select = SelectQuery {
             columns,
             from: names(&["matched m"]),
-            ..Select::default()
+            ..SelectQuery::default()
         };
         if self.lists.is_merged() {
             select.add_filter("m.age = 1".to_owned());
         }
-        if self.lists == Lists::Latest {
+        if self.lists == SharedLists::Latest {
             add_present(self.tables, self.with);
             select.from.push(
                 "join present r on r.session_id = m.session_id and r.id = m.id and r.seq = m.seq"
@@ -181,21 +181,21 @@ impl Lister<'_> {
         ));
         self.with.add(
             "copies",
-            Select {
+            SelectQuery {
                 columns,
                 from: vec![format!("{listed} m")],
-                ..Select::default()
+                ..SelectQuery::default()
             },
         );
         let mut columns = self.columns();
         columns.push(self.numbered("m.ord"));
         self.with.add(
             "uniques",
-            Select {
+            SelectQuery {
                 columns,
                 from: names(&["copies m"]),
                 filters: names(&["m.copy = 1"]),
-                ..Select::default()
+                ..SelectQuery::default()
             },
         );
         "uniques"
@@ -210,11 +210,11 @@ impl Lister<'_> {
         });
         self.with.add(
             "page",
-            Select {
+            SelectQuery {
                 columns,
                 from: vec![format!("{listed} m")],
                 filters: vec![kept],
-                ..Select::default()
+                ..SelectQuery::default()
             },
         );
         "page"
@@ -226,7 +226,7 @@ impl Lister<'_> {
         if self.query.controls.unique {
             columns.push("m.key".to_owned());
         }
-        if self.lists == Lists::Each {
+        if self.lists == SharedLists::Each {
             columns.extend(names(&["m.version", "m.parent", "m.ttl"]));
         }
         columns
@@ -239,15 +239,15 @@ impl Lister<'_> {
 }
 
 /// Adds `present`: the newest of the snapshots that has each id.
-fn add_present(tables: &Tables, with: &mut With) {
+fn add_present(tables: &Tables, with: &mut CommonTables) {
     let node = tables.join_node("n", "o", "o.unit_id", "n.id is not null");
     with.add(
         "present",
-        Select {
+        SelectQuery {
             columns: names(&["o.session_id", "n.id", "max(o.seq) as seq"]),
             from: vec!["placed o".to_owned(), tables.ordered(&node)],
             end: names(&["group by o.session_id, n.id"]),
-            ..Select::default()
+            ..SelectQuery::default()
         },
     );
 }

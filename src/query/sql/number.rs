@@ -3,13 +3,13 @@
 //! A literal is rounded to the column's type when the statement is made: `ttl < 2.5` is `ttl < 3`. It must
 //! not know where the column is.
 
-use crate::query::ir::{Literal, Number, Op};
+use crate::query::ir::{CompareOp, ExactNumber, Literal};
 
 use super::dialect::Dialect;
 use super::words::{all, any};
 
 /// The values of a column of an ordered type, cut in two by a literal.
-enum Cut<T> {
+enum LiteralCut<T> {
     /// The least value on the far side.
     At(T),
     /// No value is there.
@@ -17,23 +17,23 @@ enum Cut<T> {
 }
 
 /// The number of a literal; `None` for a null and for a text.
-pub(super) fn number(literal: &Literal) -> Option<Number<'_>> {
+pub(super) fn number(literal: &Literal) -> Option<ExactNumber<'_>> {
     match literal {
-        Literal::Int(value) => Some(Number::Int(i128::from(*value))),
-        Literal::Decimal(value, _) => Some(Number::decimal(*value)),
-        Literal::Spelled(text) => Number::new(text),
+        Literal::Int(value) => Some(ExactNumber::Int(i128::from(*value))),
+        Literal::Decimal(value, _) => Some(ExactNumber::decimal(*value)),
+        Literal::Spelled(text) => ExactNumber::new(text),
         Literal::Null | Literal::Text(_) => None,
     }
 }
 
 /// The least `i64` that is not below a number, or, with `above`, that is above it.
-fn cut_int(number: &Number<'_>, above: bool) -> Cut<i64> {
-    let far = |value: i64| match Number::Int(i128::from(value)).compare(number) {
+fn cut_int(number: &ExactNumber<'_>, above: bool) -> LiteralCut<i64> {
+    let far = |value: i64| match ExactNumber::Int(i128::from(value)).compare(number) {
         std::cmp::Ordering::Less => false,
         std::cmp::Ordering::Equal => !above,
         std::cmp::Ordering::Greater => true,
     };
-    least(i64::MAX, far).map_or(Cut::Beyond, Cut::At)
+    least(i64::MAX, far).map_or(LiteralCut::Beyond, LiteralCut::At)
 }
 
 /// The least integer up to `most` for which `far` holds, as it does for all above that one.
@@ -51,8 +51,8 @@ fn least(most: i64, far: impl Fn(i64) -> bool) -> Option<i64> {
 }
 
 /// The least finite double that is not below a number, or, with `above`, that is above it.
-fn cut_real(number: &Number<'_>, above: bool) -> Cut<f64> {
-    let far = |value: f64| match Number::decimal(value).compare(number) {
+fn cut_real(number: &ExactNumber<'_>, above: bool) -> LiteralCut<f64> {
+    let far = |value: f64| match ExactNumber::decimal(value).compare(number) {
         std::cmp::Ordering::Less => false,
         std::cmp::Ordering::Equal => !above,
         std::cmp::Ordering::Greater => true,
@@ -65,48 +65,65 @@ fn cut_real(number: &Number<'_>, above: bool) -> Cut<f64> {
     };
     let lowest = key_of(f64::MIN);
     let found = least(key_of(f64::MAX), |key| key >= lowest && far(of(key)));
-    found.map_or(Cut::Beyond, |key| Cut::At(of(key) + 0.0))
+    found.map_or(LiteralCut::Beyond, |key| LiteralCut::At(of(key) + 0.0))
 }
 
 /// `column op number` for a column of `i64`, where the column is not null.
-pub(super) fn int_compares(dialect: Dialect, column: &str, op: Op, number: &Number<'_>) -> String {
-    let above = matches!(op, Op::Le | Op::Gt);
+pub(super) fn int_compares(
+    dialect: Dialect,
+    column: &str,
+    op: CompareOp,
+    number: &ExactNumber<'_>,
+) -> String {
+    let above = matches!(op, CompareOp::Le | CompareOp::Gt);
     compares(column, op, cut_int(number, above), |value| {
         dialect.int(value)
     })
 }
 
-fn compares<T>(column: &str, op: Op, cut: Cut<T>, write: impl Fn(T) -> String) -> String {
+fn compares<T>(
+    column: &str,
+    op: CompareOp,
+    cut: LiteralCut<T>,
+    write: impl Fn(T) -> String,
+) -> String {
     match (op, cut) {
-        (Op::Lt | Op::Le, Cut::At(value)) => format!("{column} < {}", write(value)),
-        (Op::Lt | Op::Le, Cut::Beyond) => format!("{column} is not null"),
-        (_, Cut::At(value)) => format!("{column} >= {}", write(value)),
-        (_, Cut::Beyond) => "false".to_owned(),
+        (CompareOp::Lt | CompareOp::Le, LiteralCut::At(value)) => {
+            format!("{column} < {}", write(value))
+        }
+        (CompareOp::Lt | CompareOp::Le, LiteralCut::Beyond) => format!("{column} is not null"),
+        (_, LiteralCut::At(value)) => format!("{column} >= {}", write(value)),
+        (_, LiteralCut::Beyond) => "false".to_owned(),
     }
 }
 
 /// The `i64` that equals a number.
-fn exact_int(number: &Number<'_>) -> Option<i64> {
+fn exact_int(number: &ExactNumber<'_>) -> Option<i64> {
     match cut_int(number, false) {
-        Cut::At(value) => {
-            let equal = Number::Int(i128::from(value)).compare(number).is_eq();
+        LiteralCut::At(value) => {
+            let equal = ExactNumber::Int(i128::from(value)).compare(number).is_eq();
             equal.then_some(value)
         }
-        Cut::Beyond => None,
+        LiteralCut::Beyond => None,
     }
 }
 
 /// A column of `i64`, or null, compared with literals: any of them for `=`, none of them for `!=`.
-pub(super) fn int_test(dialect: Dialect, column: &str, op: Op, literals: &[&Literal]) -> String {
+pub(super) fn int_test(
+    dialect: Dialect,
+    column: &str,
+    op: CompareOp,
+    literals: &[&Literal],
+) -> String {
     let null = literals.contains(&&Literal::Null);
     let numbers = || literals.iter().filter_map(|literal| number(literal));
     match op {
-        Op::Eq | Op::Ne => {
+        CompareOp::Eq | CompareOp::Ne => {
             let mut values: Vec<i64> = numbers().filter_map(|number| exact_int(&number)).collect();
             values.sort_unstable();
             values.dedup();
             let values: Vec<String> = values.iter().map(|value| dialect.int(*value)).collect();
-            in_list(column, &values, null, op == Op::Ne)
+            in_list(column, &values, null, op == CompareOp::Ne)
         }
         _ => any(numbers().map(|number| int_compares(dialect, column, op, &number))),
     }
@@ -142,18 +159,18 @@ pub(super) fn in_list(column: &str, values: &[String], null: bool, negated: bool
 pub(super) fn attr_compares(
     dialect: Dialect,
     row: &str,
-    op: Op,
-    number: &Number<'_>,
+    op: CompareOp,
+    number: &ExactNumber<'_>,
 ) -> Option<String> {
     let [int, real, big] = ["int", "real", "big"].map(|name| format!("{row}.{name}"));
     let far = digits_of(number)?;
-    if op == Op::Eq {
+    if op == CompareOp::Eq {
         let mut parts = Vec::new();
         if let Some(value) = exact_int(number) {
             parts.push(format!("{int} = {}", dialect.int(value)));
         }
-        if let Cut::At(value) = cut_real(number, false)
-            && Number::decimal(value).compare(number).is_eq()
+        if let LiteralCut::At(value) = cut_real(number, false)
+            && ExactNumber::decimal(value).compare(number).is_eq()
         {
             let same = format!("{real} = {}", dialect.real(value));
             parts.push(all([
@@ -162,12 +179,12 @@ pub(super) fn attr_compares(
                 same,
             ]));
         }
-        if let Far::Digits { .. } = far {
+        if let LongDigits::Digits { .. } = far {
             parts.push(big_compares(dialect, &big, op, &far));
         }
         return Some(any(parts));
     }
-    let above = matches!(op, Op::Le | Op::Gt);
+    let above = matches!(op, CompareOp::Le | CompareOp::Gt);
     let reals = compares(&real, op, cut_real(number, above), |value| {
         dialect.real(value)
     });
@@ -179,7 +196,7 @@ pub(super) fn attr_compares(
 }
 
 /// A number as a column of long digits sees it.
-enum Far {
+enum LongDigits {
     /// Within `i64`: the sign of the digits decides.
     Near,
     /// A whole number beyond it.
@@ -187,25 +204,25 @@ enum Far {
 }
 
 /// `None` for a decimal beyond all doubles.
-fn digits_of(number: &Number<'_>) -> Option<Far> {
-    let least = Number::Int(i128::from(i64::MIN));
-    let most = Number::Int(i128::from(i64::MAX));
+fn digits_of(number: &ExactNumber<'_>) -> Option<LongDigits> {
+    let least = ExactNumber::Int(i128::from(i64::MIN));
+    let most = ExactNumber::Int(i128::from(i64::MAX));
     if number.compare(&least).is_ge() && number.compare(&most).is_le() {
-        return Some(Far::Near);
+        return Some(LongDigits::Near);
     }
     match number {
-        Number::Int(value) => Some(Far::Digits {
+        ExactNumber::Int(value) => Some(LongDigits::Digits {
             negative: *value < 0,
             digits: value.unsigned_abs().to_string(),
         }),
         // A double beyond 2^63 has no fraction, and all its digits are printed.
-        Number::Decimal(value) => Some(Far::Digits {
+        ExactNumber::Decimal(value) => Some(LongDigits::Digits {
             negative: *value < 0.0,
             digits: format!("{:.0}", value.abs()),
         }),
-        Number::Long(number) => {
+        ExactNumber::Long(number) => {
             let (negative, digits) = number.whole()?;
-            Some(Far::Digits {
+            Some(LongDigits::Digits {
                 negative,
                 digits: digits.to_owned(),
             })
@@ -214,18 +231,18 @@ fn digits_of(number: &Number<'_>) -> Option<Far> {
 }
 
 /// The digits of a number beyond `i64`, with its sign, compared with a number.
-fn big_compares(dialect: Dialect, big: &str, op: Op, far: &Far) -> String {
+fn big_compares(dialect: Dialect, big: &str, op: CompareOp, far: &LongDigits) -> String {
     let minus = format!("substr({big}, 1, 1) = '-'");
     let plus = format!("substr({big}, 1, 1) <> '-'");
-    let less = matches!(op, Op::Lt | Op::Le);
+    let less = matches!(op, CompareOp::Lt | CompareOp::Le);
     match far {
-        Far::Near if op == Op::Eq => "false".to_owned(),
-        Far::Near if less => minus,
-        Far::Near => plus,
-        Far::Digits { negative, digits } => {
+        LongDigits::Near if op == CompareOp::Eq => "false".to_owned(),
+        LongDigits::Near if less => minus,
+        LongDigits::Near => plus,
+        LongDigits::Digits { negative, digits } => {
             let sign = if *negative { "-" } else { "" };
             let text = dialect.text(&format!("{sign}{digits}"));
-            if op == Op::Eq {
+            if op == CompareOp::Eq {
                 return format!("{big} = {text}");
             }
             let length = digits.len() + sign.len();
@@ -235,7 +252,7 @@ fn big_compares(dialect: Dialect, big: &str, op: Op, far: &Far) -> String {
             } else {
                 (">", ">")
             };
-            let equal = if matches!(op, Op::Le | Op::Ge) {
+            let equal = if matches!(op, CompareOp::Le | CompareOp::Ge) {
                 "="
             } else {
                 ""

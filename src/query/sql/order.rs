@@ -1,11 +1,11 @@
 //! The rows of a result: which nodes they are, in which order, and the window over them (LANGUAGE §6).
 
-use crate::query::ir::{Controls, Literal, Operand, Order, Query};
+use crate::query::ir::{Controls, Literal, Operand, Query, RowOrder};
 
 use super::error::Refused;
-use super::predicate::{DEPTH, Needs};
+use super::predicate::{DEPTH, NeededRows};
 use super::tables::{Tables, UNIT_ORDER};
-use super::words::{Select, With, names};
+use super::words::{CommonTables, SelectQuery, names};
 
 /// How rows inside one snapshot are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +35,13 @@ impl Arrangement {
     pub(super) fn of(query: &Query) -> Self {
         let pinned = |operand: &Operand| *operand != Operand::Literal(Literal::Null);
         match query.controls.order {
-            Order::Default if query.pinned_key().is_some_and(pinned) => Self::Key,
-            Order::Default | Order::Pre => Self::Document,
-            Order::Post => Self::Post,
-            Order::Bfs => Self::Breadth,
-            Order::Path => Self::Path,
-            Order::TurnDesc => Self::Turns { ascending: false },
-            Order::TurnAsc => Self::Turns { ascending: true },
+            RowOrder::Default if query.pinned_key().is_some_and(pinned) => Self::Key,
+            RowOrder::Default | RowOrder::Pre => Self::Document,
+            RowOrder::Post => Self::Post,
+            RowOrder::Bfs => Self::Breadth,
+            RowOrder::Path => Self::Path,
+            RowOrder::TurnDesc => Self::Turns { ascending: false },
+            RowOrder::TurnAsc => Self::Turns { ascending: true },
         }
     }
 
@@ -56,10 +56,10 @@ impl Arrangement {
     }
 
     /// What the arrangement reads of a row besides its node.
-    pub(super) fn needs(self) -> Needs {
-        Needs {
+    pub(super) fn needs(self) -> NeededRows {
+        NeededRows {
             depth: matches!(self, Self::Key | Self::Turns { .. }),
-            ..Needs::default()
+            ..NeededRows::default()
         }
     }
 
@@ -94,7 +94,7 @@ impl Arrangement {
 }
 
 /// Adds `path`: for each match the ids from the root to it, in one text whose order is that of the lists.
-pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
+pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut CommonTables) {
     let dialect = tables.dialect;
     // An id ends with two letters below all others, and has no such pair.
     let (one, two) = (dialect.letter(1), dialect.letter(2));
@@ -109,7 +109,7 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
     };
     with.add(
         "inside",
-        Select {
+        SelectQuery {
             columns: columns(&joined),
             from: vec![
                 format!("{found} f"),
@@ -119,14 +119,14 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
                 ),
             ],
             end: vec![group.clone()],
-            ..Select::default()
+            ..SelectQuery::default()
         },
     );
     // Above a unit there is the root, and for those of the sequence `^seq`.
     let over = "m.class = '^root' and f.rank > 0 or m.class = '^seq' and f.rank = 1";
     with.add(
         "above",
-        Select {
+        SelectQuery {
             columns: columns(&joined),
             from: vec![
                 format!("{found} f"),
@@ -135,12 +135,12 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
                 above("r.unit_id", &format!("({over})")),
             ],
             end: vec![group],
-            ..Select::default()
+            ..SelectQuery::default()
         },
     );
     with.add(
         "paths",
-        Select {
+        SelectQuery {
             columns: names(&[
                 "i.session_id",
                 "i.seq",
@@ -154,7 +154,7 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut With) {
                  and u.unit_id = i.unit_id and u.pre = i.pre"
                     .to_owned(),
             ],
-            ..Select::default()
+            ..SelectQuery::default()
         },
     );
 }

@@ -1,7 +1,8 @@
 //! The tests of a step as conditions on a row `n` of `node`, and which other rows they read (LANGUAGE §5).
 
 use crate::query::ir::{
-    Attr, AttrTest, Class, DepthSet, Facet, Literal, Number, Op, Operand, Test, TypeTest,
+    Attr, AttrTest, Class, CompareOp, DepthSet, ExactNumber, Facet, Literal, Operand, Test,
+    TypeTest,
 };
 
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -17,7 +18,7 @@ const HAS_ISO: i64 = 1 << 8;
 
 /// Which rows besides `n` some conditions read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Needs {
+pub(super) struct NeededRows {
     /// `d`, the depth of a turn.
     pub(super) depth: bool,
     /// Whether only nodes of turns are of interest, so that `d` is there.
@@ -36,7 +37,7 @@ pub(super) struct Needs {
     pub(super) attr: bool,
 }
 
-impl Needs {
+impl NeededRows {
     /// Adds what others read.
     pub(super) fn add(&mut self, other: Self) {
         self.depth |= other.depth;
@@ -66,7 +67,7 @@ pub(super) struct Predicates {
     /// Whether there is a `p`, the placement of the unit of `n`.
     pub(super) placed: bool,
     /// What the conditions read besides `n`.
-    pub(super) needs: Needs,
+    pub(super) needs: NeededRows,
 }
 
 /// The depth of `n`.
@@ -90,7 +91,7 @@ impl Predicates {
             attr,
             core,
             placed: false,
-            needs: Needs::default(),
+            needs: NeededRows::default(),
         }
     }
 
@@ -222,7 +223,7 @@ impl Predicates {
         literals.collect()
     }
 
-    fn facet(&mut self, facet: Facet, op: Op, literals: &[&Literal]) -> String {
+    fn facet(&mut self, facet: Facet, op: CompareOp, literals: &[&Literal]) -> String {
         match facet {
             Facet::Depth => {
                 self.needs.depth = true;
@@ -249,7 +250,7 @@ impl Predicates {
     }
 
     /// A number that an implicit core does not have, though its row has one.
-    fn own_number(&self, op: Op, column: &str, literals: &[&Literal]) -> String {
+    fn own_number(&self, op: CompareOp, column: &str, literals: &[&Literal]) -> String {
         let own = match (self.core, column.contains(' ')) {
             (true, _) => format!("(case when n.id is not null then {column} end)"),
             (false, true) => format!("({column})"),
@@ -258,7 +259,7 @@ impl Predicates {
         self.number(op, &own, literals)
     }
 
-    fn number(&self, op: Op, column: &str, literals: &[&Literal]) -> String {
+    fn number(&self, op: CompareOp, column: &str, literals: &[&Literal]) -> String {
         int_test(self.dialect, column, op, literals)
     }
 
@@ -271,12 +272,12 @@ impl Predicates {
     ) -> Result<String, Refused> {
         let quoted = |literal: &&Literal| written(literal).map(|text| self.dialect.text(&text));
         match test.op {
-            Op::Eq | Op::Ne => {
+            CompareOp::Eq | CompareOp::Ne => {
                 let values = distinct(literals.iter().filter_map(quoted).collect());
                 let null = literals.contains(&&Literal::Null);
-                Ok(in_list(column, &values, null, test.op == Op::Ne))
+                Ok(in_list(column, &values, null, test.op == CompareOp::Ne))
             }
-            Op::Matches => self.search(test, column, literals),
+            CompareOp::Matches => self.search(test, column, literals),
             op => {
                 let compared = literals.iter().filter_map(quoted);
                 Ok(any(compared.map(|text| format!("{column} {op} {text}"))))
@@ -315,7 +316,7 @@ impl Predicates {
     fn node_type(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
         let whole = "case when n.type_sub is null then n.type_head \
                      else n.type_head || ':' || n.type_sub end";
-        if !matches!(test.op, Op::Eq | Op::Ne) {
+        if !matches!(test.op, CompareOp::Eq | CompareOp::Ne) {
             return self.text(test, &format!("({whole})"), literals);
         }
         let stored = test.attr == Attr::StoredType;
@@ -332,29 +333,29 @@ impl Predicates {
             None => format!("n.type_head = {}", self.dialect.text(&text)),
         }));
         Ok(match test.op {
-            Op::Ne => complement(&equal),
+            CompareOp::Ne => complement(&equal),
             _ => equal,
         })
     }
 
     fn created_at_iso(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
         let derived = format!("(n.created_at_iso is null and (n.present & {HAS_ISO}) <> 0)");
-        let stored = |op: Op, text: &str| {
+        let stored = |op: CompareOp, text: &str| {
             let text = self.dialect.text(text);
             format!("n.created_at_iso {op} {text}")
         };
         let cut = |text: &str, above| cut_time(text, above, rfc3339_of_nanos);
-        let one = |op: Op, text: &str| -> String {
-            let least = cut(text, matches!(op, Op::Le | Op::Gt));
+        let one = |op: CompareOp, text: &str| -> String {
+            let least = cut(text, matches!(op, CompareOp::Le | CompareOp::Gt));
             let follows = match (op, least) {
-                (Op::Eq, Some(nanos)) if rfc3339_of_nanos(nanos) == text => {
+                (CompareOp::Eq, Some(nanos)) if rfc3339_of_nanos(nanos) == text => {
                     format!("n.created_at_ns = {}", self.dialect.int(nanos))
                 }
-                (Op::Eq, _) => "false".to_owned(),
-                (Op::Lt | Op::Le, Some(nanos)) => {
+                (CompareOp::Eq, _) => "false".to_owned(),
+                (CompareOp::Lt | CompareOp::Le, Some(nanos)) => {
                     format!("n.created_at_ns < {}", self.dialect.int(nanos))
                 }
-                (Op::Lt | Op::Le, None) => "true".to_owned(),
+                (CompareOp::Lt | CompareOp::Le, None) => "true".to_owned(),
                 (_, Some(nanos)) => format!("n.created_at_ns >= {}", self.dialect.int(nanos)),
                 (_, None) => "false".to_owned(),
             };
@@ -362,19 +363,20 @@ impl Predicates {
         };
         let texts: Vec<String> = literals.iter().filter_map(|l| written(l)).collect();
         Ok(match test.op {
-            Op::Eq | Op::Ne => {
-                let mut equal: Vec<String> = texts.iter().map(|text| one(Op::Eq, text)).collect();
+            CompareOp::Eq | CompareOp::Ne => {
+                let mut equal: Vec<String> =
+                    texts.iter().map(|text| one(CompareOp::Eq, text)).collect();
                 if literals.contains(&&Literal::Null) {
                     equal.push(format!(
                         "(n.created_at_iso is null and (n.present & {HAS_ISO}) = 0)"
                     ));
                 }
                 match test.op {
-                    Op::Ne => complement(&any(equal)),
+                    CompareOp::Ne => complement(&any(equal)),
                     _ => any(equal),
                 }
             }
-            Op::Matches => {
+            CompareOp::Matches => {
                 let made = self.dialect.iso("n.created_at_ns");
                 let text = format!("(case when {derived} then {made} else n.created_at_iso end)");
                 self.search(test, &text, literals)?
@@ -423,9 +425,9 @@ impl Predicates {
             (false, _) => self.tagged(&texts),
         };
         Ok(match test.op {
-            Op::Eq => equal,
-            Op::Ne => complement(&equal),
-            Op::Matches => match self.search(test, "a.text", literals)? {
+            CompareOp::Eq => equal,
+            CompareOp::Ne => complement(&equal),
+            CompareOp::Matches => match self.search(test, "a.text", literals)? {
                 found if found == "false" => found,
                 found => has(&format!(" and {found}")),
             },
@@ -445,7 +447,7 @@ impl Predicates {
         let rows = self.rows(name);
         let has = |condition: &str| format!("exists (select 1 {rows} and {condition})");
         match test.op {
-            Op::Eq | Op::Ne => {
+            CompareOp::Eq | CompareOp::Ne => {
                 let same = literals.iter().filter(|l| ***l != Literal::Null);
                 let same: Vec<String> = same
                     .map(|literal| self.same(test, literal))
@@ -471,11 +473,11 @@ impl Predicates {
                 }
                 let equal = any(parts);
                 Ok(match test.op {
-                    Op::Ne => complement(&equal),
+                    CompareOp::Ne => complement(&equal),
                     _ => equal,
                 })
             }
-            Op::Matches => Ok(match self.search(test, "a.text", literals)? {
+            CompareOp::Matches => Ok(match self.search(test, "a.text", literals)? {
                 found if found == "false" => found,
                 found => has(&found),
             }),
@@ -496,7 +498,7 @@ impl Predicates {
     fn same(&self, test: &AttrTest, literal: &Literal) -> Result<String, Refused> {
         Ok(match (literal, number(literal)) {
             (_, Some(number)) => {
-                let equal = self.compared(test, Op::Eq, &number)?;
+                let equal = self.compared(test, CompareOp::Eq, &number)?;
                 all(["a.type in ('int', 'real')".to_owned(), equal])
             }
             (literal, None) => {
@@ -506,7 +508,12 @@ impl Predicates {
         })
     }
 
-    fn compared(&self, test: &AttrTest, op: Op, number: &Number<'_>) -> Result<String, Refused> {
+    fn compared(
+        &self,
+        test: &AttrTest,
+        op: CompareOp,
+        number: &ExactNumber<'_>,
+    ) -> Result<String, Refused> {
         attr_compares(self.dialect, "a", op, number).ok_or_else(|| {
             Refused::new(
                 test,
@@ -516,12 +523,17 @@ impl Predicates {
     }
 
     /// A row of `attr` compared with a literal: as numbers where both are, else as texts.
-    fn ordered(&self, test: &AttrTest, op: Op, literal: &Literal) -> Result<String, Refused> {
+    fn ordered(
+        &self,
+        test: &AttrTest,
+        op: CompareOp,
+        literal: &Literal,
+    ) -> Result<String, Refused> {
         let Some(text) = written(literal) else {
             return Ok("false".to_owned());
         };
         let as_number = match literal {
-            Literal::Text(text) => Number::of_text(text),
+            Literal::Text(text) => ExactNumber::of_text(text),
             literal => number(literal),
         };
         let text = format!("a.text {op} {}", self.dialect.text(&text));
@@ -540,10 +552,12 @@ const BORN: &str = "coalesce(n.cycle, y.cycle)";
 /// The tag that a test wants, if it wants one.
 fn tag(test: &Test) -> Option<(&AttrTest, &str)> {
     match test {
-        Test::Attr(test) if test.attr == Attr::Tags && test.op == Op::Eq => match &test.operand {
-            Operand::Literal(Literal::Text(text)) => Some((test, text)),
-            _ => None,
-        },
+        Test::Attr(test) if test.attr == Attr::Tags && test.op == CompareOp::Eq => {
+            match &test.operand {
+                Operand::Literal(Literal::Text(text)) => Some((test, text)),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }

@@ -1,15 +1,20 @@
 //! What changed between the lists of two snapshots (LANGUAGE §8, STORE §5).
 
-use crate::query::ir::{Mode, Query};
+use crate::query::ir::{Query, RangeAnswer};
 
 use super::error::Refused;
 use super::order::Arrangement;
-use super::predicate::{Needs, Predicates, ttl};
+use super::predicate::{NeededRows, Predicates, ttl};
 use super::tables::Tables;
-use super::words::{Select, With, any, names};
+use super::words::{CommonTables, SelectQuery, any, names};
 
 /// Adds the pairs of snapshots and what changed in each, and returns the end of the statement.
-pub(super) fn changes(query: &Query, tables: &Tables, listed: &str, with: &mut With) -> Select {
+pub(super) fn changes(
+    query: &Query,
+    tables: &Tables,
+    listed: &str,
+    with: &mut CommonTables,
+) -> SelectQuery {
     with.add("pairs", pairs(query.controls.mode));
     with.add_union("changes", vec![newer(listed), removed(listed)]);
     let session = tables.table("session");
@@ -25,39 +30,39 @@ pub(super) fn changes(query: &Query, tables: &Tables, listed: &str, with: &mut W
          case d.change when 'added' then 0 when 'removed' then 1 else 2 end, d.ord) as ord"
             .to_owned(),
     );
-    Select {
+    SelectQuery {
         columns,
         from: vec![
             "changes d".to_owned(),
             format!("join {session} z on z.session_id = d.session_id"),
         ],
         end: names(&["order by session, ord"]),
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
 /// The pairs: neighbours, or the two ends.
-fn pairs(mode: Mode) -> Select {
+fn pairs(mode: RangeAnswer) -> SelectQuery {
     match mode {
-        Mode::Reduce => Select {
+        RangeAnswer::Reduce => SelectQuery {
             columns: names(&["session_id", "max(seq) as newer", "min(seq) as older"]),
             from: names(&["asked"]),
             end: names(&["group by session_id", "having max(seq) > min(seq)"]),
-            ..Select::default()
+            ..SelectQuery::default()
         },
-        Mode::Pairwise | Mode::Union | Mode::Latest => Select {
+        RangeAnswer::Pairwise | RangeAnswer::Union | RangeAnswer::Latest => SelectQuery {
             columns: names(&["a.session_id", "a.seq as newer", "b.seq as older"]),
             from: names(&[
                 "asked a",
                 "join asked b on b.session_id = a.session_id and b.seq = a.seq - 1",
             ]),
-            ..Select::default()
+            ..SelectQuery::default()
         },
     }
 }
 
 /// The rows of the newer lists that the older ones do not have, or have otherwise.
-fn newer(listed: &str) -> Select {
+fn newer(listed: &str) -> SelectQuery {
     let differs = |column: &str| unlike(&format!("m.{column}"), &format!("o.{column}"));
     let kind = "case when o.id is null then 'added' else 'changed' end as change";
     let differences = [
@@ -66,7 +71,7 @@ fn newer(listed: &str) -> Select {
         differs("parent"),
         differs("ttl"),
     ];
-    Select {
+    SelectQuery {
         columns: names(&["p.session_id", "p.newer", "p.older", kind, "m.id", "m.ord"]),
         from: vec![
             "pairs p".to_owned(),
@@ -74,14 +79,14 @@ fn newer(listed: &str) -> Select {
             format!("left join {} and o.id = m.id", at(listed, "o", "older")),
         ],
         filters: vec![any(differences)],
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
 /// The rows of the older lists that the newer ones do not have.
-fn removed(listed: &str) -> Select {
+fn removed(listed: &str) -> SelectQuery {
     let kind = "'removed' as change";
-    Select {
+    SelectQuery {
         columns: names(&["p.session_id", "p.newer", "p.older", kind, "o.id", "o.ord"]),
         from: vec![
             "pairs p".to_owned(),
@@ -89,7 +94,7 @@ fn removed(listed: &str) -> Select {
             format!("left join {} and m.id = o.id", at(listed, "m", "newer")),
         ],
         filters: names(&["m.id is null"]),
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
@@ -105,9 +110,9 @@ pub(super) fn changes_of_units(
     query: &Query,
     tables: &Tables,
     found: &str,
-    needs: &mut Needs,
-    with: &mut With,
-) -> Result<Select, Refused> {
+    needs: &mut NeededRows,
+    with: &mut CommonTables,
+) -> Result<SelectQuery, Refused> {
     let (matched, order) = matched_units(query, tables, found, needs)?;
     with.add("tops", tops(tables));
     with.add("matched", matched);
@@ -133,14 +138,14 @@ pub(super) fn changes_of_units(
          case d.change when 'added' then 0 when 'removed' then 1 else 2 end, {}) as ord",
         order.join(", ")
     ));
-    Ok(Select {
+    Ok(SelectQuery {
         columns,
         from: vec![
             "changes d".to_owned(),
             format!("join {session} z on z.session_id = d.session_id"),
         ],
         end: names(&["order by session, ord"]),
-        ..Select::default()
+        ..SelectQuery::default()
     })
 }
 
@@ -152,8 +157,8 @@ fn matched_units(
     query: &Query,
     tables: &Tables,
     found: &str,
-    needs: &mut Needs,
-) -> Result<(Select, Keys), Refused> {
+    needs: &mut NeededRows,
+) -> Result<(SelectQuery, Keys), Refused> {
     let mut predicates = Predicates::new(tables.dialect, tables.table("attr"), false);
     let node = tables.join_node("n", "f", "f.unit_id", "n.pre = f.pre");
     let parent = tables.join_node("np", "f", "f.unit_id", "np.pre = n.parent_pre");
@@ -165,7 +170,7 @@ fn matched_units(
              and {alias}.begins <= f.{at} and {alias}.ends >= f.{at}"
         )
     };
-    let mut matched = Select {
+    let mut matched = SelectQuery {
         columns: names(&[
             "f.session_id",
             "f.first_seq as begins",
@@ -188,7 +193,7 @@ fn matched_units(
             above("u", "seq"),
         ],
         filters: names(&["f.id is not null"]),
-        ..Select::default()
+        ..SelectQuery::default()
     };
     for test in &query.filters {
         let condition = predicates.test(test)?;
@@ -209,8 +214,8 @@ fn matched_units(
 }
 
 /// The root and the `^seq` node of each version of a preamble.
-fn tops(tables: &Tables) -> Select {
-    Select {
+fn tops(tables: &Tables) -> SelectQuery {
+    SelectQuery {
         columns: names(&[
             "r.session_id",
             "r.first_seq as begins",
@@ -223,13 +228,13 @@ fn tops(tables: &Tables) -> Select {
             tables.join_node("x", "r", "r.unit_id", "x.class in ('^root', '^seq')"),
         ],
         filters: names(&["r.rank = 0"]),
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
 /// The snapshots in which the root or `^seq` has another id than in the one before.
-fn moved() -> Select {
-    Select {
+fn moved() -> SelectQuery {
+    SelectQuery {
         columns: names(&["a.session_id", "a.begins as newer", "a.class"]),
         from: names(&[
             "tops a",
@@ -237,7 +242,7 @@ fn moved() -> Select {
              and b.ends = a.begins - 1",
         ]),
         filters: names(&["b.id <> a.id"]),
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
@@ -260,7 +265,7 @@ fn change(newer: &str, kind: &str, keys: &[&str]) -> Vec<String> {
 }
 
 /// The rows of versions that begin, which are new or differ from the version before.
-fn came(keys: &[&str]) -> Select {
+fn came(keys: &[&str]) -> SelectQuery {
     let kind = "case when o.id is null then 'added' else 'changed' end";
     let differences = [
         "o.id is null".to_owned(),
@@ -268,7 +273,7 @@ fn came(keys: &[&str]) -> Select {
         unlike("m.parent", "o.last_parent"),
         unlike(&ttl("m", "a"), &ttl("o", "e")),
     ];
-    Select {
+    SelectQuery {
         columns: change("m.begins", kind, keys),
         from: names(&[
             "matched m",
@@ -278,13 +283,13 @@ fn came(keys: &[&str]) -> Select {
              and o.ends = m.begins - 1",
         ]),
         filters: vec![any(differences)],
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
 /// The rows of versions that end, and do not go on in another one.
-fn went(keys: &[&str]) -> Select {
-    Select {
+fn went(keys: &[&str]) -> SelectQuery {
+    SelectQuery {
         columns: change("(m.ends + 1)", "'removed'", keys),
         from: names(&[
             "matched m",
@@ -293,13 +298,13 @@ fn went(keys: &[&str]) -> Select {
              and o.begins = m.ends + 1",
         ]),
         filters: names(&["o.id is null"]),
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
 /// The rows of versions that go on, whose ttl counts down.
-fn counted(keys: &[&str]) -> Select {
-    Select {
+fn counted(keys: &[&str]) -> SelectQuery {
+    SelectQuery {
         columns: change("a.seq", "'changed'", keys),
         from: names(&[
             "matched m",
@@ -310,13 +315,13 @@ fn counted(keys: &[&str]) -> Select {
             "m.expires is not null".to_owned(),
             format!("{} <> {}", ttl("m", "a"), ttl("m", "e")),
         ],
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
 /// The top nodes of versions that go on, whose parent, the root or `^seq`, has another id.
-fn carried(keys: &[&str]) -> Select {
-    Select {
+fn carried(keys: &[&str]) -> SelectQuery {
+    SelectQuery {
         columns: change("v.newer", "'changed'", keys),
         from: names(&[
             "matched m",
@@ -326,6 +331,6 @@ fn carried(keys: &[&str]) -> Select {
             "m.parent_pre is null",
             "v.class = case m.rank when 0 then '' when 1 then '^seq' else '^root' end",
         ]),
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }

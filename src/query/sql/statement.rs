@@ -1,17 +1,17 @@
 //! A whole statement: the steps of every group, their union, order and window, and what is shown.
 
-use crate::query::ir::{Mode, NodeStep, Query, Step, Tail};
+use crate::query::ir::{NodeStep, PickOrTest, Query, QueryStep, RangeAnswer};
 use crate::support::diag::Error;
 
 use super::dialect::Dialect;
 use super::error::Refused;
-use super::listed::{Lister, Lists};
+use super::listed::{Lister, SharedLists};
 use super::order::Arrangement;
-use super::predicate::Needs;
+use super::predicate::NeededRows;
 use super::ranges;
-use super::steps::Steps;
-use super::tables::{Sessions, Tables};
-use super::words::{Select, With, names};
+use super::steps::StepsWriter;
+use super::tables::{SessionFilter, Tables};
+use super::words::{CommonTables, SelectQuery, names};
 
 /// What the rows of a [`Statement`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,7 +83,7 @@ pub fn compile_with(
     options: &Options,
 ) -> Result<Statement, Error> {
     let built = check(dialect, options).and_then(|()| {
-        let sessions = Sessions::Named(options.sessions.clone());
+        let sessions = SessionFilter::Named(options.sessions.clone());
         build(query, dialect, &options.schema, sessions)
     });
     built.map_err(|refused| refused.into_error(query, dialect))
@@ -100,10 +100,10 @@ pub(crate) fn compile_group(
     dialect: Dialect,
     sessions: usize,
 ) -> Result<Option<String>, Error> {
-    if query.is_none() || Lists::of(query) == Lists::Each {
+    if query.is_none() || SharedLists::of(query) == SharedLists::Each {
         return Ok(None);
     }
-    let built = build(query, dialect, "", Sessions::Numbered(sessions));
+    let built = build(query, dialect, "", SessionFilter::Numbered(sessions));
     let built = built.map_err(|refused| refused.into_error(query, dialect))?;
     Ok(Some(built.text))
 }
@@ -137,7 +137,7 @@ fn build(
     query: &Query,
     dialect: Dialect,
     schema: &str,
-    sessions: Sessions,
+    sessions: SessionFilter,
 ) -> Result<Statement, Refused> {
     let schema = match schema {
         "" => String::new(),
@@ -149,9 +149,9 @@ fn build(
         sessions,
         once: false,
     };
-    let lists = Lists::of(query);
+    let lists = SharedLists::of(query);
     let shape = match lists {
-        Lists::Each => Shape::Changes,
+        SharedLists::Each => Shape::Changes,
         _ => Shape::Nodes,
     };
     let mut text = dialect.comment(&query.canonical_text());
@@ -170,7 +170,7 @@ fn build(
 
     // Where the answer of a unit does not depend on the snapshot, each version of it is asked once.
     let once = match lists {
-        Lists::One => None,
+        SharedLists::One => None,
         _ if !can_be_asked_once(query, lists) => None,
         _ => {
             let tables = Tables {
@@ -206,28 +206,36 @@ fn build(
 }
 
 /// Whether what is asked of a node may not depend on the snapshot, as far as controls and picks tell.
-fn can_be_asked_once(query: &Query, lists: Lists) -> bool {
-    let picks = |step: &NodeStep| step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_)));
+fn can_be_asked_once(query: &Query, lists: SharedLists) -> bool {
+    let picks = |step: &NodeStep| {
+        step.tail
+            .iter()
+            .any(|tail| matches!(tail, PickOrTest::Pick(_)))
+    };
     let steps = query.chains.iter().flat_map(|chain| &chain.steps);
     let picked = steps
         .filter_map(|(_, step)| match step {
-            Step::Node(step) => Some(step),
-            Step::Zone(_) => None,
+            QueryStep::Node(step) => Some(step),
+            QueryStep::Zone(_) => None,
         })
         .any(picks);
     let shaped = query.controls.unique || query.controls.limit.is_some();
     let each = match lists {
-        Lists::Each => !shaped && query.controls.mode == Mode::Pairwise,
+        SharedLists::Each => !shaped && query.controls.mode == RangeAnswer::Pairwise,
         _ => true,
     };
     !picked && each && Arrangement::of(query).is_fixed()
 }
 
 /// The expressions and the end of a statement; and whether it is right, if units are asked once.
-fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, bool), Refused> {
-    let mut with = With::default();
-    let mut steps = With::default();
-    let mut needs = Needs::default();
+fn write(
+    query: &Query,
+    tables: &Tables,
+    lists: SharedLists,
+) -> Result<(CommonTables, SelectQuery, bool), Refused> {
+    let mut with = CommonTables::default();
+    let mut steps = CommonTables::default();
+    let mut needs = NeededRows::default();
     tables.asked(query, &mut with);
     tables.placed(&mut with);
     let mut crossed = false;
@@ -237,7 +245,7 @@ fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, 
             1 => "step_".to_owned(),
             _ => format!("group_{}_step_", index + 1),
         };
-        let mut chains = Steps {
+        let mut chains = StepsWriter {
             tables,
             with: &mut steps,
             needs: &mut needs,
@@ -248,7 +256,7 @@ fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, 
         crossed |= chains.crossed;
     }
     let found = found(ends, tables, &mut steps);
-    let end = if tables.once && lists == Lists::Each {
+    let end = if tables.once && lists == SharedLists::Each {
         ranges::changes_of_units(query, tables, &found, &mut needs, &mut steps)?
     } else {
         let (listed, order) = Lister {
@@ -260,7 +268,7 @@ fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, 
         }
         .list(&found)?;
         match lists {
-            Lists::Each => ranges::changes(query, tables, &listed, &mut steps),
+            SharedLists::Each => ranges::changes(query, tables, &listed, &mut steps),
             _ if tables.has_ids_only() => ids(tables, &listed, &order),
             _ => nodes(tables, &listed),
         }
@@ -273,37 +281,37 @@ fn write(query: &Query, tables: &Tables, lists: Lists) -> Result<(With, Select, 
 }
 
 /// The matches of all groups, each once. Returns their name.
-fn found(ends: Vec<String>, tables: &Tables, with: &mut With) -> String {
+fn found(ends: Vec<String>, tables: &Tables, with: &mut CommonTables) -> String {
     if let [one] = &ends[..] {
         return one.clone();
     }
-    let selects = ends.into_iter().map(|end| Select {
+    let selects = ends.into_iter().map(|end| SelectQuery {
         columns: tables.handed_on(),
         from: vec![end],
-        ..Select::default()
+        ..SelectQuery::default()
     });
     with.add_union("found", selects.collect());
     "found".to_owned()
 }
 
 /// The names of sessions and the ids, in order.
-fn ids(tables: &Tables, listed: &str, order: &str) -> Select {
+fn ids(tables: &Tables, listed: &str, order: &str) -> SelectQuery {
     let session = tables.table("session");
     let session = format!("join {session} z on z.session_id = r.session_id");
-    Select {
+    SelectQuery {
         columns: names(&["z.name as session", "r.id"]),
         from: vec![format!("{listed} r"), tables.ordered(&session)],
         end: vec![format!("order by session, {order}")],
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }
 
 /// The end of a statement whose rows are nodes.
-fn nodes(tables: &Tables, listed: &str) -> Select {
+fn nodes(tables: &Tables, listed: &str) -> SelectQuery {
     let (session, snapshot) = (tables.table("session"), tables.table("snapshot"));
     let snapshot = format!("join {snapshot} s on s.session_id = r.session_id and s.seq = r.seq");
     let session = format!("join {session} z on z.session_id = r.session_id");
-    Select {
+    SelectQuery {
         columns: names(&[
             "z.name as session",
             "r.seq",
@@ -317,6 +325,6 @@ fn nodes(tables: &Tables, listed: &str) -> Select {
             tables.ordered(&session),
         ],
         end: names(&["order by session, ord"]),
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }

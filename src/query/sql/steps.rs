@@ -5,23 +5,25 @@
 //! other units; where a step may have matched one of them, a column `wide` says so and one join gives the
 //! units that lie below. Each step reads the step before once.
 
-use crate::query::ir::{Axis, Chain, Class, NodeStep, Pick, Step, Tail, Test, TypeTest, Zone};
+use crate::query::ir::{
+    Axis, Chain, Class, NodeStep, Pick, PickOrTest, QueryStep, Test, TypeTest, Zone,
+};
 
 use super::dialect::Dialect;
 use super::error::Refused;
 use super::order::key_order;
-use super::predicate::{Needs, Predicates};
+use super::predicate::{NeededRows, Predicates};
 use super::tables::{Tables, UNIT_ORDER};
-use super::words::{Select, With, all, names};
+use super::words::{CommonTables, SelectQuery, all, names};
 
 /// What a step may have matched besides nodes inside a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Wide {
+struct OutsideUnits {
     root: bool,
     seq: bool,
 }
 
-impl Wide {
+impl OutsideUnits {
     fn is_any(self) -> bool {
         self.root || self.seq
     }
@@ -29,18 +31,18 @@ impl Wide {
 
 /// The left context of a step.
 #[derive(Clone, Debug)]
-enum Left {
+enum LeftContext {
     /// None: the step may match anywhere.
     None,
     /// The `^seq` node alone, which needs no rows of its own: it is what has units of rank 1 below it.
     Seq,
     /// The rows of a step.
-    Rows(Rows),
+    Rows(StepRows),
 }
 
 /// The rows of a step, as the next one reads them.
 #[derive(Clone, Debug)]
-struct Rows {
+struct StepRows {
     name: String,
     /// Whether each is a member of a zone, and not a node that others lie below.
     zone: bool,
@@ -48,48 +50,50 @@ struct Rows {
     grouped: bool,
     /// Whether implicit cores may be among them.
     core: bool,
-    wide: Wide,
+    wide: OutsideUnits,
 }
 
 /// Writes the steps of a chain.
-pub(super) struct Steps<'s> {
+pub(super) struct StepsWriter<'s> {
     pub(super) tables: &'s Tables,
-    pub(super) with: &'s mut With,
+    pub(super) with: &'s mut CommonTables,
     /// What all steps together read.
-    pub(super) needs: &'s mut Needs,
+    pub(super) needs: &'s mut NeededRows,
     /// Before the name of each step: which group of a union it is in.
     pub(super) prefix: String,
     /// Whether a step reached from one unit to others, as the root and `^seq` do.
     pub(super) crossed: bool,
 }
 
-impl Steps<'_> {
+impl StepsWriter<'_> {
     fn dialect(&self) -> Dialect {
         self.tables.dialect
     }
 
     /// Adds the steps of a chain. Returns the name of the last one, which has the chain's matches.
     pub(super) fn chain(&mut self, chain: &Chain) -> Result<String, Refused> {
-        let mut left = Left::None;
+        let mut left = LeftContext::None;
         for (index, (axis, step)) in chain.steps.iter().enumerate() {
             let rest = chain.steps.get(index + 1..).unwrap_or_default();
             let name = format!("{}{}_{}", self.prefix, index + 1, label(step));
             left = match step {
-                Step::Node(step) if is_seq(step) && index == 0 && !rest.is_empty() => Left::Seq,
-                Step::Node(step) => self.node(&left, *axis, step, &name, rest)?,
-                Step::Zone(zone) => self.zone(&left, *axis, *zone, &name, rest),
+                QueryStep::Node(step) if is_seq(step) && index == 0 && !rest.is_empty() => {
+                    LeftContext::Seq
+                }
+                QueryStep::Node(step) => self.node(&left, *axis, step, &name, rest)?,
+                QueryStep::Zone(zone) => self.zone(&left, *axis, *zone, &name, rest),
             };
         }
         match left {
-            Left::Rows(rows) => Ok(rows.name),
+            LeftContext::Rows(rows) => Ok(rows.name),
             // A chain has a last step with rows.
-            Left::None | Left::Seq => Err(Refused::new("", "the chain is empty")),
+            LeftContext::None | LeftContext::Seq => Err(Refused::new("", "the chain is empty")),
         }
     }
 
     /// The start of a step: `n` joined to the rows of its left context, with the columns of every step. Returns
     /// the alias of the rows that have `session_id` and `seq`.
-    fn start(&mut self, left: &Left, axis: Axis, last: bool) -> (Select, &'static str) {
+    fn start(&mut self, left: &LeftContext, axis: Axis, last: bool) -> (SelectQuery, &'static str) {
         let (mut select, rows) = self.reach(left, axis);
         let wide = select.from.iter().any(|line| line.starts_with(WIDE_JOIN));
         self.crossed |= wide;
@@ -112,16 +116,16 @@ impl Steps<'_> {
     }
 
     /// The tables and joins of a step.
-    fn reach(&self, left: &Left, axis: Axis) -> (Select, &'static str) {
-        let mut select = Select::default();
+    fn reach(&self, left: &LeftContext, axis: Axis) -> (SelectQuery, &'static str) {
+        let mut select = SelectQuery::default();
         let tables = self.tables;
         let rows = match left {
-            Left::None | Left::Seq => {
+            LeftContext::None | LeftContext::Seq => {
                 select.from.push("placed p".to_owned());
                 select
                     .from
                     .push(tables.join_node("n", "p", "p.unit_id", ""));
-                if matches!(left, Left::Seq) {
+                if matches!(left, LeftContext::Seq) {
                     select.add_filter("p.rank = 1".to_owned());
                     if axis == Axis::Child {
                         select.add_filter("n.pre = 0".to_owned());
@@ -129,7 +133,7 @@ impl Steps<'_> {
                 }
                 return (select, "p");
             }
-            Left::Rows(rows) => rows,
+            LeftContext::Rows(rows) => rows,
         };
         select.from.push(format!("{} q", rows.name));
         let (mut low, mut high) = if rows.zone {
@@ -191,18 +195,18 @@ impl Steps<'_> {
     }
 
     /// What a step may match besides nodes inside a unit.
-    fn wide(left: &Left, step: &Step) -> Wide {
+    fn wide(left: &LeftContext, step: &QueryStep) -> OutsideUnits {
         let (root, seq) = match left {
-            Left::None => (true, true),
-            Left::Seq => (false, false),
+            LeftContext::None => (true, true),
+            LeftContext::Seq => (false, false),
             // A zone has its members, which may be the root or `^seq`; else only the root has `^seq` below.
-            Left::Rows(rows) => (
+            LeftContext::Rows(rows) => (
                 rows.zone && rows.wide.root,
                 rows.wide.root || rows.zone && rows.wide.seq,
             ),
         };
-        let Step::Node(step) = step else {
-            return Wide { root, seq };
+        let QueryStep::Node(step) = step else {
+            return OutsideUnits { root, seq };
         };
         let typed = step.tests.iter().find_map(|test| match test {
             Test::Type(test) => Some(*test),
@@ -210,16 +214,16 @@ impl Steps<'_> {
         });
         let has_depth = step.tests.iter().any(|test| test.depth().is_some());
         match typed {
-            Some(TypeTest::Root) => Wide { root, seq: false },
-            Some(TypeTest::Seq) => Wide { root: false, seq },
-            Some(_) => Wide::default(),
-            None if has_depth => Wide::default(),
-            None => Wide { root, seq },
+            Some(TypeTest::Root) => OutsideUnits { root, seq: false },
+            Some(TypeTest::Seq) => OutsideUnits { root: false, seq },
+            Some(_) => OutsideUnits::default(),
+            None if has_depth => OutsideUnits::default(),
+            None => OutsideUnits { root, seq },
         }
     }
 
     /// The joins of what some conditions read, after the rows of a step at `rows`.
-    fn add_joins(&mut self, select: &mut Select, needs: Needs, rows: &str) {
+    fn add_joins(&mut self, select: &mut SelectQuery, needs: NeededRows, rows: &str) {
         if needs.turns_placed {
             // Which turns they are is known before their nodes are read.
             let node = self.tables.join_node("n", "p", "p.unit_id", "");
@@ -229,19 +233,30 @@ impl Steps<'_> {
         self.needs.add(needs);
     }
 
-    fn zone(&mut self, left: &Left, axis: Axis, zone: Zone, name: &str, rest: Rest<'_>) -> Left {
+    fn zone(
+        &mut self,
+        left: &LeftContext,
+        axis: Axis,
+        zone: Zone,
+        name: &str,
+        rest: Rest<'_>,
+    ) -> LeftContext {
         let (mut select, _) = self.start(left, axis, rest.is_empty());
         let grouped = wants_groups(rest);
-        let wide = Self::wide(left, &Step::Zone(zone));
-        select.distinct = matches!(left, Left::Rows(_));
+        let wide = Self::wide(left, &QueryStep::Zone(zone));
+        select.distinct = matches!(left, LeftContext::Rows(_));
         if wide.is_any() {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
         if grouped {
             select.columns.extend(match left {
-                Left::None => ["-1 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned),
-                Left::Seq => ["2 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned),
-                Left::Rows(left) => {
+                LeftContext::None => {
+                    ["-1 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned)
+                }
+                LeftContext::Seq => {
+                    ["2 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned)
+                }
+                LeftContext::Rows(left) => {
                     let [unit, pre] = group_of(left);
                     [
                         "q.height".to_owned(),
@@ -261,7 +276,7 @@ impl Steps<'_> {
             .to_owned(),
         );
         self.with.add(name, select);
-        Left::Rows(Rows {
+        LeftContext::Rows(StepRows {
             name: name.to_owned(),
             zone: true,
             grouped,
@@ -272,18 +287,18 @@ impl Steps<'_> {
 
     fn node(
         &mut self,
-        left: &Left,
+        left: &LeftContext,
         axis: Axis,
         step: &NodeStep,
         name: &str,
         rest: Rest<'_>,
-    ) -> Result<Left, Refused> {
+    ) -> Result<LeftContext, Refused> {
         let class = step.tests.iter().find_map(|test| match test {
             Test::Type(test) => Some(*test),
             _ => None,
         });
         let core = class == Some(TypeTest::Class(Class::Container));
-        let wide = Self::wide(left, &Step::Node(step.clone()));
+        let wide = Self::wide(left, &QueryStep::Node(step.clone()));
         let (mut select, rows) = self.start(left, axis, rest.is_empty());
         if wants_groups(rest) {
             select.columns.push(HEIGHT_COLUMN.to_owned());
@@ -304,15 +319,18 @@ impl Steps<'_> {
         if class.is_none() {
             select.add_filter("n.id is not null".to_owned());
         }
-        let picks = step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_)));
+        let picks = step
+            .tail
+            .iter()
+            .any(|tail| matches!(tail, PickOrTest::Pick(_)));
         if !picks {
             self.add_joins(&mut select, predicates.needs, rows);
-            select.distinct = matches!(left, Left::Rows(_));
+            select.distinct = matches!(left, LeftContext::Rows(_));
             self.with.add(name, select);
         } else {
             self.picked(left, rows, select, predicates, step, name)?;
         }
-        Ok(Left::Rows(Rows {
+        Ok(LeftContext::Rows(StepRows {
             name: name.to_owned(),
             zone: false,
             grouped: true,
@@ -326,9 +344,9 @@ impl Steps<'_> {
     #[allow(clippy::too_many_arguments)]
     fn picked(
         &mut self,
-        left: &Left,
+        left: &LeftContext,
         rows: &'static str,
-        mut select: Select,
+        mut select: SelectQuery,
         mut predicates: Predicates,
         step: &NodeStep,
         name: &str,
@@ -351,7 +369,7 @@ impl Steps<'_> {
         let mut group = "session_id, seq".to_owned();
         let mut from = format!("{name}_all");
         let mut nearest = None;
-        if let Left::Rows(left) = left {
+        if let LeftContext::Rows(left) = left {
             let [unit, pre] = group_of(left);
             select.columns.push(format!("{unit} as in_unit"));
             select.columns.push(format!("{pre} as in_pre"));
@@ -368,11 +386,11 @@ impl Steps<'_> {
         let mut keep = nearest;
         for (index, tail) in step.tail.iter().enumerate() {
             match tail {
-                Tail::Pick(pick) => {
+                PickOrTest::Pick(pick) => {
                     at += 1;
                     let (order, place) = self.place(pick, &order)?;
                     let next = format!("{name}_pick{at}");
-                    let mut select = Select {
+                    let mut select = SelectQuery {
                         columns: vec![
                             "s.*".to_owned(),
                             format!(
@@ -380,26 +398,26 @@ impl Steps<'_> {
                             ),
                         ],
                         from: vec![format!("{from} s")],
-                        ..Select::default()
+                        ..SelectQuery::default()
                     };
                     select.filters.extend(keep.take());
                     self.with.add(&next, select);
                     from = next;
                     keep = Some(format!("place{at} = {place}"));
                 }
-                Tail::Test(test) => {
+                PickOrTest::Test(test) => {
                     let next = format!("{name}_test{}", index + 1);
                     let mut predicates =
                         Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
                     let condition = predicates.test(test)?;
-                    let mut select = Select {
+                    let mut select = SelectQuery {
                         columns: vec!["s.*".to_owned()],
                         from: vec![
                             format!("{from} s"),
                             self.tables
                                 .join_node("n", "s", "s.unit_id", "n.pre = s.pre"),
                         ],
-                        ..Select::default()
+                        ..SelectQuery::default()
                     };
                     self.add_joins(&mut select, predicates.needs, "s");
                     select.filters.extend(keep.take());
@@ -411,11 +429,11 @@ impl Steps<'_> {
         }
         self.with.add(
             name,
-            Select {
+            SelectQuery {
                 columns: out,
                 from: vec![from],
                 filters: keep.into_iter().collect(),
-                ..Select::default()
+                ..SelectQuery::default()
             },
         );
         Ok(())
@@ -442,7 +460,7 @@ impl Steps<'_> {
 const WIDE_JOIN: &str = "left join placed w";
 
 /// The steps after one.
-type Rest<'r> = &'r [(Axis, Step)];
+type Rest<'r> = &'r [(Axis, QueryStep)];
 
 /// Levels, in which an implicit core is between its turn and its blocks.
 const HEIGHT_COLUMN: &str =
@@ -458,7 +476,7 @@ fn named(column: &str) -> String {
 }
 
 /// The node of the left context that a row of it stands for in a pick.
-fn group_of(left: &Rows) -> [String; 2] {
+fn group_of(left: &StepRows) -> [String; 2] {
     let [unit, pre] = if left.zone && left.grouped {
         ["q.g_unit", "q.g_pre"]
     } else {
@@ -471,8 +489,11 @@ fn group_of(left: &Rows) -> [String; 2] {
 /// one a node is in.
 fn wants_groups(rest: Rest<'_>) -> bool {
     match rest.first() {
-        Some((_, Step::Node(step))) => step.tail.iter().any(|tail| matches!(tail, Tail::Pick(_))),
-        Some((_, Step::Zone(_))) => wants_groups(rest.get(1..).unwrap_or_default()),
+        Some((_, QueryStep::Node(step))) => step
+            .tail
+            .iter()
+            .any(|tail| matches!(tail, PickOrTest::Pick(_))),
+        Some((_, QueryStep::Zone(_))) => wants_groups(rest.get(1..).unwrap_or_default()),
         None => false,
     }
 }
@@ -483,12 +504,12 @@ fn is_seq(step: &NodeStep) -> bool {
 }
 
 /// A word for a step, in the name of its rows.
-fn label(step: &Step) -> &'static str {
+fn label(step: &QueryStep) -> &'static str {
     let step = match step {
-        Step::Zone(Zone::Pre) => return "pre",
-        Step::Zone(Zone::Core) => return "core",
-        Step::Zone(Zone::Post) => return "post",
-        Step::Node(step) => step,
+        QueryStep::Zone(Zone::Pre) => return "pre",
+        QueryStep::Zone(Zone::Core) => return "core",
+        QueryStep::Zone(Zone::Post) => return "post",
+        QueryStep::Node(step) => step,
     };
     let typed = step.tests.iter().find_map(|test| match test {
         Test::Type(test) => Some(*test),

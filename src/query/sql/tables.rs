@@ -1,11 +1,11 @@
 //! The tables of the layout, and the common table expressions that every statement begins with: which
 //! snapshots are asked, which units are in force in them, and what some tests read besides (STORE §2, §5).
 
-use crate::query::ir::{Address, Mode, Query, RangeEnd, Time};
+use crate::query::ir::{Address, Query, QueryTime, RangeAnswer, RangeEnd};
 
 use super::dialect::Dialect;
-use super::predicate::Needs;
-use super::words::{Select, With, names};
+use super::predicate::NeededRows;
+use super::words::{CommonTables, SelectQuery, names};
 
 /// The order of units, as columns of `placed`.
 pub(super) const UNIT_ORDER: [&str; 5] = [
@@ -21,7 +21,7 @@ const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
 
 /// Which sessions are asked.
 #[derive(Clone, Debug)]
-pub(super) enum Sessions {
+pub(super) enum SessionFilter {
     /// Those whose name matches; an empty pattern is all.
     Named(String),
     /// So many, whose numbers are the parameters of the statement; only ids are asked for.
@@ -29,7 +29,7 @@ pub(super) enum Sessions {
     Numbered(usize),
 }
 
-impl Sessions {
+impl SessionFilter {
     /// The condition on the number of a session, if they are numbered.
     fn numbered(&self, column: &str) -> Option<String> {
         let Self::Numbered(count) = self else {
@@ -47,7 +47,7 @@ pub(super) struct Tables {
     /// The quoted name of their schema and a dot, or nothing.
     pub(super) schema: String,
     /// Which sessions are asked.
-    pub(super) sessions: Sessions,
+    pub(super) sessions: SessionFilter,
     /// Whether each version of a unit is asked once, at the newest of the snapshots that has it.
     pub(super) once: bool,
 }
@@ -60,14 +60,14 @@ impl Tables {
 
     /// Whether nothing but the names of sessions and the ids is asked for.
     pub(super) fn has_ids_only(&self) -> bool {
-        matches!(self.sessions, Sessions::Numbered(_))
+        matches!(self.sessions, SessionFilter::Numbered(_))
     }
 
     /// The pattern that names of sessions match, if not all do.
     fn pattern(&self) -> Option<&str> {
         match &self.sessions {
-            Sessions::Named(pattern) => Some(&**pattern).filter(|pattern| !pattern.is_empty()),
-            Sessions::Numbered(_) => None,
+            SessionFilter::Named(pattern) => Some(&**pattern).filter(|pattern| !pattern.is_empty()),
+            SessionFilter::Numbered(_) => None,
         }
     }
 
@@ -96,19 +96,19 @@ impl Tables {
 
     /// Puts the rows of the session that is asked in the place of tables, if it is one, before the rest. Engines know its bucket
     /// before they read those tables, and open no file of another; a join alone does not do that in Spark.
-    pub(super) fn chosen(&self, needs: Needs, rest: With) -> With {
+    pub(super) fn chosen(&self, needs: NeededRows, rest: CommonTables) -> CommonTables {
         let Some(pattern) = self.pattern().filter(|_| self.is_one()) else {
             return rest;
         };
-        let mut with = With::default();
+        let mut with = CommonTables::default();
         let session = self.table("session");
         with.add(
             "chosen",
-            Select {
+            SelectQuery {
                 columns: names(&["z.session_id", "z.bucket"]),
                 from: vec![format!("{session} z")],
                 filters: vec![self.dialect.name_matches("z.name", pattern)],
-                ..Select::default()
+                ..SelectQuery::default()
             },
         );
         for name in CHOSEN {
@@ -121,11 +121,11 @@ impl Tables {
             }
             with.add(
                 name,
-                Select {
+                SelectQuery {
                     columns: names(&["*"]),
                     from: vec![format!("{}{name}", self.schema)],
                     filters,
-                    ..Select::default()
+                    ..SelectQuery::default()
                 },
             );
         }
@@ -155,7 +155,7 @@ impl Tables {
     }
 
     /// The joins of what some conditions read, for rows at `rows` and a node at `n`.
-    pub(super) fn joins(&self, needs: Needs, rows: &str) -> Vec<String> {
+    pub(super) fn joins(&self, needs: NeededRows, rows: &str) -> Vec<String> {
         let snapshot = |alias: &str| {
             format!("{alias}.session_id = {rows}.session_id and {alias}.seq = {rows}.seq")
         };
@@ -193,23 +193,23 @@ impl Tables {
     }
 
     /// The snapshots that are asked: `asked`, with the cycle that a ttl counts from.
-    pub(super) fn asked(&self, query: &Query, with: &mut With) {
+    pub(super) fn asked(&self, query: &Query, with: &mut CommonTables) {
         let snapshot = self.table("snapshot");
-        let mut select = Select {
+        let mut select = SelectQuery {
             columns: names(&["s.session_id", "s.seq", "s.cycle"]),
-            ..Select::default()
+            ..SelectQuery::default()
         };
-        let newest = |with: &mut With, filter: &str| {
+        let newest = |with: &mut CommonTables, filter: &str| {
             let filter = Some(filter.to_owned()).filter(|filter| !filter.is_empty());
             let numbered = self.sessions.numbered("session_id");
             with.add(
                 "newest",
-                Select {
+                SelectQuery {
                     columns: names(&["session_id", "max(seq) as seq", "min(seq) as oldest"]),
                     from: vec![snapshot.clone()],
                     filters: filter.into_iter().chain(numbered).collect(),
                     end: vec!["group by session_id".to_owned()],
-                    ..Select::default()
+                    ..SelectQuery::default()
                 },
             );
         };
@@ -220,7 +220,7 @@ impl Tables {
             ]
         };
         match query.time {
-            Time::Working => {
+            QueryTime::Working => {
                 newest(with, "");
                 select.from = joined("s.seq = m.seq");
                 // A working state without a cycle counts from that of the newest snapshot.
@@ -229,26 +229,26 @@ impl Tables {
                 ));
                 select.columns[2] = "coalesce(s.cycle, o.cycle, 0) as cycle".to_owned();
             }
-            Time::At(Address::Back(0)) => {
+            QueryTime::At(Address::Back(0)) => {
                 newest(with, "not working");
                 select.from = joined("s.seq = m.seq");
             }
-            Time::At(Address::Back(back)) => {
+            QueryTime::At(Address::Back(back)) => {
                 newest(with, "not working");
                 select.from = joined(&format!("s.seq = m.seq - {}", clipped(back)));
             }
-            Time::At(Address::Cycle(cycle)) => {
+            QueryTime::At(Address::Cycle(cycle)) => {
                 select.from = vec![format!("{snapshot} s")];
                 select.filters = vec![
                     "not s.working".to_owned(),
                     format!("s.cycle = {}", self.dialect.int(cycle)),
                 ];
             }
-            Time::All => {
+            QueryTime::All => {
                 select.from = vec![format!("{snapshot} s")];
                 select.filters = vec!["not s.working".to_owned()];
             }
-            Time::Range(newer, older) => {
+            QueryTime::Range(newer, older) => {
                 self.range(newer, older, &mut select, newest, joined, with)
             }
         }
@@ -264,7 +264,8 @@ impl Tables {
                 .filters
                 .push(self.dialect.name_matches("z.name", pattern));
         }
-        if matches!(query.time, Time::Range(..)) && query.controls.mode == Mode::Reduce {
+        if matches!(query.time, QueryTime::Range(..)) && query.controls.mode == RangeAnswer::Reduce
+        {
             with.add("ranged", select);
             select = ends_of_range();
         }
@@ -275,10 +276,10 @@ impl Tables {
         &self,
         newer: RangeEnd,
         older: RangeEnd,
-        select: &mut Select,
-        newest: impl Fn(&mut With, &str),
+        select: &mut SelectQuery,
+        newest: impl Fn(&mut CommonTables, &str),
         joined: impl Fn(&str) -> Vec<String>,
-        with: &mut With,
+        with: &mut CommonTables,
     ) {
         let snapshot = self.table("snapshot");
         if let (RangeEnd::Cycle(newer), RangeEnd::Cycle(older)) = (newer, older) {
@@ -310,7 +311,7 @@ impl Tables {
 
     /// The units in force in the snapshots: `placed`. Where each version is asked once, `seq` is the newest of
     /// the snapshots that has it, and `first_seq` the oldest.
-    pub(super) fn placed(&self, with: &mut With) {
+    pub(super) fn placed(&self, with: &mut CommonTables) {
         let placement = self.table("placement");
         let mut columns = names(&["a.session_id"]);
         let (from, join) = if !self.once {
@@ -320,11 +321,11 @@ impl Tables {
         } else {
             with.add(
                 "bounds",
-                Select {
+                SelectQuery {
                     columns: names(&["session_id", "min(seq) as oldest", "max(seq) as newest"]),
                     from: names(&["asked"]),
                     end: names(&["group by session_id"]),
-                    ..Select::default()
+                    ..SelectQuery::default()
                 },
             );
             columns.extend(names(&[
@@ -346,21 +347,21 @@ impl Tables {
         ]));
         with.add(
             "placed",
-            Select {
+            SelectQuery {
                 columns,
                 from: vec![from.to_owned(), self.ordered(&join)],
-                ..Select::default()
+                ..SelectQuery::default()
             },
         );
     }
 
     /// What the steps read besides, as they need it: `turns` with the depths of turns, `parents` with the
     /// parents of the top nodes of units, `born` with the first cycle of each id.
-    pub(super) fn extras(&self, needs: Needs, with: &mut With) {
+    pub(super) fn extras(&self, needs: NeededRows, with: &mut CommonTables) {
         if needs.reads_turns() {
             with.add(
                 "turns",
-                Select {
+                SelectQuery {
                     columns: vec![
                         "p.*".to_owned(),
                         "row_number() over (partition by session_id, seq order by sibling_offset desc, \
@@ -369,7 +370,7 @@ impl Tables {
                     ],
                     from: vec!["placed p".to_owned()],
                     filters: vec!["turn".to_owned()],
-                    ..Select::default()
+                    ..SelectQuery::default()
                 },
             );
         }
@@ -377,7 +378,7 @@ impl Tables {
             let tops = "n.class = case p.rank when 1 then '^seq' else '^root' end";
             with.add(
                 "parents",
-                Select {
+                SelectQuery {
                     columns: names(&["p.session_id", "p.seq", "p.unit_id", "n.id as parent"]),
                     from: vec![
                         "placed p".to_owned(),
@@ -386,7 +387,7 @@ impl Tables {
                         self.join_node("n", "r", "r.unit_id", tops),
                     ],
                     filters: vec!["p.rank > 0".to_owned()],
-                    ..Select::default()
+                    ..SelectQuery::default()
                 },
             );
         }
@@ -397,7 +398,7 @@ impl Tables {
                 format!("join {snapshot} s on s.session_id = p.session_id and s.seq = p.first_seq");
             with.add(
                 "born",
-                Select {
+                SelectQuery {
                     columns: names(&["p.session_id", "n.id", "min(s.cycle) as cycle"]),
                     from: vec![
                         "(select distinct session_id from asked) a".to_owned(),
@@ -406,7 +407,7 @@ impl Tables {
                         self.join_node("n", "p", "p.unit_id", "n.id is not null"),
                     ],
                     end: names(&["group by p.session_id, n.id"]),
-                    ..Select::default()
+                    ..SelectQuery::default()
                 },
             );
         }
@@ -419,13 +420,13 @@ fn clipped(back: u64) -> i64 {
 }
 
 /// The two ends of a range: nothing between them is read.
-fn ends_of_range() -> Select {
+fn ends_of_range() -> SelectQuery {
     let bounds = "(select session_id, min(seq) as oldest, max(seq) as newest from ranged \
                   group by session_id) m";
     let ends = "m.session_id = s.session_id and (s.seq = m.oldest or s.seq = m.newest)";
-    Select {
+    SelectQuery {
         columns: names(&["s.session_id", "s.seq", "s.cycle"]),
         from: vec!["ranged s".to_owned(), format!("join {bounds} on {ends}")],
-        ..Select::default()
+        ..SelectQuery::default()
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn names(lines: &[&str]) -> Vec<String> {
 
 /// One `select`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Select {
+pub(super) struct SelectQuery {
     pub(super) distinct: bool,
     pub(super) columns: Vec<String>,
     /// The first table, and the joins after it, each a line.
@@ -73,7 +73,7 @@ pub(super) struct Select {
     pub(super) end: Vec<String>,
 }
 
-impl Select {
+impl SelectQuery {
     pub(super) fn add_filter(&mut self, condition: String) {
         if condition != "true" {
             self.filters.push(condition);
@@ -81,7 +81,7 @@ impl Select {
     }
 }
 
-impl Select {
+impl SelectQuery {
     /// Writes it, each line after the first with this before it. A literal may have lines of its own, which
     /// stay as they are.
     fn write(&self, f: &mut Formatter<'_>, indent: &str) -> fmt::Result {
@@ -104,7 +104,7 @@ impl Select {
     }
 }
 
-impl Display for Select {
+impl Display for SelectQuery {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write(f, "")
     }
@@ -112,16 +112,16 @@ impl Display for Select {
 
 /// Common table expressions, in order: each reads only those before it.
 #[derive(Debug, Default)]
-pub(super) struct With(Vec<(String, Vec<Select>)>);
+pub(super) struct CommonTables(Vec<(String, Vec<SelectQuery>)>);
 
-impl With {
+impl CommonTables {
     /// Adds one.
-    pub(super) fn add(&mut self, name: &str, select: Select) {
+    pub(super) fn add(&mut self, name: &str, select: SelectQuery) {
         self.add_union(name, vec![select]);
     }
 
     /// Adds one of the rows of several, each once. Of many, some are put together before.
-    pub(super) fn add_union(&mut self, name: &str, selects: Vec<Select>) {
+    pub(super) fn add_union(&mut self, name: &str, selects: Vec<SelectQuery>) {
         if selects.len() <= MANY {
             self.0.push((name.to_owned(), selects));
             return;
@@ -130,29 +130,29 @@ impl With {
         for (index, part) in selects.chunks(MANY).enumerate() {
             let own = format!("{name}_{}", index + 1);
             self.0.push((own.clone(), part.to_vec()));
-            parts.push(Select {
+            parts.push(SelectQuery {
                 columns: names(&["*"]),
                 from: vec![own],
-                ..Select::default()
+                ..SelectQuery::default()
             });
         }
         self.add_union(name, parts);
     }
 }
 
-impl With {
+impl CommonTables {
     /// Adds those of another one after its own.
     pub(super) fn append(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 }
 
-impl With {
+impl CommonTables {
     /// How many tables a statement with these and an end joins, where every name is replaced by what it
     /// is for.
-    pub(super) fn tables(&self, end: &Select) -> usize {
+    pub(super) fn tables(&self, end: &SelectQuery) -> usize {
         let mut known: HashMap<&str, usize> = HashMap::new();
-        let count = |known: &HashMap<&str, usize>, select: &Select| {
+        let count = |known: &HashMap<&str, usize>, select: &SelectQuery| {
             let tables = select.from.iter().map(|line| {
                 let joined = line.split_once("join ").map_or(&**line, |(_, table)| table);
                 let name = joined.split(' ').next().unwrap_or_default();
@@ -169,7 +169,7 @@ impl With {
     }
 }
 
-impl Display for With {
+impl Display for CommonTables {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, (name, selects)) in self.0.iter().enumerate() {
             let before = if index == 0 { "with " } else { ",\n" };

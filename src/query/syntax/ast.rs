@@ -14,27 +14,27 @@ use super::span::{Span, Spanned};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selector<'s> {
     /// The time; `None` means the default of the edition.
-    pub time: Option<Spanned<Time>>,
+    pub time: Option<Spanned<TimeSyntax>>,
     /// What it matches.
-    pub body: Body<'s>,
+    pub body: SelectorBody<'s>,
     /// The filters and controls over the final set, in the order written.
     pub filters: Vec<Filter<'s>>,
 }
 
 /// `@t0`, `@t-3..@t0`, `@history`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Time {
+pub enum TimeSyntax {
     /// One address.
-    Point(Point),
+    Point(TimePoint),
     /// Two ends, as written.
-    Range(Box<(Spanned<Point>, Spanned<Point>)>),
+    Range(Box<(Spanned<TimePoint>, Spanned<TimePoint>)>),
     /// `@history`
     History,
 }
 
 /// One address or one end of a range, as written. Lowering checks which are valid where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
+pub enum TimePoint {
     /// `@t0` is 0, `@t-3` is 3.
     Back(u64),
     /// `@t3`, which is never valid: no snapshot is newer than `@t0`.
@@ -52,27 +52,27 @@ pub enum Point {
 /// What a selector matches, before filters. The rarer variants are boxed, because every value
 /// on the parser's stack is as large as the largest.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body<'s> {
+pub enum SelectorBody<'s> {
     /// Nothing is written.
     Empty,
     /// `none`
     Nothing(Span),
     /// `group , group …`
-    Union(Union<'s>),
+    Union(UnionSyntax<'s>),
     /// `(hop, hop, …)`
-    Position(Box<Position<'s>>),
+    Position(Box<PositionSyntax<'s>>),
     /// `{…}`, `?? {…}`, `(…) ?? {…}`, `within(…) ?? {…}`, `(…) ? {…}`
-    Search(Box<Search<'s>>),
+    Search(Box<SearchSyntax<'s>>),
 }
 
 /// The groups of a union, at least one; most selectors have one.
-pub type Union<'s> = SmallVec<[Group<'s>; 1]>;
+pub type UnionSyntax<'s> = SmallVec<[GroupSyntax<'s>; 1]>;
 
 /// One member of a union: steps joined by combinators, at least one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group<'s> {
+pub struct GroupSyntax<'s> {
     /// The steps, each with the combinator before it. The first combinator is meaningless.
-    pub steps: Vec<(Combinator, Step<'s>)>,
+    pub steps: Vec<(Combinator, StepSyntax<'s>)>,
 }
 
 /// How two steps are joined.
@@ -86,16 +86,16 @@ pub enum Combinator {
 
 /// A run of parts without white space, at least one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step<'s> {
+pub struct StepSyntax<'s> {
     /// The parts, in the order written. Most steps have one or two.
-    pub parts: SmallVec<[Spanned<Part<'s>>; 2]>,
+    pub parts: SmallVec<[Spanned<StepPart<'s>>; 2]>,
     /// The whole step.
     pub span: Span,
 }
 
 /// One part of a step.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part<'s> {
+pub enum StepPart<'s> {
     /// `^seq`, without the caret.
     Root(&'s str),
     /// `*`
@@ -103,7 +103,7 @@ pub enum Part<'s> {
     /// `.cb:summary`, without the dot.
     Type(&'s str),
     /// `#word`
-    Key(Word<'s>),
+    Key(WordOrParam<'s>),
     /// `[…]`, or `(…)` directly after a type.
     Attrs(Attrs<'s>),
     /// `+tag`
@@ -129,7 +129,7 @@ pub enum Nth<'s> {
 
 /// A word that may be a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word<'s> {
+pub enum WordOrParam<'s> {
     /// The word, unescaped.
     Text(Cow<'s, str>),
     /// `$name`, without the dollar sign.
@@ -140,14 +140,14 @@ pub enum Word<'s> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attrs<'s> {
     /// Which brackets.
-    pub form: Form,
+    pub form: Brackets,
     /// The properties. Lowering refuses an empty list.
     pub props: Vec<Prop<'s>>,
 }
 
 /// The brackets around properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Brackets {
     /// `[…]`
     Bracket,
     /// `(…)`
@@ -160,9 +160,9 @@ pub enum Form {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prop<'s> {
     /// The name.
-    pub name: Spanned<Name<'s>>,
+    pub name: Spanned<AttrName<'s>>,
     /// The comparison.
-    pub test: Option<(Spanned<Op>, Spanned<Value<'s>>)>,
+    pub test: Option<(Spanned<CompareOp>, Spanned<LiteralSyntax<'s>>)>,
 }
 
 impl Prop<'_> {
@@ -178,7 +178,7 @@ impl Prop<'_> {
 
 /// An attribute name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name<'s> {
+pub struct AttrName<'s> {
     /// The name, unescaped.
     pub text: Cow<'s, str>,
     /// Whether it was quoted. A quoted name is never an alias or sugar.
@@ -187,7 +187,7 @@ pub struct Name<'s> {
 
 /// A comparison (LANGUAGE §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Op {
+pub enum CompareOp {
     /// `=`
     Eq,
     /// `!=`, the exact complement of `=`
@@ -206,7 +206,7 @@ pub enum Op {
 
 /// A literal as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value<'s> {
+pub enum LiteralSyntax<'s> {
     /// `[+-]?digits`; may exceed i64.
     Int(&'s str),
     /// `[+-]?digits.digits`
@@ -218,7 +218,7 @@ pub enum Value<'s> {
     /// `$name`, without the dollar sign.
     Param(&'s str),
     /// `[a, b]`, never nested.
-    List(Vec<Spanned<Value<'s>>>),
+    List(Vec<Spanned<LiteralSyntax<'s>>>),
 }
 
 /// One item of a depth expression.
@@ -228,8 +228,8 @@ pub enum DepthItem {
     One(i64),
     /// `1-3`, `1..3`; may be reversed.
     Range(i64, i64),
-    /// `<0`, `>=2`; never [`Op::Matches`].
-    Compare(Op, i64),
+    /// `<0`, `>=2`; never [`CompareOp::Matches`].
+    Compare(CompareOp, i64),
     /// `{1,2}`; may be empty.
     Set(Vec<i64>),
 }
@@ -267,7 +267,7 @@ impl Control<'_> {
 
 /// A position: hops from the root's children down.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Position<'s> {
+pub struct PositionSyntax<'s> {
     /// The hops, in order. Lowering refuses an empty list.
     pub hops: Vec<Hop<'s>>,
     /// The trailing comma, which makes the position an insertion point.
@@ -328,9 +328,9 @@ pub struct ShortNode<'s> {
 
 /// A search for properties.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Search<'s> {
+pub struct SearchSyntax<'s> {
     /// The nodes to search below; `None` searches the whole tree, root included.
-    pub scope: Option<Position<'s>>,
+    pub scope: Option<PositionSyntax<'s>>,
     /// How the search was spelled.
     pub kind: SearchKind,
     /// The span of the sign or of `within`; empty for leading braces.

@@ -5,25 +5,25 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::ast::{
-    Attrs, Combinator, Filter, Group, Hop, HopHead, HopPart, Name, Part, Position, Search,
-    SearchKind, Step,
+    AttrName, Attrs, Combinator, Filter, GroupSyntax, Hop, HopHead, HopPart, PositionSyntax,
+    SearchKind, SearchSyntax, StepPart, StepSyntax,
 };
 use super::span::{Span, Spanned};
 
 /// A part; for a type, also the group of properties after it.
-pub(super) type Piece<'s> = (Spanned<Part<'s>>, Option<Spanned<Part<'s>>>);
+pub(super) type PartAndBrackets<'s> = (Spanned<StepPart<'s>>, Option<Spanned<StepPart<'s>>>);
 
 /// A group of one step.
-pub(super) fn group(step: Step<'_>) -> Group<'_> {
+pub(super) fn group(step: StepSyntax<'_>) -> GroupSyntax<'_> {
     // Most groups have a few steps, and growing one at a time costs more than spare capacity.
     let mut steps = Vec::with_capacity(4);
     steps.push((Combinator::Descendant, step));
-    Group { steps }
+    GroupSyntax { steps }
 }
 
 /// A step of one piece.
-pub(super) fn step(piece: Piece<'_>) -> Step<'_> {
-    let mut step = Step {
+pub(super) fn step(piece: PartAndBrackets<'_>) -> StepSyntax<'_> {
+    let mut step = StepSyntax {
         parts: SmallVec::new(),
         span: piece.0.span,
     };
@@ -32,7 +32,7 @@ pub(super) fn step(piece: Piece<'_>) -> Step<'_> {
 }
 
 /// Adds a piece to a step.
-pub(super) fn add<'s>(step: &mut Step<'s>, (part, group): Piece<'s>) {
+pub(super) fn add<'s>(step: &mut StepSyntax<'s>, (part, group): PartAndBrackets<'s>) {
     step.span = step.span.to(part.span);
     step.parts.push(part);
     if let Some(group) = group {
@@ -42,8 +42,8 @@ pub(super) fn add<'s>(step: &mut Step<'s>, (part, group): Piece<'s>) {
 }
 
 /// The name of a property.
-pub(super) fn name(text: Cow<'_, str>, quoted: bool, span: Span) -> Spanned<Name<'_>> {
-    Spanned::new(Name { text, quoted }, span)
+pub(super) fn name(text: Cow<'_, str>, quoted: bool, span: Span) -> Spanned<AttrName<'_>> {
+    Spanned::new(AttrName { text, quoted }, span)
 }
 
 /// `first`, then `rest`.
@@ -56,8 +56,8 @@ pub(super) fn in_front<'s>(first: Filter<'s>, mut rest: Vec<Filter<'s>>) -> Vec<
 pub(super) fn position<'s>(
     (hops, trailing_comma): (Vec<Hop<'s>>, Option<Span>),
     span: Span,
-) -> Position<'s> {
-    Position {
+) -> PositionSyntax<'s> {
+    PositionSyntax {
         hops,
         trailing_comma,
         span,
@@ -75,12 +75,12 @@ pub(super) fn search_hop<'s>(brace: Spanned<Attrs<'s>>, span: Span) -> Hop<'s> {
 
 /// A search below `scope`, or of the whole tree.
 pub(super) fn search<'s>(
-    scope: Option<Position<'s>>,
+    scope: Option<PositionSyntax<'s>>,
     kind: SearchKind,
     sign: Span,
     attrs: Spanned<Attrs<'s>>,
-) -> Box<Search<'s>> {
-    Box::new(Search {
+) -> Box<SearchSyntax<'s>> {
+    Box::new(SearchSyntax {
         scope,
         kind,
         sign,

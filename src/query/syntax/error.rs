@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::support::diag::{Code, Diagnostic, Edit, ToDiagnostic, nearest};
 
-use super::ast::Op;
+use super::ast::CompareOp;
 use super::span::Span;
 use super::words::{CLASSES, CONTROLS, PLAIN_PSEUDOS, ROOTS, quote};
 
@@ -58,7 +58,7 @@ pub enum Mistake {
     Unterminated(char),
     /// A comparison sign of another language, and the one that replaces it.
     #[error("expected `{1}`, found `{0}`")]
-    ForeignOp(Box<str>, Op),
+    ForeignOp(Box<str>, CompareOp),
     /// An integer beyond i64.
     #[error("the number is too large")]
     TooLarge,

@@ -21,6 +21,6 @@ pub(crate) mod words;
 
 pub use error::{Hint, MAX_BYTES, MAX_MISTAKES, Mistake, SyntaxError};
 pub(crate) use parse::parse_if_valid;
-pub use parse::{Failure, parse, parse_node};
+pub use parse::{ParseFailure, parse, parse_node};
 pub use span::{Span, Spanned};
 pub use words::{is_name, quote};

@@ -29,7 +29,7 @@ lalrpop_mod!(
 
 /// The mistakes of a text that does not parse, and its pieces that do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Failure<'s> {
+pub struct ParseFailure<'s> {
     /// The mistakes, leftmost first; at least one.
     pub errors: Vec<SyntaxError>,
     /// The steps and filters without mistakes of form, each as a selector, in order.
@@ -42,12 +42,12 @@ type GrammarError<'s> = ParseError<u32, Token<'s>, std::convert::Infallible>;
 ///
 /// # Errors
 /// All mistakes of form that could be found; only the length for a text over [`MAX_BYTES`].
-pub fn parse(text: &str) -> Result<Selector<'_>, Failure<'_>> {
+pub fn parse(text: &str) -> Result<Selector<'_>, ParseFailure<'_>> {
     if text.len() > MAX_BYTES {
         let limit = u32::try_from(MAX_BYTES).unwrap_or(u32::MAX);
         let span = Span::new(limit, limit);
         let mistake = Mistake::TooLong(text.len());
-        return Err(Failure {
+        return Err(ParseFailure {
             errors: vec![SyntaxError { span, mistake }],
             fragments: Vec::new(),
         });
@@ -95,7 +95,7 @@ pub fn parse_node(text: &str) -> Result<ShortNode<'_>, Vec<SyntaxError>> {
 }
 
 /// Collects the mistakes of a text that does not parse. `first` is where the parser stopped.
-fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
+fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> ParseFailure<'s> {
     let mut lexer = Lexer::new(text);
     let tokens: Vec<Lexed<'s>> = lexer.by_ref().collect();
     let mut errors = lexer.take_errors();
@@ -159,7 +159,7 @@ fn recover<'s>(text: &'s str, first: Option<GrammarError<'s>>) -> Failure<'s> {
         }
     }
     errors.sort_by_key(|error| (error.span.start, error.span.end));
-    Failure { errors, fragments }
+    ParseFailure { errors, fragments }
 }
 
 /// The tokens of each step, filter, control and time, without the combinators between them.

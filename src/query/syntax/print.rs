@@ -3,9 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::ast::{
-    Attrs, Body, Combinator, Control, DepthItem, Filter, Form, Group, Hop, HopHead, HopPart, Name,
-    Nth, Op, Part, Point, Position, Prop, Search, SearchKind, Selector, ShortNode, Step, Time,
-    Value, Word,
+    AttrName, Attrs, Brackets, Combinator, CompareOp, Control, DepthItem, Filter, GroupSyntax, Hop,
+    HopHead, HopPart, LiteralSyntax, Nth, PositionSyntax, Prop, SearchKind, SearchSyntax, Selector,
+    SelectorBody, ShortNode, StepPart, StepSyntax, TimePoint, TimeSyntax, WordOrParam,
 };
 use super::span::Spanned;
 use super::words::{is_plain_word, quote, tag_text};
@@ -33,13 +33,13 @@ impl<T: Display> Display for Spanned<T> {
 impl Display for Selector<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let time = self.time.iter().map(|time| time as &dyn Display);
-        let body = (self.body != Body::Empty).then_some(&self.body as &dyn Display);
+        let body = (self.body != SelectorBody::Empty).then_some(&self.body as &dyn Display);
         let filters = self.filters.iter().map(|filter| filter as &dyn Display);
         joined(f, time.chain(body).chain(filters), " ")
     }
 }
 
-impl Display for Time {
+impl Display for TimeSyntax {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Point(point) => point.fmt(f),
@@ -49,7 +49,7 @@ impl Display for Time {
     }
 }
 
-impl Display for Point {
+impl Display for TimePoint {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Back(0) => f.write_str("@t0"),
@@ -63,7 +63,7 @@ impl Display for Point {
     }
 }
 
-impl Display for Body<'_> {
+impl Display for SelectorBody<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => Ok(()),
@@ -75,7 +75,7 @@ impl Display for Body<'_> {
     }
 }
 
-impl Display for Group<'_> {
+impl Display for GroupSyntax<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, (combinator, step)) in self.steps.iter().enumerate() {
             if index > 0 {
@@ -90,13 +90,13 @@ impl Display for Group<'_> {
     }
 }
 
-impl Display for Step<'_> {
+impl Display for StepSyntax<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         joined(f, &self.parts, "")
     }
 }
 
-impl Display for Part<'_> {
+impl Display for StepPart<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root(name) => write!(f, "^{name}"),
@@ -119,7 +119,7 @@ fn write_depths(f: &mut Formatter<'_>, name: &str, items: &[Spanned<DepthItem>])
     f.write_str(")")
 }
 
-impl Display for Op {
+impl Display for CompareOp {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Eq => "=",
@@ -157,7 +157,7 @@ impl Display for Nth<'_> {
     }
 }
 
-impl Display for Word<'_> {
+impl Display for WordOrParam<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) if is_plain_word(text) => f.write_str(text),
@@ -170,9 +170,9 @@ impl Display for Word<'_> {
 impl Display for Attrs<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (open, close) = match self.form {
-            Form::Bracket => ("[", "]"),
-            Form::Group => ("(", ")"),
-            Form::Brace => ("{", "}"),
+            Brackets::Bracket => ("[", "]"),
+            Brackets::Group => ("(", ")"),
+            Brackets::Brace => ("{", "}"),
         };
         f.write_str(open)?;
         joined(f, &self.props, ", ")?;
@@ -190,7 +190,7 @@ impl Display for Prop<'_> {
     }
 }
 
-impl Display for Name<'_> {
+impl Display for AttrName<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.quoted {
             f.write_str(&quote(&self.text))
@@ -200,7 +200,7 @@ impl Display for Name<'_> {
     }
 }
 
-impl Display for Value<'_> {
+impl Display for LiteralSyntax<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(text) | Self::Decimal(text) | Self::Word(text) => f.write_str(text),
@@ -248,7 +248,7 @@ impl Display for Control<'_> {
     }
 }
 
-impl Display for Position<'_> {
+impl Display for PositionSyntax<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("(")?;
         self.write_hops(f)?;
@@ -256,7 +256,7 @@ impl Display for Position<'_> {
     }
 }
 
-impl Position<'_> {
+impl PositionSyntax<'_> {
     fn write_hops(&self, f: &mut Formatter<'_>) -> fmt::Result {
         joined(f, &self.hops, ", ")?;
         match self.trailing_comma {
@@ -290,7 +290,7 @@ impl Display for Hop<'_> {
     }
 }
 
-impl Display for Search<'_> {
+impl Display for SearchSyntax<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.kind, &self.scope) {
             (SearchKind::Within, Some(scope)) => {

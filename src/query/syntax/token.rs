@@ -1,17 +1,17 @@
 //! The tokens of a selector, as logos finds them and as the grammar takes them.
 //!
-//! Selectors are lexed in three modes, each with its own logos enum: [`Chain`] outside brackets,
-//! where white space is a combinator and words have pseudo-classes; [`Inside`] brackets, braces
-//! and positions; and [`Depth`] in `:depth(…)` and `:nth(…)`, where `1-3` is a range and not a
+//! Selectors are lexed in three modes, each with its own logos enum: [`ChainToken`] outside brackets,
+//! where white space is a combinator and words have pseudo-classes; [`InsideToken`] brackets, braces
+//! and positions; and [`DepthToken`] in `:depth(…)` and `:nth(…)`, where `1-3` is a range and not a
 //! word. The lexer turns all three into [`Token`]s.
 
 use logos::Logos;
 
-use super::ast::{Op, Point};
+use super::ast::{CompareOp, TimePoint};
 
 /// Outside brackets. The words after `.`, `#`, `+` and `@` are read by the lexer.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chain {
+pub(super) enum ChainToken {
     #[regex(r"[ \t\r\n\x0C]+")]
     Space,
     #[token(">")]
@@ -57,7 +57,7 @@ pub(super) enum Chain {
 /// Inside brackets, braces, groups and positions.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0C]+")]
-pub(super) enum Inside {
+pub(super) enum InsideToken {
     #[regex(r"[A-Za-z0-9_:-]+", priority = 1)]
     Word,
     #[regex(r"[+-]?[0-9]+", priority = 5)]
@@ -68,27 +68,27 @@ pub(super) enum Inside {
     Quote,
     #[regex(r"\$[A-Za-z_][A-Za-z0-9_-]*")]
     Param,
-    #[token("=", |_| Op::Eq)]
-    #[token("!=", |_| Op::Ne)]
-    #[token("<", |_| Op::Lt)]
-    #[token("<=", |_| Op::Le)]
-    #[token(">", |_| Op::Gt)]
-    #[token(">=", |_| Op::Ge)]
-    #[token("~", |_| Op::Matches)]
-    Op(Op),
+    #[token("=", |_| CompareOp::Eq)]
+    #[token("!=", |_| CompareOp::Ne)]
+    #[token("<", |_| CompareOp::Lt)]
+    #[token("<=", |_| CompareOp::Le)]
+    #[token(">", |_| CompareOp::Gt)]
+    #[token(">=", |_| CompareOp::Ge)]
+    #[token("~", |_| CompareOp::Matches)]
+    Op(CompareOp),
     /// Comparison signs of other languages, with the one that replaces them.
-    #[token("==", |_| Op::Eq)]
-    #[token("===", |_| Op::Eq)]
-    #[token("<>", |_| Op::Ne)]
-    #[token("!==", |_| Op::Ne)]
-    #[token("=<", |_| Op::Le)]
-    #[token("=>", |_| Op::Ge)]
-    #[token("=~", |_| Op::Matches)]
-    #[token("~=", |_| Op::Matches)]
-    #[token("^=", |_| Op::Matches)]
-    #[token("$=", |_| Op::Matches)]
-    #[token("*=", |_| Op::Matches)]
-    ForeignOp(Op),
+    #[token("==", |_| CompareOp::Eq)]
+    #[token("===", |_| CompareOp::Eq)]
+    #[token("<>", |_| CompareOp::Ne)]
+    #[token("!==", |_| CompareOp::Ne)]
+    #[token("=<", |_| CompareOp::Le)]
+    #[token("=>", |_| CompareOp::Ge)]
+    #[token("=~", |_| CompareOp::Matches)]
+    #[token("~=", |_| CompareOp::Matches)]
+    #[token("^=", |_| CompareOp::Matches)]
+    #[token("$=", |_| CompareOp::Matches)]
+    #[token("*=", |_| CompareOp::Matches)]
+    ForeignOp(CompareOp),
     #[token(",")]
     Comma,
     #[token("[")]
@@ -116,7 +116,7 @@ pub(super) enum Inside {
 /// Inside `:depth(…)`, `depth(…)` and `:nth(…)`.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0C]+")]
-pub(super) enum Depth {
+pub(super) enum DepthToken {
     #[regex(r"[0-9]+")]
     Digits,
     #[token("-")]
@@ -125,12 +125,12 @@ pub(super) enum Depth {
     Dots,
     #[token(",")]
     Comma,
-    #[token("<", |_| Op::Lt)]
-    #[token("<=", |_| Op::Le)]
-    #[token(">", |_| Op::Gt)]
-    #[token(">=", |_| Op::Ge)]
-    #[token("=", |_| Op::Eq)]
-    Op(Op),
+    #[token("<", |_| CompareOp::Lt)]
+    #[token("<=", |_| CompareOp::Le)]
+    #[token(">", |_| CompareOp::Gt)]
+    #[token(">=", |_| CompareOp::Ge)]
+    #[token("=", |_| CompareOp::Eq)]
+    Op(CompareOp),
     #[token("{")]
     BraceOpen,
     #[token("}")]
@@ -174,10 +174,10 @@ pub(super) enum Token<'s> {
     Nothing,
     Question,
     Questions,
-    Time(Point),
+    Time(TimePoint),
     /// `..` or `:` between the ends of a range.
     RangeMark,
-    RangeEnd(Point),
+    RangeEnd(TimePoint),
     History,
     Control(&'s str),
     /// The text after the `=` of a control.
@@ -194,7 +194,7 @@ pub(super) enum Token<'s> {
     /// With quotes.
     Quoted(&'s str),
     Param(&'s str),
-    Op(Op),
+    Op(CompareOp),
     Dots,
     Minus,
     Digits(i64),

@@ -1,7 +1,7 @@
 //! What a bound selector requires of a session before any node of it can match: for the query that asks a
 //! store which sessions are worth opening.
 
-use crate::query::ir::{Address, Attr, Axis, Class, Time, TypeTest};
+use crate::query::ir::{Address, Attr, Axis, Class, QueryTime, TypeTest};
 use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, BoundTests, Compare, TextTest};
 use crate::store::ask::candidates::{Candidate, Hit};
 use crate::tree::{NodeClass, is_header};
@@ -64,11 +64,11 @@ pub(crate) struct Exact<'b> {
 }
 
 /// What the rows of a store have to be asked for; `None` if they do not show the answer.
-pub(crate) fn exact(time: Time, bound: &Bound) -> Option<Exact<'_>> {
+pub(crate) fn exact(time: QueryTime, bound: &Bound) -> Option<Exact<'_>> {
     let working = match time {
-        Time::At(Address::Back(0)) => false,
-        Time::Working => true,
-        Time::At(_) | Time::Range(..) | Time::All => return None,
+        QueryTime::At(Address::Back(0)) => false,
+        QueryTime::Working => true,
+        QueryTime::At(_) | QueryTime::Range(..) | QueryTime::All => return None,
     };
     let ([chain], [], true) = (&*bound.chains, &*bound.filters, bound.is_bare) else {
         return None;

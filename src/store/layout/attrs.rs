@@ -1,7 +1,7 @@
 //! Custom attributes and tags as rows of `attr` (STORE §2).
 
 use crate::json::{JsonValue, elements};
-use crate::query::ir::Number;
+use crate::query::ir::ExactNumber;
 use crate::tree::is_header;
 
 /// A row of `attr`.
@@ -87,14 +87,14 @@ fn scalar_attr(value: JsonValue<'_>) -> Attr {
 /// The values of a text, which may read as a number (LANGUAGE §5).
 pub(crate) fn text_attr(text: String) -> Attr {
     let mut attr = of_kind("text");
-    match Number::of_text(&text) {
-        Some(Number::Int(value)) => {
+    match ExactNumber::of_text(&text) {
+        Some(ExactNumber::Int(value)) => {
             attr.int = i64::try_from(value).ok();
             attr.real = Some(value as f64);
             attr.big = attr.int.is_none().then(|| value.to_string());
         }
-        Some(Number::Decimal(value)) => attr.real = Some(value),
-        Some(Number::Long(_)) => {
+        Some(ExactNumber::Decimal(value)) => attr.real = Some(value),
+        Some(ExactNumber::Long(_)) => {
             attr.real = text.parse().ok().filter(|real: &f64| real.is_finite());
             attr.big = Some(plain_digits(&text));
         }

@@ -5,8 +5,8 @@ use crate::query::ir::edition::Edition;
 use crate::query::ir::name::normal_type;
 use crate::query::ir::pattern::PatternError;
 use crate::query::ir::purpose::Purpose;
-use crate::query::ir::query::{Attr, AttrTest, Kind, Literal, Op, Operand, Test, Tests};
-use crate::query::syntax::ast::{Attrs, Form, Name, Prop, Value};
+use crate::query::ir::query::{Attr, AttrKind, AttrTest, CompareOp, Literal, Operand, Test, Tests};
+use crate::query::syntax::ast::{AttrName, Attrs, Brackets, LiteralSyntax, Prop};
 use crate::query::syntax::{Span, Spanned, is_name, quote};
 use crate::support::diag::Code;
 
@@ -15,23 +15,23 @@ impl Lowerer {
     pub(super) fn attrs(&mut self, attrs: &Attrs<'_>, span: Span, tests: &mut Tests) -> bool {
         let one = attrs.props.len() <= 1;
         let (since, what) = match attrs.form {
-            Form::Bracket if one => (Edition::V01, ""),
-            Form::Bracket => (Edition::Canonical, "a bracket with several properties"),
-            Form::Group => (Edition::Depth, "a group `(…)`"),
-            Form::Brace => (Edition::Canonical, "`{…}`"),
+            Brackets::Bracket if one => (Edition::V01, ""),
+            Brackets::Bracket => (Edition::Canonical, "a bracket with several properties"),
+            Brackets::Group => (Edition::Depth, "a group `(…)`"),
+            Brackets::Brace => (Edition::Canonical, "`{…}`"),
         };
         let mut sound = self.edition >= since;
         if !sound {
             let apart = attrs.props.iter().map(|prop| format!("[{prop}]")).collect();
-            let instead =
-                Some(apart).filter(|apart: &String| attrs.form != Form::Brace && !apart.is_empty());
+            let instead = Some(apart)
+                .filter(|apart: &String| attrs.form != Brackets::Brace && !apart.is_empty());
             sound = self.needs(since, span, what, instead);
         }
         if attrs.props.is_empty() {
             let what = match attrs.form {
-                Form::Bracket => "`[]` without a property",
-                Form::Group => "`()` without a property",
-                Form::Brace => "`{}` without a property",
+                Brackets::Bracket => "`[]` without a property",
+                Brackets::Group => "`()` without a property",
+                Brackets::Brace => "`{}` without a property",
             };
             self.invalid(span, what, "nothing is compared")
                 .help("write a property such as `role='user'`, or `role` for nodes that have one");
@@ -69,20 +69,20 @@ impl Lowerer {
                     ));
                 return None;
             }
-            tests.push(Test::of(Attr::Ttl, Op::Eq, Literal::Int(1)));
-            tests.extend(more.then(|| Test::of(Attr::Cadence, Op::Eq, Literal::Int(1))));
+            tests.push(Test::of(Attr::Ttl, CompareOp::Eq, Literal::Int(1)));
+            tests.extend(more.then(|| Test::of(Attr::Cadence, CompareOp::Eq, Literal::Int(1))));
             return Some(());
         }
         let attr = self.attr(name)?;
         let Some((op, value)) = &prop.test else {
-            tests.push(Test::of(attr, Op::Ne, Literal::Null));
+            tests.push(Test::of(attr, CompareOp::Ne, Literal::Null));
             return Some(());
         };
         let (op, op_span) = (op.node, op.span);
-        if op == Op::Matches && !self.needs(Edition::Canonical, op_span, "`~`", None) {
+        if op == CompareOp::Matches && !self.needs(Edition::Canonical, op_span, "`~`", None) {
             return None;
         }
-        if op == Op::Matches && attr.kind() == Kind::Number {
+        if op == CompareOp::Matches && attr.kind() == AttrKind::Number {
             self.invalid(
                 op_span,
                 format!("`~` searches texts, and `{}` is a number", name.node.text),
@@ -94,11 +94,11 @@ impl Lowerer {
             ));
             return None;
         }
-        if let Value::List(values) = &value.node {
+        if let LiteralSyntax::List(values) = &value.node {
             return self.list(attr, &name.node, op, values, value.span, tests);
         }
         let operand = self.operand(&attr, &name.node, op, value)?;
-        if op == Op::Matches
+        if op == CompareOp::Matches
             && let Operand::Literal(Literal::Text(pattern)) = &operand
         {
             self.pattern(pattern, value.span)?;
@@ -108,7 +108,7 @@ impl Lowerer {
     }
 
     /// The attribute that a name means in this edition.
-    fn attr(&mut self, name: &Spanned<Name<'_>>) -> Option<Attr> {
+    fn attr(&mut self, name: &Spanned<AttrName<'_>>) -> Option<Attr> {
         let text = &*name.node.text;
         let attr = if name.node.quoted {
             Attr::from_quoted_name(text)
@@ -173,16 +173,16 @@ impl Lowerer {
     fn list(
         &mut self,
         attr: Attr,
-        name: &Name<'_>,
-        op: Op,
-        values: &[Spanned<Value<'_>>],
+        name: &AttrName<'_>,
+        op: CompareOp,
+        values: &[Spanned<LiteralSyntax<'_>>],
         span: Span,
         tests: &mut Tests,
     ) -> Option<()> {
         if !self.needs(Edition::Canonical, span, "a list of values", None) {
             return None;
         }
-        if !matches!(op, Op::Eq | Op::Ne) {
+        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
             self.invalid(
                 span,
                 "a list is compared with `=` or `!=`",
@@ -218,27 +218,27 @@ impl Lowerer {
     fn operand(
         &mut self,
         attr: &Attr,
-        name: &Name<'_>,
-        op: Op,
-        value: &Spanned<Value<'_>>,
+        name: &AttrName<'_>,
+        op: CompareOp,
+        value: &Spanned<LiteralSyntax<'_>>,
     ) -> Option<Operand> {
         let span = value.span;
         let kind = attr.kind();
-        let as_text = op == Op::Matches || matches!(kind, Kind::Text | Kind::Tags);
+        let as_text = op == CompareOp::Matches || matches!(kind, AttrKind::Text | AttrKind::Tags);
         let literal = match &value.node {
-            Value::Param(name) => return Some(Operand::Param((*name).into())),
-            Value::Word("null" | "None") => Literal::Null,
-            Value::Int(written) => {
+            LiteralSyntax::Param(name) => return Some(Operand::Param((*name).into())),
+            LiteralSyntax::Word("null" | "None") => Literal::Null,
+            LiteralSyntax::Int(written) => {
                 let number = self.integer(written, span, kind)?;
                 match kind {
                     _ if as_text => Literal::Text((*written).into()),
-                    Kind::Dynamic if number.to_string() != *written => {
+                    AttrKind::Dynamic if number.to_string() != *written => {
                         Literal::Spelled((*written).into())
                     }
                     _ => Literal::Int(number),
                 }
             }
-            Value::Decimal(written) => {
+            LiteralSyntax::Decimal(written) => {
                 let number = self.decimal(written, span, kind)?;
                 if as_text {
                     Literal::Text((*written).into())
@@ -246,8 +246,8 @@ impl Lowerer {
                     decimal_literal(number, written, kind)
                 }
             }
-            Value::Word(word) => {
-                if kind == Kind::Number {
+            LiteralSyntax::Word(word) => {
+                if kind == AttrKind::Number {
                     return self.not_a_number(name, word, span);
                 }
                 if is_null_elsewhere(word) {
@@ -271,19 +271,19 @@ impl Lowerer {
                 }
                 text_literal(attr, op, word)
             }
-            Value::Text(text) => {
-                if kind == Kind::Number {
+            LiteralSyntax::Text(text) => {
+                if kind == AttrKind::Number {
                     return self.not_a_number(name, text, span);
                 }
                 text_literal(attr, op, text)
             }
             // Unreachable: the grammar does not nest lists.
-            Value::List(_) => return None,
+            LiteralSyntax::List(_) => return None,
         };
         Some(Operand::Literal(literal))
     }
 
-    fn not_a_number(&mut self, name: &Name<'_>, text: &str, span: Span) -> Option<Operand> {
+    fn not_a_number(&mut self, name: &AttrName<'_>, text: &str, span: Span) -> Option<Operand> {
         let numeric = text.parse::<i64>().is_ok();
         let advice = self.invalid(
             span,
@@ -299,8 +299,8 @@ impl Lowerer {
     }
 
     /// The value of an integer literal. `kind` is that of the attribute it is compared with, or
-    /// [`Kind::Number`] where only a number is allowed.
-    pub(super) fn integer(&mut self, written: &str, span: Span, kind: Kind) -> Option<i64> {
+    /// [`AttrKind::Number`] where only a number is allowed.
+    pub(super) fn integer(&mut self, written: &str, span: Span, kind: AttrKind) -> Option<i64> {
         let number = written.parse().ok();
         if number.is_none() {
             let negative = written.starts_with('-');
@@ -311,7 +311,7 @@ impl Lowerer {
                 "integers go from -9223372036854775808 to 9223372036854775807",
             );
             match kind {
-                Kind::Number => advice.help(format!("the nearest is `{nearest}`")),
+                AttrKind::Number => advice.help(format!("the nearest is `{nearest}`")),
                 _ => advice.help(format!(
                     "quote it to compare it as a text: `{}`",
                     quote(written)
@@ -321,7 +321,7 @@ impl Lowerer {
         number
     }
 
-    fn decimal(&mut self, written: &str, span: Span, kind: Kind) -> Option<f64> {
+    fn decimal(&mut self, written: &str, span: Span, kind: AttrKind) -> Option<f64> {
         let number = written
             .parse()
             .ok()
@@ -332,7 +332,7 @@ impl Lowerer {
                 "the number is too large",
                 "beyond the range of a double",
             );
-            if kind != Kind::Number {
+            if kind != AttrKind::Number {
                 advice.help(format!(
                     "quote it to compare it as a text: `{}`",
                     quote(written)
@@ -372,9 +372,9 @@ fn sugar(name: &str) -> Option<bool> {
 }
 
 /// A text literal; a type in the normalized vocabulary if it is compared with one.
-fn text_literal(attr: &Attr, op: Op, text: &str) -> Literal {
+fn text_literal(attr: &Attr, op: CompareOp, text: &str) -> Literal {
     match attr {
-        Attr::NodeType | Attr::StoredType if op != Op::Matches => {
+        Attr::NodeType | Attr::StoredType if op != CompareOp::Matches => {
             Literal::Text(normal_type(text).into())
         }
         _ => Literal::Text(text.into()),
@@ -382,10 +382,10 @@ fn text_literal(attr: &Attr, op: Op, text: &str) -> Literal {
 }
 
 /// A decimal literal. Against a numeric header `5.0` is 5; elsewhere its spelling may matter.
-fn decimal_literal(number: f64, written: &str, kind: Kind) -> Literal {
+fn decimal_literal(number: f64, written: &str, kind: AttrKind) -> Literal {
     // 2^53: doubles represent every whole number up to here exactly.
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    if kind == Kind::Number && number.fract() == 0.0 && number.abs() <= EXACT {
+    if kind == AttrKind::Number && number.fract() == 0.0 && number.abs() <= EXACT {
         #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
         let whole = number as i64;
         return Literal::Int(whole);

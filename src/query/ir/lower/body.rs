@@ -5,28 +5,29 @@ use smallvec::{SmallVec, smallvec};
 use super::lowerer::{Lowerer, MAX_GROUPS, MAX_STEPS};
 use super::notes::in_list;
 use crate::query::ir::edition::Edition;
-use crate::query::ir::normal::DraftChain;
+use crate::query::ir::normal::ChainDraft;
 use crate::query::ir::purpose::Purpose;
-use crate::query::ir::query::{Attr, Axis, Chain, Literal, Op, Step as IrStep, Test, Tests};
+use crate::query::ir::query::{Attr, Axis, Chain, CompareOp, Literal, QueryStep, Test, Tests};
 use crate::query::syntax::Span;
 use crate::query::syntax::ast::{
-    Body, Combinator, Filter, Form, Group, Part, Search, SearchKind, Selector, Step,
+    Brackets, Combinator, Filter, GroupSyntax, SearchKind, SearchSyntax, Selector, SelectorBody,
+    StepPart, StepSyntax,
 };
 use crate::query::syntax::words::CONTROLS;
 use crate::support::diag::Code;
 
 /// The chains of a body, and the filters of their union.
 #[derive(Default)]
-pub(super) struct Chains {
-    pub(super) chains: SmallVec<[DraftChain; 1]>,
+pub(super) struct ChainsAndFilters {
+    pub(super) chains: SmallVec<[ChainDraft; 1]>,
     pub(super) filters: Tests,
 }
 
 impl Lowerer {
-    pub(super) fn body(&mut self, selector: &Selector<'_>) -> Option<Chains> {
+    pub(super) fn body(&mut self, selector: &Selector<'_>) -> Option<ChainsAndFilters> {
         match &selector.body {
-            Body::Empty => self.empty(selector),
-            Body::Nothing(span) => {
+            SelectorBody::Empty => self.empty(selector),
+            SelectorBody::Nothing(span) => {
                 let narrows = |filter: &Filter<'_>| !matches!(filter, Filter::Control(_));
                 if selector.filters.iter().any(narrows) {
                     let label = "nothing can be filtered out of it";
@@ -34,19 +35,19 @@ impl Lowerer {
                         .help("write `none` alone after the time");
                     return None;
                 }
-                Some(Chains::default())
+                Some(ChainsAndFilters::default())
             }
-            Body::Union(groups) => self.union(groups),
-            Body::Position(position) => {
+            SelectorBody::Union(groups) => self.union(groups),
+            SelectorBody::Position(position) => {
                 let chain = self.position(position, self.purpose == Purpose::Place)?;
                 self.note(position.span, || chain.to_string());
                 Some(one(chain, position.span))
             }
-            Body::Search(search) => self.search(search),
+            SelectorBody::Search(search) => self.search(search),
         }
     }
 
-    fn empty(&mut self, selector: &Selector<'_>) -> Option<Chains> {
+    fn empty(&mut self, selector: &Selector<'_>) -> Option<ChainsAndFilters> {
         if self.fragment {
             return None;
         }
@@ -83,7 +84,7 @@ impl Lowerer {
         None
     }
 
-    fn union(&mut self, groups: &[Group<'_>]) -> Option<Chains> {
+    fn union(&mut self, groups: &[GroupSyntax<'_>]) -> Option<ChainsAndFilters> {
         if let Some(group) = groups.get(MAX_GROUPS) {
             let count = groups.len();
             let message = format!("a union has at most {MAX_GROUPS} groups, this one has {count}");
@@ -114,36 +115,36 @@ impl Lowerer {
             }
             let span = group_span(group);
             match self.group(group) {
-                Some(chain) => chains.push(DraftChain { chain, span }),
+                Some(chain) => chains.push(ChainDraft { chain, span }),
                 None => sound = false,
             }
         }
         let filters = Tests::new();
-        sound.then_some(Chains { chains, filters })
+        sound.then_some(ChainsAndFilters { chains, filters })
     }
 
     /// `#hero [x]` and `+a +b [x]` in the canonical edition, where the brackets are filters.
     fn shorthand_search(
         &mut self,
-        group: &Group<'_>,
-        filters: &[(Combinator, Step<'_>)],
-    ) -> Option<Chains> {
+        group: &GroupSyntax<'_>,
+        filters: &[(Combinator, StepSyntax<'_>)],
+    ) -> Option<ChainsAndFilters> {
         let mut tests = Tests::new();
         let mut sound = true;
         for (_, step) in filters {
             for part in &step.parts {
                 let before = tests.len();
                 match &part.node {
-                    Part::Attrs(attrs) if attrs.form == Form::Bracket => {
+                    StepPart::Attrs(attrs) if attrs.form == Brackets::Bracket => {
                         sound &= self.attrs(attrs, part.span, &mut tests);
                         let added = tests.get(before..).unwrap_or_default();
-                        self.note(part.span, || in_list(Form::Bracket, added));
+                        self.note(part.span, || in_list(Brackets::Bracket, added));
                     }
-                    Part::Tag(tag) => {
+                    StepPart::Tag(tag) => {
                         let text = Literal::Text((**tag).into());
-                        tests.push(Test::of(Attr::Tags, Op::Eq, text));
+                        tests.push(Test::of(Attr::Tags, CompareOp::Eq, text));
                         let added = tests.get(before..).unwrap_or_default();
-                        self.note(part.span, || in_list(Form::Brace, added));
+                        self.note(part.span, || in_list(Brackets::Brace, added));
                     }
                     _ => {
                         self.invalid(
@@ -159,17 +160,17 @@ impl Lowerer {
             }
         }
         let (_, first) = group.steps.first()?;
-        let search = Group {
+        let search = GroupSyntax {
             steps: vec![(Combinator::Descendant, first.clone())],
         };
         let chain = self.group(&search)?;
-        sound.then(|| Chains {
+        sound.then(|| ChainsAndFilters {
             filters: tests,
             ..one(chain, first.span)
         })
     }
 
-    fn search(&mut self, search: &Search<'_>) -> Option<Chains> {
+    fn search(&mut self, search: &SearchSyntax<'_>) -> Option<ChainsAndFilters> {
         let mut sound = match (search.kind, &search.scope) {
             (SearchKind::Leading, _) => true,
             (SearchKind::Shallow, None) => {
@@ -206,7 +207,7 @@ impl Lowerer {
             SearchKind::Shallow => Axis::Child,
             _ => Axis::Descendant,
         };
-        steps.push((axis, IrStep::of(tests)));
+        steps.push((axis, QueryStep::of(tests)));
         let steps = steps.into();
         let chain = Chain { steps };
         let written = match search.kind {
@@ -214,21 +215,21 @@ impl Lowerer {
             _ => search.sign.to(span),
         };
         self.note(written, || match (&search.scope, &*chain.steps) {
-            (None, [(_, IrStep::Node(step))]) => in_list(Form::Brace, &step.tests),
+            (None, [(_, QueryStep::Node(step))]) => in_list(Brackets::Brace, &step.tests),
             _ => chain.to_string(),
         });
         sound.then(|| one(chain, span))
     }
 }
 
-fn one(chain: Chain, span: Span) -> Chains {
-    Chains {
-        chains: smallvec![DraftChain { chain, span }],
+fn one(chain: Chain, span: Span) -> ChainsAndFilters {
+    ChainsAndFilters {
+        chains: smallvec![ChainDraft { chain, span }],
         filters: Tests::new(),
     }
 }
 
-fn group_span(group: &Group<'_>) -> Span {
+fn group_span(group: &GroupSyntax<'_>) -> Span {
     match (group.steps.first(), group.steps.last()) {
         (Some((_, first)), Some((_, last))) => first.span.to(last.span),
         _ => Span::default(),
@@ -237,17 +238,21 @@ fn group_span(group: &Group<'_>) -> Span {
 
 /// The steps that filter a shorthand search: those after a first step of nothing but `#word` or
 /// tags, if the next is `[…]` after white space.
-fn search_filters<'a, 's>(group: &'a Group<'s>) -> Option<&'a [(Combinator, Step<'s>)]> {
+fn search_filters<'a, 's>(
+    group: &'a GroupSyntax<'s>,
+) -> Option<&'a [(Combinator, StepSyntax<'s>)]> {
     let ((_, first), rest) = group.steps.split_first()?;
     let begins = match first.parts.as_slice() {
-        [part] if matches!(part.node, Part::Key(_)) => true,
-        parts => parts.iter().all(|part| matches!(part.node, Part::Tag(_))),
+        [part] if matches!(part.node, StepPart::Key(_)) => true,
+        parts => parts
+            .iter()
+            .all(|part| matches!(part.node, StepPart::Tag(_))),
     };
     let (combinator, second) = rest.first()?;
     let filters = begins
         && *combinator == Combinator::Descendant
         && second.parts.first().is_some_and(
-            |part| matches!(&part.node, Part::Attrs(attrs) if attrs.form == Form::Bracket),
+            |part| matches!(&part.node, StepPart::Attrs(attrs) if attrs.form == Brackets::Bracket),
         );
     filters.then_some(rest)
 }

@@ -5,8 +5,10 @@ use super::notes::in_list;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::name::{MODES, ORDERS};
 use crate::query::ir::purpose::Purpose;
-use crate::query::ir::query::{Attr, Controls, Kind, Literal, Op, Operand, Test, Tests, Time};
-use crate::query::syntax::ast::{Control, Filter, Form};
+use crate::query::ir::query::{
+    Attr, AttrKind, CompareOp, Controls, Literal, Operand, QueryTime, Test, Tests,
+};
+use crate::query::syntax::ast::{Brackets, Control, Filter};
 use crate::query::syntax::words::CONTROLS;
 use crate::query::syntax::{Span, is_name, quote};
 use crate::support::diag::nearest;
@@ -20,9 +22,9 @@ pub(super) struct Filters {
 
 /// The controls so far, with their places.
 #[derive(Default)]
-struct Seen<'a>(Vec<(&'a str, Span)>);
+struct SeenControls<'a>(Vec<(&'a str, Span)>);
 
-impl Seen<'_> {
+impl SeenControls<'_> {
     /// The last place of a control.
     fn place(&self, name: &str) -> Option<Span> {
         let seen = self.0.iter().rfind(|seen| seen.0 == name);
@@ -34,13 +36,13 @@ impl Lowerer {
     pub(super) fn filters(
         &mut self,
         filters: &[Filter<'_>],
-        time: Option<Time>,
+        time: Option<QueryTime>,
     ) -> Option<Filters> {
         let mut lowered = Filters::default();
         if filters.is_empty() {
             return Some(lowered);
         }
-        let mut seen = Seen::default();
+        let mut seen = SeenControls::default();
         let mut sound = true;
         for filter in filters {
             let before = lowered.tests.len();
@@ -48,7 +50,9 @@ impl Lowerer {
                 Filter::Attrs(attrs) => self.attrs(&attrs.node, attrs.span, &mut lowered.tests),
                 Filter::Tag(tag) => {
                     let text = Literal::Text((*tag.node).into());
-                    lowered.tests.push(Test::of(Attr::Tags, Op::Eq, text));
+                    lowered
+                        .tests
+                        .push(Test::of(Attr::Tags, CompareOp::Eq, text));
                     if self.purpose == Purpose::Place && is_count(&tag.node) {
                         let message =
                             format!("`+{}` is a tag here, not an insertion point", tag.node);
@@ -79,7 +83,7 @@ impl Lowerer {
         }
         if let Some(mode) = seen.place("mode")
             && !self.fragment
-            && time.is_some_and(|time| !matches!(time, Time::Range(..)))
+            && time.is_some_and(|time| !matches!(time, QueryTime::Range(..)))
         {
             let mutates = self.purpose != Purpose::Select;
             let advice = self.invalid(
@@ -115,7 +119,7 @@ impl Lowerer {
     fn note_filter(&mut self, filter: &Filter<'_>, tests: &[Test]) {
         match filter {
             Filter::Attrs(attrs) => self.note(attrs.span, || in_list(attrs.node.form, tests)),
-            Filter::Tag(tag) => self.note(tag.span, || in_list(Form::Brace, tests)),
+            Filter::Tag(tag) => self.note(tag.span, || in_list(Brackets::Brace, tests)),
             Filter::Control(control) if control.name.node == "first" => {
                 self.note(control.span(), || "@limit=1".to_owned());
             }
@@ -127,7 +131,7 @@ impl Lowerer {
         &mut self,
         control: &Control<'a>,
         controls: &mut Controls,
-        seen: &mut Seen<'a>,
+        seen: &mut SeenControls<'a>,
     ) -> Option<()> {
         let name = control.name.node;
         let span = control.span();
@@ -235,7 +239,7 @@ impl Lowerer {
             .help(format!("write `@{name}=10`"));
             return None;
         }
-        let number = self.integer(value.node, value.span, Kind::Number)?;
+        let number = self.integer(value.node, value.span, AttrKind::Number)?;
         if number < least {
             self.invalid(value.span, "pages count from 1", "the first page is 1")
                 .help("write `@p=1`");

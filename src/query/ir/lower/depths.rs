@@ -3,7 +3,7 @@
 use super::lowerer::{Lowerer, MAX_VALUES};
 use crate::query::ir::depth::DepthSet;
 use crate::query::ir::edition::Edition;
-use crate::query::syntax::ast::{DepthItem, Op};
+use crate::query::syntax::ast::{CompareOp, DepthItem};
 use crate::query::syntax::{Span, Spanned};
 use crate::support::diag::Code;
 
@@ -66,11 +66,11 @@ impl Lowerer {
             }
             DepthItem::Compare(op, depth) => {
                 let range = match op {
-                    Op::Lt => depth.checked_sub(1).map(|high| (i64::MIN, high)),
-                    Op::Le => Some((i64::MIN, *depth)),
-                    Op::Gt => depth.checked_add(1).map(|low| (low, i64::MAX)),
-                    Op::Ge => Some((*depth, i64::MAX)),
-                    Op::Eq | Op::Ne | Op::Matches => {
+                    CompareOp::Lt => depth.checked_sub(1).map(|high| (i64::MIN, high)),
+                    CompareOp::Le => Some((i64::MIN, *depth)),
+                    CompareOp::Gt => depth.checked_add(1).map(|low| (low, i64::MAX)),
+                    CompareOp::Ge => Some((*depth, i64::MAX)),
+                    CompareOp::Eq | CompareOp::Ne | CompareOp::Matches => {
                         self.invalid(span, "a depth takes no `=`", "write the number alone")
                             .write(span, depth.to_string())
                             .help(format!("write `:depth({depth})`"));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::lowerer::Lowerer;
 use crate::query::ir::name::HEADERS;
 use crate::query::ir::query::Attr;
-use crate::query::syntax::ast::{Attrs, Form, Op, Prop, Value};
+use crate::query::syntax::ast::{Attrs, Brackets, CompareOp, LiteralSyntax, Prop};
 use crate::query::syntax::words::CLASSES;
 use crate::query::syntax::{Span, quote};
 use crate::support::diag::nearest;
@@ -32,18 +32,19 @@ impl Lowerer {
         let mut list: Option<&Prop<'_>> = None;
         for (index, prop) in attrs.props.iter().enumerate() {
             self.warn_of_name(prop);
-            if attrs.form == Form::Group && attrs.props.len() > 1 {
+            if attrs.form == Brackets::Group && attrs.props.len() > 1 {
                 self.warn_of_joint(prop);
             }
             match &prop.test {
                 Some((op, value)) => {
-                    let scalar = matches!(value.node, Value::Word(_) | Value::Text(_));
-                    let equal = matches!(op.node, Op::Eq | Op::Ne);
+                    let scalar =
+                        matches!(value.node, LiteralSyntax::Word(_) | LiteralSyntax::Text(_));
+                    let equal = matches!(op.node, CompareOp::Eq | CompareOp::Ne);
                     list = Some(prop).filter(|_| scalar && equal);
-                    if let Value::Text(Cow::Borrowed(text)) = &value.node
+                    if let LiteralSyntax::Text(Cow::Borrowed(text)) = &value.node
                         && let Some(inner) = text.strip_prefix('\'')
                         && let Some(inner) = inner.strip_suffix('\'')
-                        && op.node != Op::Matches
+                        && op.node != CompareOp::Matches
                     {
                         let help = format!("write `{}`", quote(inner));
                         let message = "the quotes inside are part of the text";
@@ -51,7 +52,7 @@ impl Lowerer {
                     }
                 }
                 None => {
-                    let before = list.filter(|_| attrs.form != Form::Group);
+                    let before = list.filter(|_| attrs.form != Brackets::Group);
                     if let Some(before) = before
                         && is_value(prop)
                     {

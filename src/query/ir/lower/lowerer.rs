@@ -2,7 +2,7 @@
 
 use crate::query::ir::edition::Edition;
 use crate::query::ir::pattern::Patterns;
-use crate::query::ir::purpose::{Insertion, Purpose};
+use crate::query::ir::purpose::{InsertionPoint, Purpose};
 use crate::query::syntax::{MAX_MISTAKES, Span};
 use crate::support::diag::{Code, Diagnostic, Edit, Warning};
 
@@ -19,7 +19,7 @@ pub(super) struct Lowerer {
     pub(super) edition: Edition,
     pub(super) purpose: Purpose,
     /// The insertion point of a place.
-    pub(super) insertion: Insertion,
+    pub(super) insertion: InsertionPoint,
     /// Whether the selector names its time, which facets need.
     pub(super) timed: bool,
     /// Whether this is a piece of a selector that does not parse.
@@ -40,7 +40,7 @@ impl Lowerer {
         Self {
             edition,
             purpose: Purpose::default(),
-            insertion: Insertion::default(),
+            insertion: InsertionPoint::default(),
             timed,
             fragment: false,
             lenient: false,
@@ -57,7 +57,7 @@ impl Lowerer {
         span: Span,
         message: impl Into<String>,
         label: &str,
-    ) -> Advice<'_> {
+    ) -> ErrorHelp<'_> {
         self.error(Code::SelectorInvalid, span, message, label)
     }
 
@@ -67,13 +67,13 @@ impl Lowerer {
         span: Span,
         message: impl Into<String>,
         label: &str,
-    ) -> Advice<'_> {
+    ) -> ErrorHelp<'_> {
         if self.errors.len() >= MAX_MISTAKES {
-            return Advice(None);
+            return ErrorHelp(None);
         }
         let error = Diagnostic::error(code, message).at(span, label);
         self.errors.push(error);
-        Advice(self.errors.last_mut())
+        ErrorHelp(self.errors.last_mut())
     }
 
     /// Refuses `what` unless the edition is at least `since`. `instead` is how the edition spells
@@ -97,7 +97,7 @@ impl Lowerer {
     }
 
     /// Refuses `what`, which the edition lacks and `since` has.
-    pub(super) fn lacks(&mut self, since: Edition, span: Span, what: &str) -> Advice<'_> {
+    pub(super) fn lacks(&mut self, since: Edition, span: Span, what: &str) -> ErrorHelp<'_> {
         let edition = self.edition;
         self.error(
             Code::Edition,
@@ -120,9 +120,9 @@ impl Lowerer {
 }
 
 /// The error recorded last, for its help text. `None` if it was dropped.
-pub(super) struct Advice<'a>(Option<&'a mut Diagnostic>);
+pub(super) struct ErrorHelp<'a>(Option<&'a mut Diagnostic>);
 
-impl Advice<'_> {
+impl ErrorHelp<'_> {
     /// Adds a replacement that undoes the mistake.
     pub(super) fn write(mut self, span: Span, text: impl Into<String>) -> Self {
         if let Some(diagnostic) = &mut self.0 {

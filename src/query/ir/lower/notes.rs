@@ -2,9 +2,9 @@
 //! differ from what lowering does.
 
 use super::lowerer::Lowerer;
-use crate::query::ir::query::{NodeStep, Tail, Test};
+use crate::query::ir::query::{NodeStep, PickOrTest, Test};
 use crate::query::syntax::Span;
-use crate::query::syntax::ast::Form;
+use crate::query::syntax::ast::Brackets;
 
 impl Lowerer {
     /// Notes the normal form of the construct at `span`, if notes were requested.
@@ -29,7 +29,7 @@ impl Lowerer {
 }
 
 /// Tests and picks as parts of a step.
-pub(super) fn in_step(tests: &[Test], tail: &[Tail]) -> String {
+pub(super) fn in_step(tests: &[Test], tail: &[PickOrTest]) -> String {
     let step = NodeStep {
         tests: tests.into(),
         tail: tail.into(),
@@ -42,11 +42,11 @@ pub(super) fn in_step(tests: &[Test], tail: &[Tail]) -> String {
 }
 
 /// Tests over the final set, in brackets of the given form.
-pub(super) fn in_list(form: Form, tests: &[Test]) -> String {
+pub(super) fn in_list(form: Brackets, tests: &[Test]) -> String {
     let texts = tests.iter().filter_map(Test::attr).map(ToString::to_string);
     let texts = texts.collect::<Vec<_>>().join(", ");
     match form {
-        Form::Bracket => format!("[{texts}]"),
-        Form::Brace | Form::Group => format!("{{{texts}}}"),
+        Brackets::Bracket => format!("[{texts}]"),
+        Brackets::Brace | Brackets::Group => format!("{{{texts}}}"),
     }
 }

@@ -5,32 +5,32 @@ use std::borrow::Cow;
 
 use smallvec::smallvec;
 
-use super::lowerer::{Advice, Lowerer, MAX_STEPS};
+use super::lowerer::{ErrorHelp, Lowerer, MAX_STEPS};
 use crate::query::ir::depth::DepthSet;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::name::split_type;
-use crate::query::ir::purpose::{Insertion, Purpose};
+use crate::query::ir::purpose::{InsertionPoint, Purpose};
 use crate::query::ir::query::{
-    Attr, Axis, Chain, Class, Kind, Literal, Op, Step, Test, Tests, TypeTest,
+    Attr, AttrKind, Axis, Chain, Class, CompareOp, Literal, QueryStep, Test, Tests, TypeTest,
 };
-use crate::query::syntax::ast::{DepthItem, Form, Hop, HopHead, HopPart, Position};
+use crate::query::syntax::ast::{Brackets, DepthItem, Hop, HopHead, HopPart, PositionSyntax};
 use crate::query::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
 use crate::query::syntax::{Span, Spanned};
 use crate::support::diag::{Code, nearest};
 
 /// The hops of a position read so far.
 #[derive(Default)]
-struct Hops {
+struct HopsRead {
     /// The union of the depth hops.
     depths: Option<DepthSet>,
     /// The tests of a `seg` directly after the depth hops.
     anchor: Tests,
     /// Whether there was such a `seg`.
     confirmed: bool,
-    steps: Vec<(Axis, Step)>,
+    steps: Vec<(Axis, QueryStep)>,
 }
 
-impl Hops {
+impl HopsRead {
     fn chain(mut self) -> Chain {
         let first = match self.depths {
             Some(depths) => {
@@ -40,7 +40,8 @@ impl Hops {
             }
             None => smallvec![Test::Type(TypeTest::Root)],
         };
-        self.steps.insert(0, (Axis::Descendant, Step::of(first)));
+        self.steps
+            .insert(0, (Axis::Descendant, QueryStep::of(first)));
         Chain {
             steps: self.steps.into(),
         }
@@ -48,19 +49,19 @@ impl Hops {
 }
 
 /// The insertion point of a position, as written.
-struct Point<'a> {
+struct WrittenInsertion<'a> {
     span: Span,
-    sign: Sign<'a>,
+    sign: InsertionSign<'a>,
 }
 
-enum Sign<'a> {
+enum InsertionSign<'a> {
     Comma,
     End,
     /// `+N` or `-N`.
     Number(&'a str),
 }
 
-impl Sign<'_> {
+impl InsertionSign<'_> {
     /// What it is called in messages.
     fn named(&self) -> Cow<'static, str> {
         match self {
@@ -71,33 +72,40 @@ impl Sign<'_> {
     }
 }
 
-impl Point<'_> {
+impl WrittenInsertion<'_> {
     /// The insertion point that ends a position, and the hops before it.
-    fn split<'a, 's>(position: &'a Position<'s>) -> (&'a [Hop<'s>], Option<Point<'s>>) {
+    fn split<'a, 's>(
+        position: &'a PositionSyntax<'s>,
+    ) -> (&'a [Hop<'s>], Option<WrittenInsertion<'s>>) {
         if let Some(span) = position.trailing_comma {
-            let sign = Sign::Comma;
-            return (&position.hops, Some(Point { span, sign }));
+            let sign = InsertionSign::Comma;
+            return (&position.hops, Some(WrittenInsertion { span, sign }));
         }
         let last = position.hops.split_last();
-        let split = last.and_then(|(last, before)| Some((before, Some(Point::of(last)?))));
+        let split =
+            last.and_then(|(last, before)| Some((before, Some(WrittenInsertion::of(last)?))));
         split.unwrap_or((&position.hops, None))
     }
 
     /// The insertion point that a hop is at the end of a position.
-    fn of<'s>(hop: &Hop<'s>) -> Option<Point<'s>> {
+    fn of<'s>(hop: &Hop<'s>) -> Option<WrittenInsertion<'s>> {
         let sign = match hop.head {
-            HopHead::Word("end") => Sign::End,
-            HopHead::Int(written) if written.starts_with(['+', '-']) => Sign::Number(written),
+            HopHead::Word("end") => InsertionSign::End,
+            HopHead::Int(written) if written.starts_with(['+', '-']) => {
+                InsertionSign::Number(written)
+            }
             _ => return None,
         };
         let span = hop.span;
-        hop.parts.is_empty().then_some(Point { span, sign })
+        hop.parts
+            .is_empty()
+            .then_some(WrittenInsertion { span, sign })
     }
 }
 
 impl Lowerer {
     /// The chain of a position. `place` tells whether it may end in an insertion point.
-    pub(super) fn position(&mut self, position: &Position<'_>, place: bool) -> Option<Chain> {
+    pub(super) fn position(&mut self, position: &PositionSyntax<'_>, place: bool) -> Option<Chain> {
         let mut sound = self.needs(Edition::Depth, position.span, "a position `(…)`", None);
         if position.hops.is_empty() {
             self.invalid(position.span, "a position without hops", "nothing is named")
@@ -110,7 +118,7 @@ impl Lowerer {
             self.error(Code::Limit, hop.span, message, "one hop too many");
             return None;
         }
-        let (named, point) = Point::split(position);
+        let (named, point) = WrittenInsertion::split(position);
         if let Some(point) = &point {
             sound &= if place {
                 self.insertion_point(point, named).is_some()
@@ -118,14 +126,14 @@ impl Lowerer {
                 self.no_insertion_point(point, named)
             };
         }
-        let mut hops = Hops::default();
+        let mut hops = HopsRead::default();
         for hop in named {
             sound &= self.next_hop(hop, &mut hops).is_some();
         }
         sound.then(|| hops.chain())
     }
 
-    fn next_hop(&mut self, hop: &Hop<'_>, hops: &mut Hops) -> Option<()> {
+    fn next_hop(&mut self, hop: &Hop<'_>, hops: &mut HopsRead) -> Option<()> {
         self.check_spelling(hop)?;
         let start = hops.steps.is_empty() && !hops.confirmed;
         if let Some(set) = self.depth_hop(hop) {
@@ -145,7 +153,7 @@ impl Lowerer {
             self.confirm(hop, &mut hops.anchor)?;
         } else {
             let tests = self.hop(hop)?;
-            hops.steps.push((Axis::Child, Step::of(tests)));
+            hops.steps.push((Axis::Child, QueryStep::of(tests)));
         }
         Some(())
     }
@@ -172,7 +180,7 @@ impl Lowerer {
                 break;
             }
             if let HopPart::Attrs(attrs) = &part.node
-                && attrs.form == Form::Group
+                && attrs.form == Brackets::Group
                 && !class
             {
                 self.invalid(
@@ -290,7 +298,7 @@ impl Lowerer {
                 .then_some((None, None)),
             HopHead::Int(written) => {
                 let offset = self.offset(written, hop)?;
-                tests.push(Test::of(Attr::Offset, Op::Eq, Literal::Int(offset)));
+                tests.push(Test::of(Attr::Offset, CompareOp::Eq, Literal::Int(offset)));
                 Some((None, None))
             }
             HopHead::Word("end") => {
@@ -304,7 +312,7 @@ impl Lowerer {
                     (Some(_), ..) => Some((Some(head), sub)),
                     // `1:block`: the word after the colon is the class.
                     (None, Ok(offset), Some(sub)) => {
-                        tests.push(Test::of(Attr::Offset, Op::Eq, Literal::Int(offset)));
+                        tests.push(Test::of(Attr::Offset, CompareOp::Eq, Literal::Int(offset)));
                         let (class, rest) = split_type(sub);
                         Some((Some(self.hop_class(class, hop.span)?), rest))
                     }
@@ -326,7 +334,7 @@ impl Lowerer {
                 .help("write the offset without a sign");
             return None;
         }
-        self.integer(written, hop.span, Kind::Number)
+        self.integer(written, hop.span, AttrKind::Number)
     }
 
     /// Adds the properties among `parts`, and returns the kind: `sub`, or the one in `parts`.
@@ -422,7 +430,7 @@ impl Lowerer {
     }
 
     /// Refuses an insertion point that is not the end of a position.
-    fn misplaced(&mut self, written: &str, hop: &Hop<'_>) -> Advice<'_> {
+    fn misplaced(&mut self, written: &str, hop: &Hop<'_>) -> ErrorHelp<'_> {
         let label = if hop.parts.is_empty() {
             "not at the end"
         } else {
@@ -433,25 +441,25 @@ impl Lowerer {
     }
 
     /// Takes the insertion point after the hops of a place.
-    fn insertion_point(&mut self, point: &Point<'_>, hops: &[Hop<'_>]) -> Option<()> {
+    fn insertion_point(&mut self, point: &WrittenInsertion<'_>, hops: &[Hop<'_>]) -> Option<()> {
         self.insertion = match point.sign {
-            Sign::Comma => {
-                if let Some(other) = hops.last().and_then(Point::of) {
+            InsertionSign::Comma => {
+                if let Some(other) = hops.last().and_then(WrittenInsertion::of) {
                     let other = other.sign.named();
                     self.invalid(point.span, "two insertion points", "the second one")
                         .write(point.span, "")
                         .help(format!("{other} is one: leave out the comma after it"));
                     return None;
                 }
-                Insertion::Start
+                InsertionPoint::Start
             }
-            Sign::End => Insertion::End,
-            Sign::Number(written) => {
+            InsertionSign::End => InsertionPoint::End,
+            InsertionSign::Number(written) => {
                 let child = self.child(written, point.span)?;
                 if written.starts_with('-') {
-                    Insertion::Before(child)
+                    InsertionPoint::Before(child)
                 } else {
-                    Insertion::After(child)
+                    InsertionPoint::After(child)
                 }
             }
         };
@@ -480,7 +488,7 @@ impl Lowerer {
     }
 
     /// Refuses the insertion point after the hops of a position that names nodes; false.
-    fn no_insertion_point(&mut self, point: &Point<'_>, hops: &[Hop<'_>]) -> bool {
+    fn no_insertion_point(&mut self, point: &WrittenInsertion<'_>, hops: &[Hop<'_>]) -> bool {
         let advice = self.invalid(
             point.span,
             format!(
@@ -490,7 +498,7 @@ impl Lowerer {
             "nothing to select here",
         );
         match point.sign {
-            Sign::Number(written) if written.starts_with('-') => {
+            InsertionSign::Number(written) if written.starts_with('-') => {
                 let before: String = hops.iter().map(|hop| format!("{hop}, ")).collect();
                 advice.help(format!(
                     "write `({before}*[offset={written}])` for the children at that offset"

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::lowerer::Lowerer;
 use crate::query::ir::edition::Edition;
-use crate::query::ir::normal::{Draft, normalize};
+use crate::query::ir::normal::{QueryDraft, normalize};
 use crate::query::ir::observer::Observer;
 use crate::query::ir::pattern::Patterns;
-use crate::query::ir::purpose::{Insertion, Purpose};
+use crate::query::ir::purpose::{InsertionPoint, Purpose};
 use crate::query::ir::query::Query;
 use crate::query::syntax::ast::Selector;
 use crate::query::syntax::{MAX_MISTAKES, Span};
@@ -22,8 +22,8 @@ pub struct Lowered {
     pub warnings: Vec<Warning>,
     /// The byte range of the time, if the selector names one.
     pub time: Option<Range<usize>>,
-    /// Where among the children of its nodes; [`Insertion::Into`] unless it is a place.
-    pub insertion: Insertion,
+    /// Where among the children of its nodes; [`InsertionPoint::Into`] unless it is a place.
+    pub insertion: InsertionPoint,
 }
 
 /// Lowers a syntax tree as a selector of `edition` for `purpose`, showing the passes to `observer`.
@@ -109,14 +109,14 @@ pub(in crate::query::ir) fn notes(
 }
 
 impl Lowerer {
-    fn selector(&mut self, selector: &Selector<'_>) -> Option<Draft> {
+    fn selector(&mut self, selector: &Selector<'_>) -> Option<QueryDraft> {
         let time = self.time(selector.time.as_ref());
         let body = self.body(selector);
         let filters = self.filters(&selector.filters, time);
         let (time, body, filters) = (time?, body?, filters?);
         let mut tests = body.filters;
         tests.extend(filters.tests);
-        Some(Draft {
+        Some(QueryDraft {
             time,
             chains: body.chains,
             filters: tests,

@@ -6,10 +6,10 @@ use crate::query::ir::depth::DepthSet;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::name::{normal_type, split_type};
 use crate::query::ir::query::{
-    Attr, AttrTest, Axis, Chain, Class, Literal, NodeStep, Op, Operand, Pick, Step, Tail, Test,
-    Tests, TypeTest, Zone,
+    Attr, AttrTest, Axis, Chain, Class, CompareOp, Literal, NodeStep, Operand, Pick, PickOrTest,
+    QueryStep, Test, Tests, TypeTest, Zone,
 };
-use crate::query::syntax::ast::{Combinator, Group, Nth, Part, Step as AstStep, Word};
+use crate::query::syntax::ast::{Combinator, GroupSyntax, Nth, StepPart, StepSyntax, WordOrParam};
 use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, ROOTS};
 use crate::query::syntax::{Span, Spanned, quote};
 use crate::support::diag::nearest;
@@ -19,9 +19,9 @@ const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "dept
 
 /// A node step whose parts are being lowered.
 #[derive(Default)]
-struct Draft {
+struct StepDraft {
     tests: Tests,
-    tail: Vec<Tail>,
+    tail: Vec<PickOrTest>,
     /// Whether there is `.mt` without a kind, which with a depth also matches `^sys` and `^ah`.
     plain_turn: bool,
     /// Whether there is anything but `*`, depths and picks, which a depth then narrows.
@@ -30,19 +30,19 @@ struct Draft {
     depth: bool,
 }
 
-impl Draft {
+impl StepDraft {
     /// Adds the test of a pseudo-class: to the tests, or after a pick to the tail.
     fn narrow(&mut self, test: Test) {
         if self.tail.is_empty() {
             self.tests.push(test);
         } else {
-            self.tail.push(Tail::Test(test));
+            self.tail.push(PickOrTest::Test(test));
         }
     }
 }
 
 impl Lowerer {
-    pub(super) fn group(&mut self, group: &Group<'_>) -> Option<Chain> {
+    pub(super) fn group(&mut self, group: &GroupSyntax<'_>) -> Option<Chain> {
         let sole = group.steps.len() == 1;
         let mut steps = Vec::with_capacity(group.steps.len());
         let mut sound = true;
@@ -61,20 +61,20 @@ impl Lowerer {
         })
     }
 
-    fn step(&mut self, step: &AstStep<'_>, sole: bool) -> Option<Step> {
+    fn step(&mut self, step: &StepSyntax<'_>, sole: bool) -> Option<QueryStep> {
         if let [
             Spanned {
-                node: Part::Pseudo(name),
+                node: StepPart::Pseudo(name),
                 ..
             },
         ] = step.parts.as_slice()
             && let Some(zone) = zone(name)
         {
-            return Some(Step::Zone(zone));
+            return Some(QueryStep::Zone(zone));
         }
-        let mut draft = Draft {
+        let mut draft = StepDraft {
             tests: Tests::with_capacity(step.parts.len()),
-            ..Draft::default()
+            ..StepDraft::default()
         };
         let mut sound = true;
         let noted = self.noted();
@@ -97,61 +97,72 @@ impl Lowerer {
                 // Alone, `:depth(2)` is `depth(2)`. After a pick it narrows.
                 let anchor = Test::Type(TypeTest::Anchor);
                 if draft.tests.is_empty() {
-                    draft.tail.push(Tail::Test(anchor));
+                    draft.tail.push(PickOrTest::Test(anchor));
                 } else {
                     draft.tests.push(anchor);
                     self.note_whole(noted, step.span, || in_step(&draft.tests, &draft.tail));
                 }
             }
         }
-        Some(Step::Node(NodeStep {
+        Some(QueryStep::Node(NodeStep {
             tests: draft.tests,
             tail: draft.tail.into(),
         }))
     }
 
     /// Notes what a part added to the step: tests from index `tests` on, picks from `tail` on.
-    fn note_part(&mut self, part: &Spanned<Part<'_>>, draft: &Draft, tests: usize, tail: usize) {
+    fn note_part(
+        &mut self,
+        part: &Spanned<StepPart<'_>>,
+        draft: &StepDraft,
+        tests: usize,
+        tail: usize,
+    ) {
         let added = (
             draft.tests.get(tests..).unwrap_or_default(),
             draft.tail.get(tail..).unwrap_or_default(),
         );
-        if !matches!(part.node, Part::Star) {
+        if !matches!(part.node, StepPart::Star) {
             self.note(part.span, || in_step(added.0, added.1));
         }
     }
 
-    fn part(&mut self, part: &Spanned<Part<'_>>, sole: bool, draft: &mut Draft) -> Option<()> {
+    fn part(
+        &mut self,
+        part: &Spanned<StepPart<'_>>,
+        sole: bool,
+        draft: &mut StepDraft,
+    ) -> Option<()> {
         let span = part.span;
         match &part.node {
-            Part::Star => {}
-            Part::Root(name) => {
+            StepPart::Star => {}
+            StepPart::Root(name) => {
                 draft.basis = true;
                 self.root(name, span, sole, &mut draft.tests)?;
             }
-            Part::Type(word) => {
+            StepPart::Type(word) => {
                 draft.basis = true;
                 draft.plain_turn |= matches!(*word, "mt" | "seg");
                 self.type_word(word, span, &mut draft.tests)?;
             }
-            Part::Key(word) => {
+            StepPart::Key(word) => {
                 draft.basis = true;
                 let test = self.key(word, span);
                 draft.tests.push(test);
             }
-            Part::Attrs(attrs) => {
+            StepPart::Attrs(attrs) => {
                 draft.basis = true;
                 return self.attrs(attrs, span, &mut draft.tests).then_some(());
             }
-            Part::Tag(tag) => {
+            StepPart::Tag(tag) => {
                 draft.basis = true;
                 let instead = Some(format!("[tag={}]", quote(tag)));
                 self.needs(Edition::Canonical, span, "`+tag`", instead)
                     .then_some(())?;
                 let text = Literal::Text((**tag).into());
-                draft.tests.push(Test::of(Attr::Tags, Op::Eq, text));
+                draft.tests.push(Test::of(Attr::Tags, CompareOp::Eq, text));
             }
-            Part::Anchor(items) => {
+            StepPart::Anchor(items) => {
                 draft.basis = true;
                 let fits = self.needs(Edition::Depth, span, "`depth(…)`", None);
                 let set = self.depths(items, span)?;
@@ -159,16 +170,16 @@ impl Lowerer {
                 draft.tests.push(Test::Type(TypeTest::Anchor));
                 draft.tests.push(Test::Depth(set));
             }
-            Part::Depth(items) => {
+            StepPart::Depth(items) => {
                 let set = self.depths(items, span)?;
                 draft.depth = true;
                 draft.narrow(Test::Depth(set));
             }
-            Part::Nth(nth) => {
+            StepPart::Nth(nth) => {
                 let pick = self.nth(nth)?;
-                draft.tail.push(Tail::Pick(pick));
+                draft.tail.push(PickOrTest::Pick(pick));
             }
-            Part::Pseudo(name) => self.pseudo(name, span, draft)?,
+            StepPart::Pseudo(name) => self.pseudo(name, span, draft)?,
         }
         Some(())
     }
@@ -260,24 +271,28 @@ impl Lowerer {
             (Some(class), None) => tests.push(Test::Type(TypeTest::Class(class))),
             (_, Some(sub)) if self.edition == Edition::V01 => {
                 let whole = format!("{}:{sub}", normal_type(head));
-                tests.push(Test::of(Attr::StoredType, Op::Eq, text(&whole)));
+                tests.push(Test::of(Attr::StoredType, CompareOp::Eq, text(&whole)));
             }
             (None, None) if self.edition == Edition::V01 => {
-                tests.push(Test::of(Attr::StoredType, Op::Eq, text(head)));
+                tests.push(Test::of(Attr::StoredType, CompareOp::Eq, text(head)));
             }
             (_, sub) => {
-                tests.push(Test::of(Attr::NodeType, Op::Eq, text(&normal_type(head))));
+                tests.push(Test::of(
+                    Attr::NodeType,
+                    CompareOp::Eq,
+                    text(&normal_type(head)),
+                ));
                 if let Some(sub) = sub {
-                    tests.push(Test::of(Attr::Kind, Op::Eq, text(sub)));
+                    tests.push(Test::of(Attr::Kind, CompareOp::Eq, text(sub)));
                 }
             }
         }
     }
 
-    fn key(&mut self, word: &Word<'_>, span: Span) -> Test {
+    fn key(&mut self, word: &WordOrParam<'_>, span: Span) -> Test {
         let operand = match word {
-            Word::Param(name) => Operand::Param((*name).into()),
-            Word::Text(text) => {
+            WordOrParam::Param(name) => Operand::Param((*name).into()),
+            WordOrParam::Text(text) => {
                 // A quoted word is meant as written. Without quotes the span is sign and word.
                 let quoted = (span.end - span.start) as usize != text.len() + 1;
                 if !quoted && let Some((head, sub)) = text.split_once(':') {
@@ -292,7 +307,7 @@ impl Lowerer {
         };
         Test::Attr(AttrTest {
             attr,
-            op: Op::Eq,
+            op: CompareOp::Eq,
             operand,
         })
     }
@@ -312,15 +327,15 @@ impl Lowerer {
         }
     }
 
-    fn pseudo(&mut self, name: &str, span: Span, draft: &mut Draft) -> Option<()> {
+    fn pseudo(&mut self, name: &str, span: Span, draft: &mut StepDraft) -> Option<()> {
         if let Some(zone) = zone(name) {
             draft.basis = true;
             draft.narrow(Test::of(Attr::Offset, offset_op(zone), Literal::Int(0)));
             return Some(());
         }
         match name {
-            "first" => draft.tail.push(Tail::Pick(Pick::First)),
-            "last" => draft.tail.push(Tail::Pick(Pick::Last)),
+            "first" => draft.tail.push(PickOrTest::Pick(Pick::First)),
+            "last" => draft.tail.push(PickOrTest::Pick(Pick::Last)),
             "depth" | "nth" => {
                 self.invalid(
                     span,
@@ -392,11 +407,11 @@ fn zone(name: &str) -> Option<Zone> {
 }
 
 /// How the offsets of a zone compare with 0.
-fn offset_op(zone: Zone) -> Op {
+fn offset_op(zone: Zone) -> CompareOp {
     match zone {
-        Zone::Pre => Op::Lt,
-        Zone::Core => Op::Eq,
-        Zone::Post => Op::Gt,
+        Zone::Pre => CompareOp::Lt,
+        Zone::Core => CompareOp::Eq,
+        Zone::Post => CompareOp::Gt,
     }
 }
 

@@ -3,20 +3,20 @@
 use super::lowerer::Lowerer;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::purpose::Purpose;
-use crate::query::ir::query::{Address, RangeEnd, Time};
+use crate::query::ir::query::{Address, QueryTime, RangeEnd};
 use crate::query::syntax::{Span, Spanned, ast};
 use crate::support::diag::Code;
 
 impl Lowerer {
-    pub(super) fn time(&mut self, time: Option<&Spanned<ast::Time>>) -> Option<Time> {
+    pub(super) fn time(&mut self, time: Option<&Spanned<ast::TimeSyntax>>) -> Option<QueryTime> {
         let Some(time) = time else {
             return Some(match self.edition {
-                _ if self.purpose != Purpose::Select => Time::Working,
+                _ if self.purpose != Purpose::Select => QueryTime::Working,
                 Edition::V01 => {
                     self.note(Span::default(), || "@t0".to_owned());
-                    Time::At(Address::Back(0))
+                    QueryTime::At(Address::Back(0))
                 }
-                Edition::Depth | Edition::Canonical => Time::Working,
+                Edition::Depth | Edition::Canonical => QueryTime::Working,
             });
         };
         if self.purpose != Purpose::Select {
@@ -34,29 +34,29 @@ impl Lowerer {
         Some(lowered)
     }
 
-    fn written_time(&mut self, time: &Spanned<ast::Time>) -> Option<Time> {
+    fn written_time(&mut self, time: &Spanned<ast::TimeSyntax>) -> Option<QueryTime> {
         match &time.node {
-            ast::Time::History => {
+            ast::TimeSyntax::History => {
                 let instead = Some("@t0..@t-*".to_owned());
                 self.needs(Edition::Canonical, time.span, "`@history`", instead)
-                    .then_some(Time::Range(RangeEnd::Back(0), RangeEnd::Oldest))
+                    .then_some(QueryTime::Range(RangeEnd::Back(0), RangeEnd::Oldest))
             }
-            ast::Time::Point(point) => self.point(&Spanned::new(*point, time.span)),
-            ast::Time::Range(ends) => self.range(&ends.0, &ends.1),
+            ast::TimeSyntax::Point(point) => self.point(&Spanned::new(*point, time.span)),
+            ast::TimeSyntax::Range(ends) => self.range(&ends.0, &ends.1),
         }
     }
 
-    fn point(&mut self, point: &Spanned<ast::Point>) -> Option<Time> {
+    fn point(&mut self, point: &Spanned<ast::TimePoint>) -> Option<QueryTime> {
         let span = point.span;
         match point.node {
-            ast::Point::Back(commits) => return Some(Time::At(Address::Back(commits))),
-            ast::Point::Cycle(cycle) => return Some(Time::At(Address::Cycle(cycle))),
-            ast::Point::All => return Some(Time::All),
-            ast::Point::Ahead(commits) => self.ahead(point, commits),
-            ast::Point::Oldest => self
+            ast::TimePoint::Back(commits) => return Some(QueryTime::At(Address::Back(commits))),
+            ast::TimePoint::Cycle(cycle) => return Some(QueryTime::At(Address::Cycle(cycle))),
+            ast::TimePoint::All => return Some(QueryTime::All),
+            ast::TimePoint::Ahead(commits) => self.ahead(point, commits),
+            ast::TimePoint::Oldest => self
                 .invalid(span, "`@t-*` is an end of a range", "no snapshot by itself")
                 .help("write `@t0..@t-*` for all snapshots as a range, `@*` for all as a list"),
-            ast::Point::Wild(kind) => self
+            ast::TimePoint::Wild(kind) => self
                 .invalid(
                     span,
                     format!("`@{kind}*` is no time"),
@@ -67,7 +67,7 @@ impl Lowerer {
         None
     }
 
-    fn ahead(&mut self, point: &Spanned<ast::Point>, commits: u64) {
+    fn ahead(&mut self, point: &Spanned<ast::TimePoint>, commits: u64) {
         self.invalid(
             point.span,
             format!("`@t{commits}` is no time"),
@@ -77,7 +77,11 @@ impl Lowerer {
         .help(format!("write `@t-{commits}` for {commits} commits back"));
     }
 
-    fn range(&mut self, from: &Spanned<ast::Point>, to: &Spanned<ast::Point>) -> Option<Time> {
+    fn range(
+        &mut self,
+        from: &Spanned<ast::TimePoint>,
+        to: &Spanned<ast::TimePoint>,
+    ) -> Option<QueryTime> {
         let (a, b) = (self.end(from), self.end(to));
         let (a, b) = (a?, b?);
         if matches!(a, RangeEnd::Cycle(_)) != matches!(b, RangeEnd::Cycle(_)) {
@@ -98,19 +102,19 @@ impl Lowerer {
             _ => false,
         };
         Some(if swap {
-            Time::Range(b, a)
+            QueryTime::Range(b, a)
         } else {
-            Time::Range(a, b)
+            QueryTime::Range(a, b)
         })
     }
 
-    fn end(&mut self, point: &Spanned<ast::Point>) -> Option<RangeEnd> {
+    fn end(&mut self, point: &Spanned<ast::TimePoint>) -> Option<RangeEnd> {
         match point.node {
-            ast::Point::Back(commits) => return Some(RangeEnd::Back(commits)),
-            ast::Point::Oldest => return Some(RangeEnd::Oldest),
-            ast::Point::Cycle(cycle) => return Some(RangeEnd::Cycle(cycle)),
-            ast::Point::Ahead(commits) => self.ahead(point, commits),
-            ast::Point::All | ast::Point::Wild(_) => self
+            ast::TimePoint::Back(commits) => return Some(RangeEnd::Back(commits)),
+            ast::TimePoint::Oldest => return Some(RangeEnd::Oldest),
+            ast::TimePoint::Cycle(cycle) => return Some(RangeEnd::Cycle(cycle)),
+            ast::TimePoint::Ahead(commits) => self.ahead(point, commits),
+            ast::TimePoint::All | ast::TimePoint::Wild(_) => self
                 .error(
                     Code::SnapshotRangeWildcard,
                     point.span,

@@ -1,9 +1,9 @@
 //! Tokens outside brackets: steps, combinators, filters and controls.
 
-use super::lexer::{Inner, Lexed, Lexer, Mode, State, offset};
+use super::lexer::{Lexed, Lexer, LexerMode, LexerState, ModeLexer, offset};
 use super::time::kind_of;
 use crate::query::syntax::error::Mistake;
-use crate::query::syntax::token::{Chain, Token};
+use crate::query::syntax::token::{ChainToken, Token};
 use crate::query::syntax::words::{
     CONTROLS, foreign_length, is_word_char, length_while, name_length, word_length,
 };
@@ -13,7 +13,7 @@ impl<'s> Lexer<'s> {
     pub(super) fn chain(&mut self) -> Option<Lexed<'s>> {
         let mut space = None;
         loop {
-            let Inner::Chain(lexer) = &mut self.inner else {
+            let ModeLexer::Chain(lexer) = &mut self.inner else {
                 return None;
             };
             let found = lexer.next()?;
@@ -24,55 +24,58 @@ impl<'s> Lexer<'s> {
                 continue;
             };
             let token = match kind {
-                Chain::Space => {
+                ChainToken::Space => {
                     self.control = control;
                     space = Some((start, end));
                     continue;
                 }
-                Chain::Comma => self.enter(State::Group, Token::Comma),
-                Chain::Child => self.enter(State::Child, Token::Child),
-                Chain::Plus => {
+                ChainToken::Comma => self.enter(LexerState::Group, Token::Comma),
+                ChainToken::Child => self.enter(LexerState::Child, Token::Child),
+                ChainToken::Plus => {
                     let Some(token) = self.tag(start) else {
                         continue;
                     };
                     return Some(self.join_tag(start, token, space));
                 }
-                Chain::At => {
+                ChainToken::At => {
                     let Some(token) = self.at(start) else {
                         continue;
                     };
                     token
                 }
-                Chain::Equals => {
+                ChainToken::Equals => {
                     let Some(token) = self.control_value(start, control) else {
                         continue;
                     };
                     return Some(token);
                 }
-                Chain::Question => self.enter(State::Filters, Token::Question),
-                Chain::Questions => self.enter(State::Filters, Token::Questions),
-                Chain::BraceOpen => {
-                    self.state = State::Filters;
-                    self.open(Mode::Props, Token::BraceOpen)
+                ChainToken::Question => self.enter(LexerState::Filters, Token::Question),
+                ChainToken::Questions => self.enter(LexerState::Filters, Token::Questions),
+                ChainToken::BraceOpen => {
+                    self.state = LexerState::Filters;
+                    self.open(LexerMode::Props, Token::BraceOpen)
                 }
                 // Closing brackets without an opening one; the grammar refuses them.
-                Chain::Close => Token::Close,
-                Chain::ParenClose => Token::ParenClose,
-                Chain::BraceClose => Token::BraceClose,
-                Chain::ParenOpen
-                    if matches!(self.state, State::Start | State::Body | State::Group) =>
+                ChainToken::Close => Token::Close,
+                ChainToken::ParenClose => Token::ParenClose,
+                ChainToken::BraceClose => Token::BraceClose,
+                ChainToken::ParenOpen
+                    if matches!(
+                        self.state,
+                        LexerState::Start | LexerState::Body | LexerState::Group
+                    ) =>
                 {
-                    self.state = State::Filters;
-                    self.open(Mode::Position, Token::ParenOpen)
+                    self.state = LexerState::Filters;
+                    self.open(LexerMode::Position, Token::ParenOpen)
                 }
-                Chain::Root
-                | Chain::Star
-                | Chain::Type
-                | Chain::Hash
-                | Chain::Pseudo
-                | Chain::Word
-                | Chain::Open
-                | Chain::ParenOpen => {
+                ChainToken::Root
+                | ChainToken::Star
+                | ChainToken::Type
+                | ChainToken::Hash
+                | ChainToken::Pseudo
+                | ChainToken::Word
+                | ChainToken::Open
+                | ChainToken::ParenOpen => {
                     let Some(token) = self.part(kind, start, end) else {
                         continue;
                     };
@@ -83,7 +86,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn enter(&mut self, state: State, token: Token<'s>) -> Token<'s> {
+    fn enter(&mut self, state: LexerState, token: Token<'s>) -> Token<'s> {
         self.state = state;
         token
     }
@@ -99,12 +102,17 @@ impl<'s> Lexer<'s> {
         let before = self.state;
         let filters = matches!(token, Token::Nothing | Token::WithinOpen);
         self.state = match before {
-            State::Filters => State::Filters,
-            _ if filters => State::Filters,
-            _ => State::Step,
+            LexerState::Filters => LexerState::Filters,
+            _ if filters => LexerState::Filters,
+            _ => LexerState::Step,
         };
         match space {
-            Some((start, end)) if matches!(before, State::Run | State::Step | State::Filters) => {
+            Some((start, end))
+                if matches!(
+                    before,
+                    LexerState::Run | LexerState::Step | LexerState::Filters
+                ) =>
+            {
                 self.pending = Some(found);
                 (offset(start), Token::Space, offset(end))
             }
@@ -121,13 +129,13 @@ impl<'s> Lexer<'s> {
     ) -> Lexed<'s> {
         let found = self.lexed(start, token);
         match self.state {
-            State::Start | State::Body | State::Group | State::Run => {
-                self.state = State::Run;
+            LexerState::Start | LexerState::Body | LexerState::Group | LexerState::Run => {
+                self.state = LexerState::Run;
                 found
             }
-            State::Step | State::Filters if space.is_none() => found,
-            State::Child | State::Step | State::Filters => {
-                self.state = State::Filters;
+            LexerState::Step | LexerState::Filters if space.is_none() => found,
+            LexerState::Child | LexerState::Step | LexerState::Filters => {
+                self.state = LexerState::Filters;
                 self.pending = Some(found);
                 let (start, end) = space.unwrap_or((start, start));
                 (offset(start), Token::TagSpace, offset(end))
@@ -136,19 +144,19 @@ impl<'s> Lexer<'s> {
     }
 
     /// Finishes a token that is part of a step; `None` after a mistake.
-    fn part(&mut self, kind: Chain, start: usize, end: usize) -> Option<Token<'s>> {
+    fn part(&mut self, kind: ChainToken, start: usize, end: usize) -> Option<Token<'s>> {
         let token = match kind {
-            Chain::Root => Token::Root(self.slice(start + 1, end)),
-            Chain::Type => {
+            ChainToken::Root => Token::Root(self.slice(start + 1, end)),
+            ChainToken::Type => {
                 let length = word_length(self.slice(start + 1, self.text.len()));
                 self.bump((start + 1 + length).saturating_sub(end));
                 Token::Type(self.slice(start + 1, start + 1 + length))
             }
-            Chain::Hash => return self.key(start),
-            Chain::Pseudo => self.pseudo(start, end),
-            Chain::Word => return self.word(start, end),
-            Chain::Open => self.open(Mode::Props, Token::Open),
-            Chain::ParenOpen => self.open(Mode::Props, Token::ParenOpen),
+            ChainToken::Hash => return self.key(start),
+            ChainToken::Pseudo => self.pseudo(start, end),
+            ChainToken::Word => return self.word(start, end),
+            ChainToken::Open => self.open(LexerMode::Props, Token::Open),
+            ChainToken::ParenOpen => self.open(LexerMode::Props, Token::ParenOpen),
             _ => Token::Star,
         };
         Some(token)
@@ -213,7 +221,7 @@ impl<'s> Lexer<'s> {
             _ => return Token::Pseudo(name),
         };
         self.bump(1);
-        self.open(Mode::Depth, token)
+        self.open(LexerMode::Depth, token)
     }
 
     /// `depth(`, `within(` or `none`; any other word is a mistake.
@@ -223,14 +231,14 @@ impl<'s> Lexer<'s> {
             "none" => return Some(Token::Nothing),
             "depth" if self.rest().starts_with('(') => {
                 self.bump(1);
-                return Some(self.open(Mode::Depth, Token::AnchorOpen));
+                return Some(self.open(LexerMode::Depth, Token::AnchorOpen));
             }
             "within" => {
                 let rest = self.rest();
                 let spaces = rest.len() - rest.trim_ascii_start().len();
                 if rest.trim_ascii_start().starts_with('(') {
                     self.bump(spaces + 1);
-                    return Some(self.open(Mode::Position, Token::WithinOpen));
+                    return Some(self.open(LexerMode::Position, Token::WithinOpen));
                 }
             }
             _ => {}
@@ -258,8 +266,8 @@ impl<'s> Lexer<'s> {
     fn at(&mut self, start: usize) -> Option<Token<'s>> {
         if let Some((point, end)) = self.point(start) {
             self.bump(end - start - 1);
-            if self.state == State::Start {
-                self.state = State::Body;
+            if self.state == LexerState::Start {
+                self.state = LexerState::Body;
                 self.range = Some(kind_of(point));
             }
             self.check_space(start, end);
@@ -272,18 +280,18 @@ impl<'s> Lexer<'s> {
         }
         self.bump(length);
         let name = self.slice(start + 1, start + 1 + length);
-        if name == "history" && self.state == State::Start {
-            self.state = State::Body;
+        if name == "history" && self.state == LexerState::Start {
+            self.state = LexerState::Body;
             return Some(Token::History);
         }
         self.control = true;
-        if self.state == State::Start && !CONTROLS.contains(&name) {
+        if self.state == LexerState::Start && !CONTROLS.contains(&name) {
             let end = start + 1 + length;
             self.mistake(start, end, Mistake::UnknownTime(name.into()));
-            self.state = State::Body;
+            self.state = LexerState::Body;
             return Some(Token::History);
         }
-        self.state = State::Filters;
+        self.state = LexerState::Filters;
         Some(Token::Control(name))
     }
 

@@ -1,23 +1,23 @@
 //! Tokens inside brackets, and inside `:depth(…)` and `:nth(…)`.
 
-use super::lexer::{Inner, Lexed, Lexer, Mode};
+use super::lexer::{Lexed, Lexer, LexerMode, ModeLexer};
 use crate::query::syntax::error::Mistake;
-use crate::query::syntax::token::{Depth, Inside, Token};
+use crate::query::syntax::token::{DepthToken, InsideToken, Token};
 use crate::query::syntax::words::{foreign_length, is_delimiter, is_word_char, length_while};
 
 impl<'s> Lexer<'s> {
     /// The next token inside brackets, braces, groups and positions.
-    pub(super) fn inside(&mut self, mode: Mode) -> Option<Lexed<'s>> {
+    pub(super) fn inside(&mut self, mode: LexerMode) -> Option<Lexed<'s>> {
         loop {
-            let Inner::Inside(lexer) = &mut self.inner else {
+            let ModeLexer::Inside(lexer) = &mut self.inner else {
                 return None;
             };
             let found = lexer.next()?;
             let (start, end) = (lexer.span().start, lexer.span().end);
-            let foreign = mode == Mode::Props
+            let foreign = mode == LexerMode::Props
                 && match found {
-                    Err(()) | Ok(Inside::Sub) => true,
-                    Ok(Inside::Word | Inside::Int | Inside::Decimal) => {
+                    Err(()) | Ok(InsideToken::Sub) => true,
+                    Ok(InsideToken::Word | InsideToken::Int | InsideToken::Decimal) => {
                         foreign_length(self.rest(), true) > 0
                     }
                     Ok(_) => false,
@@ -26,7 +26,7 @@ impl<'s> Lexer<'s> {
                 let token = self.foreign_word(start);
                 return Some(self.lexed(start, token));
             }
-            let is_tag = mode == Mode::Node && self.slice(start, end).starts_with('+');
+            let is_tag = mode == LexerMode::Node && self.slice(start, end).starts_with('+');
             if is_tag {
                 let Some(token) = self.node_tag(start, end) else {
                     self.mistake(start, end, Mistake::MissingWord("+"));
@@ -40,35 +40,35 @@ impl<'s> Lexer<'s> {
             };
             let slice = self.slice(start, end);
             let token = match kind {
-                Inside::Int => Token::Int(slice),
-                Inside::Decimal => Token::Decimal(slice),
-                Inside::Word
+                InsideToken::Int => Token::Int(slice),
+                InsideToken::Decimal => Token::Decimal(slice),
+                InsideToken::Word
                     if slice == "depth"
-                        && mode == Mode::Position
+                        && mode == LexerMode::Position
                         && self.rest().starts_with('(') =>
                 {
                     self.bump(1);
-                    self.open(Mode::Depth, Token::AnchorOpen)
+                    self.open(LexerMode::Depth, Token::AnchorOpen)
                 }
-                Inside::Word => Token::Word(slice),
-                Inside::Quote => Token::Quoted(self.quoted(start)),
-                Inside::Param => Token::Param(slice.get(1..).unwrap_or_default()),
-                Inside::Op(op) => Token::Op(op),
-                Inside::ForeignOp(op) => {
+                InsideToken::Word => Token::Word(slice),
+                InsideToken::Quote => Token::Quoted(self.quoted(start)),
+                InsideToken::Param => Token::Param(slice.get(1..).unwrap_or_default()),
+                InsideToken::Op(op) => Token::Op(op),
+                InsideToken::ForeignOp(op) => {
                     self.mistake(start, end, Mistake::ForeignOp(slice.into(), op));
                     Token::Op(op)
                 }
-                Inside::Comma => Token::Comma,
-                Inside::Dots => Token::Dots,
-                Inside::Star => Token::Star,
-                Inside::Question => Token::Question,
-                Inside::Sub => Token::Sub(slice.get(1..).unwrap_or_default()),
-                Inside::Open => self.open(Mode::Props, Token::Open),
-                Inside::ParenOpen => self.open(Mode::Props, Token::ParenOpen),
-                Inside::BraceOpen => self.open(Mode::Props, Token::BraceOpen),
-                Inside::Close => self.close(Token::Close),
-                Inside::ParenClose => self.close(Token::ParenClose),
-                Inside::BraceClose => self.close(Token::BraceClose),
+                InsideToken::Comma => Token::Comma,
+                InsideToken::Dots => Token::Dots,
+                InsideToken::Star => Token::Star,
+                InsideToken::Question => Token::Question,
+                InsideToken::Sub => Token::Sub(slice.get(1..).unwrap_or_default()),
+                InsideToken::Open => self.open(LexerMode::Props, Token::Open),
+                InsideToken::ParenOpen => self.open(LexerMode::Props, Token::ParenOpen),
+                InsideToken::BraceOpen => self.open(LexerMode::Props, Token::BraceOpen),
+                InsideToken::Close => self.close(Token::Close),
+                InsideToken::ParenClose => self.close(Token::ParenClose),
+                InsideToken::BraceClose => self.close(Token::BraceClose),
             };
             return Some(self.lexed(start, token));
         }
@@ -96,7 +96,7 @@ impl<'s> Lexer<'s> {
 
     /// The next token inside `:depth(…)` and `:nth(…)`.
     pub(super) fn depth(&mut self) -> Option<Lexed<'s>> {
-        let Inner::Depth(lexer) = &mut self.inner else {
+        let ModeLexer::Depth(lexer) = &mut self.inner else {
             return None;
         };
         let found = lexer.next()?;
@@ -104,20 +104,20 @@ impl<'s> Lexer<'s> {
         let token = match found {
             Err(()) => self.no_depth(start),
             // `1..3` continues with a range; `1.5` and `1st` are not depths.
-            Ok(Depth::Digits)
+            Ok(DepthToken::Digits)
                 if self.rest().starts_with(is_depth_foreign) && !self.rest().starts_with("..") =>
             {
                 self.no_depth(start)
             }
-            Ok(Depth::Digits) => self.digits(start, end),
-            Ok(Depth::Minus) => Token::Minus,
-            Ok(Depth::Dots) => Token::Dots,
-            Ok(Depth::Comma) => Token::Comma,
-            Ok(Depth::Op(op)) => Token::Op(op),
-            Ok(Depth::BraceOpen) => Token::BraceOpen,
-            Ok(Depth::BraceClose) => Token::BraceClose,
-            Ok(Depth::Param) => Token::Param(self.slice(start + 1, end)),
-            Ok(Depth::ParenClose) => self.close(Token::ParenClose),
+            Ok(DepthToken::Digits) => self.digits(start, end),
+            Ok(DepthToken::Minus) => Token::Minus,
+            Ok(DepthToken::Dots) => Token::Dots,
+            Ok(DepthToken::Comma) => Token::Comma,
+            Ok(DepthToken::Op(op)) => Token::Op(op),
+            Ok(DepthToken::BraceOpen) => Token::BraceOpen,
+            Ok(DepthToken::BraceClose) => Token::BraceClose,
+            Ok(DepthToken::Param) => Token::Param(self.slice(start + 1, end)),
+            Ok(DepthToken::ParenClose) => self.close(Token::ParenClose),
         };
         Some(self.lexed(start, token))
     }

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::query::syntax::error::{MAX_MISTAKES, Mistake, SyntaxError};
 use crate::query::syntax::span::Span;
-use crate::query::syntax::token::{Chain, Depth, Inside, Token};
+use crate::query::syntax::token::{ChainToken, DepthToken, InsideToken, Token};
 use crate::query::syntax::words::name_length;
 
 /// A token with its start and end, in the form the generated parser takes.
@@ -13,7 +13,7 @@ pub(in crate::query::syntax) type Lexed<'s> = (u32, Token<'s>, u32);
 
 /// What the innermost open bracket contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum LexerMode {
     /// No bracket is open.
     Chain,
     /// Properties.
@@ -28,7 +28,7 @@ pub(super) enum Mode {
 
 /// What was read before the next token outside brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum LexerState {
     /// Nothing.
     Start,
     /// The time.
@@ -46,18 +46,18 @@ pub(super) enum State {
 }
 
 /// The logos lexer of the current mode.
-pub(super) enum Inner<'s> {
-    Chain(Logos<'s, Chain>),
-    Inside(Logos<'s, Inside>),
-    Depth(Logos<'s, Depth>),
+pub(super) enum ModeLexer<'s> {
+    Chain(Logos<'s, ChainToken>),
+    Inside(Logos<'s, InsideToken>),
+    Depth(Logos<'s, DepthToken>),
 }
 
 /// Iterates over the tokens of a selector; see the module.
 pub(in crate::query::syntax) struct Lexer<'s> {
     pub(super) text: &'s str,
-    pub(super) inner: Inner<'s>,
-    modes: SmallVec<[Mode; 8]>,
-    pub(super) state: State,
+    pub(super) inner: ModeLexer<'s>,
+    modes: SmallVec<[LexerMode; 8]>,
+    pub(super) state: LexerState,
     /// The kind of the time's first end (`t` or `c`) while a range may follow.
     pub(super) range: Option<char>,
     /// Whether the last token was a range mark.
@@ -73,9 +73,9 @@ impl<'s> Lexer<'s> {
     pub(in crate::query::syntax) fn new(text: &'s str) -> Self {
         Self {
             text,
-            inner: Inner::Chain(Chain::lexer(text)),
+            inner: ModeLexer::Chain(ChainToken::lexer(text)),
             modes: SmallVec::new(),
-            state: State::Start,
+            state: LexerState::Start,
             range: None,
             range_end: false,
             control: false,
@@ -87,7 +87,7 @@ impl<'s> Lexer<'s> {
     /// The tokens of the short form of a node.
     pub(in crate::query::syntax) fn of_node(text: &'s str) -> Self {
         let mut lexer = Self::new(text);
-        lexer.modes.push(Mode::Node);
+        lexer.modes.push(LexerMode::Node);
         lexer.switch();
         lexer
     }
@@ -101,24 +101,24 @@ impl<'s> Lexer<'s> {
         !self.errors.is_empty()
     }
 
-    pub(super) fn mode(&self) -> Mode {
-        self.modes.last().copied().unwrap_or(Mode::Chain)
+    pub(super) fn mode(&self) -> LexerMode {
+        self.modes.last().copied().unwrap_or(LexerMode::Chain)
     }
 
     /// The offset up to which the text was read.
     pub(super) fn read_to(&self) -> usize {
         match &self.inner {
-            Inner::Chain(lexer) => lexer.span().end,
-            Inner::Inside(lexer) => lexer.span().end,
-            Inner::Depth(lexer) => lexer.span().end,
+            ModeLexer::Chain(lexer) => lexer.span().end,
+            ModeLexer::Inside(lexer) => lexer.span().end,
+            ModeLexer::Depth(lexer) => lexer.span().end,
         }
     }
 
     pub(super) fn bump(&mut self, bytes: usize) {
         match &mut self.inner {
-            Inner::Chain(lexer) => lexer.bump(bytes),
-            Inner::Inside(lexer) => lexer.bump(bytes),
-            Inner::Depth(lexer) => lexer.bump(bytes),
+            ModeLexer::Chain(lexer) => lexer.bump(bytes),
+            ModeLexer::Inside(lexer) => lexer.bump(bytes),
+            ModeLexer::Depth(lexer) => lexer.bump(bytes),
         }
     }
 
@@ -140,15 +140,17 @@ impl<'s> Lexer<'s> {
     fn switch(&mut self) {
         let position = self.read_to();
         self.inner = match self.mode() {
-            Mode::Chain => Inner::Chain(Chain::lexer(self.text)),
-            Mode::Props | Mode::Position | Mode::Node => Inner::Inside(Inside::lexer(self.text)),
-            Mode::Depth => Inner::Depth(Depth::lexer(self.text)),
+            LexerMode::Chain => ModeLexer::Chain(ChainToken::lexer(self.text)),
+            LexerMode::Props | LexerMode::Position | LexerMode::Node => {
+                ModeLexer::Inside(InsideToken::lexer(self.text))
+            }
+            LexerMode::Depth => ModeLexer::Depth(DepthToken::lexer(self.text)),
         };
         self.bump(position);
     }
 
     /// Enters `mode` and returns `token`, the bracket that opens it.
-    pub(super) fn open(&mut self, mode: Mode, token: Token<'s>) -> Token<'s> {
+    pub(super) fn open(&mut self, mode: LexerMode, token: Token<'s>) -> Token<'s> {
         self.modes.push(mode);
         self.switch();
         token

@@ -18,7 +18,7 @@ mod inside;
 mod lexer;
 mod time;
 
-use self::lexer::Mode;
+use self::lexer::LexerMode;
 pub(super) use self::lexer::{Lexed, Lexer};
 
 impl<'s> Iterator for Lexer<'s> {
@@ -41,9 +41,9 @@ impl<'s> Iterator for Lexer<'s> {
             }
         }
         match self.mode() {
-            Mode::Chain => self.chain(),
-            mode @ (Mode::Props | Mode::Position | Mode::Node) => self.inside(mode),
-            Mode::Depth => self.depth(),
+            LexerMode::Chain => self.chain(),
+            mode @ (LexerMode::Props | LexerMode::Position | LexerMode::Node) => self.inside(mode),
+            LexerMode::Depth => self.depth(),
         }
     }
 }

@@ -2,17 +2,17 @@
 //! range is abbreviated in ways that depend on the first: `@t-5..-1`, `@c10..20`.
 
 use super::lexer::{Lexed, Lexer, offset};
-use crate::query::syntax::ast::Point;
+use crate::query::syntax::ast::TimePoint;
 use crate::query::syntax::error::Mistake;
 use crate::query::syntax::token::Token;
 use crate::query::syntax::words::is_word_char;
 
 impl<'s> Lexer<'s> {
     /// The point that starts with the `@` at `start`, and its end.
-    pub(super) fn point(&mut self, start: usize) -> Option<(Point, usize)> {
+    pub(super) fn point(&mut self, start: usize) -> Option<(TimePoint, usize)> {
         let text = self.slice(start + 1, self.text.len());
         if text.starts_with('*') {
-            return Some((Point::All, start + 2));
+            return Some((TimePoint::All, start + 2));
         }
         let kind = text
             .chars()
@@ -26,7 +26,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// The number of a point: `-3`, `*`, `-*`, `17`, and its length.
-    fn number(&mut self, kind: char, text: &str, start: usize) -> Option<(Point, usize)> {
+    fn number(&mut self, kind: char, text: &str, start: usize) -> Option<(TimePoint, usize)> {
         let sign = text
             .bytes()
             .next()
@@ -35,8 +35,8 @@ impl<'s> Lexer<'s> {
         let digits = text.get(signed..)?;
         if digits.starts_with('*') {
             let point = match (kind, sign) {
-                ('t', Some(b'-')) => Point::Oldest,
-                _ => Point::Wild(kind),
+                ('t', Some(b'-')) => TimePoint::Oldest,
+                _ => TimePoint::Wild(kind),
             };
             return Some((point, signed + 1));
         }
@@ -48,22 +48,22 @@ impl<'s> Lexer<'s> {
         let digits = digits.get(..length)?;
         let Ok(number) = digits.parse::<i64>() else {
             self.mistake(start, start + end, Mistake::TooLarge);
-            return Some((Point::Back(0), end));
+            return Some((TimePoint::Back(0), end));
         };
         let point = match (kind, sign) {
             ('t', Some(b'+')) if number == 0 => {
                 let word = format!("t{}", self.slice(start, start + end));
                 self.mistake(start, start + end, Mistake::UnknownTime(word.into()));
-                Point::Back(0)
+                TimePoint::Back(0)
             }
-            ('c', None) => Point::Cycle(number),
+            ('c', None) => TimePoint::Cycle(number),
             ('c', _) => {
                 self.mistake(start, start + end, Mistake::SignedCycle);
-                Point::Cycle(number)
+                TimePoint::Cycle(number)
             }
-            (_, Some(b'-')) => Point::Back(number.unsigned_abs()),
-            _ if number == 0 => Point::Back(0),
-            _ => Point::Ahead(number.unsigned_abs()),
+            (_, Some(b'-')) => TimePoint::Back(number.unsigned_abs()),
+            _ if number == 0 => TimePoint::Back(0),
+            _ => TimePoint::Ahead(number.unsigned_abs()),
         };
         Some((point, end))
     }
@@ -102,7 +102,7 @@ impl<'s> Lexer<'s> {
         let (point, end) = if rest.starts_with('@') {
             self.point(start)?
         } else if rest.starts_with('*') {
-            (Point::All, start + 1)
+            (TimePoint::All, start + 1)
         } else {
             let signed = rest.starts_with('-');
             let kind = if kind == 'c' && !signed { 'c' } else { 't' };
@@ -124,9 +124,9 @@ impl<'s> Lexer<'s> {
 }
 
 /// The kind of a range's first end, which the second end may omit.
-pub(super) fn kind_of(point: Point) -> char {
+pub(super) fn kind_of(point: TimePoint) -> char {
     match point {
-        Point::Cycle(_) | Point::Wild('c') => 'c',
+        TimePoint::Cycle(_) | TimePoint::Wild('c') => 'c',
         _ => 't',
     }
 }
