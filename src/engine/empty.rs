@@ -15,7 +15,7 @@ use crate::query::ir::{
     TypeTest,
 };
 use crate::query::plan::{Bound, bind, compile, sources};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::NodeClass;
 
 /// A selector that found nothing, and where.
@@ -70,7 +70,7 @@ impl Nothing<'_> {
     /// The number of distinct ids in the snapshots read.
     fn distinct(&self, run: impl Fn(RunInput<'_>) -> MatchedRows) -> u64 {
         let mut ids = HashSet::new();
-        for snapshot in self.read.iter().take_while(|_| !stopped()) {
+        for snapshot in self.read.iter().inspect(|_| ensure()) {
             let rows = run(RunInput::new(snapshot, self.history));
             ids.extend(rows.iter().map(|row| snapshot.node(row).id()));
         }
@@ -90,7 +90,7 @@ impl Nothing<'_> {
             );
             trace
         };
-        let read = self.read.iter().take_while(|_| !stopped());
+        let read = self.read.iter().inspect(|_| ensure());
         let traces: Vec<Trace> = read.map(traced).collect();
         let mut last = 0;
         for (at, chain) in self.query.chains.iter().enumerate() {

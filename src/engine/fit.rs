@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::node::Node;
 use super::selection::Selection;
 use crate::budget::{Candidate, Chosen, Measure, Query, Resolution, fill, version_of};
-use crate::support::cancel::{self, stopped};
+use crate::support::cancel::{self, ensure};
 use crate::tree::NodeClass;
 
 /// The blocks of a [`Selection`] that fit a number of tokens, from [`Selection::fit`].
@@ -50,7 +50,7 @@ impl<'a> Fit<'a> {
     pub fn of(nodes: impl IntoIterator<Item = Node<'a>>, query: &Query, budget: u64) -> Self {
         let mut others = 0;
         let mut blocks = Vec::new();
-        for node in nodes.into_iter().take_while(|_| !stopped()) {
+        for node in nodes.into_iter().inspect(|_| ensure()) {
             if node.row().class() == NodeClass::Block {
                 blocks.push(node);
             } else {
@@ -59,11 +59,8 @@ impl<'a> Fit<'a> {
         }
         let tokens = cancel::here();
         let candidate = |node: &Node<'_>| {
-            if stopped() {
-                Measure::default()
-            } else {
-                Measure::of(&node.text(), query)
-            }
+            ensure();
+            Measure::of(&node.text(), query)
         };
         let candidates: Vec<Candidate<'_>> = blocks
             .par_iter()

@@ -10,7 +10,7 @@ use hashbrown::HashSet;
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, elements, string};
 use crate::query::ir::{Attr, HEADERS, normal_type};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::NodeClass;
 
 /// The values of an attribute, each with its number of nodes.
@@ -47,10 +47,10 @@ impl<'a> Inventory<'a> {
         let (mut units, mut seen) = (HashSet::new(), HashSet::new());
         let mut nodes = Vec::new();
         let all = snapshots.iter().flat_map(|snapshot| snapshot.units());
-        for unit in all.take_while(|_| !stopped()) {
+        for unit in all.inspect(|_| ensure()) {
             let dead: Vec<u32> = unit.dead_rows().collect();
             if units.insert((Arc::as_ptr(unit.segment()), unit.index(), dead)) {
-                let live = unit.nodes().take_while(|_| !stopped());
+                let live = unit.nodes().inspect(|_| ensure());
                 nodes.extend(live.filter(|node| seen.insert(Shown::of(*node))));
             }
         }
@@ -108,7 +108,7 @@ impl<'a> Inventory<'a> {
                 values.insert(value.to_owned(), 1);
             }
         };
-        for &node in self.nodes.iter().take_while(|_| !stopped()) {
+        for &node in self.nodes.iter().inspect(|_| ensure()) {
             match attr {
                 Attr::Id => put(node.id()),
                 Attr::Role => node.role().into_iter().for_each(&mut put),

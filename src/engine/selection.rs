@@ -4,7 +4,7 @@
 //! rows are first asked for, and only as far as a limit needs. A plan that reads few rows runs at
 //! once, because deferring it would cost as much.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -18,7 +18,6 @@ use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, count, is_local, run, run_while};
 use crate::query::plan::Bound;
-use crate::support::cancel::stopped;
 use crate::support::diag::Warning;
 
 /// Nodes of immutable snapshots, in result order. Nothing is copied; rows are found when first
@@ -133,12 +132,6 @@ impl Recipe {
             return found;
         }
         let found = self.find(trace);
-        if stopped() {
-            // Not all rows: nothing that may be kept.
-            static NOTHING: LazyLock<(Found, Counters)> =
-                LazyLock::new(|| (Found::Many(Vec::new()), Counters::default()));
-            return &NOTHING;
-        }
         self.found.get_or_init(|| (found, trace.counters))
     }
 

@@ -11,7 +11,6 @@ use super::snapshots::Snapshots;
 use crate::index::{Merge, Snapshot};
 use crate::query::exec::SessionStats;
 use crate::query::ir::{Address, QueryTime, RangeEnd};
-use crate::support::cancel::stopped;
 
 /// The committed snapshots of a session and its working state, at one moment. Immutable.
 ///
@@ -549,17 +548,9 @@ impl SessionStats for History {
             archive.note(Err(failure));
             return None;
         }
-        let seen = match self.first_seen.get() {
-            Some(seen) => seen,
-            None => {
-                let seen = FirstSeen::new(&self.committed);
-                if stopped() {
-                    // A part must not be kept.
-                    return None;
-                }
-                self.first_seen.get_or_init(|| seen)
-            }
-        };
+        let seen = self
+            .first_seen
+            .get_or_init(|| FirstSeen::new(&self.committed));
         seen.cycles.get(id).copied()
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::address::History;
 use super::change::{Delta, change_of};
 use crate::index::NodeRef;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 /// The history of one node. See the example of [`blame`].
 #[derive(Clone, Debug, Serialize)]
@@ -72,9 +72,7 @@ pub fn blame(history: &History, id: &str) -> Option<Blame> {
     let mut events = Vec::new();
     let mut before: Option<NodeRef<'_>> = None;
     for snapshot in history.committed().iter().chain(history.working()) {
-        if stopped() {
-            break;
-        }
+        ensure();
         let now = before
             .and_then(|node| snapshot.shared(node))
             .or_else(|| snapshot.find(id));

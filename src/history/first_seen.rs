@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::snapshots::Snapshots;
 use crate::index::{Piece, Segment};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 /// The cycle in which each id occurs first.
 #[derive(Debug, Default)]
@@ -28,9 +28,7 @@ impl FirstSeen {
         let mut known: HashMap<*const Segment, Range<u32>> = HashMap::new();
         for snapshot in committed {
             for piece in snapshot.pieces() {
-                if stopped() {
-                    return found;
-                }
+                ensure();
                 let (units, segment) = (piece.units(), piece.segment());
                 let known = known.entry(Arc::as_ptr(segment)).or_insert(0..0);
                 let before = units.start..units.end.min(known.start);

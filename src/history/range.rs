@@ -19,7 +19,7 @@ use crate::index::{Bits, Changes, Snapshot};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, run, run_in};
 use crate::query::ir::{RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
-use crate::support::cancel::{self, stopped};
+use crate::support::cancel::{self, ensure};
 use crate::support::diag::{Code, Warning};
 
 /// What a range returns besides its diffs, and caps (source 000 §4, LANGUAGE §8).
@@ -251,11 +251,11 @@ pub(crate) fn run_range(
     };
     let compare = |pair| range.pair(pair, options);
     let compared: Vec<(PairDiff, bool, Trace)> = if range.is_short(pairs.len()) {
-        pairs.into_iter().map_while(compare).collect()
+        pairs.into_iter().map(compare).collect()
     } else {
         let tokens = cancel::here();
         let compare = |pair| tokens.within(|| compare(pair));
-        pairs.into_par_iter().filter_map(compare).collect()
+        pairs.into_par_iter().map(compare).collect()
     };
     let mut diffs = Vec::with_capacity(compared.len());
     let mut cut = false;
@@ -397,16 +397,9 @@ impl Range<'_> {
         rows
     }
 
-    /// Compares two snapshots. Also returns whether changes were cut, and the work done; `None` if the
-    /// work is cancelled.
-    fn pair(
-        &self,
-        (from, to): (usize, usize),
-        options: &RangeOptions,
-    ) -> Option<(PairDiff, bool, Trace)> {
-        if stopped() {
-            return None;
-        }
+    /// Compares two snapshots. Also returns whether changes were cut, and the work done.
+    fn pair(&self, (from, to): (usize, usize), options: &RangeOptions) -> (PairDiff, bool, Trace) {
+        ensure();
         let (newer, older) = (self.snapshot(from), self.snapshot(to));
         let mut trace = self.trace();
         let changes = self.local.then(|| Changes::between(newer, older));
@@ -447,9 +440,7 @@ impl Range<'_> {
         changed.truncate(keep(stats.changed));
         let (from_label, to_label) = (self.reference(from), self.reference(to));
         for change in &mut changed {
-            if stopped() {
-                break;
-            }
+            ensure();
             let (Some(new), Some(old)) = (newer.find(&change.id), older.find(&change.id)) else {
                 continue;
             };
@@ -473,7 +464,7 @@ impl Range<'_> {
             changed,
             stats: options.stats.then_some(stats),
         };
-        Some((block, cut, trace))
+        (block, cut, trace)
     }
 }
 
@@ -490,8 +481,8 @@ fn compare(
     let mut added = Vec::new();
     let mut changed = Vec::new();
     for (at, row) in newer_rows.iter().enumerate() {
-        if at % ROWS == 0 && stopped() {
-            break;
+        if at % ROWS == 0 {
+            ensure();
         }
         let node = newer.node(row);
         match counterpart(node, older).filter(|other| in_older.contains(other.row())) {

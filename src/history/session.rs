@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, Guard};
 use super::History;
 use super::attempt::Attempts;
 use crate::index::{Merge, Meta, Snapshot, Writer};
-use crate::support::cancel::stopped;
+use crate::support::cancel::{ensure, stopped};
 use crate::tree::stream::{Next, Stream};
 use crate::tree::{
     Body, Delta, Document, Header, InOrder, InputError, Limits, Runtime, SourceError, Step, Tree,
@@ -148,10 +148,6 @@ impl Session {
                 }
             }
         }
-        // The last snapshot, too, must be whole.
-        if stopped() {
-            return Err(InputError::cancelled());
-        }
         Ok(building.session(runtime, attempts))
     }
 
@@ -168,9 +164,7 @@ impl Session {
                 Next::Whole => return None,
             };
             for document in documents {
-                if stopped() {
-                    return None;
-                }
+                ensure();
                 let Some((mut header, body)) = order.take(document).ok()? else {
                     continue;
                 };
@@ -189,7 +183,7 @@ impl Session {
         let runtime = order.runtime().cloned();
         let attempts = runtime.as_ref().map_or(Ok(Attempts::default()), attempts);
         let empty = building.committed.is_empty() && building.working.is_none();
-        if empty || stopped() {
+        if empty {
             return None;
         }
         Some(building.session(runtime, attempts.ok()?))

@@ -16,7 +16,7 @@ use crate::index::{Bits, NodeRef, Snapshot};
 use crate::query::exec::{RunInput, Trace, run};
 use crate::query::ir::Address;
 use crate::query::plan::Bound;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::NodeClass;
 
 /// The address of one snapshot: a committed one or the working state. Example: [`SnapshotDiff`].
@@ -263,7 +263,8 @@ pub fn diff(
     let (children_added, children_removed) = moved.as_ref().map(|_| compared.children()).unzip();
     let changed = |(newer, older, change): (NodeRef<'_>, NodeRef<'_>, Change)| {
         let rewritten = change.fields.iter().any(|field| field == "content_hash");
-        let content = options.content.as_ref().filter(|_| rewritten && !stopped());
+        ensure();
+        let content = options.content.as_ref().filter(|_| rewritten);
         ChangedNode {
             content_diff: content.map(|how| content_diff(newer, older, how, labels)),
             id: change.id,
@@ -343,8 +344,8 @@ impl<'a> Comparison<'a> {
         let (in_newer, in_older) = &self.matches;
         let (newer, older) = (self.newer, self.older);
         for (at, node) in in_newer.nodes(newer).enumerate() {
-            if at % ROWS == 0 && stopped() {
-                return;
+            if at % ROWS == 0 {
+                ensure();
             }
             // The iterator borrows the matches; the node lives as long as the snapshot.
             let node = newer.node(node.row());

@@ -10,7 +10,7 @@ use super::snapshots::SnapshotsIter;
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::query::exec::{ResultTail, RunInput, Trace, run_in, run_untailed};
 use crate::query::plan::Bound;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 /// Neighbouring committed snapshots, read as one list in which each id occurs once.
 #[derive(Clone, Debug)]
@@ -66,7 +66,8 @@ pub(crate) fn run_union<'a>(
     let mut newer_ids: HashSet<&str> = HashSet::new();
     let mut newer: Option<&Snapshot> = None;
     for at in union.snapshots.clone().rev() {
-        if tail.is_done() || stopped() {
+        ensure();
+        if tail.is_done() {
             return;
         }
         let snapshot = &*history.committed()[at];

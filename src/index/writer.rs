@@ -13,7 +13,7 @@ use super::fresh::{Earlier, Ttl};
 use super::merge::{Merge, merge, push_run};
 use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::{NodeClass, Present, Tree};
 
 /// Versions are unique in the process, so they also differ between sessions.
@@ -117,9 +117,8 @@ impl Writer {
         let mut hint = Some((0, 0));
         let mut parts = Vec::new();
         for unit in units(tree) {
-            // A snapshot has a first unit.
-            if self.stops && !parts.is_empty() && stopped() {
-                break;
+            if self.stops {
+                ensure();
             }
             let found = previous.and_then(|previous| {
                 let (piece, at) = locate(previous, tree, &unit, hint)?;
@@ -185,8 +184,8 @@ impl Writer {
         let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
         let mut gaps: Vec<(usize, u32)> = Vec::new();
         for part in parts {
-            if self.stops && !(runs.is_empty() && builder.is_none()) && stopped() {
-                break;
+            if self.stops {
+                ensure();
             }
             match part {
                 UnitSource::Shared(run) => {

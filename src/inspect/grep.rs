@@ -10,7 +10,7 @@ use crate::query::ir::Required;
 use crate::query::ir::{Pattern, Patterns};
 #[cfg(feature = "store")]
 use crate::store::Store;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::support::diag::{Code, Diagnostic, Error};
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -193,9 +193,7 @@ pub fn grep(
         places: HashMap::new(),
     };
     for (at, snapshot) in part.snapshots(engine, &history)? {
-        if stopped() {
-            break;
-        }
+        ensure();
         let label = match at {
             At::Committed(_) => format!("@c{}", snapshot.cycle()),
             at => at.to_string(),
@@ -204,7 +202,7 @@ pub fn grep(
             None => finder.units(&snapshot, &label),
             Some(rows) => {
                 let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
-                for node in nodes.take_while(|_| !stopped()) {
+                for node in nodes.inspect(|_| ensure()) {
                     if let Some(block) = finder.node(node, &label) {
                         finder.see(block, &label);
                     }
@@ -233,14 +231,14 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn units(&mut self, snapshot: &Snapshot, label: &str) {
-        for unit in snapshot.units().take_while(|_| !stopped()) {
+        for unit in snapshot.units().inspect(|_| ensure()) {
             let whole = unit.dead_rows().next().is_none();
             if whole && let Some(known) = self.units.remove(&unit.version()) {
                 known.iter().for_each(|block| self.see(*block, label));
                 self.units.insert(unit.version(), known);
                 continue;
             }
-            let nodes = unit.nodes().take_while(|_| !stopped());
+            let nodes = unit.nodes().inspect(|_| ensure());
             let nodes = nodes.filter_map(|node| self.node(node, label));
             let found: Vec<usize> = nodes.collect();
             found.iter().for_each(|block| self.see(*block, label));

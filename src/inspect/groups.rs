@@ -7,7 +7,7 @@ use super::counts::{Counts, Totals};
 use super::part::Region;
 use crate::index::{NodeRef, Snapshot, UnitRef};
 use crate::json::{JsonValue, string};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use hashbrown::HashMap;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -137,7 +137,7 @@ impl Groups {
         let mut sums: Vec<Option<Totals>> = vec![None; self.names.len()];
         match rows {
             None => {
-                for unit in snapshot.units().take_while(|_| !stopped()) {
+                for unit in snapshot.units().inspect(|_| ensure()) {
                     self.add_unit(unit, counts, &mut sums);
                 }
             }
@@ -146,7 +146,7 @@ impl Groups {
                     snapshot.nodes().for_each(|node| self.note_call(node));
                 }
                 let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
-                for node in nodes.take_while(|_| !stopped()) {
+                for node in nodes.inspect(|_| ensure()) {
                     if let Some((group, totals)) = self.block(node, counts) {
                         add(&mut sums, group, totals);
                     }
@@ -173,7 +173,7 @@ impl Groups {
             return;
         }
         let mut found: Vec<(u32, Totals)> = Vec::new();
-        for node in unit.nodes().take_while(|_| !stopped()) {
+        for node in unit.nodes().inspect(|_| ensure()) {
             self.note_call(node);
             let Some((group, totals)) = self.block(node, counts) else {
                 continue;

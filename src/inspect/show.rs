@@ -14,7 +14,7 @@ use crate::history::{At, History, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, ValueType, string, value_type};
 use crate::render::{ThreadBlock, parameters_of};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::tree::NodeClass;
 use serde::Serialize;
@@ -147,9 +147,7 @@ pub fn show(
     let mut counts = Counts::new(tokenizer);
     let mut all = Vec::with_capacity(snapshots.len());
     for (at, snapshot) in &snapshots {
-        if stopped() {
-            break;
-        }
+        ensure();
         let rows = part.rows(engine, &history, *at, snapshot)?;
         all.push(one(
             &history,
@@ -176,7 +174,7 @@ fn one(
     let own_reply = cycle.to_string();
     let names = call_names(snapshot);
     let mut blocks = Vec::new();
-    for node in snapshot.nodes().take_while(|_| !stopped()) {
+    for node in snapshot.nodes().inspect(|_| ensure()) {
         let Some(region) = Region::of(node) else {
             continue;
         };
@@ -196,7 +194,7 @@ fn one(
     let gone = |previous: &Snapshot| {
         let is_block = |node: &NodeRef<'_>| node.class() == NodeClass::Block;
         let blocks = previous.nodes().filter(is_block);
-        let blocks = blocks.take_while(|_| !stopped());
+        let blocks = blocks.inspect(|_| ensure());
         blocks
             .filter(|node| snapshot.find(node.id()).is_none())
             .count()

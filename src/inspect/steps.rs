@@ -14,7 +14,7 @@ use crate::history::{History, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::render::{Provider, RenderError};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::tree::NodeClass;
 use serde::Serialize;
@@ -140,9 +140,7 @@ pub fn steps(
         .collect();
     let mut steps = Vec::with_capacity(wanted.len());
     for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
-        if stopped() {
-            break;
-        }
+        ensure();
         if !wanted.contains(&entry.cycle) {
             continue;
         }

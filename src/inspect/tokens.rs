@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use serde::Serialize;
 use std::ops::Range;
@@ -154,9 +154,7 @@ pub fn tokens(
     let mut groups = Groups::new(options.by);
     let mut found = Vec::with_capacity(snapshots.len());
     for (at, snapshot) in &snapshots {
-        if stopped() {
-            break;
-        }
+        ensure();
         let rows = part.rows(engine, &history, *at, snapshot)?;
         let groups = groups.add_up(snapshot, rows.as_deref(), &mut counts);
         let mut totals = Totals::default();

@@ -7,7 +7,7 @@
 //!
 //! This file knows texts. It must not know models.
 
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
@@ -69,7 +69,8 @@ pub(super) fn count(vocabulary: Vocabulary, text: &str) -> u64 {
 /// As [`count`], of a text that is ASCII, in parts of `step` bytes and somewhat more.
 fn count_ascii(vocabulary: Vocabulary, text: &str, step: usize) -> u64 {
     let (mut rest, mut tokens) = (text, 0);
-    while !rest.is_empty() && !stopped() {
+    while !rest.is_empty() {
+        ensure();
         let end = border(rest.as_bytes(), step).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
         tokens += if part.len() > 2 * step.max(LONGEST) {
@@ -121,9 +122,7 @@ fn count_pieces(vocabulary: Vocabulary, text: &str) -> u64 {
         counted += piece.len();
         if counted >= STEP {
             counted = 0;
-            if stopped() {
-                break;
-            }
+            ensure();
         }
     }
     tokens as u64
@@ -240,22 +239,20 @@ impl Ranks {
             Some(Reverse((rank, start, middle, end)))
         };
         let mut looks = 0_usize;
-        let mut ends_early = || {
+        let mut look = || {
             looks += 1;
-            looks.is_multiple_of(STEP) && stopped()
+            if looks.is_multiple_of(STEP) {
+                ensure();
+            }
         };
         let mut pairs = Vec::new();
         for end in 2..=count {
             pairs.extend(pair(end - 2, end - 1, end));
-            if ends_early() {
-                return parts;
-            }
+            look();
         }
         let mut pairs = BinaryHeap::from(pairs);
         while let Some(Reverse((_, start, middle, end))) = pairs.pop() {
-            if ends_early() {
-                return parts;
-            }
+            look();
             // One of the two may have been merged with another since.
             if ends.get(start) != Some(&middle) || ends.get(middle) != Some(&end) {
                 continue;

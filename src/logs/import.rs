@@ -6,7 +6,7 @@ use super::output::Output;
 use super::recording::Recording;
 use super::redact;
 use super::report::{Fate, Report};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::fault::InputError;
 
 /// The outcome of [`import`].
@@ -188,10 +188,7 @@ fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output)
     let mut reader = reader(format);
     let all = InMemory(records);
     for record in records {
-        // Whoever cancelled the work drops what was read.
-        if stopped() {
-            break;
-        }
+        ensure();
         reader.record(record, &all, out);
     }
     reader.finish(&all, out);

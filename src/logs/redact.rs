@@ -7,7 +7,7 @@
 use super::json::quoted;
 use super::report::Report;
 use crate::json::string;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use regex_automata::meta::Regex;
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -123,7 +123,8 @@ fn may_have_secrets(text: &str) -> bool {
             let start = text.floor_char_boundary(start);
             let end = text.ceil_char_boundary(start + PIECE + OVERLAP);
             let piece = text.get(start..end).unwrap_or_default();
-            stopped() || marks.is_match(piece)
+            ensure();
+            marks.is_match(piece)
         })
     })
 }
@@ -224,10 +225,7 @@ impl<'a> Scan<'a, '_, '_> {
         let (mut at, mut look) = (0, PIECE);
         while let Some(byte) = bytes.get(at) {
             if at >= look {
-                // Whoever cancelled the work drops what was read.
-                if stopped() {
-                    return;
-                }
+                ensure();
                 look = at + PIECE;
             }
             at = match byte {

@@ -1,16 +1,18 @@
 //! Cancelling work that takes long.
 //!
-//! A [`Cancel`] is a flag that any thread may set. [`Cancel::run`] runs some work under it: the loops of
-//! the crate that can take long ask [`stopped`] at bounded intervals, of nodes, bytes or snapshots, and
-//! then end early with whatever they have. That is never an answer: `run` drops it. So what has no errors,
-//! such as running a plan, needs none for this; and what is kept or written for others asks once more
-//! before ([`check`]).
+//! A [`Cancel`] is a flag that any thread may set. [`Cancel::run`] runs some work under it. The loops of
+//! the crate that can take long call [`ensure`] at bounded intervals, of nodes, bytes or snapshots. Once
+//! the flag is set, `ensure` does not return: it unwinds to `run`, which returns [`Cancelled`]. So no
+//! loop ends early with a part of its result, and what has no errors, such as running a plan or counting
+//! tokens, needs none for this. Work that can fail anyway may return an error instead ([`check`]), and
+//! what calls Rust from C must ([`stopped`]).
 //!
 //! The token is found through the thread, not through arguments. Work that is given to other threads
 //! takes it along ([`here`]). This module must not know any of that work.
 
 use std::cell::RefCell;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -143,7 +145,9 @@ impl Cancel {
     }
 
     /// Runs some work under this token, and under those that the caller runs under. If one is set before
-    /// the end, whatever the work returned is dropped; that may be an error that says less.
+    /// the end, the work unwinds from the loop that finds it set, and what it had found is dropped. No
+    /// call of this crate returns a part of its answer. In a program that aborts on panic
+    /// (`panic = "abort"`) setting a token under which work runs ends the program.
     ///
     /// Any call of this crate can be the work: queries, ranges, reading and importing sessions, verifying,
     /// building caches and choosing from them. A [`Selection`](crate::Selection) finds its rows when they
@@ -155,12 +159,19 @@ impl Cancel {
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Cancelled> {
         let mut tokens = here();
         tokens.0.push(self.clone());
-        tokens.within(|| {
-            check()?;
-            let outcome = work();
-            check()?;
-            Ok(outcome)
-        })
+        let work = AssertUnwindSafe(|| {
+            tokens.within(|| {
+                check()?;
+                let outcome = work();
+                check()?;
+                Ok(outcome)
+            })
+        });
+        match catch_unwind(work) {
+            Ok(outcome) => outcome,
+            Err(payload) if payload.is::<Cancelled>() => Err(Cancelled),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 }
 
@@ -182,6 +193,23 @@ pub(crate) fn stopped() -> bool {
 #[inline(never)]
 fn is_stopped() -> bool {
     CURRENT.with_borrow(|tokens| tokens.iter().any(Cancel::is_asked))
+}
+
+/// Ends the work of this thread if it is cancelled, by unwinding to [`Cancel::run`]. No message is
+/// printed: this is no panic of the hook. Costs what [`stopped`] costs.
+#[inline]
+pub(crate) fn ensure() {
+    if stopped() {
+        unwind();
+    }
+}
+
+#[cold]
+fn unwind() {
+    // A destructor that reads something while the thread unwinds already must not unwind again.
+    if !std::thread::panicking() {
+        resume_unwind(Box::new(Cancelled));
+    }
 }
 
 /// As [`stopped`], for code that can fail.
@@ -270,6 +298,23 @@ mod tests {
             });
         });
         assert_eq!(done, Err(Cancelled));
+    }
+
+    #[test]
+    fn cancelled_work_does_not_go_on() {
+        let cancel = Cancel::at_check(3);
+        let mut steps = 0;
+        let outcome = cancel.run(|| {
+            for _ in 0..10 {
+                ensure();
+                steps += 1;
+            }
+        });
+        assert_eq!((outcome, steps), (Err(Cancelled), 1));
+        // Other panics pass.
+        let other = catch_unwind(|| Cancel::new().run(|| resume_unwind(Box::new("other"))));
+        let other = other.expect_err("it panicked");
+        assert_eq!(other.downcast_ref(), Some(&"other"));
     }
 
     #[test]

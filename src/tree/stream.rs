@@ -255,7 +255,8 @@ impl Stream {
     fn document(&mut self) -> io::Result<Option<Document>> {
         let mut large = Large::new(self.size);
         loop {
-            if cancel::stopped() || !self.text.fill(self.sizes.window)? {
+            cancel::ensure();
+            if !self.text.fill(self.sizes.window)? {
                 return Ok(None);
             }
             let rest = self.text.rest();

@@ -11,7 +11,7 @@ use crate::app::present::{Exit, Failure};
 use crate::history::History;
 use crate::index::Snapshot;
 use crate::logs::lost_in_export;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::seal::Ending;
 use clap::Args;
 use serde::Serialize;
@@ -215,7 +215,7 @@ impl Hashes {
                 Some(older) => snapshot.unit_changes(older).came,
                 None => snapshot.units().collect(),
             };
-            units.into_iter().take_while(|_| !stopped())
+            units.into_iter().inspect(|_| ensure())
         });
         for node in units.flat_map(|unit| unit.nodes()) {
             // A row that snapshots share is checked in the oldest of them.

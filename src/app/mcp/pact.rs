@@ -10,7 +10,7 @@ use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::query::ir::Edition;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::support::diag::ColorChoice;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
 /// Nodes, one JSON object a line, without the last line feed.
 fn lines<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
     let mut lines = String::new();
-    for node in nodes.take_while(|_| !stopped()) {
+    for node in nodes.inspect(|_| ensure()) {
         node_json(node, &[], &mut lines);
     }
     lines.truncate(lines.trim_end().len());

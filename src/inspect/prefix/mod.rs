@@ -33,7 +33,7 @@ use crate::history::{At, History, Session};
 use crate::index::Snapshot;
 use crate::query::ir::Address;
 use crate::render::{Provider, RenderError, ThreadBlock};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use cause::Tails;
 use pieces::Piece;
@@ -277,9 +277,7 @@ pub(super) fn walk<'a>(
     let mut steps = Vec::new();
     let mut reconstructed = false;
     for snapshot in snapshots {
-        if stopped() {
-            break;
-        }
+        ensure();
         let call = Call::of(snapshot);
         reconstructed |= call.reconstructed;
         steps.push(walk.step(history, snapshot, call)?);
@@ -392,9 +390,7 @@ impl<'a> Walk<'a> {
         let replaced = self.tokens.split_off(kept.min(self.tokens.len()));
         let mut sum = self.tokens.last().copied().unwrap_or(0);
         for block in &self.requests.blocks[kept..] {
-            if stopped() {
-                break;
-            }
+            ensure();
             if !self.requests.is_in_head(block) {
                 sum += self.counts.block(block);
             }

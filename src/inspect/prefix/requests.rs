@@ -16,7 +16,7 @@ use crate::render::{
     self, Head, Provider, RenderError, Source, Thread, ThreadBlock, grouping_of, head_of,
     is_in_head,
 };
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::NodeClass;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -213,9 +213,7 @@ impl Requests {
         let mut out = Vec::new();
         let mut last = start;
         for (at, block) in self.blocks.iter().enumerate().skip(start) {
-            if stopped() {
-                break;
-            }
+            ensure();
             if is_in_head(block, head)? {
                 continue;
             }
@@ -303,10 +301,10 @@ impl Requests {
         }
         self.units.truncate(shared);
         let mut keys: Vec<Key> = Vec::new();
-        for unit in units.take_while(|_| !stopped()) {
+        for unit in units.inspect(|_| ensure()) {
             let mut replies: Vec<Box<str>> = Vec::new();
             let mut left_out = false;
-            for node in unit.nodes().take_while(|_| !stopped()) {
+            for node in unit.nodes().inspect(|_| ensure()) {
                 if node.level() <= 1 {
                     system = match node.class() {
                         NodeClass::Sys => Some(true),

@@ -2,7 +2,7 @@
 
 use crate::json::Accepted;
 use crate::logs::output::Output;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 /// Whether a record is of a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +40,8 @@ pub(in crate::logs) struct InMemory<'a>(pub(in crate::logs) &'a [Record<'a>]);
 
 impl Records for InMemory<'_> {
     fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
-        // Whoever cancelled the work drops what was read.
-        if let Some(record) = self.0.get(number).filter(|_| !stopped()) {
+        ensure();
+        if let Some(record) = self.0.get(number) {
             read(record);
         }
     }

@@ -14,7 +14,7 @@ use crate::index::{DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, has
 use crate::json::JsonValue;
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet, TextTest};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 use crate::tree::alias::CADENCE;
 use crate::tree::{NodeClass, Present};
 
@@ -362,9 +362,7 @@ impl<'a> TestAccess<'a> {
             }
             Self::Node(condition) => {
                 // Tests of single nodes read contents: the one thing here that takes long.
-                if stopped() {
-                    return false;
-                }
+                ensure();
                 counters.probes += 1;
                 !segment.is_core(row)
                     && node_holds(

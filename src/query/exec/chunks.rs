@@ -15,7 +15,7 @@ use super::trace::Trace;
 use super::window::extent;
 use crate::index::Snapshot;
 use crate::query::plan::Bound;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 /// Calls `take` with the rows of the result, the tail applied, until it returns false.
 pub(super) fn each(
@@ -38,7 +38,8 @@ pub(super) fn each(
     let mut tail = ResultTail::of(bound);
     let mut wanted = true;
     let (mut start, mut size) = (extent.start, FIRST_CHUNK);
-    while start < extent.end && wanted && !tail.is_done() && !stopped() {
+    while start < extent.end && wanted && !tail.is_done() {
+        ensure();
         // A chunk ends with a unit, because separable chains are run by whole units.
         let chunk = start..unit_end(snapshot, start.saturating_add(size)).min(extent.end);
         for row in matches(bound, Some(&chunk), input, trace).iter() {

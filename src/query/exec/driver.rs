@@ -17,7 +17,7 @@ use super::window::of_id;
 use super::word::{run_all, run_one};
 use crate::index::Snapshot;
 use crate::query::plan::Bound;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 /// The result of `bound` over `input`, in result order.
 #[inline]
@@ -164,9 +164,7 @@ pub fn run_in(
     // Chunks are disjoint and ascend, so their rows are in document order when put one after the
     // other.
     for chunk in chunks {
-        if stopped() {
-            break;
-        }
+        ensure();
         trace.counters.rows_seen += u64::from(chunk.end - chunk.start);
         matches(bound, Some(chunk), input, trace).for_each(|row| rows.push(row));
     }

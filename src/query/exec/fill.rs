@@ -15,7 +15,7 @@ use super::trace::Counters;
 use crate::index::{Bits, Ones, Piece, zip_words};
 use crate::query::ir::{Attr, Facet, TypeTest};
 use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet};
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 /// The rows of `window` that satisfy every test but depth tests. Also implicit cores, if `cores`
 /// is set and their fixed attributes satisfy the tests.
@@ -193,8 +193,8 @@ fn fill_piece(
         }
         let base = out.start();
         for (index, word) in out.words_mut().iter_mut().enumerate() {
-            if *word != 0 && stopped() {
-                break;
+            if *word != 0 {
+                ensure();
             }
             for bit in Ones(*word) {
                 let row = base + index as u32 * 64 + bit - shift;

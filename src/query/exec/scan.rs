@@ -8,7 +8,7 @@ use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{Bits, IntColumn, Ones, Piece, each_word};
 use crate::query::plan::NumberSet;
-use crate::support::cancel::stopped;
+use crate::support::cancel::ensure;
 
 impl TestAccess<'_> {
     /// Adds the rows of `piece` that satisfy the test to `out`.
@@ -75,9 +75,7 @@ impl TestAccess<'_> {
                 let start = out.start().max(piece.start()) - shift;
                 let end = out.end().min(piece.end()).saturating_sub(shift);
                 for row in start..end {
-                    if stopped() {
-                        break;
-                    }
+                    ensure();
                     if self.holds(piece, row, input, counters) {
                         out.insert(row + shift);
                     }

@@ -1,5 +1,7 @@
 //! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use crate::json::{get, members};
 use crate::store::database::sql::{Database, Dialect, collect, first, int, text};
 use crate::store::error::StoreError;
@@ -8,7 +10,6 @@ use crate::store::read::catalog::{self, touch};
 use crate::store::write::change::{Change, Pen, Written};
 use crate::store::write::lease::Lease;
 use crate::store::write::records::{self, AttemptRow};
-use crate::support::cancel::{Cancelled, stopped};
 
 /// The right to write a session, and what its writer knows of it.
 #[derive(Debug)]
@@ -56,9 +57,9 @@ impl SessionWriter {
         owner: &str,
         lasts: i64,
     ) -> Result<Self, StoreError> {
-        database.begin(true)?;
-        let opened = Self::take(database, name, owner, lasts);
-        finish(database, opened)
+        transaction(database, Begin::Write, |database| {
+            Self::take(database, name, owner, lasts)
+        })
     }
 
     fn take(
@@ -289,10 +290,7 @@ pub(crate) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<(), StoreEr
 }
 
 /// Commits a transaction, or takes it back if what was done in it failed.
-pub(crate) fn finish<T>(
-    database: &mut dyn Database,
-    done: Result<T, StoreError>,
-) -> Result<T, StoreError> {
+fn finish<T>(database: &mut dyn Database, done: Result<T, StoreError>) -> Result<T, StoreError> {
     match done {
         Ok(value) => match database.commit() {
             Ok(()) => Ok(value),
@@ -328,20 +326,19 @@ pub(crate) fn transaction<T>(
         Begin::Write => database.begin(true)?,
         Begin::Alone => database.begin_alone()?,
     }
-    let done = work(database);
+    // The connection is used again, so a transaction ends also where the work unwinds.
+    let done = match catch_unwind(AssertUnwindSafe(|| work(database))) {
+        Ok(done) => done,
+        Err(panic) => {
+            database.rollback();
+            resume_unwind(panic)
+        }
+    };
     if begin == Begin::Read {
         // What was read was read; SQLite refuses to commit after it has met a damaged page.
         database.rollback();
         return done;
     }
-    // What cancelled work has read may be a part of what is there, and is not kept.
-    let done = done.and_then(|value| {
-        if stopped() {
-            Err(StoreError::Database(Cancelled.to_string()))
-        } else {
-            Ok(value)
-        }
-    });
     finish(database, done)
 }
 
