@@ -76,6 +76,7 @@
 //! `docs/architecture.md` describes each module, `docs/language.md` the selectors. JSON values in
 //! the interface are those of `serde_json`, which is part of it.
 
+mod advice;
 mod app;
 pub mod budget;
 mod engine;
@@ -120,7 +121,8 @@ pub use support::diag::{Code, ColorChoice, Error};
 
 /// What the rows of a [`Selection`] are read through, and why there are none.
 pub mod selection {
-    pub use crate::engine::{EmptyReason, Fit, Headers, Ids, Nodes, SelectionAddress};
+    pub use crate::advice::EmptyReason;
+    pub use crate::engine::{Fit, Headers, Ids, Nodes, SelectionAddress};
 }
 
 /// How a selector is read, planned and run.
@@ -162,6 +164,7 @@ pub mod internals {
         };
     }
     open! {
+        advice as advice,
         support::diag as diag,
         engine as engine,
         query::exec as exec,

@@ -13,6 +13,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::prepared::Prepared;
 use super::statement::Statement;
+use crate::advice::correct;
 use crate::query::ir::{Edition, Purpose};
 use crate::query::plan::{Plan, PlanShape, compile};
 use crate::support::diag::Error;
@@ -192,7 +193,8 @@ impl PlanCache {
         purpose: Purpose,
         texts: Option<&Texts>,
     ) -> Result<(Prepared, Outcome), Error> {
-        let lowered = crate::query::ir::compile_for(text, edition, purpose)?;
+        let lowered = crate::query::ir::compile_for(text, edition, purpose)
+            .map_err(|refused| correct(refused, edition, purpose))?;
         let shape = PlanShape::of(&lowered.query);
         let known = texts.and_then(|_| self.shapes.get(shape.bytes()));
         let (plan, outcome) = match known {

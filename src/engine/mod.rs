@@ -12,11 +12,9 @@
 mod answer;
 mod cache;
 mod context;
-mod empty;
 mod explain;
 mod facade;
 mod fit;
-mod inventory;
 mod lazy;
 mod log;
 mod node;
@@ -24,12 +22,10 @@ mod nodes;
 mod pipeline;
 mod place;
 mod prepared;
-mod reason;
 mod searched;
 mod selection;
 mod statement;
 mod times;
-mod unknown;
 
 pub use answer::Answer;
 pub use cache::CacheStats;
@@ -53,7 +49,6 @@ pub use node::{Headers, Node};
 pub use nodes::{Ids, Nodes};
 pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;
-pub use reason::EmptyReason;
 pub(crate) use searched::searched;
 #[cfg(feature = "store")]
 pub(crate) use selection::ids_of;

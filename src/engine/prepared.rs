@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::pipeline::Op;
-use super::reason::EmptyReason;
 use super::selection::{Selection, Target};
 use super::statement::{Statement, whole};
+use crate::advice::EmptyReason;
 use crate::history::{
     History, Lookup, Moment, RangeDiff, RangeOptions, Session, SnapshotRange, Union, Unresolved,
     capped, run_range,

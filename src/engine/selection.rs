@@ -8,12 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
-use super::empty::Nothing;
 use super::node::Node;
 use super::nodes::{Ids, Nodes};
 use super::pipeline::{Op, Pipeline};
-use super::reason::EmptyReason;
 use super::statement::Statement;
+use crate::advice::{EmptyReason, Nothing};
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, count, is_local, run, run_while};

@@ -1,8 +1,8 @@
 //! Diagnostics as JSON and in colour, and how long and how many they may be. The rendered text of
 //! typical mistakes is in `tests/cases/diagnostics`.
 
-use pactql::internals::ir::{Edition, compile};
-use pactql::{ColorChoice, Error};
+use crate::support::advised::compile;
+use pactql::{ColorChoice, Edition, Error};
 
 #[track_caller]
 fn error(text: &str, edition: Edition) -> Error {

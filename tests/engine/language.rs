@@ -2,8 +2,10 @@
 //! others are cases in `tests/cases/language`.
 
 use pactql::Edition::{self, Canonical, Depth, V01};
-use pactql::internals::ir::{Lowered, compile};
+use pactql::internals::ir::Lowered;
 use pactql::{ColorChoice, Error};
+
+use crate::support::advised::compile;
 
 /// The canonical text of a valid selector.
 #[track_caller]

@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &str)] = &[
     (
         "app::cli",
-        "app::mcp app::present inspect logs::file store engine history runtime query::sql budget logs render index tree json query::ir support",
+        "app::mcp app::present inspect logs::file store engine advice history runtime query::sql budget logs render index tree json query::ir support",
     ),
     (
         "app::mcp",
-        "app::present inspect store engine history budget logs render index tree json query::ir support",
+        "app::present inspect store engine advice history budget logs render index tree json query::ir support",
     ),
     (
         "app::present",
-        "inspect store engine history budget logs render index tree json query::ir query::syntax support",
+        "inspect store engine advice history budget logs render index tree json query::ir query::syntax support",
     ),
     ("logs::file", "engine history logs tree json support"),
     (
@@ -39,7 +39,11 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ),
     (
         "engine",
-        "history runtime query::sql query::exec query::plan budget render index tree json query::ir query::syntax support",
+        "advice history runtime query::sql query::exec query::plan budget render index tree json query::ir query::syntax support",
+    ),
+    (
+        "advice",
+        "history query::exec query::plan query::ir query::syntax index tree json support",
     ),
     ("query::sql", "query::ir tree json support"),
     ("runtime", "index tree json support"),

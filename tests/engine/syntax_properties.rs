@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use pactql::internals::ir::{
-    Edition, compile, compile_observed, compile_place, desugar, short_node,
-};
+use pactql::internals::ir::{Edition, compile_observed, desugar, short_node};
 use pactql::internals::syntax::{parse, parse_node, quote};
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use crate::support::advised::{compile, compile_place};
 
 /// Pieces of valid selectors, joined into selectors that are mostly valid.
 fn part() -> impl Strategy<Value = String> {

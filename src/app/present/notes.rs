@@ -1,8 +1,8 @@
 //! Notes on answers: on empty ones (LANGUAGE §10), and on a cache whose index could not be used.
 
 use super::text::printable;
+use crate::advice::EmptyReason;
 use crate::budget::Cache;
-use crate::engine::EmptyReason;
 use serde_json::json;
 use std::fmt::Write;
 

@@ -2,14 +2,12 @@
 
 use std::ops::Range;
 
-use super::attempt::attempt;
-use super::correct::correct;
 use super::edition::Edition;
-use super::lower::{Lowered, notes};
+use super::lower::{Lowered, check_pieces, lower, lower_leniently, notes};
 use super::observer::Observer;
 use super::purpose::Purpose;
 use crate::query::syntax;
-use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::diag::{Code, Diagnostic, Error, ToDiagnostic};
 
 /// Parses and lowers `text` as a selector of `edition`. Linear in the length of the text, except
 /// for sorting tests and lists.
@@ -56,17 +54,48 @@ fn compile_with(
     purpose: Purpose,
     observer: Option<Observer<'_>>,
 ) -> Result<Lowered, Error> {
-    let diagnostics = match attempt(text, edition, purpose, observer) {
-        Ok(lowered) => return Ok(lowered),
-        Err(diagnostics) => correct(text, edition, purpose, diagnostics),
+    let lowered = match syntax::parse(text) {
+        Ok(selector) => lower(&selector, edition, purpose, observer),
+        Err(failure) => {
+            let errors = failure.errors.iter();
+            let mut found: Vec<Diagnostic> = errors.map(ToDiagnostic::to_diagnostic).collect();
+            check_pieces(&failure.fragments, edition, purpose, &mut found);
+            Err(found)
+        }
     };
-    Err(
+    lowered.map_err(|diagnostics| {
         Error::from_diagnostics(text, diagnostics).unwrap_or_else(|| {
             // Unreachable: a refused text has at least one diagnostic.
             let unknown = Diagnostic::error(Code::SelectorInvalid, "the selector is invalid");
             Error::new(text, unknown)
-        }),
-    )
+        })
+    })
+}
+
+/// The number of warnings about `text`; `None` if it is refused. Cheaper than [`compile_for`] for a
+/// refused text, because it stops at the first mistake.
+#[must_use]
+pub fn accepts(text: &str, edition: Edition, purpose: Purpose) -> Option<usize> {
+    let selector = syntax::parse_if_valid(text)?;
+    let lowered = lower(&selector, edition, purpose, None).ok()?;
+    Some(lowered.warnings.len())
+}
+
+/// An edition after `edition` that has all constructs of `text`, and how it spells what `text` means: the
+/// text itself, or canonical text where the same text has another meaning there.
+#[must_use]
+pub fn elsewhere(text: &str, edition: Edition) -> Option<(Edition, String)> {
+    let selector = syntax::parse(text).ok()?;
+    let meant = lower_leniently(&selector, edition)?;
+    let later = Edition::ALL.into_iter().filter(|later| *later > edition);
+    let (since, read) = later
+        .filter_map(|later| Some((later, lower(&selector, later, Purpose::Select, None).ok()?)))
+        .next()?;
+    Some(if read.query == meant {
+        (since, text.to_owned())
+    } else {
+        (Edition::Canonical, meant.canonical_text())
+    })
 }
 
 /// A construct and its normal form.

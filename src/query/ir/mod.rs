@@ -8,11 +8,8 @@
 //! Editions matter on the way in (`lower`); a [`Query`] does not depend on the edition it was written in.
 //! The module must not know any data: no tree, index or snapshot.
 
-mod advice;
-mod attempt;
 mod compile;
 mod contradiction;
-mod correct;
 mod depth;
 mod edition;
 mod intervals;
@@ -30,7 +27,9 @@ mod short;
 mod text;
 mod values;
 
-pub use compile::{Sugar, compile, compile_for, compile_observed, compile_place, desugar};
+pub use compile::{
+    Sugar, accepts, compile, compile_for, compile_observed, compile_place, desugar, elsewhere,
+};
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use intervals::Intervals;

@@ -1,9 +1,8 @@
 //! Selectors with one slip of the fingers: the first error is where the slip is, and its
 //! correction is a selector.
 
-use pactql::internals::ir::compile;
-
 use super::{file, ir};
+use crate::support::advised::compile;
 use crate::support::random;
 
 /// How far the place of an error may be from the slip, in characters.

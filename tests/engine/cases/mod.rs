@@ -16,6 +16,7 @@ use pactql::{
     explain::ExplainOptions,
 };
 
+use crate::support::advised::compile;
 use crate::support::engine::{self, Engine};
 use crate::support::selector::Edition;
 use crate::support::tree::Session as Reference;
@@ -72,7 +73,7 @@ fn answers() {
             let walked = answer::walked(&reference, edition, &sel, text);
             assert_eq!(walked.map_err(str::to_owned), asked, "walked: {text}");
         }
-        match (asked, ir::compile(text, ir(edition))) {
+        match (asked, compile(text, ir(edition))) {
             (Ok(answer), _) => format!("= {answer}").trim_end().to_owned(),
             (Err(code), Ok(_)) => format!("error {code}"),
             (Err(code), Err(error)) => {
@@ -87,12 +88,12 @@ fn answers() {
 #[test]
 fn language() {
     file::check("language", |_, _, edition, text| {
-        let lowered = match ir::compile(text, ir(edition)) {
+        let lowered = match compile(text, ir(edition)) {
             Ok(lowered) => lowered,
             Err(error) => return pinned_error(&error),
         };
         let canonical = lowered.query.to_string();
-        let again = ir::compile(&canonical, IrEdition::Canonical).unwrap();
+        let again = compile(&canonical, IrEdition::Canonical).unwrap();
         assert_eq!(again.query, lowered.query, "`{canonical}` is not canonical");
         assert_eq!(again.query.fingerprint(), lowered.query.fingerprint());
         let mut shown = format!("= {canonical}");
@@ -170,7 +171,7 @@ fn every_edition_refuses_enough() {
         let mut texts: Vec<&str> = cases
             .flat_map(|case| &case.selectors)
             .map(String::as_str)
-            .filter(|text| ir::compile(text, ir(edition)).is_err())
+            .filter(|text| compile(text, ir(edition)).is_err())
             .collect();
         let written = texts.len();
         texts.sort_unstable();
@@ -188,7 +189,7 @@ fn every_edition_refuses_enough() {
 #[test]
 fn diagnostics() {
     file::check("diagnostics", |_, _, edition, text| {
-        let shown = match ir::compile(text, ir(edition)) {
+        let shown = match compile(text, ir(edition)) {
             Ok(lowered) => lowered
                 .warnings
                 .iter()

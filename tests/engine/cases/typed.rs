@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use pactql::internals::ir::{Edition, compile};
-use pactql::{ColorChoice, Engine, Session};
+use pactql::{ColorChoice, Edition, Engine, Session};
 
 use super::{block, file, ir};
+use crate::support::advised::compile;
 use crate::support::engine;
 
 /// What follows this in the title of a case is a selector that means what was meant.

@@ -3,6 +3,7 @@
 //! The interpreter is written from the language's rules alone: it does not use the engine's
 //! parser, normalized form, index or plan, and prefers plain code to fast code.
 
+pub(crate) mod advised;
 pub(crate) mod answer;
 pub(crate) mod archive;
 pub(crate) mod compare;

@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use crate::query::ir::edition::Edition;
 use crate::query::syntax::quote;
 
 /// The kinds of lexemes.
@@ -45,8 +44,6 @@ pub(super) struct Scan<'t> {
     pub(super) lexemes: Vec<Lexeme>,
     /// Whether the last text in quotes has no end.
     pub(super) unquoted: bool,
-    /// What `#x` means.
-    pub(super) edition: Edition,
 }
 
 /// Typographic quotes.
@@ -65,7 +62,6 @@ impl<'t> Scan<'t> {
             text,
             lexemes: Vec::new(),
             unquoted: false,
-            edition: Edition::default(),
         };
         let mut open: Vec<usize> = Vec::new();
         let mut at = 0;
@@ -179,11 +175,6 @@ impl<'t> Scan<'t> {
             .find(|at| self.kind(*at) != Some(Kind::Space))
     }
 
-    /// The text of the next lexeme that is not white space.
-    pub(super) fn next_word(&self, index: usize) -> &'t str {
-        self.next(index).map_or("", |next| self.word(next))
-    }
-
     /// The text of the previous lexeme that is not white space.
     pub(super) fn prev_word(&self, index: usize) -> &'t str {
         self.prev(index).map_or("", |prev| self.word(prev))
@@ -202,6 +193,14 @@ impl<'t> Scan<'t> {
         self.lexemes.get(index).and_then(|lexeme| lexeme.partner)
     }
 
+    /// The place of what is between two brackets, without white space at the ends.
+    pub(super) fn inside(&self, open: usize, close: usize) -> Range<usize> {
+        let (start, end) = (self.span(open).end, self.span(close).start);
+        let inner = self.text.get(start..end).unwrap_or_default();
+        let start = end - inner.trim_start().len();
+        start..start + inner.trim().len()
+    }
+
     /// Whether a lexeme is in no bracket.
     pub(super) fn outside(&self, index: usize) -> bool {
         self.parent(index).is_none()
@@ -217,11 +216,6 @@ impl<'t> Scan<'t> {
     /// Whether a lexeme is the first of a property: after `[`, `{`, `(` or a comma.
     pub(super) fn starts_prop(&self, index: usize) -> bool {
         !self.outside(index) && matches!(self.prev_word(index), "[" | "{" | "(" | ",")
-    }
-
-    /// Whether a lexeme is a value as it is: a word, a number or a quoted text.
-    pub(super) fn is_value(&self, index: usize) -> bool {
-        matches!(self.kind(index), Some(Kind::Word | Kind::Quoted))
     }
 
     /// The last lexeme of the value that starts at `index`: a sign and digits, a word with dots

@@ -102,29 +102,19 @@ fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
     best(text, tries, accept)
 }
 
-/// `'user’`, `“don't”`: one quote of two is typographic, or both around an apostrophe.
+/// `'user’`: one quote of two is typographic.
 fn typographic(text: &str, mark: char) -> Vec<Try> {
-    let other = if mark == '\'' { '"' } else { '\'' };
-    let found: Vec<(usize, char)> = text
-        .char_indices()
-        .filter(|(_, c)| QUOTES.contains(*c))
-        .collect();
-    let place = |(at, c): &(usize, char)| *at..*at + c.len_utf8();
-    let slip = |span| Slip::new(span, "a text takes `'` or `\"`", "a typographic quote");
-    let one = |quote: &(usize, char)| Try::new(Edit::new(place(quote), mark), slip(place(quote)));
-    let mut tries: Vec<Try> = found.iter().map(one).collect();
-    for pair in found.windows(2) {
-        if let [open, close] = pair {
-            tries.push(Try {
-                edits: vec![
-                    Edit::new(place(open), other),
-                    Edit::new(place(close), other),
-                ],
-                slip: slip(place(open)).and_at(place(close), "and here"),
-            });
-        }
-    }
-    tries
+    let found = text.char_indices().filter(|(_, c)| QUOTES.contains(*c));
+    let one = |(at, c): (usize, char)| {
+        let place = at..at + c.len_utf8();
+        let slip = Slip::new(
+            place.clone(),
+            "a text takes `'` or `\"`",
+            "a typographic quote",
+        );
+        Try::new(Edit::new(place, mark), slip)
+    };
+    found.map(one).collect()
 }
 
 /// A quote that may be missing at `at`.
@@ -272,18 +262,6 @@ fn unopened_tries(scan: &Scan<'_>, close: usize, tries: &mut Vec<Try>) {
         }
     };
     let mut missing: Vec<usize> = places(text).into_iter().filter(|at| *at >= from).collect();
-    // `.cbrole='user']`: a word may hide where its type ends.
-    for (at, _) in text.match_indices('.') {
-        for class in crate::query::syntax::words::CLASSES {
-            if text
-                .get(at + 1..)
-                .is_some_and(|rest| rest.starts_with(class))
-            {
-                missing.push(at + 1 + class.len());
-            }
-        }
-    }
-    missing.sort_unstable();
     missing.reverse();
     if doubled {
         tries.push(extra);

@@ -1,28 +1,24 @@
-//! A slip: a mistake that was recognised, and the edits that undo it.
+//! A mistake that was recognised, the edits that undo it, and how places are traced back through edits.
 
 use std::ops::Range;
 
 use crate::support::diag::Edit;
 
-/// Reads a text as a selector: the number of warnings, or `None` if it is none.
+/// Reads a text as a selector: the number of warnings, or `None` if it is refused.
 pub(super) type Accept<'a> = &'a dyn Fn(&str) -> Option<usize>;
 
 /// A recognised mistake.
 #[derive(Clone, Debug)]
 pub(super) struct Slip {
-    /// Where it is.
-    pub(super) span: Range<usize>,
+    /// Its places with remarks, the main one first.
+    pub(super) places: Vec<(Range<usize>, String)>,
     /// What was expected.
     pub(super) message: String,
-    /// The remark at the place.
-    pub(super) label: String,
-    /// Further places with remarks.
-    pub(super) also: Vec<(Range<usize>, String)>,
     /// What to write instead.
     pub(super) edits: Vec<Edit>,
-    /// Why the language has nothing that means the same. The edits then only take the construct
-    /// out, so that the rest can be read, and no corrected selector is printed.
-    pub(super) no_equal: Option<String>,
+    /// Why the language has nothing that means the same. The edits then only take the construct out, so
+    /// that the rest can be checked, and no corrected selector is shown.
+    pub(super) no_equal: Option<&'static str>,
 }
 
 impl Slip {
@@ -33,10 +29,8 @@ impl Slip {
         label: impl Into<String>,
     ) -> Self {
         Self {
-            span,
+            places: vec![(span, label.into())],
             message: message.into(),
-            label: label.into(),
-            also: Vec::new(),
             edits: Vec::new(),
             no_equal: None,
         }
@@ -48,22 +42,15 @@ impl Slip {
         self
     }
 
-    /// Replaces the place of the slip by `text`.
-    pub(super) fn instead(self, text: impl Into<String>) -> Self {
-        let span = self.span.clone();
-        self.write(span, text)
-    }
-
     /// Marks a second place.
     pub(super) fn and_at(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
-        self.also.push((span, label.into()));
+        self.places.push((span, label.into()));
         self
     }
 
-    /// Says why nothing means the same.
-    pub(super) fn no_equal(mut self, help: impl Into<String>) -> Self {
-        self.no_equal = Some(help.into());
-        self
+    /// The main place.
+    pub(super) fn span(&self) -> Range<usize> {
+        self.places.first().map_or(0..0, |(span, _)| span.clone())
     }
 }
 

@@ -19,21 +19,21 @@ use crate::support::cancel::ensure;
 use crate::tree::NodeClass;
 
 /// A selector that found nothing, and where.
-pub(super) struct Nothing<'a> {
-    pub(super) query: &'a Query,
-    pub(super) bound: &'a Bound,
-    pub(super) edition: Edition,
-    pub(super) history: &'a History,
+pub(crate) struct Nothing<'a> {
+    pub(crate) query: &'a Query,
+    pub(crate) bound: &'a Bound,
+    pub(crate) edition: Edition,
+    pub(crate) history: &'a History,
     /// The snapshots it read, newest first.
-    pub(super) read: Vec<&'a Snapshot>,
+    pub(crate) read: Vec<&'a Snapshot>,
     /// The position of the only one.
-    pub(super) only: Option<Position>,
+    pub(crate) only: Option<Position>,
 }
 
 impl Nothing<'_> {
     /// The reasons, those nearest to a typing mistake first. None for a selector that matches
     /// nothing by its form, which has a warning.
-    pub(super) fn reasons(&self) -> Vec<EmptyReason> {
+    pub(crate) fn reasons(&self) -> Vec<EmptyReason> {
         if self.query.chains.is_empty() {
             return Vec::new();
         }

@@ -1,0 +1,206 @@
+//! The table of what people bring from other languages (LANGUAGE §11), and its lookup.
+//!
+//! | item of a pattern | lexemes |
+//! |---|---|
+//! | `NAME` | the name of an attribute; outside of brackets a word that stands alone |
+//! | `WORD`, `NUMBER`, `VALUE`, `PATTERN`, `QUOTED` | one of these |
+//! | `OP` | a comparison of any language |
+//! | `(…)`, `LIST` | a pair of parentheses, or of any brackets, with its content |
+//! | `REST` | all up to the end of the selector, a limit, a comma, a pipe or a control |
+//! | `START`, `END` | nothing: the start or the end of a property |
+//! | `BEGIN`, `LAST` | nothing: the start of the selector after its time, or its end |
+//! | `CHILD`, `DEEP`, `SLASHES` | `/`, `//`, either of them |
+//! | `a/b` | one of these lexemes, in any case |
+//!
+//! White space between lexemes does not matter. A row applies only to a text that was refused, so a
+//! pattern may also match what is right elsewhere in the language.
+
+use super::glyphs::glyphs;
+use super::joins::{and, or, parentheses};
+use super::matching::{Here, Place, Row, lookup};
+use super::scan::Scan;
+use super::slip::{Accept, Slip};
+use super::times::time;
+
+const fn row(
+    place: Place,
+    pattern: &'static str,
+    marked: (usize, usize),
+    from: &'static str,
+    expected: &'static str,
+    here: Here,
+) -> Row {
+    Row {
+        place,
+        pattern,
+        marked,
+        from,
+        expected,
+        here,
+    }
+}
+
+use Here::{By, Nothing, Text};
+use Place::{In, Out};
+
+const LIST: &str = "`=` and a list of values";
+const SEARCH: &str = "`~` and a pattern";
+const UNEQUAL: &str = "a comparison with `!=`";
+const NAME: &str = "the name of an attribute";
+const BRACKETS: &str = "properties in brackets";
+const STEP: &str = "a step such as `.cb`";
+const NO_SEARCH: &str = "`~` selects the nodes whose text matches, and nothing is its opposite; `!=` compares a whole value";
+const OPPOSITES: &str = "`:not(…)` is planned and not built yet; write each test with its opposite: \
+                         `[role!='user']`, `[role=null]` for nodes without one";
+const DOWN: &str = "a selector goes down only: from a node to its children (`>`) or to anything inside (white space)";
+const PSEUDOS: &str =
+    "the pseudo-classes are `:first`, `:last`, `:nth(2)`, `:pre`, `:core`, `:post` and `:depth(1)`";
+
+/// The forms, the more specific before the more general: the first row that matches anywhere is applied
+/// first.
+#[rustfmt::skip]
+static ROWS: &[Row] = &[
+    // Comparisons.
+    row(In, "NAME is not null/none/nil", (2, 4), "SQL", "`!=null`", Text("{1}!=null")),
+    row(In, "NAME is null/none/nil", (2, 3), "SQL", "`=null`", Text("{1}=null")),
+    row(In, "NAME is not VALUE", (2, 3), "SQL", "`!=`", Text("{1}!={4}")),
+    row(In, "NAME is VALUE", (2, 2), "SQL", "`=`", Text("{1}={3}")),
+    row(In, "NAME not in LIST", (2, 3), "SQL", "`!=` and a list of values", Text("{4:none}")),
+    row(In, "NAME in LIST", (2, 2), "SQL", LIST, Text("{3:any}")),
+    row(In, "NAME not like/ilike/contains/matches VALUE", (2, 3), "SQL", "a comparison", Nothing(NO_SEARCH)),
+    row(In, "NAME !~ VALUE", (2, 2), "Perl", "a comparison", Nothing(NO_SEARCH)),
+    row(In, "NAME OP PATTERN", (3, 3), "JavaScript", "a pattern in quotes", Text("{1}~{3:pattern}")),
+    row(In, "NAME like VALUE", (2, 2), "SQL", SEARCH, Text("{1}{3:like}")),
+    row(In, "NAME ilike VALUE", (2, 2), "SQL", SEARCH, Text("{1}{3:ilike}")),
+    row(In, "NAME contains/includes/has/*= VALUE", (2, 2), "XPath and CSS", SEARCH, Text("{1}{3:has}")),
+    row(In, "NAME startswith/starts_with/^= VALUE", (2, 2), "CSS", SEARCH, Text("{1}{3:starts}")),
+    row(In, "NAME endswith/ends_with/$= VALUE", (2, 2), "CSS", SEARCH, Text("{1}{3:ends}")),
+    row(In, "contains ( text ( ) , VALUE )", (1, 1), "XPath", SEARCH, Text("content{7:has}")),
+    row(In, "contains/includes ( NAME , VALUE )", (1, 1), "XPath", SEARCH, Text("{3}{5:has}")),
+    row(In, "starts-with/startswith ( NAME , VALUE )", (1, 1), "XPath", SEARCH, Text("{3}{5:starts}")),
+    row(In, "NAME . contains/includes ( VALUE )", (3, 3), "JavaScript", SEARCH, Text("{1}{5:has}")),
+    row(In, "NAME . startswith/starts_with ( VALUE )", (3, 3), "Python", SEARCH, Text("{1}{5:starts}")),
+    row(In, "NAME . endswith/ends_with ( VALUE )", (3, 3), "Python", SEARCH, Text("{1}{5:ends}")),
+    row(In, "exists/has ( NAME )", (1, 1), "jq", "the name alone", Text("{3}")),
+    row(In, "NAME exists END", (2, 2), "SQL", "the name alone", Text("{1}")),
+    row(In, "NAME between VALUE and VALUE", (2, 2), "SQL", "`>=` and `<=`", Text("{1}>={3}, {1}<={5}")),
+    row(In, "NAME eq/equals/ne/lt/le/lte/gt/ge/gte/matches/regexp/rlike VALUE", (2, 2), "SQL and Perl", "`{2:op}`", Text("{1}{2:op}{3}")),
+    row(In, "==/===/!==/<>/=>/=</=~/~=/~~", (1, 1), "Python, SQL and Perl", "`{1:op}`", Text("{1:op}")),
+    // Negations.
+    row(In, "START not/! ( NAME =/==/is VALUE )", (2, 2), "Python", UNEQUAL, Text("{4}!={6}")),
+    row(In, "START not/! NAME =/==/is VALUE", (2, 2), "Python", UNEQUAL, Text("{3}!={5}")),
+    row(In, "START not/! NAME !=/<> VALUE", (2, 2), "Python", "a comparison with `=`", Text("{3}={5}")),
+    row(In, "START not/! NAME END", (2, 2), "Python", "`=null`", Text("{3}=null")),
+    row(In, "START not/!", (2, 2), "Python", UNEQUAL, Nothing(OPPOSITES)),
+    // Names.
+    row(In, "START ? (…)", (2, 2), "JSONPath", NAME, Text("{3}")),
+    row(In, "START @ . NAME", (2, 3), "JSONPath", NAME, Text("{4}")),
+    row(In, "START @/./$ NAME", (2, 2), "XPath and jq", NAME, Text("{3}")),
+    row(In, "START NAME : VALUE", (3, 3), "JSON", "`=`", Text("{2}={4}")),
+    row(In, "START NAME VALUE END", (3, 3), "a shell", "`=` before a value", Text("{2}={3}")),
+    // What joins properties.
+    row(In, "OP VALUE NAME OP VALUE", (3, 3), "SQL", "a comma before the next property", Text("{1}{2}, {3}{4}{5}")),
+    row(In, "START (…)", (2, 2), "SQL and Python", "a property", By(parentheses)),
+    row(In, "and/&&/&", (1, 1), "SQL and Python", "`][` or a comma", By(and)),
+    row(In, "or/||/|", (1, 1), "SQL and Python", "a list of values or a union", By(or)),
+    // Pseudo-classes.
+    row(Out, ": first-child/first-of-type", (1, 2), "CSS", "`:first`", Text(":first")),
+    row(Out, ": last-child/last-of-type", (1, 2), "CSS", "`:last`", Text(":last")),
+    row(Out, ": nth-last-child/nth-last-of-type ( 1 )", (1, 2), "CSS", "`:last`", Text(":last")),
+    row(Out, ": nth-child/nth-of-type ( NUMBER )", (1, 2), "CSS", "`:nth(…)`", Text(":nth({4})")),
+    row(Out, ": nth-child/nth-of-type/nth-last-child/nth-last-of-type", (1, 2), "CSS", "`:nth(…)` with a number",
+        Nothing("`:nth(2)` picks the second and `:last` the last; several are a union: `.cb:nth(1), .cb:nth(3)`")),
+    row(Out, ": only-child/only-of-type", (1, 2), "CSS", "a pseudo-class of this language", Nothing(PSEUDOS)),
+    row(Out, ": contains (…)", (1, 2), "jQuery", "a search of the content", Text("[content{3:has}]")),
+    row(Out, ": not ( [ NAME =/== VALUE ] )", (1, 2), "CSS", UNEQUAL, Text("[{5}!={7}]")),
+    row(Out, ": not ( NAME =/== VALUE )", (1, 2), "CSS", UNEQUAL, Text("[{4}!={6}]")),
+    row(Out, ": not ( [ NAME ] )", (1, 2), "CSS", "`=null`", Text("[{5}=null]")),
+    row(Out, ": not", (1, 2), "CSS", UNEQUAL, Nothing(OPPOSITES)),
+    row(Out, ": is/where/matches", (1, 2), "CSS", "a union",
+        Nothing("`:is(…)`, which CSS also calls `:where(…)`, is planned and not built yet; write a union: `.mt, .cb`")),
+    row(Out, ": has", (1, 2), "CSS", "a test of the node itself",
+        Nothing("`:has(…)` is planned and not built yet; a selector goes from a node to what is inside of it")),
+    row(Out, ": WORD (…)", (1, 2), "a slip of typing", "`:{2:called}(…)`", Text(":{2:called}({3})")),
+    row(Out, "[ 0 ]", (1, 3), "Python", "`:first`", Text(":first")),
+    row(Out, "[ - 1 ]", (1, 4), "Python", "`:last`", Text(":last")),
+    row(Out, "[ last ( ) ]", (1, 5), "XPath", "`:last`", Text(":last")),
+    row(Out, "[ NUMBER ]", (1, 3), "XPath", "`:nth({2})`, which counts from 1", Text(":nth({2})")),
+    // Paths.
+    row(Out, "BEGIN . [ ]", (2, 4), "jq", "`*`", Text("*")),
+    row(Out, "BEGIN $ ./.. WORD", (2, 3), "JSONPath", STEP, Text("{4:step}")),
+    row(Out, "BEGIN $ .", (2, 2), "JSONPath", STEP, Text(".")),
+    row(Out, "BEGIN $", (2, 2), "JSONPath", STEP, Text("")),
+    row(Out, "BEGIN SLASHES WORD", (2, 2), "XPath", STEP, Text("{3:step}")),
+    row(Out, "BEGIN SLASHES", (2, 2), "XPath", STEP, Text("")),
+    row(Out, "SLASHES ../parent/ancestor/following-sibling/preceding-sibling", (1, 2), "XPath", "`>` or white space", Nothing(DOWN)),
+    row(Out, "CHILD WORD", (1, 1), "XPath", "`>`", Text(" > {2:step}")),
+    row(Out, "DEEP WORD", (1, 1), "XPath", "white space", Text(" {2:step}")),
+    row(Out, "CHILD", (1, 1), "XPath", "`>`", Text(" > ")),
+    row(Out, "DEEP", (1, 1), "XPath", "white space", Text(" ")),
+    row(Out, "->/>>/=>", (1, 1), "other languages", "`>`", Text(" > ")),
+    row(Out, "~/< .", (1, 1), "CSS", "`>` or white space", Nothing(DOWN)),
+    row(Out, "+ .", (1, 1), "CSS", "`>` or white space", Nothing(DOWN)),
+    // Sentences.
+    row(Out, "BEGIN select/find/get */id from WORD", (2, 4), "SQL", STEP, Text("{5:step}")),
+    row(Out, "BEGIN select/find/get/from WORD", (2, 2), "SQL", STEP, Text("{3:step}")),
+    row(Out, "BEGIN select/find/get/from", (2, 2), "SQL", STEP, Text("")),
+    row(Out, "| select (…)", (1, 2), "jq", BRACKETS, Text("[{3}]")),
+    row(Out, "| WORD", (1, 2), "jq and a shell", "the end of the selector",
+        Nothing("the answer is the list of nodes; count, sort or format it with the options of the command")),
+    row(Out, "where/with REST", (1, 1), "SQL", BRACKETS, Text("[{2}]")),
+    row(Out, "limit/top NUMBER", (1, 2), "SQL", "`@limit={2}`", Text(" @limit={2}")),
+    row(Out, "limit/mode/order =/: VALUE", (1, 1), "a shell", "`@{1}={3}`", Text(" @{1}={3}")),
+    row(Out, "order/sort/group by", (1, 2), "SQL", "a control",
+        Nothing("`@order=turn:desc,pre` puts the newest turns first, `@unique` keeps the first node of each key")),
+    row(Out, ". WORD =/==/!=/<> VALUE", (1, 4), "jq", BRACKETS, Text("[{2}{3:op}{4}]")),
+    row(Out, "NAME =/==/!=/<>/~ VALUE", (1, 3), "SQL", BRACKETS, Text("[{1}{2:op}{3}]")),
+    // What joins selectors.
+    row(Out, "and/&&/& [", (1, 1), "SQL and Python", "tests without a sign between them", Text("[")),
+    row(Out, "and/&&/&", (1, 1), "SQL and Python", "one step or a union",
+        Nothing("write `.cb, .mt` for both kinds of nodes, `.mt .cb` for blocks inside turns")),
+    row(Out, "or/||/|/union", (1, 1), "SQL and Python", "a comma", By(or)),
+    // Slips of typing.
+    row(Out, "BEGIN QUOTED LAST", (2, 2), "a shell", "a selector without quotes around it", Text("{2:inner}")),
+    row(Out, "##/++/^^/::/,,", (1, 1), "a slip of typing", "`{1:half}`", Text("{1:half}")),
+    row(Out, "NAME", (1, 1), "plain words", "a step such as `{1:step}`", Text("{1:step}")),
+];
+
+/// The slip to undo next. `accept` tells whether a text is a selector.
+pub(super) fn find(text: &str, accept: Accept<'_>) -> Option<Slip> {
+    let scan = Scan::new(text);
+    let found = glyphs(&scan).or_else(|| time(text, accept));
+    found.or_else(|| ROWS.iter().find_map(|row| lookup(row, &scan)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Here, ROWS};
+    use crate::advice::matching::CONVERSIONS;
+
+    /// A row that names an item its pattern does not have would never apply.
+    #[test]
+    fn rows_name_items_that_they_have() {
+        for row in ROWS {
+            let items = row.pattern.split_whitespace().count();
+            assert!(
+                (1..=row.marked.1).contains(&row.marked.0),
+                "{}",
+                row.pattern
+            );
+            assert!(row.marked.1 <= items, "{}", row.pattern);
+            let text = match row.here {
+                Here::Text(text) => text,
+                _ => "",
+            };
+            for template in [text, row.expected] {
+                for part in template.split('{').skip(1) {
+                    let (inner, _) = part.split_once('}').expect("a closing brace");
+                    let (item, how) = inner.split_once(':').unwrap_or((inner, ""));
+                    let item: usize = item.parse().expect("the number of an item");
+                    assert!((1..=items).contains(&item), "{}: {template}", row.pattern);
+                    assert!(how.is_empty() || CONVERSIONS.contains(&how), "{template}");
+                }
+            }
+        }
+    }
+}
