@@ -1,7 +1,9 @@
 //! Characters that word processors and web pages put in place of ASCII ones.
 
-use super::scan::{Kind, QUOTES, Scan};
+use super::scan::QUOTES;
 use super::slip::Slip;
+
+const TYPOGRAPHIC: &str = "a typographic quote";
 
 /// The ASCII text for a character, and what the character is called. Quotes are not here: which mark
 /// they become depends on what is between them.
@@ -19,42 +21,58 @@ fn plain(c: char) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// All such characters outside of ASCII quotes, as one slip.
-pub(super) fn glyphs(scan: &Scan<'_>) -> Option<Slip> {
+/// All such characters outside of ASCII quotes, as one slip, with the backslashes that a shell needed.
+pub(super) fn glyphs(text: &str) -> Option<Slip> {
     let mut slip: Option<Slip> = None;
-    let mut opened = false;
-    let kept = |index: &usize| !matches!(scan.kind(*index), Some(Kind::Quoted | Kind::Pattern));
-    for index in (0..scan.lexemes.len()).filter(kept) {
-        let start = scan.span(index).start;
-        for (at, c) in scan.word(index).char_indices() {
-            let place = start + at..start + at + c.len_utf8();
-            let (sign, found) = if QUOTES.contains(c) {
-                opened = !opened;
-                (mark(scan.text, &place, opened), "a typographic quote")
-            } else if let Some(plain) = plain(c).filter(|_| !opened) {
-                plain
-            } else {
-                continue;
+    // Whether a typographic quote is open, and the ASCII quote that is.
+    let (mut opened, mut ascii) = (false, None);
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        let place = at..at + c.len_utf8();
+        let next = characters.peek().map(|(_, next)| *next);
+        let (sign, found) = if ascii.is_none() && QUOTES.contains(c) {
+            opened = !opened;
+            (mark(text, &place, opened), TYPOGRAPHIC)
+        } else if opened {
+            continue;
+        } else if c == '\\'
+            && ascii.is_none()
+            && next.is_some_and(|next| "[]()='\" !".contains(next))
+        {
+            ("", "a backslash")
+        } else if matches!(c, '\'' | '"') {
+            ascii = match ascii {
+                Some(open) if open == c => None,
+                None => Some(c),
+                open => open,
             };
-            let known = slip.take();
-            let known = match known {
-                Some(known) if found == "a typographic quote" && known.places.len() == 1 => {
-                    known.and_at(place.clone(), "and here")
-                }
-                Some(known) => known,
-                None => {
-                    let expected = match sign {
-                        "" => "no character".to_owned(),
-                        " " => "a plain space".to_owned(),
-                        "'" | "\"" => "`'` or `\"`".to_owned(),
-                        sign => format!("`{sign}`"),
-                    };
-                    let message = format!("expected {expected}, found {found}");
-                    Slip::new(place.clone(), message, "not an ASCII character")
-                }
-            };
-            slip = Some(known.write(place, sign));
-        }
+            continue;
+        } else if c == '\\' {
+            // What it escapes neither opens nor closes a text.
+            characters.next();
+            continue;
+        } else if let Some(plain) = plain(c).filter(|_| ascii.is_none()) {
+            plain
+        } else {
+            continue;
+        };
+        let known = match slip.take() {
+            Some(known) if found == TYPOGRAPHIC && known.places.len() == 1 => {
+                known.and_at(place.clone(), "and here")
+            }
+            Some(known) => known,
+            None => {
+                let expected = match sign {
+                    "" => "no character".to_owned(),
+                    " " => "a plain space".to_owned(),
+                    "'" | "\"" => "`'` or `\"`".to_owned(),
+                    sign => format!("`{sign}`"),
+                };
+                let message = format!("expected {expected}, found {found}");
+                Slip::new(place.clone(), message, "not expected here")
+            }
+        };
+        slip = Some(known.write(place, sign));
     }
     slip
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::scan::{Kind, Scan, escaped, text_of};
 use super::slip::Slip;
 use super::words::{known_op, one_of, step};
-use crate::query::ir::Attr;
+use crate::query::ir::{Attr, meant_type, other_spelling};
 use crate::query::syntax::words::CALLED_PSEUDOS;
 use crate::support::diag::nearest;
 
@@ -113,11 +113,13 @@ fn holds(item: &str, scan: &Scan<'_>, at: usize) -> bool {
         }
         // A list of values has no properties.
         _ => {
-            let list = scan.parent(at).is_some_and(|open| {
+            // A list of values has no properties, and neither have depths or a position.
+            let other = scan.parent(at).is_none_or(|open| {
                 let before = scan.prev_word(open);
-                known_op(before).is_some() || before.eq_ignore_ascii_case("in")
+                let list = known_op(before).is_some() || before.eq_ignore_ascii_case("in");
+                list || scan.word(open) == "(" && scan.outside(open)
             });
-            !list && (scan.starts_prop(at) || joins(scan.prev_word(at)))
+            !other && (scan.starts_prop(at) || joins(scan.prev_word(at)))
         }
     }
 }
@@ -150,6 +152,16 @@ fn lexemes(item: &str, scan: &Scan<'_>, at: usize) -> Option<(Range<usize>, usiz
             let close = scan.partner(at)?;
             let opens = kind == Kind::Open && (item == "LIST" || word == "(");
             opens.then(|| (scan.inside(at, close), close))
+        }
+        "BARE" => {
+            let ends = |index: &usize| {
+                let outer = scan.parent(*index) != scan.parent(at);
+                !outer && (scan.kind(*index) == Some(Kind::Space) || scan.word(*index) == ",")
+            };
+            let close = scan.parent(at).and_then(|open| scan.partner(open));
+            let end = close.unwrap_or(scan.lexemes.len());
+            let last = (at..end).find(ends).unwrap_or(end).checked_sub(1)?;
+            (last > at).then(|| (scan.through(at, last), last))
         }
         "REST" => {
             let ends = |index: &usize| {
@@ -212,9 +224,25 @@ pub(super) fn spaced(scan: &Scan<'_>, span: Range<usize>, text: &str) -> Range<u
 
 /// The conversions of a template.
 #[cfg(test)]
-pub(super) const CONVERSIONS: [&str; 13] = [
-    "any", "none", "like", "ilike", "has", "starts", "ends", "pattern", "op", "step", "called",
-    "half", "inner",
+pub(super) const CONVERSIONS: [&str; 18] = [
+    "any",
+    "none",
+    "like",
+    "ilike",
+    "has",
+    "starts",
+    "ends",
+    "pattern",
+    "op",
+    "step",
+    "called",
+    "class",
+    "header",
+    "lower",
+    "quoted",
+    "backticks",
+    "half",
+    "inner",
 ];
 
 /// `template` with the items filled in; nothing if a conversion does not apply.
@@ -268,8 +296,17 @@ fn converted(typed: &str, how: &str, name: &str) -> Option<String> {
         "called" => nearest(typed, CALLED_PSEUDOS)
             .filter(|near| *near != typed)?
             .to_owned(),
+        "class" => meant_type(typed)?.into_owned(),
+        "header" => other_spelling(typed)?.to_owned(),
+        "lower" => Some(typed.to_ascii_lowercase()).filter(|lower| lower != typed)?,
+        "quoted" => text_of(typed),
+        "backticks" if typed.starts_with('`') => text_of(&unquoted(typed)),
+        "backticks" => return None,
         "half" => typed.get(..typed.len() / 2)?.to_owned(),
-        "inner" => unquoted(typed),
+        "inner" if typed.len() > 1 && typed.get(..1).is_some_and(|mark| typed.ends_with(mark)) => {
+            unquoted(typed)
+        }
+        "inner" => return None,
         _ => typed.to_owned(),
     })
 }

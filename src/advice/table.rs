@@ -5,6 +5,7 @@
 //! | `NAME` | the name of an attribute; outside of brackets a word that stands alone |
 //! | `WORD`, `NUMBER`, `VALUE`, `PATTERN`, `QUOTED` | one of these |
 //! | `OP` | a comparison of any language |
+//! | `BARE` | what white space, a comma or a bracket ends |
 //! | `(…)`, `LIST` | a pair of parentheses, or of any brackets, with its content |
 //! | `REST` | all up to the end of the selector, a limit, a comma, a pipe or a control |
 //! | `START`, `END` | nothing: the start or the end of a property |
@@ -60,6 +61,13 @@ const PSEUDOS: &str =
 /// first.
 #[rustfmt::skip]
 static ROWS: &[Row] = &[
+    // Names and values.
+    row(Out, ". WORD", (1, 2), "other vocabularies", "`{2:class}`", Text("{2:class}")),
+    row(In, "START NAME OP", (2, 2), "another spelling", "`{2:header}`", Text("{2:header}{3}")),
+    row(In, "OP true/false", (2, 2), "Python", "`{2:lower}`", Text("{1}{2:lower}")),
+    row(In, "OP QUOTED", (2, 2), "SQL", "a text in `'` or `\"`", Text("{1}{2:backticks}")),
+    row(In, "OP . NUMBER", (2, 3), "C", "digits on both sides of the dot", Text("{1}0.{3}")),
+    row(In, "START QUOTED =/== NAME END", (2, 2), "C", "the name of an attribute on the left", Text("{4}={2}")),
     // Comparisons.
     row(In, "NAME is not null/none/nil", (2, 4), "SQL", "`!=null`", Text("{1}!=null")),
     row(In, "NAME is null/none/nil", (2, 3), "SQL", "`=null`", Text("{1}=null")),
@@ -70,6 +78,9 @@ static ROWS: &[Row] = &[
     row(In, "NAME not like/ilike/contains/matches VALUE", (2, 3), "SQL", "a comparison", Nothing(NO_SEARCH)),
     row(In, "NAME !~ VALUE", (2, 2), "Perl", "a comparison", Nothing(NO_SEARCH)),
     row(In, "NAME OP PATTERN", (3, 3), "JavaScript", "a pattern in quotes", Text("{1}~{3:pattern}")),
+    row(In, "~ BARE", (2, 2), "a shell", "a pattern in quotes", Text("~{2:quoted}")),
+    row(In, "= ! VALUE", (1, 2), "a slip of typing", "`!=`", Text("!={3}")),
+    row(In, "=/!= (…)", (2, 2), "SQL", "a list in `[…]`", Text("{1}[{2}]")),
     row(In, "NAME like VALUE", (2, 2), "SQL", SEARCH, Text("{1}{3:like}")),
     row(In, "NAME ilike VALUE", (2, 2), "SQL", SEARCH, Text("{1}{3:ilike}")),
     row(In, "NAME contains/includes/has/*= VALUE", (2, 2), "XPath and CSS", SEARCH, Text("{1}{3:has}")),
@@ -100,9 +111,9 @@ static ROWS: &[Row] = &[
     row(In, "START NAME VALUE END", (3, 3), "a shell", "`=` before a value", Text("{2}={3}")),
     // What joins properties.
     row(In, "OP VALUE NAME OP VALUE", (3, 3), "SQL", "a comma before the next property", Text("{1}{2}, {3}{4}{5}")),
-    row(In, "START (…)", (2, 2), "SQL and Python", "a property", By(parentheses)),
-    row(In, "and/&&/&", (1, 1), "SQL and Python", "`][` or a comma", By(and)),
+    row(In, "START (…)", (2, 2), "SQL and Python", "properties without parentheses", By(parentheses)),
     row(In, "or/||/|", (1, 1), "SQL and Python", "a list of values or a union", By(or)),
+    row(In, "and/&&/&", (1, 1), "SQL and Python", "a comma or another pair of brackets", By(and)),
     // Pseudo-classes.
     row(Out, ": first-child/first-of-type", (1, 2), "CSS", "`:first`", Text(":first")),
     row(Out, ": last-child/last-of-type", (1, 2), "CSS", "`:last`", Text(":last")),
@@ -120,10 +131,13 @@ static ROWS: &[Row] = &[
         Nothing("`:is(…)`, which CSS also calls `:where(…)`, is planned and not built yet; write a union: `.mt, .cb`")),
     row(Out, ": has", (1, 2), "CSS", "a test of the node itself",
         Nothing("`:has(…)` is planned and not built yet; a selector goes from a node to what is inside of it")),
+    row(Out, ": depth/nth [ NUMBER ]", (3, 5), "Python", "parentheses", Text(":{2}({4})")),
     row(Out, ": WORD (…)", (1, 2), "a slip of typing", "`:{2:called}(…)`", Text(":{2:called}({3})")),
     row(Out, "[ 0 ]", (1, 3), "Python", "`:first`", Text(":first")),
     row(Out, "[ - 1 ]", (1, 4), "Python", "`:last`", Text(":last")),
     row(Out, "[ last ( ) ]", (1, 5), "XPath", "`:last`", Text(":last")),
+    row(Out, "[ : NUMBER ]", (1, 4), "Python", "`@limit={3}`", Text(" @limit={3}")),
+    row(Out, "[ 0 : NUMBER ]", (1, 5), "Python", "`@limit={4}`", Text(" @limit={4}")),
     row(Out, "[ NUMBER ]", (1, 3), "XPath", "`:nth({2})`, which counts from 1", Text(":nth({2})")),
     // Paths.
     row(Out, "BEGIN . [ ]", (2, 4), "jq", "`*`", Text("*")),
@@ -150,9 +164,10 @@ static ROWS: &[Row] = &[
     row(Out, "where/with REST", (1, 1), "SQL", BRACKETS, Text("[{2}]")),
     row(Out, "limit/top NUMBER", (1, 2), "SQL", "`@limit={2}`", Text(" @limit={2}")),
     row(Out, "limit/mode/order =/: VALUE", (1, 1), "a shell", "`@{1}={3}`", Text(" @{1}={3}")),
+    row(Out, "@ order = dfs", (4, 4), "graph algorithms", "`pre`", Text("@order=pre")),
     row(Out, "order/sort/group by", (1, 2), "SQL", "a control",
         Nothing("`@order=turn:desc,pre` puts the newest turns first, `@unique` keeps the first node of each key")),
-    row(Out, ". WORD =/==/!=/<> VALUE", (1, 4), "jq", BRACKETS, Text("[{2}{3:op}{4}]")),
+    row(Out, ". WORD . WORD =/==/!=/<> VALUE", (3, 6), "jq", BRACKETS, Text(".{2}[{4}{5:op}{6}]")),
     row(Out, "NAME =/==/!=/<>/~ VALUE", (1, 3), "SQL", BRACKETS, Text("[{1}{2:op}{3}]")),
     // What joins selectors.
     row(Out, "and/&&/& [", (1, 1), "SQL and Python", "tests without a sign between them", Text("[")),
@@ -161,14 +176,15 @@ static ROWS: &[Row] = &[
     row(Out, "or/||/|/union", (1, 1), "SQL and Python", "a comma", By(or)),
     // Slips of typing.
     row(Out, "BEGIN QUOTED LAST", (2, 2), "a shell", "a selector without quotes around it", Text("{2:inner}")),
-    row(Out, "##/++/^^/::/,,", (1, 1), "a slip of typing", "`{1:half}`", Text("{1:half}")),
+    row(Out, ":: first/last/nth/depth/pre/core/post", (1, 1), "CSS", "`:`", Text(":{2}")),
+    row(Out, "##/++/^^/,,", (1, 1), "a slip of typing", "`{1:half}`", Text("{1:half}")),
     row(Out, "NAME", (1, 1), "plain words", "a step such as `{1:step}`", Text("{1:step}")),
 ];
 
 /// The slip to undo next. `accept` tells whether a text is a selector.
 pub(super) fn find(text: &str, accept: Accept<'_>) -> Option<Slip> {
     let scan = Scan::new(text);
-    let found = glyphs(&scan).or_else(|| time(text, accept));
+    let found = glyphs(text).or_else(|| time(text, accept));
     found.or_else(|| ROWS.iter().find_map(|row| lookup(row, &scan)))
 }
 

@@ -3,10 +3,8 @@
 use super::habits;
 use super::typed::Typed;
 use super::words::{in_quotes, is_file, is_selector, joined, quoted};
-use crate::app::present::sessions::LARGE;
 use crate::app::present::{Exit, Failure};
-use crate::logs::where_messages;
-use crate::support::diag::{nearest, nearest_at};
+use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
@@ -39,12 +37,7 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
                 Some(reason) => format!("{}: {reason}; found `{value}`", of(&invalid)),
                 None => format!("{} cannot be `{value}`", of(&invalid)),
             };
-            let failure = Failure::value(message);
-            if invalid.starts_with("--messages") || invalid.starts_with("--steps") {
-                failure.with_help(pointer_help(&value, &typed))
-            } else {
-                failure
-            }
+            Failure::value(message)
         }
         ErrorKind::MissingRequiredArgument => missing(error, &typed),
         ErrorKind::ArgumentConflict => {
@@ -65,26 +58,6 @@ pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Fai
             Failure::usage(first.strip_prefix("error: ").unwrap_or(first))
         }
     }
-}
-
-/// Where the messages of the log are, or a path of another kind as a JSON pointer.
-fn pointer_help(value: &str, typed: &Typed<'_>) -> String {
-    let logs = typed.rest.iter().filter(|word| is_file(word));
-    let found = logs
-        .filter(|log| std::fs::metadata(log).is_ok_and(|data| data.len() < LARGE))
-        .find_map(|log| where_messages(&std::fs::read(log).ok()?));
-    let plain = value.trim_start_matches(['$', '.']);
-    let plain = plain
-        .replace("[*]", "/*")
-        .replace("[]", "/*")
-        .replace('.', "/");
-    let pointer = found.unwrap_or_else(|| format!("/{}", plain.trim_start_matches('/')));
-    let words = typed.rest.iter().map(|word| match word.split_once('=') {
-        _ if word == value => pointer.clone(),
-        Some((option, given)) if given == value => format!("{option}={pointer}"),
-        _ => word.clone(),
-    });
-    typed.with(&words.collect::<Vec<_>>())
 }
 
 /// The text of a part of an error; empty if it has none.
@@ -134,33 +107,14 @@ fn of(argument: &str) -> String {
     }
 }
 
-/// How like a known option an unknown one must be: one letter of four is wrong, or two of seven.
-const MISTYPED: f64 = 0.7;
-
 /// An option that the command does not have.
 fn unknown_option(option: &str, typed: &Typed<'_>) -> Failure {
-    if typed.names.is_empty()
-        && typed
-            .rest
-            .iter()
-            .any(|word| is_file(word) || is_selector(word))
-    {
+    let is_word = |word: &String| is_file(word) || is_selector(word);
+    if typed.names.is_empty() && typed.rest.iter().any(is_word) {
         return Failure::usage("the first word is a command, such as `select`")
             .with_help(format!("pactql select {}", files_first(typed.rest)));
     }
-    let message = format!("`{}` has no option `{option}`", typed.name());
-    if let Some((message, help)) = habits::option(option, typed) {
-        return Failure::usage(message).with_help(help);
-    }
-    let failure = Failure::usage(message);
-    let known = typed.command.get_arguments();
-    let known: Vec<&str> = known.filter_map(clap::Arg::get_long).collect();
-    match nearest_at(MISTYPED, option.trim_start_matches('-'), known) {
-        Some(near) if option.starts_with("--") => {
-            failure.with_help(format!("did you mean `--{near}`?"))
-        }
-        _ => failure.with_help(format!("`{} --help` lists the options", typed.with(&[]))),
-    }
+    habits::option(option, typed)
 }
 
 /// Words with the files among them in front.
@@ -218,129 +172,103 @@ fn placeholder(argument: &str) -> &'static str {
     }
 }
 
+/// What messages call an argument that is missing.
+const ARGUMENTS: &[(&str, &str)] = &[
+    ("SESSION", "a session"),
+    ("SELECTOR", "a selector"),
+    ("STORE", "a store"),
+    ("STORE#NAME", "where the new session goes"),
+    ("NAME", "a new name"),
+    ("LOG", "a log"),
+    ("A", "a snapshot"),
+    ("B", "a snapshot to compare it with"),
+    ("ID", "the id of a node"),
+    ("SHELL", "the name of a shell"),
+    ("POSITION", "a position"),
+    ("NODE", "a node"),
+    ("FIELDS", "fields"),
+    ("ADDRESS", "the address of a snapshot"),
+];
+
 /// Arguments that are missing.
 fn missing(error: &Error, typed: &Typed<'_>) -> Failure {
-    let files: Vec<&String> = typed.rest.iter().filter(|word| is_file(word)).collect();
-    if typed.names == ["diff"] && files.len() > 1 {
-        return Failure::usage("`diff` compares two snapshots of one session")
-            .with_help(format!("pactql diff {} @t-1 @t0", quoted(files[0])));
-    }
     if typed.names == ["diff"]
-        && let Some(line) = one_range(typed)
+        && let Some(at) = typed.rest.iter().position(|word| range(word).is_some())
+        && let Some(ends) = range(&typed.rest[at])
     {
-        return two_arguments().with_help(line);
+        let mut words = typed.rest.to_vec();
+        words.splice(at..=at, ends.map(str::to_owned));
+        return two_arguments().with_help(typed.with(&words));
     }
     let names = list(error, ContextKind::InvalidArg);
     if let [option] = &names[..]
         && option.starts_with('-')
         && !typed.rest.is_empty()
     {
-        let words = typed.rest.iter().cloned();
-        let option_words = option.split(' ');
-        let option_words = option_words.map(|word| word.replace(['<', '>'], ""));
-        let words: Vec<String> = words.chain(option_words).collect();
+        let option_words = option.split(' ').map(|word| word.replace(['<', '>'], ""));
+        let words: Vec<String> = typed.rest.iter().cloned().chain(option_words).collect();
         return Failure::usage(format!("`{}` needs {} with this", typed.name(), of(option)))
             .with_help(typed.with(&words));
     }
-    let names = names.iter().map(|name| match &*of(name) {
-        "SESSION" if typed.names == ["explain"] => "a selector".to_owned(),
-        "SESSION" => "a session".to_owned(),
-        "SELECTOR" => "a selector".to_owned(),
-        "STORE" => "a store".to_owned(),
-        "STORE#NAME" => "where the new session goes".to_owned(),
-        "NAME" => "a new name".to_owned(),
-        "LOG" => "a log".to_owned(),
-        "A" => "a snapshot".to_owned(),
-        "B" => "a snapshot to compare it with".to_owned(),
-        "ID" => "the id of a node".to_owned(),
-        "SHELL" => "the name of a shell".to_owned(),
-        "POSITION" => "a position".to_owned(),
-        "NODE" => "a node".to_owned(),
-        "FIELDS" => "fields".to_owned(),
-        "ADDRESS" => "the address of a snapshot".to_owned(),
-        other => other.to_owned(),
-    });
-    let names: Vec<String> = names.collect();
+    let names: Vec<String> = match (&typed.names[..], names.len()) {
+        (["explain"], 1) => vec!["a selector".to_owned()],
+        (["select"], 1) => vec!["a session and a selector".to_owned()],
+        (["diff"], 2) => vec!["two snapshots to compare".to_owned()],
+        _ => names.iter().map(|name| called(&of(name))).collect(),
+    };
     let names = match &names[..] {
-        [_] if typed.names == ["select"] => "a session and a selector".to_owned(),
-        [_, _] if typed.names == ["diff"] => "two snapshots to compare".to_owned(),
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         names => names.concat(),
     };
     Failure::usage(format!("`{}` needs {names}", typed.name())).with_help(typed.usage())
 }
 
-/// The command line with the two ends of a range apart, of a `diff` that was given one.
-fn one_range(typed: &Typed<'_>) -> Option<String> {
-    let at = typed.rest.iter().position(|word| range(word).is_some())?;
-    let ends = range(&typed.rest[at])?.map(str::to_owned);
-    let mut words = typed.rest.to_vec();
-    words.splice(at..=at, ends);
-    Some(typed.with(&words))
+fn called(name: &str) -> String {
+    let known = ARGUMENTS.iter().find(|(known, _)| *known == name);
+    known.map_or(name, |(_, called)| called).to_owned()
 }
 
 /// A word too many.
 fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     let name = typed.name();
+    let words = typed.rest.iter().filter(|typed| *typed != word);
+    let others: Vec<String> = words.cloned().collect();
+    let with_option = |option: &str, value: &str| {
+        let mut words = others.clone();
+        words.extend([option.to_owned(), value.to_owned()]);
+        typed.with(&words)
+    };
     if matches!(&*name, "add" | "replace" | "compact") {
-        let failure = Failure::usage("the node is one argument, in quotes");
-        return failure.with_help(match typed.rest {
-            [session, place, node @ ..] if !node.iter().any(|word| word.starts_with("-")) => {
-                let words = [session, place, &habits::node(node)].map(String::clone);
-                typed.with(&words)
-            }
-            _ => typed.usage(),
-        });
+        return Failure::usage("the node is one argument, in quotes").with_help(typed.usage());
     }
-    if name == "attempts" && typed.rest.iter().any(|word| word == "begin") {
-        let words = typed.rest.iter().flat_map(|typed| {
-            if typed == word {
-                vec!["--as".to_owned(), typed.clone()]
-            } else {
-                vec![typed.clone()]
-            }
-        });
-        return Failure::usage("the shape of the request is the value of `--as`")
-            .with_help(typed.with(&words.collect::<Vec<_>>()));
-    }
-    if let Some(address) = address(word)
-        && typed.has("at")
-    {
-        let words = typed.rest.iter().filter(|typed| *typed != word);
-        let mut words: Vec<String> = words.cloned().collect();
-        words.extend(["--at".to_owned(), address]);
+    if let Some(address) = address(word).filter(|_| typed.has("at")) {
         return Failure::usage(format!("the snapshot to {name} is the value of `--at`"))
-            .with_help(typed.with(&words));
+            .with_help(with_option("--at", &address));
     }
     if typed.has("output") && is_file(word) && is_file_first(typed) {
-        let words = typed.rest.iter().filter(|typed| *typed != word);
-        let mut words: Vec<String> = words.cloned().collect();
-        words.extend(["-o".to_owned(), word.to_owned()]);
-        return Failure::usage("the output is the value of `-o`").with_help(typed.with(&words));
+        return Failure::usage("the output is the value of `-o`")
+            .with_help(with_option("-o", word));
     }
-    let pieces: Vec<&String> = typed.rest.iter().filter(|word| is_selector(word)).collect();
-    let first = typed.rest.iter().position(|word| is_selector(word));
-    if let (Some(first), [a, b]) = (first, &pieces[..])
+    let mut pieces = typed.rest.iter().filter(|word| is_selector(word));
+    if let (Some(a), Some(b), None) = (pieces.next(), pieces.next(), pieces.next())
         && name == "log"
         && address(a).is_some()
         && address(b).is_some()
     {
-        let session = joined(&typed.rest[..first]);
-        return Failure::usage("`log` lists all snapshots and takes no times").with_help(format!(
-            "pactql diff {session} {a} {b}, or pactql select {session} \"{b}..{a} *\""
-        ));
+        let session = typed.rest.iter().filter(|word| is_file(word));
+        return Failure::usage("`log` lists all snapshots and takes no times")
+            .with_help(format!("pactql diff {} {a} {b}", joined(session)));
     }
-    if pieces.len() > 1
-        && let Some(first) = first
+    let count = typed.rest.iter().filter(|word| is_selector(word)).count();
+    if let Some(first) = typed.rest.iter().position(|word| is_selector(word))
+        && count > 1
         && typed.has("edition")
     {
         return unquoted(typed, first);
     }
     if is_file(word) && is_file_first(typed) {
-        let words = typed.rest.iter().filter(|typed| *typed != word);
-        let words: Vec<String> = words.cloned().collect();
         let message = format!("`{name}` takes one session; `{word}` is a second one");
-        return Failure::usage(message).with_help(typed.with(&words));
+        return Failure::usage(message).with_help(typed.with(&others));
     }
     Failure::usage(format!("`{name}` takes no argument `{word}` here")).with_help(typed.usage())
 }

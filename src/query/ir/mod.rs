@@ -34,6 +34,7 @@ pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use intervals::Intervals;
 pub use lower::{Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES};
+pub(crate) use lower::{meant_type, other_spelling};
 pub(crate) use name::HEADERS;
 pub use name::normal_type;
 pub use number::{Digits, ExactNumber, compare_numbers};

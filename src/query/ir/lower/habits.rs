@@ -159,7 +159,7 @@ fn known(name: &str) -> bool {
 }
 
 /// The header whose name differs in case and underscores only.
-fn other_spelling(name: &str) -> Option<&'static str> {
+pub(crate) fn other_spelling(name: &str) -> Option<&'static str> {
     let plain = |name: &str| -> String {
         let letters = name.chars().filter(|c| *c != '_' && *c != '-');
         letters.map(|c| c.to_ascii_lowercase()).collect()
@@ -178,7 +178,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// What a type that is no class probably means, as a step.
-fn meant_type(head: &str) -> Option<Cow<'static, str>> {
+pub(crate) fn meant_type(head: &str) -> Option<Cow<'static, str>> {
     let lower = head.to_ascii_lowercase();
     if CLASSES.contains(&head) {
         return None;

@@ -16,6 +16,7 @@ mod selector;
 mod step;
 mod time;
 
+pub(crate) use habits::{meant_type, other_spelling};
 pub use lowerer::{MAX_GROUPS, MAX_STEPS, MAX_VALUES};
 pub use selector::Lowered;
 pub(super) use selector::{check_pieces, lower, lower_leniently, notes};
