@@ -39,6 +39,8 @@ pub(super) fn glyphs(text: &str) -> Option<Slip> {
             && ascii.is_none()
             && next.is_some_and(|next| "[]()='\" !".contains(next))
         {
+            // The sign after it is neither the start nor the end of a text.
+            characters.next();
             ("", "a backslash")
         } else if matches!(c, '\'' | '"') {
             ascii = match ascii {

@@ -34,7 +34,7 @@ pub(super) struct Row {
     pub(super) pattern: &'static str,
     /// The first and last item that the error marks.
     pub(super) marked: (usize, usize),
-    /// Where people know it from.
+    /// Where people know it from, as the remark at the place.
     pub(super) from: &'static str,
     /// What was expected in its place; like [`Here::Text`].
     pub(super) expected: &'static str,
@@ -77,7 +77,7 @@ fn matched(pattern: &str, scan: &Scan<'_>, index: usize) -> Option<Matched> {
     };
     let mut at = index;
     for (number, item) in pattern.split_whitespace().enumerate() {
-        if matches!(item, "START" | "END" | "BEGIN" | "LAST") {
+        if matches!(item, "START" | "END" | "BEGIN" | "LAST" | "ALONE") {
             if !holds(item, scan, at) {
                 return None;
             }
@@ -107,6 +107,7 @@ fn holds(item: &str, scan: &Scan<'_>, at: usize) -> bool {
     match item {
         "BEGIN" => at == scan.body(),
         "LAST" => at >= scan.lexemes.len(),
+        "ALONE" => !scan.attached(at) || scan.word(at) == "[",
         "END" => {
             let word = scan.word(at);
             at >= scan.lexemes.len() || matches!(word, "]" | "}" | ")" | ",") || joins(word)
@@ -161,7 +162,8 @@ fn lexemes(item: &str, scan: &Scan<'_>, at: usize) -> Option<(Range<usize>, usiz
             let close = scan.parent(at).and_then(|open| scan.partner(open));
             let end = close.unwrap_or(scan.lexemes.len());
             let last = (at..end).find(ends).unwrap_or(end).checked_sub(1)?;
-            (last > at).then(|| (scan.through(at, last), last))
+            let quoted = (at..=last).any(|index| scan.kind(index) == Some(Kind::Quoted));
+            (last > at && !quoted && kind != Kind::Open).then(|| (scan.through(at, last), last))
         }
         "REST" => {
             let ends = |index: &usize| {
@@ -192,7 +194,7 @@ fn slip(row: &Row, scan: &Scan<'_>, found: &Matched) -> Option<Slip> {
     let typed = scan.text.get(marked.clone())?;
     let expected = filled(row.expected, scan, found)?;
     let message = format!("expected {expected}, found `{typed}`");
-    let mut slip = Slip::new(marked, message, format!("as in {}", row.from));
+    let mut slip = Slip::new(marked, message, row.from);
     match row.here {
         Here::Text(template) => {
             let text = filled(template, scan, found)?;
@@ -224,7 +226,7 @@ pub(super) fn spaced(scan: &Scan<'_>, span: Range<usize>, text: &str) -> Range<u
 
 /// The conversions of a template.
 #[cfg(test)]
-pub(super) const CONVERSIONS: [&str; 18] = [
+pub(super) const CONVERSIONS: [&str; 19] = [
     "any",
     "none",
     "like",
@@ -243,6 +245,7 @@ pub(super) const CONVERSIONS: [&str; 18] = [
     "backticks",
     "half",
     "inner",
+    "known",
 ];
 
 /// `template` with the items filled in; nothing if a conversion does not apply.
@@ -295,6 +298,9 @@ fn converted(typed: &str, how: &str, name: &str) -> Option<String> {
         "step" => step(typed)?,
         "called" => nearest(typed, CALLED_PSEUDOS)
             .filter(|near| *near != typed)?
+            .to_owned(),
+        "known" => Some(typed)
+            .filter(|name| !matches!(Attr::from_name(name), Attr::Custom(_)))?
             .to_owned(),
         "class" => meant_type(typed)?.into_owned(),
         "header" => other_spelling(typed)?.to_owned(),

@@ -264,7 +264,7 @@ fn spelled(attr: &Attr) -> &str {
     }
 }
 
-/// The address of the snapshot so many commits back.
+/// The address of the snapshot `back` commits before the newest.
 pub(super) fn time_of(back: usize) -> String {
     match back {
         0 => "@t0".to_owned(),

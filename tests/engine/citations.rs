@@ -243,3 +243,183 @@ fn tests_that_prove_conformance_exist() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(count > 60, "only {count} tests named");
 }
+
+/// Wordings that readers stumbled over, and what to write instead (`docs/architecture.md`, Words).
+const REFUSED: &[(&str, &str)] = &[
+    (r"\bso many\b", "a number, `this number of`, `N`"),
+    (r"\bwhoever\b", "the reader, the caller, the process"),
+    (r"\banew\b", "again, or a verb with `re`"),
+    (
+        r"\b(?:is|are|was|were|be|been) asked\b",
+        "queried, polled, read, requested",
+    ),
+    (r"\bnobody\b", "no caller, no process, nothing"),
+    (r"\bwhat (?:it is|they are) of\b", "name the thing"),
+    (r"\bcom(?:es|e|ing) to stand\b", "is placed"),
+    (r"\b(?:is|are) told\b", "gets, reads"),
+    (
+        r"\b(?:that|which|who|it) (?:is|are|was|were) no [a-z`]",
+        "is not a",
+    ),
+];
+
+/// What the refused wordings may be part of.
+const PLAIN: &[&str] = &["asked for", "no longer", "no more", "no less", "'nobody'"];
+
+/// Files that still have such wordings. The list only shrinks.
+const UNMENDED: &[&str] = &[
+    "docs/cookbook.md",
+    "src/app/cli/import_follow.rs",
+    "src/app/cli/import_read.rs",
+    "src/app/cli/import_store.rs",
+    "src/app/cli/interrupt.rs",
+    "src/app/cli/prefix.rs",
+    "src/app/cli/select.rs",
+    "src/app/cli/share.rs",
+    "src/app/cli/show_text.rs",
+    "src/app/cli/write.rs",
+    "src/app/mcp/described.rs",
+    "src/app/mcp/lines.rs",
+    "src/app/mcp/load.rs",
+    "src/app/mcp/mod.rs",
+    "src/app/mcp/options.rs",
+    "src/app/mcp/root.rs",
+    "src/app/mcp/sessions.rs",
+    "src/app/mcp/stores.rs",
+    "src/app/mcp/tools.rs",
+    "src/app/mcp/transport.rs",
+    "src/app/present/answer.rs",
+    "src/app/present/failure.rs",
+    "src/budget/cache.rs",
+    "src/budget/error.rs",
+    "src/engine/context/node.rs",
+    "src/engine/explain.rs",
+    "src/engine/lazy.rs",
+    "src/engine/log.rs",
+    "src/engine/prepared.rs",
+    "src/engine/times.rs",
+    "src/history/archive.rs",
+    "src/history/replay.rs",
+    "src/history/snapshots.rs",
+    "src/index/build.rs",
+    "src/index/follow.rs",
+    "src/index/fresh.rs",
+    "src/index/ids.rs",
+    "src/index/merge.rs",
+    "src/index/records.rs",
+    "src/index/snapshot.rs",
+    "src/index/writer.rs",
+    "src/inspect/assert.rs",
+    "src/inspect/call.rs",
+    "src/inspect/grep.rs",
+    "src/inspect/prefix/requests.rs",
+    "src/inspect/share/receipt.rs",
+    "src/inspect/unused.rs",
+    "src/logs/builder/mod.rs",
+    "src/logs/file/durable.rs",
+    "src/logs/file/error.rs",
+    "src/logs/formats/claude_code.rs",
+    "src/logs/formats/live.rs",
+    "src/logs/formats/otel_messages.rs",
+    "src/logs/formats/reader.rs",
+    "src/logs/formats/requests.rs",
+    "src/logs/formats/responses.rs",
+    "src/logs/names.rs",
+    "src/logs/record/call.rs",
+    "src/logs/recording.rs",
+    "src/logs/redact.rs",
+    "src/logs/stream.rs",
+    "src/query/exec/inside.rs",
+    "src/query/ir/lower/habits.rs",
+    "src/query/ir/required.rs",
+    "src/query/sql/content.rs",
+    "src/query/sql/predicate.rs",
+    "src/query/sql/ranges.rs",
+    "src/query/sql/regex.rs",
+    "src/query/sql/statement.rs",
+    "src/query/sql/tables.rs",
+    "src/render/responses_imported.rs",
+    "src/render/tool.rs",
+    "src/runtime/header.rs",
+    "src/runtime/relocate.rs",
+    "src/store/ask/asking.rs",
+    "src/store/ask/candidate.rs",
+    "src/store/ask/grouped.rs",
+    "src/store/ask/ids.rs",
+    "src/store/ask/many.rs",
+    "src/store/ask/sweep.rs",
+    "src/store/build.rs",
+    "src/store/copy/export.rs",
+    "src/store/copy/manifest.rs",
+    "src/store/copy/read.rs",
+    "src/store/database/home.rs",
+    "src/store/database/mod.rs",
+    "src/store/database/new_file.rs",
+    "src/store/database/postgres.rs",
+    "src/store/database/sqlite.rs",
+    "src/store/error.rs",
+    "src/store/layout/decode.rs",
+    "src/store/layout/rows.rs",
+    "src/store/layout/schema.rs",
+    "src/store/layout/sums.rs",
+    "src/store/manage/erase.rs",
+    "src/store/manage/mod.rs",
+    "src/store/manage/whole.rs",
+    "src/store/read/load.rs",
+    "src/store/read/open.rs",
+    "src/store/texts/grams.rs",
+    "src/store/texts/tables.rs",
+    "src/store/write/core.rs",
+    "src/store/write/lease.rs",
+    "src/store/write/ledger.rs",
+    "src/store/write/log.rs",
+    "src/store/write/queue.rs",
+    "src/store/write/writer.rs",
+    "src/support/cancel.rs",
+    "src/support/scratch.rs",
+    "src/tree/document.rs",
+    "src/tree/documents.rs",
+    "src/tree/large.rs",
+    "src/tree/source.rs",
+    "src/tree/stream.rs",
+];
+
+#[test]
+fn words_are_plain() {
+    let patterns: Vec<(Regex, &str)> = REFUSED
+        .iter()
+        .map(|(pattern, instead)| (Regex::new(pattern).unwrap(), *instead))
+        .collect();
+    let plain = |text: &str, end: usize| {
+        let from = text.floor_char_boundary(end.saturating_sub(10));
+        let to = text.ceil_char_boundary(end + 10);
+        PLAIN.iter().any(|plain| text[from..to].contains(plain))
+    };
+    let (mut wrong, mut read) = (BTreeMap::new(), 0);
+    for (file, text) in citing() {
+        let name = file.to_str().unwrap();
+        if !name.starts_with("src") && !name.starts_with("docs") || name.starts_with("docs/spec") {
+            continue;
+        }
+        read += 1;
+        for (pattern, instead) in &patterns {
+            for found in pattern.find_iter(&text) {
+                if !plain(&text, found.end()) {
+                    let line = format!("`{}`: {instead}", found.as_str());
+                    wrong
+                        .entry(name.to_owned())
+                        .or_insert_with(Vec::new)
+                        .push(line);
+                }
+            }
+        }
+    }
+    assert!(read > 100, "only {read} files");
+    let mended: Vec<&&str> = UNMENDED
+        .iter()
+        .filter(|name| !wrong.contains_key(**name))
+        .collect();
+    assert!(mended.is_empty(), "take these off the list: {mended:?}");
+    wrong.retain(|name, _| !UNMENDED.contains(&name.as_str()));
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

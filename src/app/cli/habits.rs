@@ -200,13 +200,20 @@ fn line(here: &str, word: &str, words: &[String]) -> String {
         .iter()
         .position(|word| word.starts_with('-') && word.len() > 1);
     let (plain, options) = words.split_at(options.unwrap_or(words.len()));
-    let (pieces, others): (Vec<&String>, Vec<&String>) =
-        plain.iter().partition(|word| is_selector(word));
-    let mut typed = joined(others);
+    // An id such as `cb:u3` is neither a file nor a selector.
+    let is_id = |word: &str| selects && word.contains(':') && !is_file(word);
+    let plain = plain.iter().map(|word| {
+        if is_selector(word) || !is_id(word) {
+            word.clone()
+        } else {
+            format!("[id={}]", literal(word))
+        }
+    });
+    let (pieces, others): (Vec<String>, Vec<String>) = plain.partition(|word| is_selector(word));
+    let mut typed = joined(&others);
     if typed.is_empty() && selects {
         typed = "SESSION".to_owned();
     }
-    let pieces: Vec<&str> = pieces.into_iter().map(String::as_str).collect();
     let selector = in_quotes(&pieces.join(" "));
     let here = here.replace("{word}", word);
     let mut line = match (pieces.is_empty(), here.contains("\"*\"")) {
@@ -322,7 +329,7 @@ fn written(part: &str, value: &str) -> String {
 }
 
 /// The words with a part added to the selector among them, which the shell may have cut into words; nothing if
-/// that is no selector. A time goes in front, a test to the last step, a control to the end.
+/// it would not compile. A time goes in front, a test to the last step, a control to the end.
 fn selector_with(mut words: Vec<String>, part: &str) -> Option<Vec<String>> {
     let first = words.iter().position(|word| is_selector(word))?;
     let pieces = words[first..].iter().take_while(|word| is_selector(word));
