@@ -48,20 +48,21 @@ pub fn correct(refused: Error, edition: Edition, purpose: Purpose) -> Error {
     Error::from_diagnostics(text, found).unwrap_or(refused)
 }
 
-/// Which later edition has the constructs of `text`, with the text there, and whether it is the same. Other
+/// Which later edition has the constructs of `text`, with the text there if it is short; and whether that adds
+/// nothing to the name of the edition. Other
 /// editions are looked for only for what reads: a place would lose its insertion point.
 fn in_later(text: &str, edition: Edition, purpose: Purpose) -> Option<(bool, String)> {
     if purpose != Purpose::Select {
         return None;
     }
     let (since, there) = elsewhere(text, edition)?;
-    let same = there == text;
-    let said = if there.len() > LONGEST_SAID {
-        format!("only edition `{since}` has it")
-    } else {
-        format!("edition `{since}` has it: `{there}`")
-    };
-    Some((same, said))
+    if there.len() > LONGEST_SAID {
+        return Some((true, format!("only edition `{since}` has it")));
+    }
+    Some((
+        there == text,
+        format!("edition `{since}` has it: `{there}`"),
+    ))
 }
 
 fn has(found: &[Diagnostic], code: Code) -> bool {

@@ -107,7 +107,7 @@ fn holds(item: &str, scan: &Scan<'_>, at: usize) -> bool {
     match item {
         "BEGIN" => at == scan.body(),
         "LAST" => at >= scan.lexemes.len(),
-        "ALONE" => !scan.attached(at) || scan.word(at) == "[",
+        "ALONE" => at >= scan.lexemes.len() || !scan.attached(at) || scan.word(at) == "[",
         "END" => {
             let word = scan.word(at);
             at >= scan.lexemes.len() || matches!(word, "]" | "}" | ")" | ",") || joins(word)
