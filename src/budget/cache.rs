@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 /// Up to this many documents are read on the calling thread: starting others takes longer.
 const FEW: usize = 16;
 
-/// How often a query is answered anew because the cache was replaced meanwhile.
+/// How often a query is answered again because the cache was replaced meanwhile.
 const AGAIN: usize = 16;
 
 /// An open cache. Its manifest is in memory, its documents are not.
@@ -106,7 +106,7 @@ impl Cache {
     /// alone, not on the number of threads or the index. An index that cannot be read, or that
     /// contradicts a chosen document, is ignored ([`Cache::index_fault`]).
     ///
-    /// If the cache is built anew meanwhile, the answer is of the new one.
+    /// If the cache is rebuilt meanwhile, the answer is of the new one.
     ///
     /// # Errors
     /// A document is missing or is not the one in the manifest; failures of the file system. Of
@@ -128,7 +128,7 @@ impl Cache {
         outcome
     }
 
-    /// The cache that is in the directory now, if it was built anew since this one was opened.
+    /// The cache that is in the directory now, if it was rebuilt since this one was opened.
     fn replaced(&self) -> Option<Self> {
         let next = Self::open_in(self.dir.clone(), self.files.again()?).ok()?;
         let is_other = |one: &Manifest, other: &Manifest| {

@@ -76,7 +76,7 @@ pub enum CacheError {
     /// The work was cancelled; see [`Cancel`](crate::Cancel).
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
-    /// The file system failed at this path. The message has the cause, so it is no source.
+    /// The file system failed at this path. The message has the cause, so it is not a source.
     #[error("{}: {_1}", .0.display())]
     Io(PathBuf, io::Error),
 }

@@ -125,7 +125,7 @@ pub struct PlanLine {
     pub step: Option<usize>,
     /// What it does.
     pub operator: String,
-    /// Rows an index promises at most, where it was asked.
+    /// Rows an index promises at most, where it was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_rows: Option<u64>,
     /// Rows it kept.

@@ -2,7 +2,7 @@
 //! fetched before it runs, and failures are its errors.
 //!
 //! Of a single snapshot only a part is loaded if the bound plan shows that the answer lies in it. The
-//! answer then has a history that shows the part; whatever else is asked of it later
+//! answer then has a history that shows the part; whatever else is read of it later
 //! ([`Selection::filter`], [`Selection::why_empty`]) reads the whole one. This module knows no source
 //! of snapshots.
 
@@ -44,7 +44,7 @@ impl Prepared {
             QueryTime::At(_) | QueryTime::Range(..) | QueryTime::All => return None,
         };
         let part = part_of(self.bound()?);
-        // Where an id is, each session has to be asked.
+        // Where an id is, each session has to be queried.
         let known = part.as_ref().is_none_or(|part| part.ids.is_none());
         known.then_some(Foreseen {
             part,
@@ -52,7 +52,7 @@ impl Prepared {
         })
     }
 
-    /// As [`Prepared::foreseen`], of the ids of what the selector finds: of nodes that nothing else is asked of,
+    /// As [`Prepared::foreseen`], of the ids of what the selector finds: of nodes of which nothing else is read,
     /// only the headers.
     #[cfg(feature = "store")]
     pub(crate) fn foreseen_of_ids(&self) -> Option<Foreseen> {

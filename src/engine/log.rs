@@ -165,7 +165,7 @@ fn timeless(text: &str) -> Result<(), Error> {
         .find(char::is_whitespace)
         .map_or(text.len(), |end| at + end);
     let diagnostic = Diagnostic::error(Code::SelectorInvalid, "the selector names a time")
-        .at(at..end, "which snapshots are asked is said already")
+        .at(at..end, "which snapshots are queried is said already")
         .with_help("leave the time out");
     Err(Error::new(text, diagnostic))
 }

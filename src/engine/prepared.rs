@@ -417,7 +417,7 @@ impl Selection {
         let invalid = |message: &str| Error::new(text, whole(text, Code::SelectorInvalid, message));
         if text.trim_start().starts_with('@') {
             return Err(invalid(
-                "a filter takes no time: each row is asked in its own snapshot",
+                "a filter takes no time: each row is tested in its own snapshot",
             ));
         }
         let Some(bound) = filter.bound() else {

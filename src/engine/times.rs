@@ -14,7 +14,7 @@ impl Engine {
     /// memory. An empty text is the working state, or else the newest snapshot.
     ///
     /// # Errors
-    /// The text is no time; no snapshot has it; a snapshot of a store cannot be loaded.
+    /// The text is not a time; no snapshot has it; a snapshot of a store cannot be loaded.
     ///
     /// ```
     /// use pactql::{Engine, Session};
@@ -38,7 +38,7 @@ impl Engine {
         };
         let prepared = self.prepare(format!("{time} *").trim_start());
         let prepared = prepared.map_err(|error| {
-            // What is wrong with a time is said better than that it is no selector.
+            // What is wrong with a time is said better than that it is not a selector.
             if time.starts_with('@') || error.message().starts_with("expected a time") {
                 error
             } else {

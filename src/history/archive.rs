@@ -77,7 +77,7 @@ pub struct Part {
     pub head: bool,
     /// So many of the newest turns, with the loose children of `^seq` among and after them.
     pub turns: u64,
-    /// The children of the root that are no regions.
+    /// The children of the root that are not regions.
     pub rest: bool,
     /// If given, only the units that a node with one of these ids is in. They have the depths of
     /// the whole snapshot ([`UnitPart::Gap`](crate::index::UnitPart::Gap)).
@@ -170,7 +170,7 @@ pub struct LoadStats {
 
 /// Snapshots in a row of places, which is made when one of them is first used.
 const ROW: usize = 256;
-/// Snapshots that are read one after the other without having been fetched come in runs of so many.
+/// Snapshots that are read one after the other without having been fetched come in runs of this many.
 const BLOCK: usize = 64;
 /// The parts that are kept, the newest ones.
 const PARTS: usize = 16;
@@ -189,7 +189,7 @@ pub struct Archive {
     attempts: OnceLock<Attempts>,
     /// Parts that were loaded, the one used last at the end.
     parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
-    /// Whoever holds it is the one that loads.
+    /// Its holder is the one that loads.
     loading: Mutex<()>,
     loaded: AtomicUsize,
     loaded_parts: AtomicUsize,
@@ -197,7 +197,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// An archive of so many committed snapshots, and perhaps a working state. Loads nothing, and
+    /// An archive of this many committed snapshots, and perhaps a working state. Loads nothing, and
     /// makes no places.
     pub fn new(source: Arc<dyn Source>, len: usize, has_working: bool) -> Self {
         Self {
@@ -359,8 +359,7 @@ impl Archive {
         Ok(Some(snapshot))
     }
 
-    /// Takes the snapshot at a position, or the part of it, that whoever reads many sessions at once has
-    /// loaded.
+    /// Takes the snapshot at a position, or the part of it, that a reader of many sessions has loaded.
     pub fn bring(&self, position: Position, part: Option<&Part>, snapshot: Arc<Snapshot>) {
         let place = match (part, position) {
             (Some(part), _) => {

@@ -1,7 +1,7 @@
 //! Sessions whose documents are read one after the other, each when its snapshot is asked for.
 //!
 //! A [`Replay`] keeps the newest snapshot that it has made, so that going forwards costs what changed;
-//! going back begins anew. [`History::walk`] goes through a history with a few snapshots in memory at a
+//! going back starts again. [`History::walk`] goes through a history with a few snapshots in memory at a
 //! time. This file knows documents and snapshots, and no logs.
 
 use std::ops::Range;
@@ -125,7 +125,7 @@ impl Session {
 
 #[cfg(feature = "store")]
 impl History {
-    /// Whether its snapshots can be loaded again at any time, by whoever needs few of them at a time.
+    /// Whether its snapshots can be loaded again at any time, by callers that need few of them at a time.
     pub(crate) fn is_replayed(&self) -> bool {
         self.archive()
             .is_some_and(|archive| archive.source().again())

@@ -2,7 +2,7 @@
 //!
 //! A live session publishes a new history at each commit, so the list must not be copied for it. It
 //! is a tree of chunks: adding a snapshot, or replacing the newest ones, makes the chunks on the
-//! path to the end anew and shares all others. This file knows no times and no addresses.
+//! path to the end again and shares all others. This file knows no times and no addresses.
 
 use std::ops::{Index, Range};
 use std::sync::Arc;

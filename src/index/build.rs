@@ -121,7 +121,7 @@ impl SegmentBuilder {
         self.payload = Collected::of(&tree.payload);
     }
 
-    /// Reserves memory for more rows, with so many bytes of ids.
+    /// Reserves memory for more rows, with this many bytes of ids.
     pub(super) fn reserve(&mut self, rows: usize, ids: usize) {
         self.parent.reserve(rows);
         self.end.reserve(rows);

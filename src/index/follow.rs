@@ -27,7 +27,7 @@ impl Follower {
     /// The snapshot of the next document; a committed one has this cycle.
     ///
     /// # Errors
-    /// Why it is no snapshot, or no difference to the newest one.
+    /// Why it is not a snapshot, or no difference to the newest one.
     pub fn next(&mut self, document: Document, cycle: i64) -> Result<Arc<Snapshot>, String> {
         let previous = self.newest.as_deref();
         let snapshot = follow(&mut self.writer, previous, document, cycle)?;
@@ -76,7 +76,8 @@ fn follow(
         }
         (Body::Delta(_) | Body::Runtime(_), _) => {
             return Err(
-                "a document of it is no snapshot, or no difference to the one before it".to_owned(),
+                "a document of it is not a snapshot, or no difference to the one before it"
+                    .to_owned(),
             );
         }
     };

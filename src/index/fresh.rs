@@ -1,4 +1,4 @@
-//! What a unit that is indexed anew is given besides its rows: what its ttls mean, and the unit as it was before. It must not
+//! What a unit that is indexed again is given besides its rows: what its ttls mean, and the unit as it was before. It must not
 //! know how a segment is built.
 
 use std::ops::Range;

@@ -27,7 +27,7 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Reserves memory for more rows, with so many bytes.
+    /// Reserves memory for more rows, with this many bytes.
     pub(crate) fn reserve(&mut self, rows: usize, bytes: usize) {
         self.cuts.reserve(rows);
         self.text.reserve(bytes);

@@ -41,7 +41,7 @@ fn most_pieces(turns: usize) -> usize {
     2 * (usize::BITS - turns.leading_zeros()) as usize + 8
 }
 
-/// A run of fewer units is not merged until the newest such runs have so many together. Most
+/// A run of fewer units is not merged until the newest such runs have this many together. Most
 /// commits then merge nothing.
 const BATCH: usize = 4;
 

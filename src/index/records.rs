@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A merge shares chunks of so many bytes and more.
+/// A merge shares chunks of this many bytes and more.
 const SHARED: usize = 1 << 18;
 
-/// Chunks keep all of the memory that they are parts of. More than so many bytes that no record has are too many, if they are
+/// Chunks keep all of the memory that they are parts of. More than this many bytes that no record has are too many, if they are
 /// also more than the records.
 const UNUSED: usize = 1 << 16;
 

@@ -220,8 +220,8 @@ impl Snapshot {
         }
     }
 
-    /// The snapshot with so many turns left out before the pieces at these indexes, which ascend.
-    /// Depths count them; they have no rows, and nobody may ask for them.
+    /// The snapshot with this many turns left out before the pieces at these indexes, which ascend.
+    /// Depths count them; they have no rows, and they must not be asked for.
     #[must_use]
     pub(super) fn with_gaps(mut self, gaps: &[(usize, u32)]) -> Self {
         for (at, turns) in gaps {

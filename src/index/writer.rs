@@ -3,7 +3,7 @@
 //! A [`Writer`] takes trees in the order of their cycles: whole ones here, deltas in
 //! [`super::commit`]. Each unit of a tree is compared, row by row, with the unit of the same id in
 //! the previous snapshot. An equal one is shared, one that only lost blocks is shared with those
-//! rows dead, and others are indexed anew.
+//! rows dead, and others are indexed again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Writer {
     pub(super) ttls: Ttls,
     /// Whether segments are merged.
     pub(super) merging: bool,
-    /// Whether a tree may be left unfinished where the work is cancelled, because nobody uses it then.
+    /// Whether a tree may be left unfinished where the work is cancelled, because it is not used then.
     stops: bool,
 }
 

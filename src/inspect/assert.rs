@@ -24,9 +24,9 @@ const LISTED: usize = 5;
 /// | `none SELECTOR` | the selector finds nothing |
 /// | `some SELECTOR` | it finds something |
 /// | `prefix >= N%` | every request keeps so much of the one before |
-/// | `tokens <= N` | every request has so many tokens at most |
+/// | `tokens <= N` | every request has this many tokens at most |
 /// | `growth <= N/step` | no request has more tokens than the one before and `N` |
-/// | `unused = 0`, `unused <= N` | so many tools are defined in the newest snapshot and never called |
+/// | `unused = 0`, `unused <= N` | this many tools are defined in the newest snapshot and never called |
 ///
 /// ```
 /// use pactql::inspect::Condition;
@@ -44,11 +44,11 @@ pub enum Condition {
     Some(String),
     /// Every request keeps at least so much of the one before, in percent.
     Prefix(u64),
-    /// Every request has at most so many tokens.
+    /// Every request has at most this many tokens.
     Tokens(u64),
     /// No request has more tokens than the one before and this.
     Growth(u64),
-    /// At most so many tools are never called.
+    /// At most this many tools are never called.
     Unused(u64),
 }
 
@@ -75,7 +75,7 @@ impl Condition {
     /// Reads a line.
     ///
     /// # Errors
-    /// It is no condition; every error of its selector, with its place in the line.
+    /// It is not a condition; every error of its selector, with its place in the line.
     pub fn parse(line: &str) -> Result<Self, Error> {
         let start = line.len() - line.trim_start().len();
         let text = line.trim();

@@ -11,7 +11,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Call {
-    /// The model that was asked.
+    /// The model of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What the provider counted as sent, cached tokens included.
@@ -67,7 +67,7 @@ impl Call {
         let last = attempts.last().map(|attempt| members(attempt));
         let error = last.and_then(|attempt| get(&attempt, "error").map(error_text));
         Self {
-            // The one that answered may be a dated version of the one that was asked.
+            // The one that answered may be a dated version of the one in the request.
             model: text(get(&request, "model")).or_else(|| text(get(&usage, "model"))),
             input_tokens: number("input_tokens"),
             cached_tokens: number("cached_tokens"),

@@ -34,7 +34,7 @@ impl Search {
     /// searched for in one line at a time.
     ///
     /// # Errors
-    /// It is no regular expression, or too large.
+    /// It is not a regular expression, or too large.
     pub fn new(pattern: &str, ignore_case: bool) -> Result<Self, Error> {
         let whole = if ignore_case {
             format!("(?i:{pattern})")
@@ -61,7 +61,7 @@ impl Search {
         })
     }
 
-    /// Keeps so many lines before and after each line that matches.
+    /// Keeps this many lines before and after each line that matches.
     #[must_use]
     pub fn context(mut self, lines: usize) -> Self {
         self.context = lines;

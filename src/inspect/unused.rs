@@ -65,12 +65,12 @@ struct Tool {
 }
 
 impl Tool {
-    /// Adds a definition that was sent; `anew` says that it is the first of the name in its request.
-    fn add(&mut self, tokens: u64, anew: bool, price: Option<&Price>) {
+    /// Adds a definition that was sent; `is_new` says that it is the first of the name in its request.
+    fn add(&mut self, tokens: u64, is_new: bool, price: Option<&Price>) {
         let first = self.requests == 0;
         self.tokens = tokens;
         self.sent += tokens;
-        self.requests += u64::from(anew);
+        self.requests += u64::from(is_new);
         let Some(price) = price else {
             self.unpriced = true;
             return;

@@ -79,7 +79,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// A value that is no text as it was written.
+    /// A value that is not a text as it was written.
     #[inline]
     fn written(self) -> &'a str {
         match self {

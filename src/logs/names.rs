@@ -108,7 +108,7 @@ fn beside(stem: &str, parent: &str) -> String {
     parts.join("/")
 }
 
-/// A name that a store takes, and that is no path out of a directory: logs name their subagents.
+/// A name that a store takes, and that is not a path out of a directory: logs name their subagents.
 fn safe(name: &str) -> String {
     let parts = name.split('/').map(|part| match part {
         "" | "." | ".." => "_".to_owned(),

@@ -267,7 +267,7 @@ fn document(index: usize, change: &Change) -> String {
     line
 }
 
-/// The document of a working state after so many snapshots: a difference, unless there is none to differ from.
+/// The document of a working state after this many snapshots: a difference, unless there is none to differ from.
 fn working_document(committed: usize, change: &Change) -> String {
     let mut line = String::new();
     if committed > 0 {

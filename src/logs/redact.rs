@@ -270,7 +270,7 @@ impl<'a> Scan<'a, '_, '_> {
                     end += 2;
                 }
                 Some(b'\n') | None => {
-                    // The next line begins anew.
+                    // The next line starts again.
                     self.open.clear();
                     return end;
                 }

@@ -105,7 +105,7 @@ struct Place {
     length: usize,
     /// The number of its line.
     line: usize,
-    /// Of its bytes, by which it is noticed that the log was written anew.
+    /// Of its bytes, by which it is noticed that the log was rewritten.
     hash: u64,
 }
 
@@ -114,7 +114,7 @@ fn changed() -> io::Error {
     io::Error::other("the log has changed while it was read; import it again")
 }
 
-/// The bytes of the log from a place on, whoever else reads it.
+/// The bytes of the log from a place on, even if others read it.
 struct Bytes<'b, 'a> {
     log: &'b Log<'a>,
     at: u64,
@@ -189,7 +189,7 @@ impl<'l> Log<'l> {
             let mut report = Report::default();
             let prepared = match self.prepare(&line, place, &mut jumps, &mut report) {
                 Ok(prepared) => prepared,
-                // A document may be on several lines, the first of which is no value.
+                // A document may be on several lines, the first of which is not a value.
                 Err(_) if lines == 0 => return Ok(None),
                 Err(_) => break,
             };

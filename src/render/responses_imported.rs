@@ -62,7 +62,7 @@ pub(super) fn item(blocks: &[Cow<'_, ThreadBlock>]) -> String {
     object(&out)
 }
 
-/// The text of `instructions` or of an `input` that is no list.
+/// The text of `instructions` or of an `input` that is not a list.
 pub(super) fn lone(block: &ThreadBlock, what: &str) -> Option<String> {
     let is_lone = shape(block) == what;
     block.content().filter(|_| is_lone).map(text_of)

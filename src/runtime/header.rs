@@ -52,7 +52,7 @@ impl Update {
     }
 }
 
-/// Headers that are no fields of a payload record: an explicit null of one is as if it were absent.
+/// Headers that are not fields of a payload record: an explicit null of one is as if it were absent.
 pub(super) const COLUMNS: [&str; 12] = [
     "id",
     "nodeType",

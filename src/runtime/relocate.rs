@@ -212,7 +212,7 @@ impl Workspace {
 
 /// The headers that a successor has in common with a node.
 fn headers_of(node: Node<'_>, change: Option<&super::overlay::Change>) -> Headers {
-    // The time is filled anew; of the others, a record has explicit nulls only.
+    // The time is filled again; of the others, a record has explicit nulls only.
     let is_filled = |name: &str| name == "created_at_iso" || COLUMNS.contains(&name);
     match node {
         Node::Old(old) => {

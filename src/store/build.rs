@@ -66,7 +66,7 @@ impl StoreBuilder {
     }
 
     /// How many bytes of indexes of sessions may stay in memory, 256 MiB by default. The sessions that were
-    /// used longest ago go first; whoever holds one keeps it. Contexts are not counted.
+    /// used longest ago go first; a caller that holds one keeps it. Contexts are not counted.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
         self

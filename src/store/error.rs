@@ -1,9 +1,9 @@
-//! Why a store could not do what it was asked.
+//! Why a store could not do what was requested.
 
 use crate::history::LoadFailure;
 use std::path::PathBuf;
 
-/// Why a store could not do what it was asked. Nothing was changed.
+/// Why a store could not do what was requested. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {

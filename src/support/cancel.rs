@@ -38,7 +38,7 @@ pub struct Cancel(Arc<State>);
 struct State {
     set: AtomicBool,
     deadline: Option<Instant>,
-    /// For tests: how often the token was asked.
+    /// For tests: how often the token was polled.
     counts: Option<Counts>,
 }
 
@@ -99,7 +99,7 @@ impl Cancel {
         }))
     }
 
-    /// How often a token of [`Cancel::at_check`] was asked, and how often of that it was set.
+    /// How often a token of [`Cancel::at_check`] was polled, and how often of that it was set.
     #[doc(hidden)]
     #[must_use]
     pub fn checks(&self) -> (u64, u64) {
@@ -183,8 +183,8 @@ thread_local! {
     static CURRENT: RefCell<Vec<Cancel>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether the work of this thread is cancelled, so that loops should end. Costs a load while nobody uses
-/// tokens, and some nanoseconds under one.
+/// Whether the work of this thread is cancelled, so that loops should end. Costs a load while no token
+/// is used, and some nanoseconds under one.
 #[inline]
 pub(crate) fn stopped() -> bool {
     SCOPES.load(Ordering::Relaxed) != 0 && is_stopped()

@@ -117,7 +117,7 @@ impl Drop for Part {
     }
 }
 
-/// Removes all that is being written, and keeps other threads from beginning anew: the program ends now.
+/// Removes all that is being written, and keeps other threads from starting again: the program ends now.
 #[cfg(feature = "cli")]
 pub(crate) fn end() {
     let open = lock();
@@ -193,7 +193,7 @@ fn clean(target: &Path, is_ours: impl Fn(&Path) -> bool) {
             && file.try_lock().is_ok()
         {
             remove(&entry.path());
-            // It was locked until now, so that nobody else took it for theirs.
+            // It was locked until now, so that no other process took it for theirs.
             drop(file);
         }
     }

@@ -449,7 +449,7 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
 fn assemble(mut members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Document> {
     let mut lines = Lines::new(text);
     let document = lines.position(members.start);
-    // In the usual order of the members, as going back counts the lines anew.
+    // In the usual order of the members, as going back counts the lines again.
     let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.position(at));
     let mut marks = Marks {
         document,

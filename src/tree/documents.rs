@@ -1,6 +1,6 @@
 //! A session's documents where they are, one by one.
 //!
-//! For sessions that are too large to be read at once: whoever has the documents says how many there are and
+//! For sessions that are too large to be read at once: the caller that has the documents says how many there are and
 //! gives each when it is asked for.
 
 use std::fmt::Debug;

@@ -96,7 +96,7 @@ impl InputError {
         Self::at_path("$".to_owned(), message)
     }
 
-    /// The reading was cancelled. Whoever cancelled it is given [`Cancelled`] instead.
+    /// The reading was cancelled. The caller that cancelled it is given [`Cancelled`] instead.
     pub(crate) fn cancelled() -> Self {
         Self::at_document(Cancelled.to_string())
     }

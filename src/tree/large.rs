@@ -2,8 +2,8 @@
 //!
 //! The nodes are read as ever ([`super::draft`]), up to a member at which too little of the window is left; there the
 //! reading is put aside, and goes on with the next window. Other members wait until the end and are read as a document of
-//! their own. Only documents without a fault are read here: whatever is wrong or unusual, there is `None`, and whoever reads the
-//! text as a whole says what it is. This file must not know where the text comes from.
+//! their own. Only documents without a fault are read here: whatever is wrong or unusual, there is `None`, and the reader of
+//! the text as a whole says what it is. This file must not know where the text comes from.
 
 use std::borrow::Cow;
 
@@ -59,7 +59,7 @@ pub(super) struct Read {
 }
 
 impl Large {
-    /// A document of about so many bytes; 0 if that is not known.
+    /// A document of about this many bytes; 0 if that is not known.
     pub(super) fn new(size: usize) -> Self {
         Self {
             size,

@@ -45,7 +45,7 @@ pub enum SourceError {
     /// A directory in which each of these files is a session (RUNTIME §7).
     #[error("{}: expected one session, found a directory of {}", .0.display(), .1.len())]
     Several(PathBuf, Vec<PathBuf>),
-    /// The operating system failed (exit code 6). The message has the cause, so it is no source.
+    /// The operating system failed (exit code 6). The message has the cause, so it is not a source.
     #[error("{}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
 }

@@ -32,7 +32,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Of a file of so many bytes.
+    /// Of a file of this many bytes.
     fn of(bytes: u64) -> Self {
         let part = |part: u64, least: usize, most: usize| {
             usize::try_from(bytes / part).map_or(most, |bytes| bytes.clamp(least, most))
@@ -103,7 +103,7 @@ impl Text {
         self.bytes.get(self.taken..).unwrap_or_default()
     }
 
-    /// Reads until so many bytes are there, or the reader ends. Returns false if it has more than it may.
+    /// Reads until this many bytes are there, or the reader ends. Returns false if it has more than it may.
     fn fill(&mut self, wanted: usize) -> io::Result<bool> {
         let missing = wanted.saturating_sub(self.rest().len());
         if missing == 0 || self.ended {
@@ -303,7 +303,7 @@ mod tests {
     use crate::tree::read_slice;
     use std::io::Cursor;
 
-    /// The documents of a text, read with windows of so many bytes; `None` if it is to be read as a whole.
+    /// The documents of a text, read with windows of this many bytes; `None` if it is to be read as a whole.
     fn streamed(text: &str, name: &str, window: usize) -> Option<Vec<Document>> {
         let sizes = Sizes {
             batch: window,

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// The time between two looks at the files. It is longer if looking took longer.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How often it is asked whether to stop.
+/// How often the stop flag is polled.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A file as it was read last.
@@ -35,7 +35,7 @@ struct Seen {
 /// Follows logs until the program is interrupted.
 ///
 /// # Errors
-/// An input that is no file or directory; the store's. What is wrong with a log is said, and the others
+/// An input that is not a file or directory; the store's. What is wrong with a log is said, and the others
 /// are followed.
 pub(super) fn follow(
     inputs: &Inputs<'_>,

@@ -18,7 +18,7 @@ const GZIP: [u8; 2] = [0x1F, 0x8B];
 fn opened(path: &str) -> io::Result<Option<File>> {
     let data = match Path::new(path).metadata() {
         Ok(data) if data.is_file() && data.len() > LARGE => data,
-        // Whoever reads it as a whole says what is wrong with it.
+        // The caller that reads it as a whole says what is wrong with it.
         _ => return Ok(None),
     };
     let mut file = File::open(path)?;

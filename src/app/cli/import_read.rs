@@ -363,7 +363,7 @@ fn below(name: &str) -> Result<Vec<File>, Failure> {
     Ok(files.collect())
 }
 
-/// Whether a file is no log but belongs to one of Claude Code: what is known of a subagent, or the output of
+/// Whether a file is not a log but belongs to one of Claude Code: what is known of a subagent, or the output of
 /// a tool that was too long for the log.
 fn is_beside_log(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -393,7 +393,7 @@ fn is_document(bytes: &[u8]) -> bool {
     line.windows(6).any(|part| part == b"\"root\"")
 }
 
-/// The failure for an input that is no log.
+/// The failure for an input that is not a log.
 fn refused(log: &str, bytes: &[u8], error: InputError) -> Failure {
     let failure = Failure::Input(vec![(input::name(log), error)], None);
     match where_messages(bytes).filter(|_| log != input::STDIN) {

@@ -88,8 +88,8 @@ impl Into<'_> {
         open_store(self.address.store, Access::Create)
     }
 
-    /// Writes sessions; none if one of them is there already and is not of a log, or all but those. `kept` is
-    /// told which are written.
+    /// Writes sessions; none if one of them is there already and is not of a log, or all but those. `kept` gets
+    /// which are written.
     pub(super) fn write(
         &self,
         mut sessions: Vec<Named>,

@@ -82,7 +82,7 @@ fn signalled() -> Option<Exit> {
     all.into_iter().find(|exit| *exit as u8 == code)
 }
 
-/// Ends the program. Whoever has standard error may not read it, or another thread may wait there: then the
+/// Ends the program. The reader of standard error may not read it, or another thread may wait there: then the
 /// failure is not reported.
 fn end(failure: Failure, report: impl FnOnce(&Failure) + Send + 'static) -> ! {
     scratch::end();
@@ -98,7 +98,7 @@ fn end(failure: Failure, report: impl FnOnce(&Failure) + Send + 'static) -> ! {
     std::process::exit(code);
 }
 
-/// Whether whoever started the program has it ignore a signal, as `nohup` does. Known on Linux only.
+/// Whether the parent process has it ignore a signal, as `nohup` does. Known on Linux only.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -34,7 +34,7 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
     };
     show();
     if let Some(mut input) = child.stdin.take() {
-        // Whoever leaves the pager early has read enough.
+        // A reader that leaves the pager early has read enough.
         let _ = input.write_all(text.as_bytes());
     }
     match child.wait() {

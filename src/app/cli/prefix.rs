@@ -188,7 +188,7 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
     if let Some(cost) = step.missed_nano_dollars {
         let _ = writeln!(
             out,
-            "  {} tokens were read anew, for {cost} more",
+            "  {} tokens were read again, for {cost} more",
             step.missed_tokens()
         );
     }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// several selectors, with the selector. A directory of single documents is one session; with a
 /// JSON Lines file among several files in it, each file is a session. `STORE#name` is a session of a
 /// store, `STORE#glob` those whose names match, `STORE` all: in byte order of names, only those in which
-/// something is found, printed while others are asked.
+/// something is found, printed while others are queried.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 pactql select [OPTIONS] <SESSION> <SELECTOR>
@@ -232,7 +232,7 @@ impl Select {
     }
 }
 
-/// What is asked.
+/// What is queried.
 enum Source<'a> {
     /// A session, and its name.
     Session(String, Arc<Session>),
@@ -273,7 +273,7 @@ struct Answers<'a> {
     listed: Vec<String>,
     /// The same, to find them.
     seen: HashSet<String>,
-    /// How many sessions were asked.
+    /// How many sessions were queried.
     sessions: usize,
 }
 
@@ -309,7 +309,7 @@ impl Answers<'_> {
         Ok(())
     }
 
-    /// Runs the selectors on the sessions of a store, and prints while others are asked.
+    /// Runs the selectors on the sessions of a store, and prints while others are queried.
     fn add_store(&mut self, address: Address<'_>, prepared: &[Prepared]) -> Result<(), Failure> {
         let store = sessions::open_store(address.store, Access::Read)?;
         let glob = address.glob();

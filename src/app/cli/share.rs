@@ -76,7 +76,7 @@ impl Run for Share {
         intact(&session)?;
         let mut counts = Counts::new(self.tokenizer.unwrap_or_else(|| fitting(&history)));
         if history.working().is_some() {
-            say("note: the working state is left out: it is no step yet\n");
+            say("note: the working state is left out: it is not a step yet\n");
         }
         if self.receipt {
             let receipt = receipt(&history, None, &mut counts);
@@ -95,7 +95,7 @@ impl Run for Share {
 }
 
 impl Share {
-    /// What the page is called: a path of this machine is nobody else's business.
+    /// What the page is called: a path of this machine is private.
     fn title(&self, session: &Session) -> String {
         let name = self.session.name();
         if let Some(name) = session.name() {

@@ -163,7 +163,7 @@ pub(super) fn text(shown: &Shown, look: Look) -> String {
             last = Some(here);
         }
         if is_tool(block) && !look.full {
-            // Their definitions are long, and mostly what is asked is which there are.
+            // Their definitions are long, and the question is mostly which there are.
             let mut names = vec![printable(block.tool.as_deref().unwrap_or(&block.id))];
             let (mut tokens, mut news) = (block.tokens, block.news);
             while let Some(tool) = blocks.next_if(|next| is_tool(next) && next.news == news) {

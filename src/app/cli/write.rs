@@ -334,7 +334,7 @@ impl NodeArgs {
     /// Reads the node.
     ///
     /// # Errors
-    /// A file that cannot be read; text that is no node.
+    /// A file that cannot be read; text that is not a node.
     pub(super) fn read(&self, args: &WriteArgs) -> Result<NewNode, Failure> {
         let node = match &self.node {
             None => NewNode::new().kind("text"),
@@ -402,7 +402,7 @@ const TEXTS: [&str; 6] = [
 /// Reads the fields of an update: one JSON object, or `name=value` words.
 ///
 /// # Errors
-/// A word that is neither; JSON that is no object.
+/// A word that is neither; JSON that is not an object.
 pub(super) fn fields(words: &[String], args: &WriteArgs) -> Result<NewNode, Failure> {
     if let [word] = words
         && (word == STDIN || word.starts_with(['{', '@']))

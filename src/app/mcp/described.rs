@@ -8,7 +8,7 @@ use crate::json::JsonValue;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// An attribute whose values are listed has at most so many, none longer than so many bytes.
+/// An attribute whose values are listed has at most this many, none longer than this many bytes.
 const VALUES: usize = 12;
 const VALUE_BYTES: usize = 40;
 

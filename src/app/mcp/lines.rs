@@ -90,7 +90,7 @@ fn raise(ended: &watch::Sender<Ended>, which: Ended) {
     ended.send_modify(|now| *now = which.max(*now));
 }
 
-/// Reads lines until the input ends or nobody wants them.
+/// Reads lines until the input ends or they are not wanted.
 fn read(input: &mut impl BufRead, sender: &mpsc::Sender<Line>) {
     while let Ok(Some(line)) = next(input) {
         if sender.blocking_send(line).is_err() {
@@ -200,7 +200,7 @@ impl Output {
 
 impl End {
     /// Waits until the conversation must be over: some time after the end of the input, at once after that of
-    /// the output, because nobody can be answered any more.
+    /// the output, because there is no reader any more.
     pub(super) async fn over(mut self) {
         if self.0.wait_for(|ended| *ended != Ended::None).await.is_ok() {
             let output = self.0.wait_for(|ended| *ended == Ended::Output);

@@ -1,6 +1,6 @@
 //! How much is on its way: requests without an answer, and answers that the client has not read.
 //!
-//! Whoever reads requests waits while there are too many; whoever starts a call waits while too many bytes are
+//! The reader of requests waits while there are too many; the start of a call waits while too many bytes are
 //! unread. It knows neither messages nor streams.
 
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio::sync::watch;
 /// The most requests without an answer and lines that are not written, together.
 const MOST: usize = 1000;
 
-/// No further request is read while those without an answer have so many bytes.
+/// No further request is read while those without an answer have this many bytes.
 const REQUEST_BYTES: usize = 32 << 20;
 
-/// No further call starts while so many bytes are not written.
+/// No further call starts while this many bytes are not written.
 const LINE_BYTES: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +28,7 @@ struct Counts {
 pub(super) struct Load(Arc<watch::Sender<Counts>>);
 
 impl Load {
-    /// A request of so many bytes came.
+    /// A request of this many bytes came.
     pub(super) fn asked(&self, bytes: usize) {
         self.0.send_modify(|now| {
             now.requests += 1;
@@ -36,7 +36,7 @@ impl Load {
         });
     }
 
-    /// A request of so many bytes has its answer, or wants none any more.
+    /// A request of this many bytes has its answer, or wants none any more.
     pub(super) fn settled(&self, bytes: usize) {
         self.0.send_modify(|now| {
             now.requests = now.requests.saturating_sub(1);
@@ -44,7 +44,7 @@ impl Load {
         });
     }
 
-    /// A line of so many bytes is to be written.
+    /// A line of this many bytes is to be written.
     pub(super) fn queued(&self, bytes: usize) {
         self.0.send_modify(|now| {
             now.lines += 1;
@@ -52,7 +52,7 @@ impl Load {
         });
     }
 
-    /// A line of so many bytes was written.
+    /// A line of this many bytes was written.
     pub(super) fn written(&self, bytes: usize) {
         self.0.send_modify(|now| {
             now.lines = now.lines.saturating_sub(1);

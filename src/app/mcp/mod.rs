@@ -7,7 +7,7 @@
 //!       load       counts of what is on its way
 //!     malformed    the id of a request that cannot be read
 //!   log            messages on standard error
-//!   options        what is asked of a server
+//!   options        the options of a server
 //!   tools          names and arguments
 //!     refusal      failures as clients know them
 //!     arguments    one table for schemas and checks

@@ -3,7 +3,7 @@
 use crate::tree::Limits;
 use std::time::Duration;
 
-/// What a server is asked to be.
+/// What a server is to be.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     /// What holds for every session that is read.

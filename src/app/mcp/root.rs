@@ -128,7 +128,7 @@ impl CacheDir {
 }
 
 impl Files for CacheDir {
-    /// A cache that is built anew is another directory of the same name.
+    /// A cache that is rebuilt is another directory of the same name.
     fn again(&self) -> Option<Box<dyn Files>> {
         let again = Self::open(&self.root, self.place.clone()).ok()?;
         Some(Box::new(again))
@@ -322,7 +322,7 @@ mod tests {
         assert!(Root::open(&scratch.0.join("root/a.json")).is_err());
     }
 
-    /// A cache that was opened and then built anew is read in its new state.
+    /// A cache that was opened and then rebuilt is read in its new state.
     #[test]
     fn a_replaced_cache_is_opened_again() {
         use super::CacheDir;

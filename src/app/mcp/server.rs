@@ -103,7 +103,7 @@ pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure
             () = end.over() => Ok(()),
         }
     });
-    // Nobody waits for calls that are still running.
+    // No caller waits for calls that are still running.
     runtime.shutdown_background();
     rest.wait();
     outcome

@@ -15,10 +15,10 @@ const DESCRIBED: usize = 50;
 /// How many bytes of files one call opens.
 const OPENED_BYTES: u64 = 256 << 20;
 
-/// After so many files that are no sessions, no further one is opened: the directory is not one of sessions.
+/// After this many files that are not sessions, no further one is opened: the directory is not one of sessions.
 const OTHERS: usize = 500;
 
-/// The names of how many files that are no sessions are shown.
+/// The names of how many files that are not sessions are shown.
 const SHOWN: usize = 5;
 
 /// The names of how many sessions that were not opened are shown.

@@ -1,7 +1,7 @@
 //! Stores that stay open between calls.
 //!
 //! SQLite opens a file by its path, not through the handle on the root. So the file at the path is compared
-//! with the one that the handle opens, before and after; and a store whose file was replaced is opened anew.
+//! with the one that the handle opens, before and after; and a store whose file was replaced is reopened.
 
 use super::root::{Refusal, Root};
 use crate::app::present::stores::Address;
@@ -57,7 +57,7 @@ impl Stores {
     /// The store that a client calls `name`, for reading.
     ///
     /// # Errors
-    /// A URL; a name that leads out of the root, or a file beside the store that does; no such file; it is no
+    /// A URL; a name that leads out of the root, or a file beside the store that does; no such file; it is not a
     /// store.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Store>, Failure> {
         if name.contains("://") {

@@ -47,7 +47,7 @@ pub(super) const TOOLS: [Tool; 14] = [
                 "limit",
                 Kind::Count(1),
                 r#"100"#,
-                "Describe at most so many sessions; others are named in `not_opened`. Default: 50.",
+                "Describe at most this many sessions; others are named in `not_opened`. Default: 50.",
             ),
         ],
         run: sessions::list,
@@ -265,7 +265,7 @@ pub(super) const TOOLS: [Tool; 14] = [
             Parameter::new(
                 "max_bytes",
                 Kind::Count(0), r#"2000"#,
-                "Cut each text to so many bytes. Default: 2000.",
+                "Cut each text to this many bytes. Default: 2000.",
             ),
             TOKENIZER,
         ],

@@ -1,7 +1,7 @@
 //! Lines as messages of the protocol, and messages as lines.
 //!
 //! The SDK hands over each request as it comes and keeps every answer until it is written. Here the number of
-//! both is limited, and a line that is no message is answered under its id. Besides the server, it is the only
+//! both is limited, and a line that is not a message is answered under its id. Besides the server, it is the only
 //! file that knows the SDK.
 
 use super::lines::{Input, LONGEST, Line, Output};
@@ -104,7 +104,7 @@ impl Wire {
     }
 
     fn refuse(&self, id: Value, code: ErrorCode, message: &str) {
-        // Nobody waits until it is written; the load counts it.
+        // No caller waits until it is written; the load counts it.
         drop(self.output.send(error_line(id, code.0, message)));
     }
 

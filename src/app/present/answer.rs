@@ -29,13 +29,13 @@ pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
 #[derive(Default)]
 struct Text {
     bytes: Vec<u8>,
-    /// How long it was when that was asked last.
+    /// How long it was at the last poll.
     asked: usize,
 }
 
 impl Write for Text {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// How many bytes are written until it is asked again.
+        /// How many bytes are written between two polls.
         const BYTES: usize = 1 << 16;
         if self.bytes.len() - self.asked >= BYTES {
             self.asked = self.bytes.len();

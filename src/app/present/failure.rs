@@ -44,7 +44,7 @@ pub enum Exit {
     HungUp = 129,
     /// 130: it was interrupted (SIGINT, Ctrl-C).
     Interrupted = 130,
-    /// 143: it was asked to end (SIGTERM).
+    /// 143: it received a request to end (SIGTERM).
     Terminated = 143,
 }
 
@@ -338,7 +338,7 @@ impl From<CacheError> for Failure {
                 let faults = faults.map(|fault| (fault.file, fault.message));
                 Self::Faults(message, faults.collect())
             }
-            // Whoever cancelled it says why.
+            // The caller that cancelled it says why.
             CacheError::Cancelled(_) => Self::plain(Exit::Interrupted, message),
             // A file that vanished while it was read is a failed read, not a missing cache.
             CacheError::Io(path, error) => Self::output(&path.display().to_string(), &error),

@@ -77,7 +77,7 @@ impl IntoNode for serde_json::Value {
     }
 }
 
-/// Reads the short form of a node. If it `is_whole`, no content comes from elsewhere, so one word that is no
+/// Reads the short form of a node. If it `is_whole`, no content comes from elsewhere, so one word that is not a
 /// type is refused: it is a text without its quotes.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// record and [`RECORD`]. Equal keys are equal blocks.
 type Key = (u64, u32);
 
-/// No unit has so many rows.
+/// No unit has this many rows.
 const RECORD: u32 = u32::MAX;
 
 /// A message of a request.
@@ -191,7 +191,7 @@ impl Requests {
         })
     }
 
-    /// Makes the messages anew, except those that depend on the first `usable` blocks alone. Returns
+    /// Makes the messages again, except those that depend on the first `usable` blocks alone. Returns
     /// how many are kept, and those that were there after them.
     ///
     /// They have all that the model reads: also the blocks that the API has from an earlier request,

@@ -72,7 +72,7 @@ pub struct ReceiptStep {
     /// When the reply came, or else when the newest block was made, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// The model that was asked.
+    /// The model of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How many blocks there are, reply included.

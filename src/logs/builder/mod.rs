@@ -7,7 +7,7 @@
 //! grown, and a request without the oldest messages, change no id.
 //!
 //! Siblings are ordered by `created_at_ns`. It is the time of the log, or one second a message where
-//! a log has no times; a node that comes to stand between older ones gets a time between theirs.
+//! a log has no times; a node that lands between older ones gets a time between theirs.
 //! This file must not know log formats.
 
 mod arrange;

@@ -213,7 +213,7 @@ impl Reading {
             if entry.made.len() + 1 != n || self.places.last() != Some(&place) {
                 return None;
             }
-            // Nobody else has it yet.
+            // No other process has it yet.
             let message = Rc::make_mut(&mut entry.message);
             message.role = role_of(message.role.take(), block, part.role);
             message.reply = message.role.as_deref() == Some("assistant");

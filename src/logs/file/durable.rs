@@ -1,7 +1,7 @@
 //! Files that are replaced as a whole, and locks on them.
 //!
 //! The lock is on the session file itself. Saving renames a new file over it, which is locked before it
-//! gets the name; so whoever opens the file by its name finds a lock, and after locking checks that the
+//! gets the name; so a process that opens the file by its name finds a lock, and after locking checks that the
 //! name is still that of the locked file.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};

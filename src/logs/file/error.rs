@@ -25,7 +25,7 @@ pub enum FileError {
     /// It can be read, but not written in place; the text says why.
     #[error("{}: {}", .0.display(), .1)]
     NotInPlace(PathBuf, &'static str),
-    /// The operating system failed. The message has the cause, so it is no source.
+    /// The operating system failed. The message has the cause, so it is not a source.
     #[error("{}: {}", .0.display(), .1)]
     Io(PathBuf, io::Error),
 }

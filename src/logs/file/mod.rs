@@ -26,7 +26,7 @@ use crate::tree::{Limits, SourceError};
 
 /// A session in a file, and the [`Context`] that writes it.
 ///
-/// Nobody else can open it for writing until it is dropped. Nothing is written before [`SessionFile::save`].
+/// No other process can open it for writing until it is dropped. Nothing is written before [`SessionFile::save`].
 ///
 /// ```
 /// use pactql::{Context, Message, SessionFile};

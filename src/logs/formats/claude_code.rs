@@ -51,7 +51,7 @@ struct Child {
     session: String,
 }
 
-/// The subagents in a file by what they were asked.
+/// The subagents in a file by their prompts.
 type Children = HashMap<String, Child>;
 
 impl Reader for ClaudeCode {
@@ -513,7 +513,7 @@ impl Path<'_> {
 
     /// Names the session of a subagent on the call that started it: with the result, so that a log that
     /// grows does not change what was told before. The result names the subagent, or the lines before it
-    /// have one that was asked the same.
+    /// have one with the same prompt.
     fn link(&self, message: &Message, found: &[Member<'_>], line: &Record<'_>, out: &mut Output) {
         let results = message.parts.iter();
         let calls = results.filter_map(|part| part.field("data_call_id").map(str::to_owned));

@@ -21,7 +21,7 @@ pub(in crate::logs) struct ReadCall {
     pub(in crate::logs) previous: Option<String>,
 }
 
-/// Reads a call; each text is a JSON object. Without a response, or with one that is no reply, the request
+/// Reads a call; each text is a JSON object. Without a response, or with one that is not a reply, the request
 /// has none.
 pub(in crate::logs) fn read(
     provider: Provider,

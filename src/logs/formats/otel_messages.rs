@@ -225,7 +225,7 @@ fn split(raw: &str) -> Vec<String> {
     if parts.len() < 2 || !parts.iter().any(|part| is_result(part)) {
         return vec![raw.to_owned()];
     }
-    // Neighbours that are no results stay together.
+    // Neighbours that are not results stay together.
     let mut groups: Vec<Vec<&str>> = Vec::new();
     let mut goes_on = false;
     for part in parts {

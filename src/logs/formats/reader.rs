@@ -30,7 +30,7 @@ pub(in crate::logs) struct Record<'a> {
 
 /// The records of a log, for formats that read one twice. The first time they note its number.
 pub(in crate::logs) trait Records {
-    /// Reads the record of a number again. One that cannot be read a second time is left out, which whoever
+    /// Reads the record of a number again. One that cannot be read a second time is left out, which the caller that
     /// has the records reports.
     fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>));
 }

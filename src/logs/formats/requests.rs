@@ -10,7 +10,7 @@
 //! - one message of the conversation that all records make.
 //!
 //! A request belongs to the session whose last request it has most messages of; one that has none,
-//! or that begins anew, begins a session. This file must not know the members of any one API's messages.
+//! or that starts again, begins a session. This file must not know the members of any one API's messages.
 
 use super::fields::{text, time};
 use super::reader::{Reader, Record, Records};
@@ -413,7 +413,7 @@ impl<A: Api> Requests<A> {
                     .map(|(at, _)| at)
             }
         };
-        // One that has no reply in it begins anew, unless the last one had none either.
+        // One that has no reply in it starts again, unless the last one had none either.
         let shorter = |open: &Open| request.messages.len() < open.messages.len();
         let goes_on = |open: &Open| name.is_some() || !fresh || !shorter(open);
         let best = best.filter(|at| goes_on(&self.open[*at]));

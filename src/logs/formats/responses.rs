@@ -9,7 +9,7 @@
 //! | field | on | value |
 //! |---|---|---|
 //! | `data_form` | every block | `openai-responses` |
-//! | `data_shape` | first block | the form of `content`, `output` or `summary` (`list`, `null`, `absent`), if the blocks do not imply it; `instructions`, `input` for a text that is no item |
+//! | `data_shape` | first block | the form of `content`, `output` or `summary` (`list`, `null`, `absent`), if the blocks do not imply it; `instructions`, `input` for a text that is not an item |
 //! | `data_item` | first block | other members of the item |
 //! | `data_item_type` | first block | the type, if the kind and the role do not imply it; null if the item has none |
 //! | `data_part`, `data_part_type` | any block | other members of the part; its type, if the role does not imply it |
@@ -136,7 +136,7 @@ impl Api for Responses {
     }
 }
 
-/// A text that is no item.
+/// A text that is not an item.
 fn plain(role: &str, raw: &str, shape: &str) -> Message {
     let mut part = Part::new("text", canonical(raw));
     part.set("data_form", FORM.to_owned());

@@ -59,7 +59,7 @@ impl ProviderCall {
             let quoted = serde_json::Value::from(text).to_string();
             serde_json::from_str::<String>(&json(&quoted)).unwrap_or_default()
         };
-        // An API says what went wrong in JSON, after words of whoever asked it.
+        // An API says what went wrong in JSON, after words of the client.
         let error = |text: &str| match text.find('{').map(|at| text.split_at(at)) {
             Some((before, said)) if serde_json::from_str::<IgnoredAny>(said).is_ok() => {
                 plain(before) + &json(said)

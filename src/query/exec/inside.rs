@@ -12,7 +12,7 @@ use crate::index::{Bits, Snapshot};
 use crate::query::plan::Bound;
 
 /// The rows that are, or are inside, a match of a selector. Meant for rows that mostly ascend: runs
-/// the selector only as far as it is asked.
+/// the selector only as far as it is queried.
 pub struct InsideRows<'a> {
     bound: &'a Bound,
     input: RunInput<'a>,

@@ -34,7 +34,7 @@ pub enum Required {
 }
 
 impl Required {
-    /// What every match of a pattern contains; `None` if nothing is known, or if it is no pattern. Linear in
+    /// What every match of a pattern contains; `None` if nothing is known, or if it is not a pattern. Linear in
     /// the pattern.
     #[must_use]
     pub fn of(pattern: &str) -> Option<Self> {

@@ -88,7 +88,7 @@ impl Predicates {
     }
 
     /// Whether a content that is a list has elements with all of these texts, which are quoted, in SQLite: one
-    /// subquery, as a statement has only so many.
+    /// subquery, as a statement has only this many.
     fn members(&self, quoted: &[String]) -> String {
         let list = self.structure("'['");
         let element = "case e.type when 'text' then e.value when 'true' then e.type when 'false' then e.type \
@@ -186,7 +186,7 @@ impl Predicates {
                 )
             }
             Dialect::DuckDb => {
-                // The strings of the text that are no names of members, each read as JSON. DuckDB tests what
+                // The strings of the text that are not names of members, each read as JSON. DuckDB tests what
                 // `and` joins in an order of its own: only `case` keeps it from reading a name.
                 let string = "'\"(?:[^\"\\\\]|\\\\.)*\"\\s*:?'";
                 let text =

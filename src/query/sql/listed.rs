@@ -62,7 +62,7 @@ impl Lister<'_> {
         let controls = &self.query.controls;
         let is_whole = !controls.unique && window(controls)?.is_none();
         if self.tables.has_ids_only() && self.lists == SharedLists::One && is_whole {
-            // Nobody asks for the place of a row in the list.
+            // No caller asks for the place of a row in the list.
             let keys: Vec<&str> = order
                 .iter()
                 .map(|key| key.trim_start_matches("m."))

@@ -517,7 +517,7 @@ impl Predicates {
         attr_compares(self.dialect, "a", op, number).ok_or_else(|| {
             Refused::new(
                 test,
-                "no type of a database holds a decimal of so many digits",
+                "no type of a database holds a decimal of this many digits",
             )
         })
     }

@@ -103,7 +103,7 @@ fn at(listed: &str, alias: &str, end: &str) -> String {
     format!("{listed} {alias} on {alias}.session_id = p.session_id and {alias}.seq = p.{end}")
 }
 
-/// As [`changes`] between neighbours, of units that are asked once each: only where the version of a unit
+/// As [`changes`] between neighbours, of units that are queried once each: only where the version of a unit
 /// begins or ends can rows come or go, so a pair reads nothing else. A ttl that counts down changes with each
 /// snapshot, and the parent of a unit's top node with the root or `^seq`.
 pub(super) fn changes_of_units(

@@ -36,13 +36,14 @@ pub(super) fn literal(pattern: &str) -> Option<String> {
 /// # Errors
 /// What the dialect cannot say, for people.
 pub(super) fn translate(dialect: Dialect, pattern: &str) -> Result<String, String> {
-    let hir = regex_syntax::parse(pattern).map_err(|_| "it is no regular expression".to_owned())?;
+    let hir =
+        regex_syntax::parse(pattern).map_err(|_| "it is not a regular expression".to_owned())?;
     let mut out = String::new();
     write(dialect, &hir, 1, &mut out)?;
     Ok(out)
 }
 
-/// Writes a part, which the repetitions that it is in repeat so many times.
+/// Writes a part, which the repetitions that it is in repeat this many times.
 fn write(dialect: Dialect, hir: &Hir, times: u32, out: &mut String) -> Result<(), String> {
     match hir.kind() {
         HirKind::Empty => out.push_str("(?:)"),

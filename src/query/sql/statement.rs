@@ -89,7 +89,7 @@ pub fn compile_with(
     built.map_err(|refused| refused.into_error(query, dialect))
 }
 
-/// The statement of a query over so many sessions, whose numbers are its parameters; `None` if it is not one of nodes. Its
+/// The statement of a query over this many sessions, whose numbers are its parameters; `None` if it is not one of nodes. Its
 /// rows are the name of the session and the id. It is made once, and run for each group of sessions.
 ///
 /// # Errors
@@ -168,7 +168,7 @@ fn build(
         return Ok(Statement { text, shape });
     }
 
-    // Where the answer of a unit does not depend on the snapshot, each version of it is asked once.
+    // Where the answer of a unit does not depend on the snapshot, each version of it is queried once.
     let once = match lists {
         SharedLists::One => None,
         _ if !can_be_asked_once(query, lists) => None,
@@ -190,7 +190,7 @@ fn build(
     };
     if dialect == Dialect::Sqlite && with.tables(&end) > TABLES {
         return Err(Refused::whole(
-            "a union of so many groups",
+            "a union of this many groups",
             "a statement joins at most 1,000 tables there",
         ));
     }
@@ -205,7 +205,7 @@ fn build(
     Ok(Statement { text, shape })
 }
 
-/// Whether what is asked of a node may not depend on the snapshot, as far as controls and picks tell.
+/// Whether what is queried of a node may not depend on the snapshot, as far as controls and picks tell.
 fn can_be_asked_once(query: &Query, lists: SharedLists) -> bool {
     let picks = |step: &NodeStep| {
         step.tail
@@ -227,7 +227,7 @@ fn can_be_asked_once(query: &Query, lists: SharedLists) -> bool {
     !picked && each && Arrangement::of(query).is_fixed()
 }
 
-/// The expressions and the end of a statement; and whether it is right, if units are asked once.
+/// The expressions and the end of a statement; and whether it is right, if units are queried once.
 fn write(
     query: &Query,
     tables: &Tables,

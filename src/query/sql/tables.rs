@@ -1,5 +1,5 @@
 //! The tables of the layout, and the common table expressions that every statement begins with: which
-//! snapshots are asked, which units are in force in them, and what some tests read besides (STORE §2, §5).
+//! snapshots are queried, which units are in force in them, and what some tests read besides (STORE §2, §5).
 
 use crate::query::ir::{Address, Query, QueryTime, RangeAnswer, RangeEnd};
 
@@ -19,7 +19,7 @@ pub(super) const UNIT_ORDER: [&str; 5] = [
 /// The tables that [`Tables::chosen`] puts others in the place of. All but `snapshot` are partitioned.
 const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
 
-/// Which sessions are asked.
+/// Which sessions are queried.
 #[derive(Clone, Debug)]
 pub(super) enum SessionFilter {
     /// Those whose name matches; an empty pattern is all.
@@ -46,14 +46,14 @@ pub(super) struct Tables {
     pub(super) dialect: Dialect,
     /// The quoted name of their schema and a dot, or nothing.
     pub(super) schema: String,
-    /// Which sessions are asked.
+    /// Which sessions are queried.
     pub(super) sessions: SessionFilter,
-    /// Whether each version of a unit is asked once, at the newest of the snapshots that has it.
+    /// Whether each version of a unit is queried once, at the newest of the snapshots that has it.
     pub(super) once: bool,
 }
 
 impl Tables {
-    /// Whether one session of partitioned files is asked, so that [`Tables::chosen`] says which files.
+    /// Whether one session of partitioned files is queried, so that [`Tables::chosen`] says which files.
     pub(super) fn is_one(&self) -> bool {
         self.dialect.is_parquet() && self.pattern().is_some_and(|pattern| !pattern.contains('*'))
     }
@@ -71,7 +71,7 @@ impl Tables {
         }
     }
 
-    /// What steps hand on of the unit of a node: its order, and where units are asked once its first snapshot.
+    /// What steps hand on of the unit of a node: its order, and where units are queried once its first snapshot.
     pub(super) fn of_unit(&self) -> impl Iterator<Item = &'static str> + use<> {
         let first = self.once.then_some("first_seq");
         UNIT_ORDER.into_iter().chain(first)
@@ -94,7 +94,7 @@ impl Tables {
         }
     }
 
-    /// Puts the rows of the session that is asked in the place of tables, if it is one, before the rest. Engines know its bucket
+    /// Puts the rows of the session that is queried in the place of tables, if it is one, before the rest. Engines know its bucket
     /// before they read those tables, and open no file of another; a join alone does not do that in Spark.
     pub(super) fn chosen(&self, needs: NeededRows, rest: CommonTables) -> CommonTables {
         let Some(pattern) = self.pattern().filter(|_| self.is_one()) else {
@@ -192,7 +192,7 @@ impl Tables {
         joins
     }
 
-    /// The snapshots that are asked: `asked`, with the cycle that a ttl counts from.
+    /// The snapshots that are queried: `asked`, with the cycle that a ttl counts from.
     pub(super) fn asked(&self, query: &Query, with: &mut CommonTables) {
         let snapshot = self.table("snapshot");
         let mut select = SelectQuery {
@@ -309,7 +309,7 @@ impl Tables {
         select.from = joined(&on.join(" and "));
     }
 
-    /// The units in force in the snapshots: `placed`. Where each version is asked once, `seq` is the newest of
+    /// The units in force in the snapshots: `placed`. Where each version is queried once, `seq` is the newest of
     /// the snapshots that has it, and `first_seq` the oldest.
     pub(super) fn placed(&self, with: &mut CommonTables) {
         let placement = self.table("placement");

@@ -1,4 +1,4 @@
-//! A selector that is asked of many sessions, and what it needs for that.
+//! A selector over many sessions, and what it needs for that.
 
 use crate::store::ask::grouped::Grouped;
 use crate::store::error::StoreError;
@@ -26,7 +26,7 @@ pub struct SessionAnswer {
     pub answer: Answer,
 }
 
-/// A selector and the store whose sessions it is asked of.
+/// A selector and the store whose sessions it reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Asking {
     pub(crate) core: Arc<Core>,

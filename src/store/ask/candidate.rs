@@ -59,7 +59,7 @@ pub(crate) struct Exact<'b> {
     pub(crate) candidate: Candidate,
     /// Whether the working state is read where there is one.
     pub(crate) working: bool,
-    /// What else is asked of them.
+    /// Further conditions on them.
     tests: &'b BoundTests,
 }
 

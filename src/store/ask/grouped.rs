@@ -1,7 +1,7 @@
 //! Ids of many sessions by statements: the database answers a group of sessions that are not in memory at once.
 //!
-//! A session that is asked for the first time may never be asked again, and reading the few columns that a selector
-//! needs of it costs a part of making it one that can be asked anything. Which sessions are asked so is decided in
+//! A session that is asked for the first time may never be queried again, and reading the few columns that a selector
+//! needs of it costs a part of making it one that answers every selector. Which sessions are read so is decided in
 //! [`OpenSessions::are_new`](crate::store::read::open::OpenSessions::are_new). This file must not know what a session in memory is.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ const SESSIONS: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Grouped {
     text: String,
-    /// The sessions that were asked, and the bytes of their names and ids.
+    /// The sessions that were queried, and the bytes of their names and ids.
     asked: AtomicUsize,
     bytes: AtomicUsize,
 }
@@ -34,7 +34,7 @@ impl Grouped {
         })
     }
 
-    /// How many sessions have names and ids of so many bytes, judging by those that were asked.
+    /// How many sessions have names and ids of this many bytes, judging by those that were queried.
     pub(crate) fn fitting(&self, bytes: usize) -> usize {
         let asked = self.asked.load(Ordering::Relaxed);
         let average = self.bytes.load(Ordering::Relaxed).checked_div(asked);

@@ -109,7 +109,7 @@ impl SessionIds {
     }
 
     /// The nodes that have what a selector asks for, which the store finds by an index; `None` if it
-    /// cannot tell, and the sessions have to be asked.
+    /// cannot tell, and the sessions have to be queried.
     pub(crate) fn exact(
         database: &mut dyn Database,
         wanted: &Exact<'_>,

@@ -39,7 +39,7 @@ impl StoreAnswers<'_> {
         self
     }
 
-    /// How many sessions the selector is asked of. They are counted now, in linear time.
+    /// How many sessions the selector reads. They are counted now, in linear time.
     ///
     /// # Errors
     /// Those of the database.
@@ -116,7 +116,7 @@ impl Store {
     /// [`Store::select_in`] finds it. Faster where nothing else is wanted: of a selector that asks for an
     /// id, a key or the value of a custom attribute in one step, nothing but the answer is read. Of other selectors the
     /// database answers the sessions that are asked for the first time, if there are 64 and more, by a statement for each 32;
-    /// those that are asked again are opened. What a statement does not read of a session may be damaged without a word:
+    /// those that are queried again are opened. What a statement does not read of a session may be damaged without a word:
     /// [`Store::verify`] finds that.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Goes through the sessions of a list, in parallel and a little ahead of whoever reads the answers.
+//! Goes through the sessions of a list, in parallel and a little ahead of the reader of the answers.
 //!
 //! This file must not know what a selector or an answer is: it is given a function that answers some
 //! sessions.
@@ -17,11 +17,11 @@ use crate::store::read::open;
 use crate::support::cancel;
 use crate::support::diag::Error;
 
-/// At least so many sessions are asked at once, and at most so many.
+/// At least this many sessions are queried at once, and at most this many.
 const CHUNK: (usize, usize) = (8, 256);
-/// At least so many, if only a few units of each are read.
+/// At least this many, if only a few units of each are read.
 const FEW_UNITS: usize = 64;
-/// At most so many of them are read together.
+/// At most this many of them are read together.
 const GROUP: usize = 32;
 
 /// What some sessions are answered with.
@@ -36,10 +36,10 @@ pub(crate) struct Sweep<T> {
     asking: Arc<Asking>,
     answer: Answer<T>,
     list: Arc<[Listed]>,
-    /// How many of the list were asked.
+    /// How many of the list were queried.
     asked: usize,
     ready: VecDeque<Result<T, Error>>,
-    /// Those that are asked meanwhile.
+    /// Those that are queried meanwhile.
     coming: Option<Coming<T>>,
     threads: Threads,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Sweep<T> {
 /// How many threads ask the sessions of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Threads {
-    /// As many as there are cores: whoever reads the answers waits for them.
+    /// As many as there are cores: the reader of the answers waits for them.
     All,
     /// One, as answers are there before they are read. Others would take the reader's core.
     One,

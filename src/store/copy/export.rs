@@ -2,7 +2,7 @@
 //!
 //! A bucket whose sessions have not changed is left as it is. Where sessions only grew, the new units are another file
 //! of the bucket, and the small tables are replaced. Where history was altered (pruned, erased, deleted), or too
-//! many files have gathered, the bucket is written anew, with other numbers of units: placements, which are
+//! many files have gathered, the bucket is written rewrites, with other numbers of units: placements, which are
 //! one file, decide which units are seen, so none is seen twice while the old and the new files are both there.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ use crate::store::write::change::IN_FORCE;
 /// The number of buckets, unless the caller says.
 const BUCKETS: i64 = 256;
 
-/// The most files that are added to a bucket before it is written anew.
+/// The most files that are added to a bucket before it is rewritten.
 const MOST_PARTS: i64 = 16;
 
 /// What is copied.
@@ -259,8 +259,8 @@ impl Run<'_> {
         }
         let known = found.unwrap_or_default();
         let (sessions, altered) = placed(database, &known.sessions, sessions)?;
-        let anew = altered || known.parts >= MOST_PARTS;
-        let mut next = if anew {
+        let rewrites = altered || known.parts >= MOST_PARTS;
+        let mut next = if rewrites {
             Bucket {
                 generation: known.generation + 1,
                 ..Bucket::default()

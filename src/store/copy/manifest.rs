@@ -42,7 +42,7 @@ pub(crate) struct Copy {
 /// The manifest of a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bucket {
-    /// Grows when everything is written anew. Numbers of units differ between generations.
+    /// Grows when everything is rewritten. Numbers of units differ between generations.
     pub(crate) generation: i64,
     /// Number of times that something was added in this generation.
     pub(crate) parts: i64,

@@ -132,7 +132,7 @@ impl FileRows {
     }
 }
 
-/// The number of rows of a group of a file of so many bytes, if it is one that an export writes.
+/// The number of rows of a group of a file of this many bytes, if it is one that an export writes.
 fn bounds(group: &RowGroupMetaData, bytes: i64) -> Result<usize, ParquetError> {
     let rows = usize::try_from(group.num_rows()).ok();
     let Some(rows) = rows.filter(|rows| *rows <= ROWS) else {

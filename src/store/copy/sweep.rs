@@ -15,7 +15,7 @@ use super::manifest::{Bucket, DIRECTORY, remove};
 use crate::store::error::StoreError;
 use crate::support::scratch::is_part;
 
-/// Removes the parts and the files that no manifest names. Nobody else writes the copy. Files of a bucket that was being
+/// Removes the parts and the files that no manifest names. No other process writes the copy. Files of a bucket that was being
 /// written stay: its placements may refer to them already, and the bucket is written again and cleaned then. Returns
 /// the buckets that have a manifest. Reads every directory of the copy once.
 pub(crate) fn sweep(root: &Path) -> Result<BTreeSet<i64>, StoreError> {

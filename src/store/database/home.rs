@@ -46,7 +46,7 @@ impl Options {
 /// An open store. Threads share it.
 pub(crate) struct Home {
     pool: Arc<Pool>,
-    /// Opened when something is written: whoever only reads needs one connection.
+    /// Opened when something is written: a process that only reads needs one connection.
     writer: OnceLock<Mutex<Box<dyn Database>>>,
     /// Which file it was when it was opened.
     file: Option<FileId>,
@@ -65,7 +65,7 @@ enum Place {
     Server(Box<Address>),
 }
 
-/// How many readers that nobody uses stay open.
+/// How many readers that are not in use stay open.
 const IDLE: usize = 8;
 
 impl Place {
@@ -185,7 +185,7 @@ impl Home {
         Ok((before, schema::LAYOUT))
     }
 
-    /// The connection that writes, once nobody else in this process has it.
+    /// The connection that writes, once no other thread of this process has it.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl Home {
                 self.writer.get_or_init(|| Mutex::new(made))
             }
         };
-        // Whoever panicked with it has rolled back: its guard was dropped.
+        // The caller that panicked with it has rolled back: its guard was dropped.
         let database = writer.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Writer(database))
     }

@@ -1,4 +1,4 @@
-//! The databases: what is asked of them, and how each spells it. They must not know the layout's meaning.
+//! The databases: what they have to do, and how each spells it. They must not know the layout's meaning.
 
 pub(crate) mod home;
 pub(crate) mod new_file;

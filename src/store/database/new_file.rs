@@ -56,7 +56,7 @@ fn is_copy(directory: &Path) -> bool {
     std::fs::read_dir(directory).is_ok_and(|mut entries| entries.all(is_ours))
 }
 
-/// The error of work that is cancelled; whoever cancelled it says more.
+/// The error of work that is cancelled; its caller says more.
 pub(crate) fn cancelled() -> StoreError {
     StoreError::Database(Cancelled.to_string())
 }

@@ -1,7 +1,7 @@
 //! [`Database`] in a schema of a PostgreSQL database.
 //!
 //! Statements come in the spelling of SQLite's parameters and are respelled once. A connection that was
-//! lost between transactions is made anew; inside one it is an error. This file knows no table, except to
+//! lost between transactions is made again; inside one it is an error. This file knows no table, except to
 //! copy all of them.
 
 use std::fmt;
@@ -207,7 +207,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Makes the connection anew.
+    /// Makes the connection again.
     fn reconnect(&mut self) -> Result<(), StoreError> {
         self.client = connect(&self.address, self.access, self.busy)?;
         self.statements.clear();
@@ -216,7 +216,7 @@ impl Postgres {
     }
 
     /// Begins a transaction with some statements. A connection that was lost since the last one is made
-    /// anew, once.
+    /// again, once.
     fn start(&mut self, sql: &str, write: bool) -> Result<(), StoreError> {
         if self.client.is_closed() {
             self.reconnect()?;
@@ -525,7 +525,7 @@ fn lock(kind: &str, schema: &str) -> String {
     format!("select pg_advisory_xact_lock{kind}(hashtextextended('pactql ' || '{schema}', 0))")
 }
 
-/// What an error of the server means to whoever has the address.
+/// What an error of the server means to a user of the address.
 fn said(address: &Address, error: &postgres::Error) -> StoreError {
     let database = |what: &str| StoreError::Database(format!("{address}: {what}"));
     let Some(told) = error.as_db_error() else {

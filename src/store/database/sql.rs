@@ -118,7 +118,7 @@ pub(crate) trait Database: Send {
     /// ends or, with `write`, the only one that writes (SQLite) or that may (PostgreSQL).
     fn begin(&mut self, write: bool) -> Result<(), StoreError>;
 
-    /// Begins a transaction that writes while no other connection has one that writes. Whoever removes rows
+    /// Begins a transaction that writes while no other connection has one that writes. The caller that removes rows
     /// that all sessions share needs it: another session could be about to place them.
     fn begin_alone(&mut self) -> Result<(), StoreError> {
         self.begin(true)

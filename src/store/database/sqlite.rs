@@ -1,6 +1,6 @@
 //! [`Database`] in a SQLite file.
 //!
-//! The file is in WAL mode: readers see whole commits and wait for nobody; a commit is on the disk when it
+//! The file is in WAL mode: readers see whole commits and never wait; a commit is on the disk when it
 //! returns. This file knows no table.
 
 use std::path::{Path, PathBuf};
@@ -177,7 +177,7 @@ impl Sqlite {
     fn prepare_connection(&self, access: Access) -> rusqlite::Result<()> {
         let connection = &self.connection;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // A plan that looks at a value, such as a limit, would be made anew for each.
+        // A plan that looks at a value, such as a limit, would be made again for each.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "foreign_keys", false)?;
         let rows = Arc::clone(&self.rows);
@@ -277,7 +277,7 @@ impl Sqlite {
         let mine = |error| self.error(&error);
         let mut target = Connection::open(to).map_err(failed)?;
         // The moment is that of the first read of a transaction, so steps between which others commit need
-        // not begin anew.
+        // not start again.
         let moment = if self.connection.is_autocommit() {
             Some(self.connection.unchecked_transaction().map_err(mine)?)
         } else {
@@ -483,7 +483,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// What an error of SQLite means to whoever has the file.
+/// What an error of SQLite means to a user of the file.
 fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
     let path = path.display();
     let database = |what: &str| StoreError::Database(format!("{path}: {what}"));

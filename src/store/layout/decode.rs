@@ -320,7 +320,7 @@ struct Rows {
     /// The condition on rows of `node`, with these values.
     nodes: String,
     values: Vec<Value<'static>>,
-    /// The condition on rows of `attr`, with so many of the values.
+    /// The condition on rows of `attr`, with this many of the values.
     attrs: String,
     of_attrs: usize,
 }

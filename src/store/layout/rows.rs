@@ -8,7 +8,7 @@ use crate::store::layout::attrs::Attr;
 use crate::store::layout::encode::{Body, Node, Unit};
 use crate::store::layout::schema::Type;
 
-/// Inserts the units and bodies that nobody has yet in one order for all writers: two that insert the same
+/// Inserts the units and bodies that are not there yet in one order for all writers: two that insert the same
 /// ones at once wait for each other, and never both.
 pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Result<(), StoreError> {
     let nodes = units.iter().flat_map(|unit| &unit.nodes);
@@ -26,7 +26,7 @@ pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Resu
     Ok(())
 }
 
-/// The id of a unit version, which is inserted if nobody has it yet.
+/// The id of a unit version, which is inserted if it is not there yet.
 pub(crate) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
     let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];
     let (unit_id, is_new) = put_key(database, &key)?;
@@ -63,7 +63,7 @@ pub(crate) fn put_key(
     Ok((known.ok_or_else(gone)?, false))
 }
 
-/// The id of a body, which is inserted if nobody has it yet.
+/// The id of a body, which is inserted if it is not there yet.
 pub(crate) fn put_body(database: &mut dyn Database, body: &Body) -> Result<i64, StoreError> {
     let inserted = first(
         database,

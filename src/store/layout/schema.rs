@@ -143,7 +143,7 @@ pub(crate) const TABLES: &[Table] = &[
 ];
 
 /// Which rows `attr_by_text` has. A query says the same, or it is answered without that index. PostgreSQL
-/// refuses longer entries, and nobody asks for a long text by its value.
+/// refuses longer entries, and no query asks for a long text by its value.
 pub(crate) const ATTR_BY_TEXT: &str =
     "type = 'text' and length(text) <= 200 and length(name) <= 200";
 
@@ -529,7 +529,7 @@ fn migrate_by(
     })
 }
 
-/// Runs `work` in a transaction in which nobody else writes.
+/// Runs `work` in a transaction in which no other process writes.
 fn in_transaction<T>(
     database: &mut dyn Database,
     work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,

@@ -203,7 +203,7 @@ impl Summary {
 const COUNTER: i64 = 0xffff;
 const PART: i64 = 0xff_ffff;
 
-/// Computes the sum of a row of `session` anew, after it or the session's snapshots were changed.
+/// Computes the sum of a row of `session` again, after it or the session's snapshots were changed.
 pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
     let columns = Summary::columns();
     let sum = first(
@@ -219,7 +219,7 @@ pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<
     Ok(())
 }
 
-/// Computes the sums of a session's attempts anew, after they were copied from another session.
+/// Computes the sums of a session's attempts again, after they were copied from another session.
 pub(crate) fn seal_attempts(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
     let columns: Vec<&str> = ATTEMPT.iter().map(|(name, _)| *name).collect();
     let sums = collect(

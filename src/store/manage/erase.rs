@@ -21,7 +21,7 @@ use crate::store::write::lease::{check_free, end};
 use crate::tree::hash::hex;
 
 /// Erases the contents and the custom attributes of nodes in every snapshot of a session, and computes the
-/// chain of hashes anew from the first snapshot concerned, which gets a note. Returns the names of other
+/// chain of hashes again from the first snapshot concerned, which gets a note. Returns the names of other
 /// sessions that have the same units, sorted. Linear in the units concerned and in the later snapshots.
 pub(crate) fn erase(
     database: &mut dyn Database,
@@ -115,7 +115,7 @@ fn note(ids: &[&str], now: i64) -> impl Fn(Option<&str>, Hash) -> String {
     }
 }
 
-/// Computes the hashes of a session's snapshots anew, from a seq on.
+/// Computes the hashes of a session's snapshots again, from a seq on.
 fn rehash(
     database: &mut dyn Database,
     session: i64,

@@ -235,7 +235,7 @@ pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<(), Stor
 /// Which snapshots of a session are kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Keep {
-    /// At least so many of the newest.
+    /// At least this many of the newest.
     pub(crate) newest: Option<u64>,
     /// All that were committed at or after this time.
     pub(crate) since_ns: Option<i64>,

@@ -109,7 +109,7 @@ pub(crate) fn in_force(
     Ok(places)
 }
 
-/// The last units of a rank that nobody has closed, in reverse document order. Linear in them: the index
+/// The last units of a rank that are not closed, in reverse document order. Linear in them: the index
 /// `placement_in_force` is read from its end.
 fn from_end(
     database: &mut dyn Database,
@@ -454,7 +454,7 @@ impl From<Units> for Fresh {
 }
 
 impl Fresh {
-    /// How so many of its units get one segment. One that shares its records keeps all that was read in
+    /// How a number of its units get one segment. One that shares its records keeps all that was read in
     /// memory, so it has to have all of it.
     fn layout(&self, units: usize) -> Layout {
         if self.ranges.len() == units {

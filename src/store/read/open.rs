@@ -32,7 +32,7 @@ pub(crate) struct OpenSessions {
     clock: u64,
     /// All sessions of the store, and the number of its last commit when they were listed.
     list: Option<(i64, Arc<[Listed]>)>,
-    /// Sessions that were asked without being opened.
+    /// Sessions that were queried without being opened.
     asked: RoaringTreemap,
     /// Whether a session had to go, as all together were over the budget.
     is_short: bool,
@@ -51,7 +51,7 @@ struct Open {
 }
 
 impl Open {
-    /// Whether everything that was asked for could be loaded. If not, the session is opened anew.
+    /// Whether everything that was asked for could be loaded. If not, the session is reopened.
     fn is_sound(&self) -> bool {
         self.session.moment().failure().is_none()
     }
@@ -73,8 +73,8 @@ impl OpenSessions {
         }
     }
 
-    /// Whether none of some sessions is open, and none was asked before, so that it is worth being opened now. Where
-    /// not all that are asked can stay in memory, it is not.
+    /// Whether none of some sessions is open, and none was queried before, so that it is worth being opened now. Where
+    /// not all that are queried can stay in memory, it is not.
     pub(crate) fn are_new(&self, list: &[Listed]) -> bool {
         let mut numbers = list.iter().map(|listed| listed.session);
         numbers.all(|id| {
@@ -83,13 +83,13 @@ impl OpenSessions {
         })
     }
 
-    /// Notes that sessions were asked without being opened.
+    /// Notes that sessions were queried without being opened.
     pub(crate) fn note_asked(&mut self, list: &[Listed]) {
         let numbers = list.iter().map(|listed| u64::try_from(listed.session));
         self.asked.extend(numbers.flatten());
     }
 
-    /// The bytes that sessions which are asked together may take.
+    /// The bytes that sessions which are queried together may take.
     pub(crate) fn share(&self) -> usize {
         self.memory / SHARE
     }
@@ -215,7 +215,7 @@ impl OpenSessions {
     }
 }
 
-/// Sessions that are asked together take at most one part in so many of the budget.
+/// Sessions that are queried together take at most one part in this many of the budget.
 const SHARE: usize = 8;
 
 /// What an open session takes besides its indexes, in bytes, roughly.

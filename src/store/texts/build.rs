@@ -28,7 +28,7 @@ const TOGETHER: usize = 8 << 20;
 const UNITS: i64 = 1_000;
 
 /// Adds some of the units that the index does not have yet; it is made if it is missing. Returns how many;
-/// none, if it has all. Linear in their texts. Nobody else may be writing.
+/// none, if it has all. Linear in their texts. No other process may be writing.
 pub(crate) fn index_texts(
     database: &mut dyn Database,
     texts_of: TextsOf,

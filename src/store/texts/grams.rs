@@ -1,4 +1,4 @@
-//! Runs of three characters: what the text index of each database is made of, and how it is asked.
+//! Runs of three characters: what the text index of each database is made of, and how it is queried.
 //!
 //! This file must not know tables.
 

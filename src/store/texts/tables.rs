@@ -8,7 +8,7 @@
 //! | `text_unit` | that a unit has a text |
 //! | `text_gram` | in SQLite, the runs of three characters of the texts, in FTS5 |
 //!
-//! A commit writes nothing here. Units that came later have no rows; whoever asks takes all of them as
+//! A commit writes nothing here. Units that came later have no rows; a query takes all of them as
 //! candidates. What is removed from the store is removed here in the same transaction. This file must not know
 //! how a text is cut into runs.
 
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use crate::store::database::sql::{Database, Dialect, Value, collect, first, int};
 use crate::store::error::StoreError;
 
-/// How texts are folded and cut; an index of another number is made anew. Letters are paired by the tables of
+/// How texts are folded and cut; an index of another number is made again. Letters are paired by the tables of
 /// the standard library.
 const VERSION: i64 = 2_000 + char::UNICODE_VERSION.0 as i64;
 
@@ -158,7 +158,7 @@ pub(crate) fn forget(database: &mut dyn Database, units: &[i64]) -> Result<(), S
 }
 
 /// Makes what was removed from the index unreadable: FTS5 marks it as deleted, and drops it when it writes
-/// its parts anew. Linear in the index.
+/// its parts again. Linear in the index.
 pub(crate) fn scrub(database: &mut dyn Database) -> Result<(), StoreError> {
     if database.dialect() == Dialect::Sqlite && exists(database)? {
         let optimize = "insert into text_gram (text_gram) values ('optimize')";

@@ -139,7 +139,7 @@ impl Core {
         Ok(done)
     }
 
-    /// Empties the log of recent commits of a SQLite file after something was removed, if nobody reads. Else
+    /// Empties the log of recent commits of a SQLite file after something was removed, if no process reads. Else
     /// that happens when the last connection is closed.
     pub(crate) fn tidy(&self) {
         if let Ok(mut database) = self.home.writer()

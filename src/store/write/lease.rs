@@ -52,7 +52,7 @@ pub(crate) fn check_free(
     }
 }
 
-/// Whether nobody can go on writing a session: there is no lease, or it was given back.
+/// Whether no process can go on writing a session: there is no lease, or it was given back.
 pub(crate) fn is_idle(database: &mut dyn Database, session: i64) -> Result<bool, StoreError> {
     Ok(held(database, session)?.is_none_or(|held| held.expires_at_ns == 0))
 }
@@ -68,7 +68,7 @@ pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<(), Store
 }
 
 impl Lease {
-    /// Takes the lease of a session, which nobody may hold at the moment. Runs inside a transaction that
+    /// Takes the lease of a session, which no process may hold at the moment. Runs inside a transaction that
     /// writes.
     pub(crate) fn take(
         database: &mut dyn Database,
@@ -105,7 +105,7 @@ impl Lease {
         })
     }
 
-    /// Checks that nobody has taken the lease since, and renews it. One that has run out is still good.
+    /// Checks that no process has taken the lease since, and renews it. One that has run out is still good.
     /// Runs inside a transaction that writes. Returns the time.
     pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64, StoreError> {
         let now = database.now_ns()?;

@@ -1,7 +1,7 @@
 //! What a recorder of provider calls does with a store: sessions by where they come from, and their next
 //! snapshots, all in one transaction.
 //!
-//! While the transaction lasts nobody else writes (SQLite), so what was read still holds when it is written; a lease
+//! While the transaction lasts no other process writes (SQLite), so what was read still holds when it is written; a lease
 //! is not needed. Sessions that a context writes, or has written, are none of a recorder's.
 
 use crate::store::Store;
@@ -33,7 +33,7 @@ impl Row {
         &self.entry.name
     }
 
-    /// Where it comes from, empty if nobody said.
+    /// Where it comes from, empty if it is not known.
     pub(crate) fn source(&self) -> &str {
         self.entry.source.as_deref().unwrap_or_default()
     }

@@ -50,7 +50,7 @@ pub struct LogImport {
 enum Relation {
     /// They are of different logs, or of different branches.
     Different,
-    /// The log goes on after its newest commit: so many snapshots of the log are there.
+    /// The log goes on after its newest commit: this many snapshots of the log are there.
     Begun(usize),
     /// As `Begun`, but the newest of them was not whole.
     Torn(usize),
@@ -435,7 +435,7 @@ fn write(
 }
 
 impl Candidate {
-    /// What the row counts of changes if nobody else has written it: a new name is one, through two steps.
+    /// What the row counts of changes if no other process has written it: a new name is one, through two steps.
     fn changed(&self, name: &str) -> i64 {
         if self.entry.name == name {
             self.entry.changed

@@ -1,6 +1,6 @@
 //! Group commit: steps that wait for the database at the same time go into one transaction.
 //!
-//! There is no thread for it. Whoever finds nobody at work takes every step that waits, keeps all of them
+//! There is no thread for it. A writer that finds no other at work takes every step that waits, keeps all of them
 //! and hands out the results; those who come meanwhile wait for the next turn.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -70,7 +70,7 @@ impl Queue {
         })
     }
 
-    /// As [`Queue::keep`]; `run` keeps steps, and is called if nobody else does.
+    /// As [`Queue::keep`]; `run` keeps steps, and is called if no other process does.
     fn keep_by(
         &self,
         job: Job,
@@ -88,7 +88,7 @@ impl Queue {
                 return result;
             }
         }
-        // Nobody keeps steps, and whoever did has handed out the results of all that it took: this one
+        // No caller keeps steps, and the caller that did has handed out the results of all that it took: this one
         // still waits.
         state.busy = true;
         let taken = std::mem::take(&mut state.waiting);
@@ -164,7 +164,7 @@ mod tests {
             has_begun.recv().unwrap();
             let others = others.map(|job| {
                 scope.spawn(move || {
-                    // Whoever of them comes to keep the steps panics.
+                    // The one of them that keeps the steps panics.
                     catch_unwind(AssertUnwindSafe(|| {
                         queue.keep_by(job, |_| panic!("on purpose"))
                     }))

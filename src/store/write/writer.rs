@@ -78,7 +78,7 @@ impl SessionWriter {
             },
         };
         let lease = Lease::take(database, session, name, owner, lasts)?;
-        // Only now nobody else writes it: what the row said before may be of an earlier holder.
+        // Only now no other process writes it: what the row said before may be of an earlier holder.
         let entry = catalog::by_id(database, session)?;
         let entry = entry.ok_or_else(|| StoreError::NoSession(name.to_owned()))?;
         let saved = entry.working;

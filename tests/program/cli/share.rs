@@ -11,7 +11,7 @@ fn a_page_is_written_to_a_new_file_or_to_standard_output() {
     assert_eq!((ran.code, &*ran.out), (0, ""));
     assert_eq!(
         ran.err,
-        "note: the working state is left out: it is no step yet\n"
+        "note: the working state is left out: it is not a step yet\n"
     );
     let written = std::fs::read_to_string(&page).expect("the page");
     assert!(written.starts_with("<!doctype html>\n") && written.ends_with("</html>\n"));

@@ -177,7 +177,7 @@ fn listed(names: &[String]) -> String {
     quoted.join(", ")
 }
 
-/// What a type that is no class probably means, as a step.
+/// What a type that is not a class probably means, as a step.
 pub(crate) fn meant_type(head: &str) -> Option<Cow<'static, str>> {
     let lower = head.to_ascii_lowercase();
     if CLASSES.contains(&head) {
