@@ -9,7 +9,7 @@ use super::records::Records;
 use super::{Field, Posting, Segment};
 use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::{Fields, is_header, text_list};
+use crate::tree::{Fields, RecordPlace, is_header, text_list};
 
 /// A custom attribute has a posting list for each value while it has at most this many.
 const FIELD_VALUES: usize = 64;
@@ -64,9 +64,9 @@ pub(super) struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// Reads the records of some rows, given by their places in `payload`; `first` is the row
     /// of the first one. Linear, plus sorting of names, tags and values.
-    pub(super) fn read(&mut self, payload: &'a Records, places: &[(u32, u32)], first: u32) {
+    pub(super) fn read(&mut self, payload: &'a Records, places: &[RecordPlace], first: u32) {
         for (row, &place) in (first..).zip(places) {
-            let record = || Fields::new(payload.get(place));
+            let record = || Fields::new(payload.record(place));
             let (mut has_tags, mut has_cadence) = (false, false);
             for (name, value) in record() {
                 // The headers that nearly every node has.

@@ -9,10 +9,10 @@ use super::attributes::{Attributes, Collector};
 use super::fresh::{Earlier, Ttl};
 use super::hash::hash_text;
 use super::ids::Ids;
-use super::records::{Collected, Records};
+use super::records::{Collected, Records, SHARED};
 use super::segment::{CORE, LEVEL_POSTINGS};
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
-use crate::tree::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Row, Tree};
 
 /// Collects units, in document order, for a [`Segment`].
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub(super) struct SegmentBuilder {
     ttl_stored: Vec<u32>,
     ids: Ids,
     payload: Collected,
-    payload_at: Vec<(u32, u32)>,
+    payload_at: Vec<RecordPlace>,
     irregular_cores: bool,
 }
 
@@ -114,11 +114,13 @@ impl SegmentBuilder {
     }
 
     /// As [`SegmentBuilder::begin_tree`], for a builder that reads all of one tree and nothing
-    /// else: its payload records are shared, not copied.
+    /// else: its payload records are shared, not copied, if they are many.
     pub(super) fn begin_whole(&mut self, tree: &Tree) {
         self.begin_tree(tree);
         self.reserve(tree.rows.len(), 0);
-        self.payload = Collected::of(&tree.payload);
+        if tree.payload.len() >= SHARED {
+            self.payload = Collected::of(&tree.payload);
+        }
     }
 
     /// Reserves memory for more rows, with this many bytes of ids.
@@ -141,7 +143,7 @@ impl SegmentBuilder {
         let unit = &tree.rows[rows.start as usize..rows.end as usize];
         let length = |(start, end): (u32, u32)| (end - start) as usize;
         if copied {
-            let records = unit.iter().map(|row| length(row.payload)).sum();
+            let records = unit.iter().map(|row| row.payload.len()).sum();
             self.payload.reserve(records);
         }
         let ids = unit.iter().map(|row| length(row.id)).sum();
@@ -169,6 +171,8 @@ impl SegmentBuilder {
         mut earlier: Option<Earlier<'_>>,
     ) {
         self.add_unit(kind, version);
+        // A system prompt, and the definitions of tools.
+        let common = kind == UnitKind::Preamble;
         let mut open: Vec<Open> = Vec::new();
         for at in rows.clone() {
             let row = &tree.rows[at as usize];
@@ -187,7 +191,7 @@ impl SegmentBuilder {
                 .and_then(|earlier| earlier.record(tree, at));
             self.payload_at.push(match known {
                 Some((records, place)) => self.payload.add_shared(records, place),
-                None => self.payload.add_from(&tree.payload, row.payload),
+                None => self.payload.add_from(&tree.payload, row.payload, common),
             });
             let cored =
                 matches!(row.class, NodeClass::Turn | NodeClass::Head) && !has_core(tree, at);
@@ -293,7 +297,7 @@ impl SegmentBuilder {
         let level = self.numbers[LEVEL][owner as usize] + 1;
         self.add_numbers(&[level, 0, 0, 0, 0, 0, 0]);
         self.ids.push("");
-        self.payload_at.push((0, 0));
+        self.payload_at.push(RecordPlace::default());
         own
     }
 
@@ -372,12 +376,15 @@ impl SegmentBuilder {
         self.ids.append(&segment.ids, rows.clone());
         if rows == (0..segment.len()) {
             let moved = self.payload.append(&segment.payload);
-            let places = segment.payload_at.iter();
-            let places = places.map(|(start, end)| (start + moved, end + moved));
+            let shift = |(start, end): (u32, u32)| (start + moved, end + moved);
+            let places = segment.payload_at.iter().map(|place| RecordPlace {
+                content: shift(place.content),
+                fields: shift(place.fields),
+            });
             return self.payload_at.extend(places);
         }
         let records = segment.payload_at[at].iter();
-        let places = records.map(|&place| self.payload.add(segment.payload.get(place)));
+        let places = records.map(|&place| self.payload.add_copy(&segment.payload, place));
         self.payload_at.extend(places);
     }
 

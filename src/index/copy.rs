@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{NodeRef, Snapshot};
+use crate::tree::payload::copy_record;
 use crate::tree::{NONE, Row, Tree};
 
 #[doc(hidden)]
@@ -40,8 +41,7 @@ impl TreeBuilder {
         let row = tree.rows.len() as u32;
         let id = tree.ids.len() as u32;
         tree.ids.push_str(node.id());
-        let payload = self.payload.len() as u32;
-        self.payload.push_str(node.payload());
+        let payload = copy_record(&mut self.payload, node.record());
         let code = |dictionary: &mut crate::tree::Dictionary, value: Option<&str>| {
             value.map_or(NONE, |value| dictionary.intern(value))
         };
@@ -52,7 +52,7 @@ impl TreeBuilder {
             class: node.class(),
             present: node.present(),
             id: (id, tree.ids.len() as u32),
-            payload: (payload, self.payload.len() as u32),
+            payload,
             node_type: code(&mut tree.types, node.node_type()),
             role: code(&mut tree.roles, node.role()),
             kind: code(&mut tree.kinds, node.kind()),

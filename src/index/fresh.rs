@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Segment;
 use super::hash::hash_text;
 use super::records::Records;
-use crate::tree::Tree;
+use crate::tree::{RecordPlace, Tree};
 
 /// What the ttls of a tree's rows mean.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +52,8 @@ impl<'a> Earlier<'a> {
         unit: Range<u32>,
     ) -> Option<Self> {
         let unit = tree.rows.get(unit.start as usize..unit.end as usize)?;
-        let bytes = unit.iter().map(|row| row.payload.1 - row.payload.0);
-        (bytes.sum::<u32>() as usize >= LEAST).then_some(Self {
+        let bytes = unit.iter().map(|row| row.payload.len());
+        (bytes.sum::<usize>() >= LEAST).then_some(Self {
             segment,
             next: rows.start,
             rows,
@@ -62,7 +62,7 @@ impl<'a> Earlier<'a> {
 
     /// The record of the node with the id of row `at`, if it is the same as that of the row. Linear in the record; most
     /// rows come after each other in both.
-    pub(super) fn record(&mut self, tree: &Tree, at: u32) -> Option<(&'a Records, (u32, u32))> {
+    pub(super) fn record(&mut self, tree: &Tree, at: u32) -> Option<(&'a Records, RecordPlace)> {
         let id = tree.id(at);
         while self.rows.contains(&self.next) && self.segment.is_core(self.next) {
             self.next += 1;
@@ -75,9 +75,7 @@ impl<'a> Earlier<'a> {
             self.segment.find(hash_text(id), id, wanted)?
         };
         self.next = row + 1;
-        let (start, end) = tree.rows.get(at as usize)?.payload;
-        let own = tree.payload.get(start as usize..end as usize)?;
-        let is_same = self.segment.payload(row) == own;
+        let is_same = self.segment.record(row) == tree.record(at);
         is_same.then(|| (&self.segment.payload, self.segment.payload_at[row as usize]))
     }
 }

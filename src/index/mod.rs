@@ -26,6 +26,7 @@ mod follow;
 mod fresh;
 mod hash;
 mod ids;
+mod interned;
 mod merge;
 mod posting;
 mod records;

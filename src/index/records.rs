@@ -7,14 +7,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::interned::interned;
+use crate::tree::{Record, RecordPlace};
+
 /// A merge shares chunks of this many bytes and more.
-const SHARED: usize = 1 << 18;
+pub(super) const SHARED: usize = 1 << 18;
+
+/// A shared content of this many bytes and more is kept once for all sessions that have it.
+const INTERNED: usize = 1 << 9;
 
 /// Chunks keep all of the memory that they are parts of. More than this many bytes that no record has are too many, if they are
 /// also more than the records.
 const UNUSED: usize = 1 << 16;
 
-/// The payload records of a segment. A record has a place: its byte range in all chunks, one after the other.
+/// The payload records of a segment. The parts of a record have places: byte ranges in all chunks, one after the
+/// other.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     /// None is empty.
@@ -30,6 +37,8 @@ struct Chunk {
     from: u32,
     len: u32,
     memory: Arc<String>,
+    /// Whether the memory is a content that other sessions may have, too.
+    interned: bool,
 }
 
 impl Chunk {
@@ -50,7 +59,16 @@ impl Chunk {
 }
 
 impl Records {
-    /// The record at a place. Logarithmic in chunks; constant time for what was not merged.
+    /// The record at a place.
+    #[inline]
+    pub(super) fn record(&self, place: RecordPlace) -> Record<'_> {
+        Record {
+            content: self.get(place.content),
+            fields: self.get(place.fields),
+        }
+    }
+
+    /// The text at a place. Logarithmic in chunks; constant time for what was not merged.
     #[inline]
     pub(super) fn get(&self, place: (u32, u32)) -> &str {
         match &*self.chunks {
@@ -93,7 +111,7 @@ impl Collected {
             ..Self::default()
         };
         if !bytes.is_empty() {
-            all.share(bytes, 0..bytes.len() as u32);
+            all.share(bytes, 0..bytes.len() as u32, false);
         }
         all
     }
@@ -105,26 +123,64 @@ impl Collected {
         }
     }
 
-    /// Adds the record of a tree that has these bytes there, and returns its place.
+    /// Adds the record of a tree that has it at this place of a text, and returns its place here.
     #[inline]
-    pub(super) fn add_from(&mut self, tree: &str, (start, end): (u32, u32)) -> (u32, u32) {
+    pub(super) fn add_from(&mut self, tree: &str, place: RecordPlace, common: bool) -> RecordPlace {
         if self.whole {
-            (start, end)
+            place
         } else {
-            self.add(&tree[start as usize..end as usize])
+            self.add(place.get(tree), common)
         }
     }
 
-    /// Adds a record and returns its place.
+    /// Adds a record and returns its place. `common` says whether other sessions are likely to have its content.
     #[inline]
-    pub(super) fn add(&mut self, record: &str) -> (u32, u32) {
+    fn add(&mut self, record: Record<'_>, common: bool) -> RecordPlace {
+        let content = if common && record.content.len() >= INTERNED {
+            let start = self.len();
+            self.flush();
+            let memory = interned(record.content);
+            self.share(&memory, 0..memory.len() as u32, true);
+            (start, self.len())
+        } else {
+            self.add_text(record.content)
+        };
+        RecordPlace {
+            content,
+            fields: self.add_text(record.fields),
+        }
+    }
+
+    #[inline]
+    fn add_text(&mut self, text: &str) -> (u32, u32) {
         let start = self.len();
-        self.rest.push_str(record);
+        self.rest.push_str(text);
         (start, self.len())
     }
 
+    /// Adds a copy of the record that is at a place of another segment, but for a content that sessions share.
+    pub(super) fn add_copy(&mut self, records: &Records, place: RecordPlace) -> RecordPlace {
+        let chunk = find(&records.chunks, place.content);
+        let content = if chunk.is_some_and(|chunk| chunk.interned) {
+            self.add_shared_text(records, place.content)
+        } else {
+            self.add_text(records.get(place.content))
+        };
+        RecordPlace {
+            content,
+            fields: self.add_text(records.get(place.fields)),
+        }
+    }
+
     /// Adds the record that is at a place of another segment, without copying it, and returns its place.
-    pub(super) fn add_shared(&mut self, records: &Records, place: (u32, u32)) -> (u32, u32) {
+    pub(super) fn add_shared(&mut self, records: &Records, place: RecordPlace) -> RecordPlace {
+        RecordPlace {
+            content: self.add_shared_text(records, place.content),
+            fields: self.add_shared_text(records, place.fields),
+        }
+    }
+
+    fn add_shared_text(&mut self, records: &Records, place: (u32, u32)) -> (u32, u32) {
         let start = self.len();
         let Some(chunk) = find(&records.chunks, place) else {
             return (start, start);
@@ -141,7 +197,7 @@ impl Collected {
             }
             _ => {
                 self.flush();
-                self.share(&chunk.memory, from..from + len);
+                self.share(&chunk.memory, from..from + len, chunk.interned);
             }
         }
         (start, start + len)
@@ -151,9 +207,10 @@ impl Collected {
     pub(super) fn append(&mut self, records: &Records) -> u32 {
         let moved = self.len();
         for chunk in &records.chunks {
-            if chunk.len as usize >= SHARED {
+            if chunk.len as usize >= SHARED || chunk.interned {
                 self.flush();
-                self.share(&chunk.memory, chunk.from..chunk.from + chunk.len);
+                let part = chunk.from..chunk.from + chunk.len;
+                self.share(&chunk.memory, part, chunk.interned);
                 continue;
             }
             // What is enough for a chunk is allocated once, as doubling would copy it again.
@@ -173,12 +230,13 @@ impl Collected {
         self.chunks.last().map_or(0, Chunk::end) + self.rest.len() as u32
     }
 
-    fn share(&mut self, memory: &Arc<String>, part: Range<u32>) {
+    fn share(&mut self, memory: &Arc<String>, part: Range<u32>, interned: bool) {
         self.chunks.push(Chunk {
             start: self.len(),
             from: part.start,
             len: part.end - part.start,
             memory: Arc::clone(memory),
+            interned,
         });
     }
 
@@ -190,7 +248,7 @@ impl Collected {
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.shrink_to_fit();
         let part = 0..bytes.len() as u32;
-        self.share(&Arc::new(bytes), part);
+        self.share(&Arc::new(bytes), part, false);
     }
 
     /// Bytes that the chunks keep in memory. Linear in chunks, but for sorting them.
@@ -230,7 +288,7 @@ mod tests {
         let places = lengths
             .iter()
             .zip(letters)
-            .map(|(&length, letter)| all.add(&String::from(char::from(letter)).repeat(length)))
+            .map(|(&length, letter)| all.add_text(&String::from(char::from(letter)).repeat(length)))
             .collect();
         (all.finish(), places)
     }
@@ -255,7 +313,7 @@ mod tests {
                 places.push((place.0 + moved, place.1 + moved));
             }
         }
-        places.push(merged.add("more"));
+        places.push(merged.add_text("more"));
         wanted.push("more");
         let merged = merged.finish();
         let found: Vec<&str> = places.iter().map(|place| merged.get(*place)).collect();
@@ -282,11 +340,11 @@ mod tests {
         let mut made = Vec::new();
         // The third record is another one, and the last two change places.
         for at in [0, 1] {
-            made.push(new.add_shared(&old, places[at]));
+            made.push(new.add_shared_text(&old, places[at]));
         }
-        made.push(new.add("another"));
+        made.push(new.add_text("another"));
         for at in [4, 3, 2] {
-            made.push(new.add_shared(&old, places[at]));
+            made.push(new.add_shared_text(&old, places[at]));
         }
         let new = new.finish();
         let wanted = [
@@ -306,7 +364,7 @@ mod tests {
         let mut again = Collected::default();
         let all: Vec<_> = places
             .iter()
-            .map(|place| again.add_shared(&old, *place))
+            .map(|place| again.add_shared_text(&old, *place))
             .collect();
         assert_eq!(all, places);
         let again = again.finish();
@@ -328,9 +386,9 @@ mod tests {
         let (old, places) = segment(&[UNUSED * 2, 10, 10]);
         for (with_large, chunks) in [(false, 1), (true, 3)] {
             let mut new = Collected::default();
-            let mut made = vec![new.add("new"), new.add_shared(&old, places[2])];
+            let mut made = vec![new.add_text("new"), new.add_shared_text(&old, places[2])];
             if with_large {
-                made.push(new.add_shared(&old, places[0]));
+                made.push(new.add_shared_text(&old, places[0]));
             }
             let new = new.finish();
             assert_eq!(new.get(made[0]), "new");

@@ -10,7 +10,7 @@
 //! | posting lists | [`Segment::of_class`], [`Segment::cores`], [`Segment::at_level`], [`Segment::levels_indexed`], [`Segment::of_sign`], [`Segment::with_children`], [`Segment::with_ttl`], [`Segment::with_stored_ttl`], [`Segment::of_tag`], [`Segment::custom`] |
 //! | text columns | [`Segment::types`], [`Segment::roles`], [`Segment::kinds`], [`Segment::keys`] |
 //! | integer columns | [`Segment::offsets`], [`Segment::ttls`], [`Segment::priorities`], [`Segment::cycles`], [`Segment::creation_times`], [`Segment::creation_indexes`], [`Segment::levels`] |
-//! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::payload`] |
+//! | one row | [`Segment::id`], [`Segment::class`], [`Segment::is_core`], [`Segment::ttl`], [`Segment::present`], [`Segment::record`], [`Segment::content`] |
 //! | 64 rows | [`Segment::class_codes`], [`Segment::present_word`] |
 //! | lookup | [`Segment::find`] |
 //! | exceptions | [`Segment::has_loose_units`], [`Segment::has_irregular_cores`] |
@@ -22,8 +22,8 @@ use hashbrown::HashTable;
 use super::ids::{IdView, Ids};
 use super::records::Records;
 use super::{DictColumn, IntColumn, Posting};
-use crate::json::StoredValue;
-use crate::tree::{NodeClass, Present};
+use crate::json::{JsonValue, StoredValue};
+use crate::tree::{NodeClass, Present, Record, RecordPlace};
 
 /// The class code of implicit cores; [`NodeClass`] has the codes below it.
 pub(super) const CORE: u8 = 7;
@@ -151,7 +151,7 @@ pub struct Segment {
     pub(super) ids: Ids,
     pub(super) directory: HashTable<u32>,
     pub(super) payload: Records,
-    pub(super) payload_at: Box<[(u32, u32)]>,
+    pub(super) payload_at: Box<[RecordPlace]>,
     pub(super) irregular_cores: bool,
     pub(super) has_loose: bool,
 }
@@ -385,8 +385,15 @@ impl Segment {
     }
 
     /// The payload record of a row (see [`crate::tree::payload`]).
-    pub fn payload(&self, row: u32) -> &str {
-        self.payload.get(self.payload_at[row as usize])
+    pub fn record(&self, row: u32) -> Record<'_> {
+        self.payload.record(self.payload_at[row as usize])
+    }
+
+    /// The content of a row.
+    #[inline]
+    pub fn content(&self, row: u32) -> Option<JsonValue<'_>> {
+        let content = self.payload.get(self.payload_at[row as usize].content);
+        (!content.is_empty()).then(|| JsonValue::stored(content))
     }
 
     /// Heap size in bytes, without payload records and id text.

@@ -6,7 +6,7 @@ use super::hash::hash_text;
 use super::{Segment, Snapshot, UnitKind};
 use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::{Fields, NodeClass, Present};
+use crate::tree::{Fields, NodeClass, Present, Record};
 
 #[doc(hidden)]
 impl Snapshot {
@@ -261,12 +261,12 @@ impl<'a> NodeRef<'a> {
 
     /// The fields of the payload record (see [`crate::tree::payload`]): names and values, sorted by name.
     pub fn fields(self) -> Fields<'a> {
-        Fields::new(self.payload())
+        Fields::new(self.record())
     }
 
     /// The record of [`NodeRef::fields`].
-    pub(super) fn payload(self) -> &'a str {
-        self.segment.payload(self.local)
+    pub(super) fn record(self) -> Record<'a> {
+        self.segment.record(self.local)
     }
 
     /// Index in the segment of the node's unit.
@@ -276,6 +276,9 @@ impl<'a> NodeRef<'a> {
 
     /// The value of one of [`NodeRef::fields`].
     pub fn field(self, name: &str) -> Option<JsonValue<'a>> {
+        if name == "content" {
+            return self.segment.content(self.local);
+        }
         self.fields()
             .find(|(known, _)| *known == name)
             .map(|(_, value)| value)

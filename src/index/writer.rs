@@ -465,6 +465,5 @@ fn same_row(tree: &Tree, row: u32, segment: &Segment, local: u32, kind: UnitKind
         && segment.cycle.get(local) == wanted.cycle
         && segment.created_at_ns.get(local) == wanted.created_at_ns
         && segment.creation_index.get(local) == wanted.creation_index
-        && segment.payload(local)
-            == &tree.payload[wanted.payload.0 as usize..wanted.payload.1 as usize]
+        && segment.record(local) == wanted.payload.get(&tree.payload)
 }

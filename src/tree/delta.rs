@@ -6,7 +6,7 @@ use super::check;
 use super::draft::Draft;
 use super::fault::{Faults, Position};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
-use super::payload::write_field;
+use super::payload::write_record;
 use crate::json::JsonValue;
 
 /// The difference to the snapshot of cycle `base`: first `replace`, then `remove`.
@@ -90,7 +90,7 @@ impl Patch {
         &mut self,
         parent: Option<&str>,
         node: PatchNode<'_>,
-        fields: impl Iterator<Item = (&'f str, JsonValue<'f>)>,
+        fields: impl Iterator<Item = (&'f str, JsonValue<'f>)> + Clone,
     ) {
         push_row(&mut self.nodes, node, fields);
         self.parents.push(parent.map(Into::into));
@@ -120,14 +120,12 @@ impl Patch {
 pub fn push_row<'f>(
     tree: &mut Tree,
     node: PatchNode<'_>,
-    fields: impl Iterator<Item = (&'f str, JsonValue<'f>)>,
+    fields: impl Iterator<Item = (&'f str, JsonValue<'f>)> + Clone,
 ) {
     let payload = Arc::make_mut(&mut tree.payload);
-    let (id, record) = (tree.ids.len() as u32, payload.len() as u32);
+    let id = tree.ids.len() as u32;
     tree.ids.push_str(node.id);
-    for (name, value) in fields {
-        write_field(payload, name, value);
-    }
+    let record = write_record(payload, fields);
     let row = tree.rows.len() as u32;
     let code = |dictionary: &mut Dictionary, value: Option<&str>| {
         value.map_or(NONE, |value| dictionary.intern(value))
@@ -139,7 +137,7 @@ pub fn push_row<'f>(
         class: NodeClass::Block,
         present: node.present,
         id: (id, tree.ids.len() as u32),
-        payload: (record, payload.len() as u32),
+        payload: record,
         node_type: code(&mut tree.types, node.node_type),
         role: code(&mut tree.roles, node.role),
         kind: code(&mut tree.kinds, node.kind),

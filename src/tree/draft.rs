@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::alias::TAGS;
 use super::fault::Faults;
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
-use super::payload::write_field;
+use super::payload::{CONTENT, RecordPlace, write_field};
 use crate::json::{Halt, JsonValue, MAX_NESTING, Reader, Text, named, not_integer, shorten};
 
 /// A `parent_id` of the text, which [`super::check`] compares with the parent.
@@ -181,7 +181,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             class: NodeClass::Block,
             present: Present::default(),
             id: (id, id),
-            payload: (0, 0),
+            payload: RecordPlace::default(),
             node_type: NONE,
             role: NONE,
             kind: NONE,
@@ -555,7 +555,11 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 }
             }
         }
-        for field in record.iter() {
+        if let Some(field) = record.iter().find(|field| field.name == CONTENT) {
+            JsonValue::read(field.value, &mut self.decoded).store(payload);
+        }
+        let middle = payload.len() as u32;
+        for field in record.iter().filter(|field| field.name != CONTENT) {
             let value = JsonValue::read(field.value, &mut self.decoded);
             write_field(payload, &field.name, value);
         }
@@ -564,7 +568,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return Err(self.reader.expected("less than 4 GiB of content"));
         };
         let row = &mut tree.rows[row as usize];
-        row.payload = (start, stop);
+        row.payload = RecordPlace::new(start, middle, stop);
         row.end = end;
         Ok(())
     }

@@ -254,9 +254,8 @@ fn fits(draft: &Draft<'_>, row: u32) -> bool {
     let Some(found) = draft.tree.rows.get(row as usize) else {
         return false;
     };
-    let (start, end) = found.payload;
-    let record = draft.payload.get(start as usize..end as usize);
-    let claim = Fields::new(record.unwrap_or_default()).find(|(name, _)| *name == "parent_id");
+    let record = found.payload.get(&draft.payload);
+    let claim = Fields::new(record).find(|(name, _)| *name == "parent_id");
     let id = claim.and_then(|(_, value)| value.text());
     id.is_some_and(|id| found.parent != NONE && draft.tree.id(found.parent) == id)
 }

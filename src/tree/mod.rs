@@ -39,7 +39,7 @@ pub use delta::{Delta, Patch, PatchNode, push_row};
 pub use document::{Body, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
 pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};
-pub use payload::Fields;
+pub use payload::{Fields, Record, RecordPlace};
 pub(crate) use sequence::InOrder;
 pub use sequence::{Difference, Header, Runtime, Sequence, Step, Steps, arrange};
 pub use source::{Limits, SourceError, read_slice, read_source};

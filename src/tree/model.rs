@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::alias;
+use super::payload::{Record, RecordPlace};
 use crate::json::{JsonValue, elements, string};
 
 /// "No row" and "no value" in `u32` columns.
@@ -113,8 +114,8 @@ pub struct Row {
     pub present: Present,
     /// Byte range of the id in [`Tree::ids`].
     pub id: (u32, u32),
-    /// Byte range of the payload record in [`Tree::payload`].
-    pub payload: (u32, u32),
+    /// Where the payload record is in [`Tree::payload`].
+    pub payload: RecordPlace,
     /// The stored nodeType, as spelled, in [`Tree::types`]; [`NONE`] where absent.
     pub node_type: u32,
     /// Role, in [`Tree::roles`]; [`NONE`] where absent or null.
@@ -161,6 +162,11 @@ impl Tree {
     pub fn id(&self, row: u32) -> &str {
         let (start, end) = self.rows[row as usize].id;
         &self.ids[start as usize..end as usize]
+    }
+
+    /// The payload record of a row.
+    pub fn record(&self, row: u32) -> Record<'_> {
+        self.rows[row as usize].payload.get(&self.payload)
     }
 
     /// The rows of the children of a row, in order.

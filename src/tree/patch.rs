@@ -12,6 +12,7 @@ use super::check;
 use super::delta::Delta;
 use super::fault::{Faults, InputError, Position};
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use super::payload::copy_record;
 use crate::json::{MAX_NESTING, shorten};
 
 /// Applies `delta` to `base`: nodes are added, moved or replaced, then the subtrees of removed ids
@@ -333,10 +334,7 @@ impl<'a> TreeBuilder<'a> {
         let index = tree.rows.len() as u32;
         let id = tree.ids.len() as u32;
         tree.ids.push_str(source.id(from as u32));
-        let payload = self.payload.len() as u32;
-        let (start, end) = old.payload;
-        let record = &source.payload[start as usize..end as usize];
-        self.payload.push_str(record);
+        let payload = copy_record(&mut self.payload, source.record(from as u32));
         let translate = |to: &mut Dictionary, names: &Dictionary, code: u32| {
             if base_row.is_some() {
                 return code;
@@ -349,7 +347,7 @@ impl<'a> TreeBuilder<'a> {
             level,
             class: NodeClass::Block,
             id: (id, tree.ids.len() as u32),
-            payload: (payload, self.payload.len() as u32),
+            payload,
             node_type: translate(&mut tree.types, &source.types, old.node_type),
             role: translate(&mut tree.roles, &source.roles, old.role),
             kind: translate(&mut tree.kinds, &source.kinds, old.kind),

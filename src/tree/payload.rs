@@ -2,11 +2,87 @@
 //!
 //! These are `content`, `content_hash`, `created_at_iso`, `tags`, `tag`, `cadence`, `cad`,
 //! `removable`, `provenance`, `parent_id`, custom fields, and any header given as an explicit null.
-//! A record is a run of fields sorted by name in byte order, each written as: name length, name, value
-//! length, value as [`JsonValue::store`] writes it. A length has six bits a byte, the lowest first, and a
-//! seventh if another byte follows, so records are text, and a field of one is a slice of it.
+//! The content has a place of its own, so that a search reads nothing else, and long ones can be shared. The
+//! others are a run of fields sorted by name in byte order, each written as: name length, name, value
+//! length, value. Values are as [`JsonValue::store`] writes them. A length has six bits a byte, the lowest
+//! first, and a seventh if another byte follows, so records are text, and a field of one is a slice of it.
 
 use crate::json::JsonValue;
+
+/// Where a record is: byte ranges in one text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// The content; empty if there is none.
+    pub content: (u32, u32),
+    /// The other fields.
+    pub fields: (u32, u32),
+}
+
+impl RecordPlace {
+    /// The place of a record whose other fields follow its content.
+    pub(crate) fn new(start: u32, middle: u32, end: u32) -> Self {
+        Self {
+            content: (start, middle),
+            fields: (middle, end),
+        }
+    }
+
+    /// The record in the text that it is in.
+    pub fn get(self, text: &str) -> Record<'_> {
+        let part = |(start, end): (u32, u32)| text.get(start as usize..end as usize);
+        Record {
+            content: part(self.content).unwrap_or_default(),
+            fields: part(self.fields).unwrap_or_default(),
+        }
+    }
+
+    /// Bytes of the record.
+    pub(crate) fn len(self) -> usize {
+        let length = |(start, end): (u32, u32)| (end - start) as usize;
+        length(self.content) + length(self.fields)
+    }
+}
+
+/// A record. Equal records have the same fields with the same values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// The content as [`JsonValue::store`] writes it; empty if there is none.
+    pub(crate) content: &'a str,
+    /// The other fields.
+    pub(crate) fields: &'a str,
+}
+
+/// Appends a record, whose fields come sorted by name, to a text of less than 4 GiB.
+pub(crate) fn write_record<'f>(
+    text: &mut String,
+    fields: impl Iterator<Item = (&'f str, JsonValue<'f>)> + Clone,
+) -> RecordPlace {
+    let start = text.len() as u32;
+    for (name, value) in fields.clone() {
+        if name == CONTENT {
+            value.store(text);
+        }
+    }
+    let middle = text.len() as u32;
+    for (name, value) in fields {
+        if name != CONTENT {
+            write_field(text, name, value);
+        }
+    }
+    RecordPlace::new(start, middle, text.len() as u32)
+}
+
+/// Appends a copy of a record.
+pub(crate) fn copy_record(text: &mut String, record: Record<'_>) -> RecordPlace {
+    let start = text.len() as u32;
+    text.push_str(record.content);
+    let middle = text.len() as u32;
+    text.push_str(record.fields);
+    RecordPlace::new(start, middle, text.len() as u32)
+}
+
+/// The field that has a place of its own.
+pub(crate) const CONTENT: &str = "content";
 
 /// Appends a field to a record.
 #[inline]
@@ -32,19 +108,26 @@ fn write_length(payload: &mut String, mut length: usize) {
 /// The fields of a payload record: names and values, sorted by name.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
+    /// The content, until it is returned.
+    content: Option<JsonValue<'a>>,
     record: &'a str,
 }
 
 impl<'a> Fields<'a> {
     /// Reads a record.
-    pub fn new(record: &'a str) -> Self {
-        Self { record }
+    pub fn new(record: Record<'a>) -> Self {
+        let content = Some(record.content).filter(|content| !content.is_empty());
+        Self {
+            content: content.map(JsonValue::stored),
+            record: record.fields,
+        }
     }
 
+    /// The text that a record begins with, after its length, and the rest of the record.
     #[inline]
-    fn text(&mut self) -> Option<&'a str> {
+    fn text(record: &'a str) -> Option<(&'a str, &'a str)> {
         let (mut length, mut shift, mut at) = (0_usize, 0, 0);
-        let bytes = self.record.as_bytes();
+        let bytes = record.as_bytes();
         loop {
             let byte = *bytes.get(at)?;
             at += 1;
@@ -54,9 +137,7 @@ impl<'a> Fields<'a> {
             }
             shift += 6;
         }
-        let text = self.record.get(at..at + length)?;
-        self.record = self.record.get(at + length..)?;
-        Some(text)
+        record.get(at..)?.split_at_checked(length)
     }
 }
 
@@ -65,7 +146,13 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let name = self.text()?;
-        Some((name, JsonValue::stored(self.text()?)))
+        let name = Self::text(self.record);
+        if self.content.is_some() && name.is_none_or(|(name, _)| name > CONTENT) {
+            return self.content.take().map(|content| (CONTENT, content));
+        }
+        let (name, rest) = name?;
+        let (value, rest) = Self::text(rest)?;
+        self.record = rest;
+        Some((name, JsonValue::stored(value)))
     }
 }

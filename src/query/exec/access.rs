@@ -7,13 +7,13 @@
 
 use smallvec::SmallVec;
 
-use super::eval::{node_holds, node_type_holds, scalar, sub_type};
+use super::eval::{content_holds, node_holds, node_type_holds, scalar, sub_type};
 use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, hash_text};
 use crate::json::JsonValue;
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
-use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet, TextTest};
+use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet, TextTest, ValueTest};
 use crate::support::cancel::ensure;
 use crate::tree::alias::CADENCE;
 use crate::tree::{NodeClass, Present};
@@ -47,6 +47,8 @@ pub(super) enum TestAccess<'a> {
         kinds: SmallVec<[bool; 16]>,
         types: SmallVec<[bool; 16]>,
     },
+    /// A test of the content of each node.
+    Content(&'a ValueTest),
     /// A test of each node.
     Node(&'a AttrCondition),
 }
@@ -170,6 +172,7 @@ impl<'a> TestAccess<'a> {
                 Some(tag) => segment.of_tag(tag).map_or(Self::Never, Self::Posting),
                 None => Self::Node(condition),
             },
+            (Attr::Content, Compare::Value(test)) => Self::Content(test),
             (Attr::Custom(name), Compare::Value(test)) => {
                 Self::of_field(name, segment, condition, |value| test.holds(&scalar(value)))
             }
@@ -297,7 +300,7 @@ impl<'a> TestAccess<'a> {
 
     /// Whether it can fill words, rather than test nodes one by one.
     pub(super) fn by_words(&self) -> bool {
-        !matches!(self, Self::Node(_))
+        !matches!(self, Self::Content(_) | Self::Node(_))
     }
 
     /// Keeps the rows for which [`TestAccess::holds`] is true; none is an implicit core. Chooses the
@@ -360,8 +363,13 @@ impl<'a> TestAccess<'a> {
                         (None, None) => false,
                     }
             }
+            // These two read contents: the one thing here that takes long.
+            Self::Content(test) => {
+                ensure();
+                counters.probes += 1;
+                !segment.is_core(row) && content_holds(test, segment.content(row))
+            }
             Self::Node(condition) => {
-                // Tests of single nodes read contents: the one thing here that takes long.
                 ensure();
                 counters.probes += 1;
                 !segment.is_core(row)

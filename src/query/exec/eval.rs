@@ -7,7 +7,9 @@ use super::stats::SessionStats;
 use crate::index::NodeRef;
 use crate::json::{JsonValue, ValueType, any_text, elements, string, value_type};
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
-use crate::query::plan::{AttrCondition, BoundTest, Compare, Scalar, TextTest, has_text};
+use crate::query::plan::{
+    AttrCondition, BoundTest, Compare, Scalar, TextTest, ValueTest, has_text,
+};
 
 /// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
 /// other attribute null (LANGUAGE §1). Tests of its depth, the depth of its turn, are left to
@@ -79,12 +81,7 @@ pub(super) fn node_holds(
             Some(stored) => test.holds(Some(stored)),
             None => test.holds(Some(&node.content_hash())),
         },
-        (Attr::Content, Compare::Value(test)) => match (node.field("content"), test.pattern()) {
-            (Some(JsonValue::List(json) | JsonValue::Object(json)), Some(pattern)) => {
-                any_text(json, |text| pattern.is_match(text))
-            }
-            (content, _) => test.holds(&content.map_or(Scalar::Null, scalar)),
-        },
+        (Attr::Content, Compare::Value(test)) => content_holds(test, node.field("content")),
         (Attr::Tags, Compare::Value(test)) => {
             test.holds(&match node.tags().map_or(Scalar::Null, scalar) {
                 Scalar::Text(text) => Scalar::List(vec![Scalar::Text(text)]),
@@ -105,6 +102,16 @@ pub(super) fn node_holds(
         }),
         // Every other attribute has a column.
         _ => false,
+    }
+}
+
+/// Evaluates a comparison of a content. A pattern sees each text inside a list or an object.
+pub(super) fn content_holds(test: &ValueTest, content: Option<JsonValue<'_>>) -> bool {
+    match (content, test.pattern()) {
+        (Some(JsonValue::List(json) | JsonValue::Object(json)), Some(pattern)) => {
+            any_text(json, |text| pattern.is_match(text))
+        }
+        (content, _) => test.holds(&content.map_or(Scalar::Null, scalar)),
     }
 }
 

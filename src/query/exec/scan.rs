@@ -71,7 +71,7 @@ impl TestAccess<'_> {
                 fill_kind(piece, kinds, types, out, counters);
                 remove_cores(piece, out);
             }
-            Self::Node(_) => {
+            Self::Content(_) | Self::Node(_) => {
                 let start = out.start().max(piece.start()) - shift;
                 let end = out.end().min(piece.end()).saturating_sub(shift);
                 for row in start..end {

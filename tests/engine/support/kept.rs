@@ -243,10 +243,12 @@ impl Copy {
             let id = tree.ids.len() as u32;
             tree.ids.push_str(from.id(at));
             row.id = (id, tree.ids.len() as u32);
-            let payload = self.payload.len() as u32;
-            let record = row.payload.0 as usize..row.payload.1 as usize;
-            self.payload.push_str(&from.payload[record]);
-            row.payload = (payload, self.payload.len() as u32);
+            for part in [&mut row.payload.content, &mut row.payload.fields] {
+                let start = self.payload.len() as u32;
+                let text = part.0 as usize..part.1 as usize;
+                self.payload.push_str(&from.payload[text]);
+                *part = (start, self.payload.len() as u32);
+            }
             let code = |to: &mut Dictionary, from: &Dictionary, code: &mut u32| {
                 *code = from.get(*code).map_or(NONE, |text| to.intern(text));
             };

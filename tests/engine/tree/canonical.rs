@@ -158,11 +158,10 @@ fn content_hashes() {
             panic!("a full document")
         };
         let row = &tree.rows[0];
-        let record = &tree.payload[row.payload.0 as usize..row.payload.1 as usize];
         let hash = content_hash(
             tree.roles.get(row.role),
             tree.kinds.get(row.kind),
-            Fields::new(record),
+            Fields::new(tree.record(0)),
         );
         assert_eq!(hex(&hash), *expected, "{node}");
     }

@@ -48,9 +48,7 @@ fn faults(text: &str) -> Vec<String> {
 
 /// The payload record of a row: names and values as JSON.
 fn payload(tree: &Tree, row: usize) -> Vec<(String, String)> {
-    let (start, end) = tree.rows[row].payload;
-    let record = &tree.payload[start as usize..end as usize];
-    Fields::new(record)
+    Fields::new(tree.record(row as u32))
         .map(|(name, value)| (name.to_owned(), value.json().into_owned()))
         .collect()
 }
