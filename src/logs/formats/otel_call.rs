@@ -5,6 +5,7 @@
 use super::otel_shapes::numbered;
 use super::otel_values::{Attributes, json_of, text_of};
 use super::requests::tools;
+use super::transcript::json_in;
 use crate::json::{Member, elements, members, string};
 use crate::logs::json::{canonical, push_member};
 use crate::logs::log::{Field, Tool, object_without};
@@ -21,7 +22,8 @@ pub(super) fn tools_of(attributes: &Attributes, report: &mut Report) -> Vec<Tool
     for found in numbered(all, "llm.tools.").values() {
         let schema = found.iter().find(|(name, _)| *name == "tool.json_schema");
         definitions.extend(schema.map(|(_, raw)| match string(raw) {
-            Some(text) => text.into_owned(),
+            // One that is not JSON stays a text.
+            Some(text) => json_in(&text).unwrap_or(raw).to_owned(),
             None => (*raw).to_owned(),
         }));
     }

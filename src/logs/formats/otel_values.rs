@@ -6,7 +6,7 @@
 use crate::json::{Member, elements, get, members, string};
 use crate::logs::json::{canonical, compact, push_member, quoted};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Attributes by name, values as JSON. The first of a name counts.
 pub(super) type Attributes = BTreeMap<String, String>;
@@ -40,8 +40,13 @@ pub(super) fn any_value(raw: &str) -> String {
         return "null".to_owned();
     };
     match &**kind {
-        // Integers of 64 bits are strings.
-        "intValue" => string(value).map_or_else(|| (*value).to_owned(), Cow::into_owned),
+        // Integers of 64 bits are strings. Any other text stays one.
+        "intValue" => match string(value) {
+            Some(text) if text.parse::<i64>().is_ok_and(|n| n.to_string() == *text) => {
+                text.into_owned()
+            }
+            _ => (*value).to_owned(),
+        },
         "stringValue" | "boolValue" | "doubleValue" | "bytesValue" => (*value).to_owned(),
         "arrayValue" => {
             let values = list(&members(value), "values");
@@ -50,10 +55,13 @@ pub(super) fn any_value(raw: &str) -> String {
         }
         "kvlistValue" => {
             let mut out = String::new();
-            // Their order is kept: it can be that of the arguments of a call.
+            let mut names = HashSet::new();
+            // Their order is kept: it can be that of the arguments of a call. The first of a name counts.
             for raw in list(&members(value), "values") {
                 let pair = members(raw);
-                if let Some(name) = get(&pair, "key").and_then(string) {
+                if let Some(name) = get(&pair, "key").and_then(string)
+                    && names.insert(name.clone())
+                {
                     let value = get(&pair, "value").map_or("null".to_owned(), any_value);
                     push_member(&name, &value, &mut out);
                 }

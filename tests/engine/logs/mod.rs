@@ -2,6 +2,7 @@
 
 mod bridges;
 mod formats;
+mod hostile;
 mod import;
 mod large;
 mod links;
