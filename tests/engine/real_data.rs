@@ -36,6 +36,41 @@ fn unpacked(path: &Path) -> Vec<u8> {
     bytes
 }
 
+/// The recorded logs of agents, in lines or whole; empty where they are not.
+pub(crate) fn logs() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = data().map_or_else(Vec::new, |root| {
+        ["agent-logs", "pi-mono-long-sessions"]
+            .map(|name| root.join(name))
+            .into()
+    });
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if [".json", ".jsonl", ".gz"]
+                .iter()
+                .any(|end| name.ends_with(end))
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The bytes of a file, unpacked.
+pub(crate) fn contents(path: &Path) -> Vec<u8> {
+    if path.extension().is_some_and(|extension| extension == "gz") {
+        unpacked(path)
+    } else {
+        std::fs::read(path).unwrap()
+    }
+}
+
 /// The sessions at a pointer, each as the lines that `import` writes; empty if there are none.
 fn sessions(bytes: &[u8], place: MessageLocation) -> Vec<Vec<String>> {
     let options = ImportOptions {

@@ -7,11 +7,12 @@ use crate::store::manage::whole::{self, Import};
 use crate::store::read::catalog::{self, Entry};
 use crate::store::read::open;
 use crate::store::write::change::Change;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::history::{History, Session};
 use crate::index::{Meta, NodeRef, Snapshot};
-use crate::json::{Member, members};
+use crate::json::{canonical, members};
 use crate::support::diag::Error;
 
 /// What [`Store::import_log`] did.
@@ -328,9 +329,9 @@ fn is_same(a: &Snapshot, b: &Snapshot) -> bool {
     sorted(&a) == sorted(&b)
 }
 
-/// What a snapshot says besides its tree. Which branch is the newest, and so whether a session is a fork,
-/// changes as a log grows.
-fn said(meta: &Meta) -> Vec<(&str, Vec<Member<'_>>)> {
+/// What a snapshot says besides its tree, by value. Which branch is the newest, and so whether a session is a
+/// fork, changes as a log grows.
+fn said(meta: &Meta) -> Vec<(&str, Vec<(Cow<'_, str>, String)>)> {
     let extra = meta.extra.iter();
     extra
         .map(|(name, json)| {
@@ -339,12 +340,15 @@ fn said(meta: &Meta) -> Vec<(&str, Vec<Member<'_>>)> {
             if found.is_empty() {
                 found.push(("".into(), json));
             }
-            (&**name, found)
+            let found = found.into_iter();
+            let found = found.map(|(member, json)| (member, canonical(json)));
+            (&**name, found.collect())
         })
         .collect()
 }
 
-/// Whether every node of a snapshot is in another with the same content: a reply of which more has come.
+/// Whether every node of a snapshot is in another with the same content: a reply of which more has come. Contents
+/// are compared by value: a store spells a text otherwise than an import does.
 fn is_within(old: &Snapshot, new: &Snapshot) -> bool {
     fn said<'a>(node: NodeRef<'a>) -> impl Eq + std::hash::Hash + use<'a> {
         let content = node.field("content");

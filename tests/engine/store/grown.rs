@@ -91,46 +91,94 @@ fn a_log_read_line_by_line_gives_what_the_whole_log_gives() {
         .flat_map(|fixture| [(fixture, false), (fixture, true)])
     {
         let log = std::fs::read(format!("tests/cases/logs/{fixture}")).expect("a fixture");
-        let folder = Folder::quick();
-        let store = Store::open(&folder.file("a.db")).expect("a store");
-        let mut ends: Vec<usize> = Vec::new();
-        for (at, byte) in log.iter().enumerate() {
-            if *byte == b'\n' {
-                // Also in the middle of a line, which waits for its rest.
-                ends.push(at.saturating_sub(20));
-                ends.push(at + 1);
-            }
-        }
-        let mut told = 0;
-        for end in ends {
-            let Some(sessions) = sessions(&log[..end], "log", replayed) else {
-                continue;
-            };
-            let wanted = fresh(&sessions);
-            if wanted.values().all(|(committed, _)| committed.is_empty()) {
-                continue;
-            }
-            let done = store.import_log(&sessions, Some("log.jsonl"));
-            let done = done.unwrap_or_else(|error| panic!("{fixture} to {end}: {error}"));
-            told += done.snapshots;
-            let found = all(&store);
-            assert_eq!(
-                found.keys().collect::<Vec<_>>(),
-                wanted.keys().collect::<Vec<_>>(),
-                "{fixture} to {end}: {done:?}"
-            );
-            for (name, wanted) in &wanted {
-                assert_eq!(&found[name], wanted, "{fixture} to {end}: {name}");
-            }
-            let again = store
-                .import_log(&sessions, Some("log.jsonl"))
-                .expect("again");
-            assert_eq!(again.same, sessions.len(), "{fixture} to {end}");
-            assert_eq!((again.snapshots, again.grown, again.new), (0, 0, 0));
-        }
+        let told = grows(fixture, &log, &cuts(&log, usize::MAX), replayed);
         assert!(told > 0, "{fixture}");
-        sound(&store).expect("a sound store");
     }
+}
+
+/// Where a log is cut: at the end of every line and inside of it, and of those at most this many.
+fn cuts(log: &[u8], most: usize) -> Vec<usize> {
+    let mut ends: Vec<usize> = Vec::new();
+    for (at, byte) in log.iter().enumerate() {
+        if *byte == b'\n' {
+            // Also in the middle of a line, which waits for its rest.
+            ends.push(at.saturating_sub(20));
+            ends.push(at + 1);
+        }
+    }
+    let step = ends.len().div_ceil(most).max(1);
+    // An odd step takes both kinds in turn.
+    let mut some: Vec<usize> = ends.iter().copied().step_by(step | 1).collect();
+    some.push(log.len());
+    some
+}
+
+/// Imports a log again at each cut, and compares the store with one import of what is there. Returns the
+/// number of snapshots that were added.
+fn grows(fixture: &str, log: &[u8], cuts: &[usize], replayed: bool) -> usize {
+    let folder = Folder::quick();
+    let store = Store::open(&folder.file("a.db")).expect("a store");
+    let mut told = 0;
+    for &end in cuts {
+        let Some(sessions) = sessions(&log[..end], "log", replayed) else {
+            continue;
+        };
+        let wanted = fresh(&sessions);
+        if wanted.values().all(|(committed, _)| committed.is_empty()) {
+            continue;
+        }
+        let done = store.import_log(&sessions, Some("log.jsonl"));
+        let done = done.unwrap_or_else(|error| panic!("{fixture} to {end}: {error}"));
+        told += done.snapshots;
+        let found = all(&store);
+        assert_eq!(
+            found.keys().collect::<Vec<_>>(),
+            wanted.keys().collect::<Vec<_>>(),
+            "{fixture} to {end}: {done:?}"
+        );
+        for (name, wanted) in &wanted {
+            assert!(found[name] == *wanted, "{fixture} to {end}: {name}");
+        }
+        let again = store
+            .import_log(&sessions, Some("log.jsonl"))
+            .expect("again");
+        assert_eq!(again.same, sessions.len(), "{fixture} to {end}");
+        assert_eq!((again.snapshots, again.grown, again.new), (0, 0, 0));
+    }
+    sound(&store).expect("a sound store");
+    told
+}
+
+/// A reply of which more comes, in letters that a store spells otherwise than a log.
+#[test]
+fn a_reply_beyond_ascii_grows() {
+    let log = [
+        line("1", None, "user", "Grüße — los", 1),
+        line("2", Some("1"), "assistant", "Ja — \u{1f600}", 2),
+        line("3", Some("2"), "assistant", "«mehr»", 3).replace("msg_3", "msg_2"),
+        line("4", Some("3"), "user", "да", 4),
+    ];
+    let log = log.concat();
+    let told = grows(
+        "a growing reply",
+        log.as_bytes(),
+        &cuts(log.as_bytes(), 99),
+        true,
+    );
+    assert!(told > 0);
+}
+
+/// Every recorded log, as it grew. The logs are not part of the repository.
+#[test]
+fn recorded_logs_grow() {
+    let mut logs = 0;
+    for path in crate::real_data::logs() {
+        let log = crate::real_data::contents(&path);
+        let name = path.display().to_string();
+        let most = if log.len() < 100_000 { 400 } else { 12 };
+        logs += usize::from(grows(&name, &log, &cuts(&log, most), true) > 0);
+    }
+    println!("{logs} recorded logs grew");
 }
 
 /// One line of Claude Code.
