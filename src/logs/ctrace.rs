@@ -37,10 +37,14 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
     let mut database = Connection::open_in_memory()?;
     database.deserialize_read_exact(MAIN_DB, &bytes[..], bytes.len(), true)?;
     // Version 1 does not say whose call it was.
-    let columns = database.prepare("select * from call limit 0")?;
-    let has = |name: &str| columns.column_names().any(|known| known == name);
-    let column = |name: &'static str| if has(name) { name } else { "null" };
-    let names = ["agent", "step", "provider"].map(column);
+    let has = "select count(*) from pragma_table_info('call') where name = ?1";
+    let mut names = ["agent", "step", "provider"];
+    for name in &mut names {
+        let count: i64 = database.query_row(has, [*name], |row| row.get(0))?;
+        if count == 0 {
+            *name = "null";
+        }
+    }
     let sql = format!(
         "select c.id, r.id, r.project, r.started_at, c.seq, c.latency_ms, c.params, c.usage, c.error, \
          {}, {}, coalesce({}, r.provider) from call c join run r on r.id = c.run_id \
@@ -49,7 +53,6 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
         qualified(names[1]),
         qualified(names[2])
     );
-    drop(columns);
     let mut calls = database.prepare(&sql)?;
     let mut blocks = database.prepare(
         "select b.role, b.kind, b.text, cb.label, cb.label_source from call_block cb \

@@ -267,3 +267,14 @@ fn calls_of_ctxdiff_are_requests() {
         );
     }
 }
+
+#[test]
+fn a_name_of_a_column_that_is_no_text_is_no_panic() {
+    let path = std::env::temp_dir().join(format!("pactql-name-{}.ctrace", std::process::id()));
+    let mut bytes = ctrace(&path, true);
+    let at = bytes.windows(10).position(|part| part == b"agent TEXT");
+    bytes[at.expect("a column")] = 0xFF;
+    let imported = import(&bytes, &ImportOptions::default());
+    // The file reads as one that does not say whose calls they are.
+    assert_eq!(imported.expect("a log").sessions.len(), 1);
+}
