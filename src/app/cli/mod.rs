@@ -17,6 +17,7 @@ mod command;
 mod commit;
 mod compact;
 mod context;
+mod crash;
 mod diff;
 mod discard;
 mod duplicates;
@@ -296,7 +297,11 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let timeout = cli.timeout.filter(|_| !command.answers_calls());
     let cancel = interrupt::watch(timeout, move |failure| report(failure, json, color));
     let mut outcome = None;
-    let ran = cancel.run(|| outcome = Some(command.run_within(color, cli.timeout)));
+    if !command.answers_calls() {
+        crash::quiet();
+    }
+    let run = || command.run_within(color, cli.timeout);
+    let ran = cancel.run(|| outcome = Some(crash::caught(run)));
     let outcome = outcome.filter(|_| ran.is_ok() || interrupt::is_shown());
     match outcome.unwrap_or_else(|| Err(interrupt::failure(timeout))) {
         Ok(exit) => exit,
