@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::json::{JsonValue, StoredValue, members, string};
+use crate::json::{JsonValue, Reader, StoredValue, members, string};
 use crate::store::database::sql::{Database, Row, Value, int, parameters, text};
 use crate::store::error::StoreError;
 use crate::store::layout::present;
@@ -248,16 +248,24 @@ impl Units {
 
     fn push(&mut self, node: &Found<'_>, attributes: &[Attribute]) -> Result<(), StoreError> {
         let row = self.tree.rows.len() as u32;
-        if self
+        let first = self
             .starts
             .last()
-            .is_none_or(|(unit, _)| *unit != node.unit)
-        {
+            .is_none_or(|(unit, _)| *unit != node.unit);
+        if first {
             self.close(0);
             self.starts.push((node.unit, row));
         }
         self.close(node.level);
         let parent = self.open.last().copied();
+        if !self.fits(node, parent, first) {
+            let Found {
+                id, level, class, ..
+            } = node;
+            return Err(StoreError::Damaged(format!(
+                "node {id:?} of class {class:?} is at level {level}, where none can be"
+            )));
+        }
         // A node that names its parent is rare, so its field is made only then.
         let parent_id = match node.present & present::PARENT_ID {
             0 => None,
@@ -299,6 +307,35 @@ impl Units {
         self.open.push(row);
         self.until.push(node.expires);
         Ok(())
+    }
+
+    /// Whether a node can follow the rows of its unit: the index relies on levels without gaps, and on
+    /// regions that are where they belong.
+    fn fits(&self, node: &Found<'_>, parent: Option<u32>, first: bool) -> bool {
+        use NodeClass::{Head, Root, Seq, Sys};
+        let class = |row: u32| self.tree.rows.get(row as usize).map(|row| row.class);
+        let Some(parent) = parent else {
+            return first
+                && match node.class {
+                    Root => node.level == 0,
+                    Head => node.level == 1,
+                    Sys | Seq => false,
+                    _ => (1..=2).contains(&node.level),
+                };
+        };
+        let before = self.tree.rows.last().map(|row| row.class);
+        let is_below = self
+            .tree
+            .rows
+            .get(parent as usize)
+            .is_some_and(|above| above.level + 1 == node.level);
+        is_below
+            && match (class(parent), node.class) {
+                (Some(Root), Sys) => before == Some(Root),
+                (Some(Root), Seq) => before != Some(Seq),
+                (Some(Root | Seq), _) | (_, Root | Sys | Seq | Head) => false,
+                _ => true,
+            }
     }
 
     /// Closes the open rows at `level` and below.
@@ -489,7 +526,7 @@ fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
     let (unit, pre) = (row.given_int()?, row.given_int()?);
     let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
     let class = NodeClass::parse(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
-    Ok(Found {
+    let found = Found {
         unit,
         pre,
         level,
@@ -510,7 +547,19 @@ fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
         extra: row.text()?.map(Cow::Borrowed),
         body_is_json: row.int()? == Some(1),
         body: row.text()?,
-    })
+    };
+    let body = found.body.filter(|_| found.body_is_json);
+    if body.is_none_or(is_json) && found.extra.as_deref().is_none_or(is_json) {
+        Ok(found)
+    } else {
+        Err(wrong("a value that is not JSON"))
+    }
+}
+
+/// Whether a text is one JSON value, as everything relies on that reads one later.
+fn is_json(text: &str) -> bool {
+    let mut reader = Reader::new(text);
+    reader.skip_value().is_ok() && reader.end().is_ok()
 }
 
 /// A row of [`HEADER_COLUMNS`].
@@ -551,7 +600,11 @@ fn read_attr(row: &dyn Row) -> Result<Option<Attribute>, StoreError> {
     let (is_tag, value) = match (text(row, 4)?, row.text(5)?) {
         ("text", Some(value)) => (is_tag, value.into()),
         ("null", _) => (false, JsonValue::Null.into()),
-        (_, Some(value)) => (false, StoredValue::of_json(value)),
+        (_, Some(value)) if is_json(value) => (false, StoredValue::of_json(value)),
+        (_, Some(_)) => {
+            let what = format!("attribute {name:?} is not JSON");
+            return Err(StoreError::Damaged(what));
+        }
         (_, None) => return Ok(None),
     };
     Ok(Some(Attribute {

@@ -32,7 +32,8 @@ impl Entry {
     /// Number of commits.
     pub(crate) fn snapshots(&self) -> usize {
         self.seqs
-            .and_then(|(first, last)| usize::try_from(last - first + 1).ok())
+            .and_then(|(first, last)| last.checked_sub(first)?.checked_add(1))
+            .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(0)
     }
 }

@@ -12,10 +12,10 @@ use crate::json::{get, members};
 use crate::store::database::sql::{Database, Row, collect, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::Order;
+use crate::store::layout::encode::{Order, rank};
 use crate::store::layout::schema::{equals, is_short};
 use crate::store::write::change::IN_FORCE;
-use crate::tree::Tree;
+use crate::tree::{NodeClass, Tree};
 
 /// A placement, with the kind of its unit.
 #[derive(Clone, Debug)]
@@ -48,16 +48,32 @@ impl Place {
             UnitKind::Rest => part.rest,
         });
     }
+
+    /// Refuses a placement that names another node than the top one of its unit.
+    fn check_id(&self, top: &str) -> Result<(), StoreError> {
+        let id = &self.order.id;
+        if id == top {
+            Ok(())
+        } else {
+            let what = format!("unit {id:?} begins with node {top:?}");
+            Err(StoreError::Damaged(what))
+        }
+    }
 }
 
 fn place(row: &dyn Row) -> Result<Place, StoreError> {
-    let kind = text(row, 1)?;
-    let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
+    let name = text(row, 1)?;
+    let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {name:?}"));
+    let kind = UnitKind::parse(name).ok_or_else(unknown)?;
+    if int(row, 2)? != rank(kind) {
+        let what = format!("a unit of kind {name:?} has the rank of another kind");
+        return Err(StoreError::Damaged(what));
+    }
     Ok(Place {
         unit: int(row, 0)?,
-        kind: UnitKind::parse(kind).ok_or_else(unknown)?,
+        kind,
         order: Order {
-            rank: int(row, 2)?,
+            rank: rank(kind),
             offset: int(row, 3)?,
             created_at_ns: int(row, 4)?,
             creation_index: int(row, 5)?,
@@ -66,6 +82,27 @@ fn place(row: &dyn Row) -> Result<Place, StoreError> {
         first_seq: int(row, 7)?,
         last_seq: int(row, 8)?,
     })
+}
+
+/// Checks what the index relies on: one preamble, which is first, and no unit twice.
+fn check_order<'p>(mut places: impl Iterator<Item = &'p Place>) -> Result<(), StoreError> {
+    let wrong = |what: &str| Err(StoreError::Damaged(format!("a snapshot has {what}")));
+    let Some(mut last) = places
+        .next()
+        .filter(|place| place.kind == UnitKind::Preamble)
+    else {
+        return wrong("no preamble");
+    };
+    for place in places {
+        if place.kind == UnitKind::Preamble {
+            return wrong("two preambles");
+        }
+        if place.order <= last.order {
+            return wrong("a unit twice, or units out of order");
+        }
+        last = place;
+    }
+    Ok(())
 }
 
 /// The placements that overlap some seqs, in document order. Linear in all placements that end at or
@@ -350,6 +387,7 @@ impl Cache {
         places: &[&Place],
         meta: Meta,
     ) -> Result<Arc<Snapshot>, StoreError> {
+        check_order(places.iter().copied())?;
         let parts = places.iter().map(|place| self.part(fresh, place));
         let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
         let layout = if self.units.is_empty() {
@@ -380,6 +418,7 @@ impl Cache {
         for place in came {
             parts.push((place.order.key(), self.part(fresh, place)?));
         }
+        check_change(previous, gone, came)?;
         let gone: Vec<&str> = gone.iter().map(|place| &*place.order.id).collect();
         let made =
             self.writer
@@ -414,9 +453,11 @@ impl Cache {
     /// The unit of a placement: in memory, or of what was read.
     fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart, StoreError> {
         if let Some((segment, unit)) = self.units.get(&place.unit) {
+            let top = segment.unit_rows(*unit).start;
+            place.check_id(segment.id(top))?;
             return Ok(UnitPart::Kept(Arc::clone(segment), *unit, None));
         }
-        fresh.part(place)
+        fresh.placed(place)
     }
 
     /// Counts what a snapshot holds: its pieces, and the segments that no snapshot before it has. Linear in
@@ -433,6 +474,39 @@ impl Cache {
                 self.bytes += segment.units().len() * 96;
             }
         }
+    }
+}
+
+/// As [`check_order`], of a snapshot that differs so from the one before.
+fn check_change(previous: &Snapshot, gone: &[&Place], came: &[&Place]) -> Result<(), StoreError> {
+    let ids = |places: &[&Place]| -> HashSet<String> {
+        places.iter().map(|place| place.order.id.clone()).collect()
+    };
+    let preambles = |places: &[&Place]| {
+        let found = places
+            .iter()
+            .filter(|place| place.kind == UnitKind::Preamble);
+        found.count()
+    };
+    let (leaving, arriving) = (ids(gone), ids(came));
+    // The unit in which an id was, which must go if the id comes with another unit.
+    let top = |id: &str| {
+        let node = previous.find(id)?;
+        Some(UnitRef::of(node).top().id())
+    };
+    let stays = |id: &String| top(id).is_some_and(|top| !leaving.contains(top));
+    let is_sound = preambles(gone) == preambles(came)
+        && arriving.len() == came.len()
+        && leaving.iter().all(|id| top(id) == Some(id))
+        && !arriving.iter().any(stays);
+    if is_sound {
+        Ok(())
+    } else {
+        let what = format!(
+            "the snapshot after cycle {} has a unit twice",
+            previous.cycle()
+        );
+        Err(StoreError::Damaged(what))
     }
 }
 
@@ -464,14 +538,34 @@ impl Fresh {
         }
     }
 
+    /// The rows of a unit, if they are what its kind says.
     fn part(&self, place: &Place) -> Result<UnitPart, StoreError> {
-        match self.ranges.get(&place.unit) {
-            Some(rows) => Ok(UnitPart::Fresh(place.kind, rows.clone())),
-            None => {
-                let id = &place.order.id;
-                Err(StoreError::Damaged(format!("unit {id:?} has no nodes")))
-            }
+        let id = &place.order.id;
+        let wrong = |what| StoreError::Damaged(format!("unit {id:?} {what}"));
+        let rows = self.ranges.get(&place.unit);
+        let rows = rows.ok_or_else(|| wrong("has no nodes"))?;
+        let top = self.tree.rows.get(rows.start as usize);
+        let fits = top.is_some_and(|top| match place.kind {
+            UnitKind::Preamble => top.class == NodeClass::Root,
+            UnitKind::Turn => top.class == NodeClass::Turn && top.level == 2,
+            UnitKind::Loose => top.class != NodeClass::Turn && top.level == 2,
+            UnitKind::Head => top.class == NodeClass::Head,
+            UnitKind::Rest => top.class != NodeClass::Head && top.level == 1,
+        });
+        if fits {
+            Ok(UnitPart::Fresh(place.kind, rows.clone()))
+        } else {
+            Err(wrong("is not of the kind that it says"))
         }
+    }
+
+    /// As [`Fresh::part`], if its top node is what the placement says.
+    fn placed(&self, place: &Place) -> Result<UnitPart, StoreError> {
+        let part = self.part(place)?;
+        if let UnitPart::Fresh(_, rows) = &part {
+            place.check_id(self.tree.id(rows.start))?;
+        }
+        Ok(part)
     }
 }
 
@@ -480,17 +574,21 @@ pub(crate) type Spaced = (Place, u32);
 
 /// The snapshot of units that were read, which shares nothing.
 pub(crate) fn alone(fresh: &Fresh, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
+    check_order(places.iter().map(|(place, _)| place))?;
     let mut parts = Vec::with_capacity(places.len());
     for (place, gap) in places {
-        parts.push(fresh.part(place)?);
+        parts.push(fresh.placed(place)?);
         if *gap > 0 {
             parts.push(UnitPart::Gap(*gap));
         }
     }
+    Ok(unshared(fresh, parts, fresh.layout(places.len()), meta))
+}
+
+fn unshared(fresh: &Fresh, parts: Vec<UnitPart>, layout: Layout, meta: Meta) -> Snapshot {
     let writer = Writer::without_merging();
-    let layout = fresh.layout(places.len());
     let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);
-    Ok(made.snapshot)
+    made.snapshot
 }
 
 /// The snapshot of a part of a tree, which shares nothing; with `outline`, without the nodes of `^sys`.
@@ -522,5 +620,7 @@ pub(crate) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, Stor
         first_seq: 0,
         last_seq: IN_FORCE,
     };
-    alone(&read.into(), &[(place, 0)], Meta::default())
+    let fresh: Fresh = read.into();
+    let parts = vec![fresh.part(&place)?];
+    Ok(unshared(&fresh, parts, fresh.layout(1), Meta::default()))
 }

@@ -112,7 +112,7 @@ impl Stored {
             Position::Committed(index) => {
                 first.saturating_add(i64::try_from(index).unwrap_or(i64::MAX))
             }
-            Position::Working => last + 1,
+            Position::Working => last.saturating_add(1),
         }
     }
 
@@ -202,7 +202,8 @@ impl Stored {
             let mut gap = 0;
             if place.order.rank == 1 {
                 let turns = load::turns_after(database, now, &place.order)?;
-                gap = turns - after;
+                let wrong = || StoreError::Damaged("turns overlap".to_owned());
+                gap = turns.checked_sub(after).ok_or_else(wrong)?;
                 after = turns + u32::from(place.kind == UnitKind::Turn);
             }
             places.push((place, gap));
@@ -258,7 +259,7 @@ impl Source for Stored {
         let mut cache = lock(&self.cache);
         let session = self.entry.session;
         let start = self.seq(Position::Committed(wanted.start));
-        let end = self.seq(Position::Committed(wanted.end)) - 1;
+        let end = self.seq(Position::Committed(wanted.end)).saturating_sub(1);
         self.read(|database, _| {
             let places = load::places(database, session, (start, end))?;
             let read = cache.missing(database, session, places.iter(), (start, end))?;
