@@ -303,9 +303,12 @@ fn delta_line(line: &mut String, what: &str, base: usize, change: &Change) {
         }
         line.push('{');
         line.push_str(&node.members[..node.parent_at]);
-        line.push_str("\"parent_id\":");
-        json_text(&node.parent, line);
-        line.push(',');
+        // The root has none.
+        if !node.parent.is_empty() {
+            line.push_str("\"parent_id\":");
+            json_text(&node.parent, line);
+            line.push(',');
+        }
         line.push_str(&node.members[node.parent_at..]);
         line.push('}');
     }
