@@ -153,8 +153,7 @@ fn redactions(patterns: Option<&[String]>) -> PyResult<Vec<Redaction>> {
     let mut all = Redaction::keys();
     for pattern in patterns.unwrap_or_default() {
         let read = Redaction::parse(pattern);
-        let wrong = |why: String| PyValueError::new_err(format!("`{pattern}`: {why}"));
-        all.push(read.map_err(wrong)?);
+        all.push(read.map_err(|error| PyValueError::new_err(error.to_string()))?);
     }
     Ok(all)
 }

@@ -6,12 +6,14 @@
 //! | one level of an accepted value at a time | `members` |
 //! | values whose text is decoded | `value` |
 //! | canonical text | `canonical` |
+//! | secrets, taken out of decoded strings | `redact` |
 //!
 //! It must not know trees, logs or what the names of members mean.
 
 mod canonical;
 mod members;
 mod reader;
+mod redact;
 mod text;
 mod value;
 
@@ -22,6 +24,8 @@ pub(crate) use members::{
     Accepted, Jumps, Member, ValueType, elements, get, members, string, value_type,
 };
 pub use reader::{Halt, MAX_NESTING, MAX_PROBLEMS, Number, Problem, ProblemKind, Reader};
+pub use redact::{BadPattern, Redaction, Redactor};
+pub(crate) use redact::{Redacted, redact_log};
 pub use text::{Text, unescape};
 pub(crate) use text::{named, not_integer, shorten};
 pub(crate) use value::any_text;

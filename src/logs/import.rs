@@ -4,8 +4,9 @@ use super::formats::{Format, InMemory, Record, detect, reader};
 use super::input::{self, Found, ImportOptions, MessageLocation};
 use super::output::Output;
 use super::recording::Recording;
-use super::redact;
 use super::report::{Fate, Report};
+use super::surrogates::{halves, mend_surrogates};
+use crate::json::{Redacted, redact_log};
 use crate::support::cancel::ensure;
 use crate::tree::fault::InputError;
 
@@ -50,14 +51,16 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
     } else {
         bytes
     };
-    let text = redact::redact(input::text(bytes)?, &options.redact, &mut counted);
+    let mut redacted = Redacted::default();
+    let text = redact_log(input::text(bytes)?, &options.redact, &mut redacted);
+    counted.redacted(&redacted);
     let mut out = Output::default();
     let mended;
     let checked = match input::check(&text, options.lenient, &mut out.report) {
         Ok(checked) => checked,
         // Half a letter in one line is no reason to refuse all others.
         Err(error) => {
-            let Some((whole, lines)) = redact::mend_surrogates(&text) else {
+            let Some((whole, lines)) = mend_surrogates(&text) else {
                 return Err(error);
             };
             mended = whole;
@@ -103,23 +106,6 @@ pub(super) fn finished(
         report,
         format,
     })
-}
-
-/// The most lines that a note names.
-const NAMED: usize = 10;
-
-/// What is said of halves of surrogate pairs.
-pub(super) fn halves(lines: &[usize]) -> String {
-    let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
-    let more = match lines.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let plural = if lines.len() == 1 { "" } else { "s" };
-    format!(
-        "half of a surrogate pair in line{plural} {}{more}: U+FFFD is in its place",
-        named.join(", ")
-    )
 }
 
 /// The formats that a log could be taken for; one, if it can be recognized.

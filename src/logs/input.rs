@@ -2,9 +2,10 @@
 
 use super::formats::{At, Format, Record, detect, is_message};
 use super::pointer::Pointer;
-use super::redact::Redaction;
 use super::report::{Fate, Report};
-use crate::json::{Accepted, Halt, Jumps, Reader, ValueType, elements, members, value_type};
+use crate::json::{
+    Accepted, Halt, Jumps, Reader, Redaction, ValueType, elements, members, value_type,
+};
 use crate::support::cancel::stopped;
 use crate::tree::fault::{Faults, InputError};
 use std::ops::Range;

@@ -6,8 +6,8 @@
 use super::builder::{Builder, Numbers};
 use super::formats::read_call;
 use super::log::{About, Event, Field, Message, Origin};
-use super::redact::mend_surrogates;
 use super::report::Report;
+use super::surrogates::mend_surrogates;
 use crate::index::Snapshot;
 use crate::json::{Reader, get, members, string};
 use crate::render::Provider;

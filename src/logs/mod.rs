@@ -6,7 +6,7 @@
 //!
 //! | step | from | to | files |
 //! |---|---|---|---|
-//! | find | bytes | records, or lists of messages | `ctrace`, `redact`, `input`, `pointer`, `stream` |
+//! | find | bytes | records, or lists of messages | `ctrace`, `surrogates`, `input`, `pointer`, `stream` |
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | write | nodes | documents | `recording`, `spool` |
@@ -45,12 +45,13 @@ mod pointer;
 #[cfg(feature = "store")]
 pub mod record;
 mod recording;
-mod redact;
 mod report;
 mod spool;
 mod stream;
+mod surrogates;
 mod usage;
 
+pub use crate::json::Redaction;
 #[doc(hidden)]
 pub use again::{Lost, lost_in_export};
 #[cfg(feature = "store")]
@@ -77,7 +78,6 @@ pub(crate) use names::{Known, names, unique};
 pub use names::{session_names, stem};
 pub use pointer::Pointer;
 pub use recording::Recording;
-pub use redact::Redaction;
 pub use report::{Fate, Report};
 #[cfg(feature = "cli")]
 pub(crate) use stream::is_lines_of_a_log;

@@ -3,7 +3,7 @@
 //! Nothing is dropped silently: each record of a log, each message and each part of a message is
 //! counted by its kind as understood, kept verbatim or skipped.
 
-use crate::json::shorten;
+use crate::json::{Redacted, shorten};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -85,9 +85,14 @@ impl Report {
         count(&mut self.skipped_members, name);
     }
 
-    /// Counts what was taken out of the log; also 0.
-    pub(crate) fn redacted(&mut self, what: &str, times: u64) {
-        *self.redacted.entry(what.to_owned()).or_default() += times;
+    /// Counts what was taken out of the log: for each pattern, also if it was nothing.
+    pub(crate) fn redacted(&mut self, counts: &Redacted) {
+        let names = (1..).map(|number: usize| format!("pattern {number}"));
+        let matches = names.zip(counts.matches.iter().copied());
+        let authorizing = ("headers and keys".to_owned(), counts.authorizing);
+        for (what, times) in matches.chain(Some(authorizing).filter(|(_, times)| *times > 0)) {
+            *self.redacted.entry(what).or_default() += times;
+        }
     }
 
     /// Counts one session and its snapshots.

@@ -5,13 +5,13 @@
 //! remembered of a line is where it is, and what its format notes of it.
 
 use super::formats::{At, Format, Looks, Record, Records, reader};
-use super::import::{Imported, finished, halves};
+use super::import::{Imported, finished};
 use super::input::{self, ImportOptions, Line, MessageLocation};
 use super::output::Output;
-use super::redact;
 use super::report::Report;
 use super::spool::Spool;
-use crate::json::Jumps;
+use super::surrogates::{halves, mend_surrogates};
+use crate::json::{Jumps, Redacted, redact_log};
 use crate::support::cancel::stopped;
 use crate::tree::fault::InputError;
 use hashbrown::DefaultHashBuilder;
@@ -226,7 +226,9 @@ impl<'l> Log<'l> {
             0 => input::text(bytes)?,
             _ => input::utf8(bytes)?,
         };
-        let text = redact::redact(text, &self.options.redact, report);
+        let mut redacted = Redacted::default();
+        let text = redact_log(text, &self.options.redact, &mut redacted);
+        report.redacted(&redacted);
         match input::line(&text, is_last, lenient, jumps) {
             Ok(line) => Ok(Prepared {
                 text,
@@ -234,7 +236,7 @@ impl<'l> Log<'l> {
                 line,
             }),
             Err(error) => {
-                let Some((mended, _)) = redact::mend_surrogates(&text) else {
+                let Some((mended, _)) = mend_surrogates(&text) else {
                     return Err(error);
                 };
                 Ok(Prepared {

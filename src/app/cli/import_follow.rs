@@ -5,7 +5,7 @@
 //! newest, and the store gets what is new.
 
 use super::command::say;
-use super::import_read::{File, Inputs, Named, name_sessions};
+use super::import_read::{File, Inputs, Named};
 use super::import_store::{Brought, Into};
 use super::interrupt::leave;
 use crate::app::present::{Exit, Failure, counted, printable};
@@ -143,7 +143,7 @@ fn bring(
 ) -> Result<crate::store::LogImport, Failure> {
     let (made, _) = inputs.read_file(&file.path, &[])?;
     let mut sessions: Vec<Named> = Vec::new();
-    name_sessions(file, Some(0), made, &mut sessions, &mut HashSet::new());
+    inputs.name(file, Some(0), made, &mut sessions, &mut HashSet::new());
     into.name(&mut sessions)?;
     into.import_log(store, sessions)
 }

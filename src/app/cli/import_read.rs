@@ -9,7 +9,9 @@ use super::words::quoted;
 use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
-use crate::logs::{self, ImportOptions, ImportedSession, Known, Report, import, where_messages};
+use crate::logs::{
+    self, ImportOptions, ImportedSession, Known, Redaction, Report, import, where_messages,
+};
 use crate::store::Store;
 use crate::tree::InputError;
 use crate::tree::source::{files_below, sessions_in};
@@ -110,8 +112,9 @@ pub(super) struct File {
 }
 
 impl File {
-    fn new(path: String) -> Self {
-        let stem = stem(&path);
+    /// A file whose sessions are named after it, without what is taken out of the log.
+    fn new(path: String, redact: &[Redaction]) -> Self {
+        let stem = Redaction::apply_text(redact, &stem(&path));
         Self { path, stem }
     }
 }
@@ -136,7 +139,7 @@ impl Inputs<'_> {
                     self.read_store(address, &mut read, &mut taken)?;
                 }
                 None if Path::new(word).is_dir() => files.extend(self.of_directory(word)?),
-                None => files.push(File::new(word.clone())),
+                None => files.push(File::new(word.clone(), &self.options.redact)),
             }
         }
         self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
@@ -155,9 +158,9 @@ impl Inputs<'_> {
                     .with_help("`--follow` reads files and directories"));
             }
             if Path::new(word).is_dir() {
-                files.extend(below(word)?)
+                files.extend(below(word, &self.options.redact)?)
             } else {
-                files.push(File::new(word.clone()))
+                files.push(File::new(word.clone(), &self.options.redact))
             }
         }
         Ok(files)
@@ -210,7 +213,7 @@ impl Inputs<'_> {
                     remarks.insert(remark);
                 }
             }
-            name_sessions(file, log, made, &mut read.sessions, taken);
+            self.name(file, log, made, &mut read.sessions, taken);
         }
         Ok(())
     }
@@ -229,9 +232,9 @@ impl Inputs<'_> {
             bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
         };
         if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
-            return Ok(vec![File::new(name.to_owned())]);
+            return Ok(vec![File::new(name.to_owned(), &self.options.redact)]);
         }
-        below(name)
+        below(name, &self.options.redact)
     }
 
     /// Reads a log, or a session for a store.
@@ -279,6 +282,31 @@ impl Inputs<'_> {
         }
         let made = imported.sessions.into_iter().map(Made::Log);
         Ok((made.collect(), Some(imported.report)))
+    }
+
+    /// Gives each session of a log a unique file name, without an extension.
+    pub(super) fn name(
+        &self,
+        file: &File,
+        log: Option<usize>,
+        imported: Vec<Made>,
+        sessions: &mut Vec<Named>,
+        taken: &mut HashSet<String>,
+    ) {
+        let File { path, stem } = file;
+        let known = imported.iter().map(|made| match made {
+            Made::Log(log) => Known::of(log),
+            Made::Session(_) | Made::Stored(..) => Known::default(),
+        });
+        let names = logs::names(stem, &known.collect::<Vec<_>>(), taken);
+        let source = Redaction::apply_text(&self.options.redact, path);
+        let named = names.into_iter().zip(imported);
+        sessions.extend(named.map(|(name, made)| Named {
+            name,
+            source: (path != input::STDIN).then(|| source.clone()),
+            log,
+            made,
+        }));
     }
 
     /// Refuses what would be copied as it is although something is to be taken out.
@@ -348,7 +376,7 @@ impl Inputs<'_> {
 }
 
 /// The files below a directory, whose sessions are named after their paths in it.
-fn below(name: &str) -> Result<Vec<File>, Failure> {
+fn below(name: &str, redact: &[Redaction]) -> Result<Vec<File>, Failure> {
     let directory = Path::new(name);
     let files = files_below(directory)?.into_iter();
     let files = files.filter(|file| !is_beside_log(file)).map(|file| {
@@ -356,7 +384,7 @@ fn below(name: &str) -> Result<Vec<File>, Failure> {
         let parts = inside.iter().map(|part| part.to_string_lossy());
         let inside = parts.collect::<Vec<_>>().join("/");
         File {
-            stem: logs::stem(&inside).to_owned(),
+            stem: Redaction::apply_text(redact, logs::stem(&inside)),
             path: file.display().to_string(),
         }
     });
@@ -427,29 +455,6 @@ fn reason(failure: &Failure) -> String {
         Failure::Plain(_, message, _) | Failure::Io(_, message) => message.clone(),
         other => other.to_string(),
     }
-}
-
-/// Gives each session of a log a unique file name, without an extension.
-pub(super) fn name_sessions(
-    file: &File,
-    log: Option<usize>,
-    imported: Vec<Made>,
-    sessions: &mut Vec<Named>,
-    taken: &mut HashSet<String>,
-) {
-    let File { path, stem } = file;
-    let known = imported.iter().map(|made| match made {
-        Made::Log(log) => Known::of(log),
-        Made::Session(_) | Made::Stored(..) => Known::default(),
-    });
-    let names = logs::names(stem, &known.collect::<Vec<_>>(), taken);
-    let named = names.into_iter().zip(imported);
-    sessions.extend(named.map(|(name, made)| Named {
-        name,
-        source: (path != input::STDIN).then(|| path.clone()),
-        log,
-        made,
-    }));
 }
 
 /// The file name of a log without its endings.

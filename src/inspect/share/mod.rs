@@ -7,17 +7,15 @@
 //! | the page: its data, and the file | `page`, `page.html`, `page.css`, `page.js` |
 //! | texts as what another text lacks | `texts` |
 //! | counts, hashes, shapes | `receipt` |
-//! | matches of patterns, taken out of texts | `redact` |
 //!
 //! This module knows sessions and the comparison of requests. It must not know the command line, and
 //! it asks for nothing from anywhere.
 
 mod page;
 mod receipt;
-mod redact;
 mod table;
 mod texts;
 
+pub use crate::json::{BadPattern, Redactor};
 pub use page::{Page, PageOptions, page};
 pub use receipt::{Receipt, ReceiptBlock, ReceiptPrefix, ReceiptStep, receipt};
-pub use redact::{BadPattern, Redactor};

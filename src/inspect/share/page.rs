@@ -4,13 +4,13 @@
 //! only. The policy in the document names the hashes of the style and of the script, so nothing else
 //! runs, whatever a text contains. This file must not know how the page looks.
 
-use super::redact::Redactor;
 use super::table::{Block, Table, TableStep};
 use super::texts::Written;
 use crate::history::History;
 use crate::inspect::prefix::walk;
 use crate::inspect::steps::{events, time_of};
 use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
+use crate::json::Redactor;
 use crate::render::Provider;
 use serde::Serialize;
 use sha2::{Digest, Sha256};

@@ -51,14 +51,12 @@ impl ProviderCall {
     #[must_use]
     pub fn redacted(&self, patterns: &[Redaction]) -> Self {
         let json = |text: &str| Redaction::apply(patterns, text);
+        let plain = |text: &str| Redaction::apply_text(patterns, text);
         let mut call = self.clone();
+        call.session = plain(&self.session);
+        call.request_id = self.request_id.as_deref().map(plain);
         call.request = json(&self.request);
         call.response = self.response.as_deref().map(json);
-        // What is no JSON is redacted as a string of it.
-        let plain = |text: &str| {
-            let quoted = serde_json::Value::from(text).to_string();
-            serde_json::from_str::<String>(&json(&quoted)).unwrap_or_default()
-        };
         // An API says what went wrong in JSON, after words of the client.
         let error = |text: &str| match text.find('{').map(|at| text.split_at(at)) {
             Some((before, said)) if serde_json::from_str::<IgnoredAny>(said).is_ok() => {

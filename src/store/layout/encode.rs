@@ -99,7 +99,7 @@ pub(crate) struct Body {
 }
 
 /// The rank of a kind, as in `placement.rank`.
-pub(super) fn rank(kind: UnitKind) -> i64 {
+pub(crate) fn rank(kind: UnitKind) -> i64 {
     match kind {
         UnitKind::Preamble => 0,
         UnitKind::Turn | UnitKind::Loose => 1,

@@ -108,7 +108,7 @@ fn a_pattern_that_is_wrong_or_matches_nothing_in_particular_is_refused() {
         ("", "matches the empty text"),
         ("(?<=a)b", "look-around"),
     ] {
-        let error = Redaction::parse(pattern).expect_err(pattern);
+        let error = Redaction::parse(pattern).expect_err(pattern).to_string();
         assert!(error.contains(message), "{pattern}: {error}");
     }
 }
@@ -144,6 +144,137 @@ proptest! {
             let value: Value = serde_json::from_str(line).expect("JSON");
             let left = format!("secret-{digits}");
             prop_assert!(!value.to_string().contains(&left), "{value}");
+        }
+    }
+}
+
+/// A private key as a file has it.
+const KEY: &str =
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n";
+
+/// Parts of it by which it is found in whatever spelling.
+const PARTS: [&str; 4] = ["BEGIN PRIVATE", "MIIEvQ", "hkiG9w", "END PRIVATE"];
+
+/// The key as a value, in JSON, and in JSON in JSON; with a text that a pattern names, in two spellings.
+fn secrets() -> Vec<String> {
+    let inner = json!({"pem": KEY, "where": "café"}).to_string();
+    let twice = json!({"result": inner.as_str(), "ok": true}).to_string();
+    let spelled = twice.replace('é', "\\u00e9");
+    let log_line = format!("wrote {inner} to \"disk");
+    vec![format!("{KEY} café"), inner, twice, spelled, log_line]
+}
+
+/// Logs that have a secret in every place where one can be.
+fn logs_with(secret: &str) -> Vec<Value> {
+    let tool = json!({"type": "function", "function": {"name": "save", "description": secret,
+        "parameters": {"type": "object", "properties": {}}}});
+    let system = json!({"role": "system", "content": "Be brief."});
+    let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function",
+        "function": {"name": "save", "arguments": secret}}]});
+    let object = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "c", "type": "function",
+        "function": {"name": "save", "arguments": json!({"key": secret}).to_string()}}]});
+    let result = json!({"role": "tool", "tool_call_id": "c", "content": secret});
+    vec![
+        json!({"model": "m", "messages": [system, {"role": "user", "content": secret, "name": secret},
+            call, result], "tools": [tool], "metadata": {"note": secret, "by": {secret: [secret]}},
+            "extra_headers": {"x-note": secret}, "user": secret}),
+        json!([system, {"role": "user", "content": "go"}, object, result]),
+        json!({"model": "m", "max_tokens": 5, "system": secret, "messages": [
+            {"role": "user", "content": [{"type": "text", "text": secret}]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "save",
+                "input": {"key": secret, "deep": [{"value": secret}]}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": secret}]}],
+            "tools": [{"name": "save", "description": secret, "input_schema": {"type": "object"}}]}),
+    ]
+}
+
+#[test]
+fn a_key_is_gone_whole_wherever_it_is() {
+    let key = Redaction::keys().pop().expect("a pattern");
+    for pattern in ["café", "caf\\u00e9", "caf\\x{e9}"] {
+        let redact = vec![key.clone(), Redaction::parse(pattern).expect("a pattern")];
+        for secret in secrets() {
+            for log in logs_with(&secret) {
+                let options = ImportOptions {
+                    redact: redact.clone(),
+                    ..ImportOptions::default()
+                };
+                let text = log.to_string();
+                for text in [text.replace('é', "\\u00e9"), text] {
+                    let imported = import(text.as_bytes(), &options).expect("a good log");
+                    let found = all(&imported);
+                    assert!(found.contains("[redacted]"), "{found}");
+                    for part in PARTS.iter().chain(&["caf"]) {
+                        assert!(!found.contains(part), "{part} of {text}: {found}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_is_gone_whole_from_what_is_shared() {
+    use pactql::inspect::share::{PageOptions, Redactor, page, receipt};
+    use pactql::inspect::{Counts, Tokenizer};
+    let pem = "-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----";
+    for secret in secrets() {
+        for log in logs_with(&secret) {
+            let imported = with(&[], &log.to_string());
+            for session in &imported.sessions {
+                let mut bytes = Vec::new();
+                session
+                    .recording
+                    .write_jsonl(&mut bytes, false)
+                    .expect("memory");
+                let session = pactql::Session::from_slice(&bytes).expect("a session");
+                let history = session.history();
+                let mut counts = Counts::new(Tokenizer::Bytes4);
+                for pattern in ["café", "caf\\u00e9"] {
+                    let mut redactor = Redactor::new([pem, pattern]).expect("patterns");
+                    let options = PageOptions::titled(format!("about {secret}"));
+                    let page = page(&history, &options, &mut redactor, &mut counts);
+                    for part in PARTS.iter().chain(&["caf"]) {
+                        assert!(
+                            !page.data().contains(part),
+                            "{part} of {log}: {}",
+                            page.data()
+                        );
+                    }
+                }
+                let receipt =
+                    serde_json::to_string(&receipt(&history, None, &mut counts)).expect("JSON");
+                for part in PARTS.iter().chain(&["caf"]) {
+                    assert!(!receipt.contains(part), "{part}: {receipt}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_is_gone_whole_from_what_is_recorded() {
+    use pactql::logs::record::ProviderCall;
+    let redact = [
+        Redaction::keys(),
+        vec![Redaction::parse("café").expect("a pattern")],
+    ]
+    .concat();
+    for secret in secrets() {
+        for log in logs_with(&secret) {
+            let mut call =
+                ProviderCall::new(pactql::Provider::OpenAi, secret.as_str(), log.to_string());
+            call.response =
+                Some(json!({"choices": [{"message": {"content": secret}}]}).to_string());
+            call.error = Some(format!(
+                "refused: {}",
+                json!({"error": {"message": secret}})
+            ));
+            call.request_id = Some(secret.clone());
+            let call = format!("{:?}", call.redacted(&redact));
+            for part in PARTS.iter().chain(&["caf"]) {
+                assert!(!call.contains(part), "{part} of {log}: {call}");
+            }
         }
     }
 }
