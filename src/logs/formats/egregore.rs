@@ -264,7 +264,8 @@ impl Reading<'_> {
 
     /// The id of a node. Copies that share an id get a number.
     fn unique(&mut self, found: &[Member<'_>]) -> String {
-        let id = text(found, "id").unwrap_or_else(|| "node".into());
+        let id = text(found, "id").filter(|id| !id.is_empty());
+        let id = id.unwrap_or_else(|| "node".into());
         let mut unique = id.clone().into_owned();
         let mut copy = 2;
         while matches!(&*unique, ROOT | SYS | SEQ | HEAD) || self.ids.contains(&unique) {
@@ -297,9 +298,10 @@ fn children<'a>(found: &[Member<'a>]) -> Vec<&'a str> {
     elements(get(found, "children").unwrap_or_default())
 }
 
-/// When a node was made, in nanoseconds.
+/// When a node was made, in nanoseconds, if there can be nodes after it.
 fn when(found: &[Member<'_>]) -> Option<i64> {
-    get(found, "created_at_ns")?.parse().ok()
+    let time: i64 = get(found, "created_at_ns")?.parse().ok()?;
+    (0..i64::MAX / 2).contains(&time).then_some(time)
 }
 
 fn time_of(found: &[Member<'_>]) -> Option<i64> {
