@@ -3,7 +3,7 @@
 //! A panic is a bug: it becomes a failure with exit code 7 and one paragraph, and standard output stays empty.
 //! This file must not know commands.
 
-use crate::app::present::{Exit, Failure};
+use crate::app::present::Failure;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::sync::Mutex;
 
@@ -25,27 +25,28 @@ fn keep(info: &PanicHookInfo<'_>) {
     }
 }
 
-/// Runs a command; a panic is a failure of exit code 7.
-pub(super) fn caught(run: impl FnOnce() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
+/// Runs a command; a panic is a failure of exit code 7. Cancelled work must have been stopped inside.
+pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
         let said = SAID.lock().ok().and_then(|mut said| said.take());
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
         let what = said.or_else(|| text.map(str::to_owned));
         let what = what.unwrap_or_else(|| "no message".to_owned());
         let failure = Failure::internal(format!("the program failed: {what}"));
-        Err(failure.with_help("this is a bug: please report it with the command that you ran"))
+        failure.with_help("this is a bug: please report it with the command that you ran")
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::present::Exit;
 
     #[test]
     #[allow(clippy::panic)]
     fn a_panic_is_exit_code_7_and_one_paragraph() {
-        let failure = caught(|| panic!("row {} of 3", 7)).expect_err("a failure");
+        let failure = caught::<()>(|| panic!("row {} of 3", 7)).expect_err("a failure");
         assert_eq!(failure.exit(), Exit::Internal);
         let text = failure.text(crate::support::diag::ColorChoice::Never);
         assert!(

@@ -300,8 +300,11 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     if !command.answers_calls() {
         crash::quiet();
     }
-    let run = || command.run_within(color, cli.timeout);
-    let ran = cancel.run(|| outcome = Some(crash::caught(run)));
+    let run = || cancel.run(|| outcome = Some(command.run_within(color, cli.timeout)));
+    let ran = crash::caught(run).unwrap_or_else(|failure| {
+        outcome = Some(Err(failure));
+        Ok(())
+    });
     let outcome = outcome.filter(|_| ran.is_ok() || interrupt::is_shown());
     match outcome.unwrap_or_else(|| Err(interrupt::failure(timeout))) {
         Ok(exit) => exit,
