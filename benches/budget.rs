@@ -1,25 +1,19 @@
-//! Choosing documents of a large cache, with its term index and by scoring every document.
+//! Choosing documents of a large cache.
 //!
 //! Measured, over 10,000 documents of 1,000 words (`-- --quick`: 1,000 documents):
-//! - `ratio`, printed first: a whole run of `pactql context resolve`, and the library from opening
-//!   the cache to the answer; each with the index and by definition (every document is read and
-//!   scored), on one thread and on all. Runs are interleaved, the fastest counts. The answers are
-//!   checked to be the same bytes.
-//! - `build`, printed too: the time of one pass over the sources, its peak memory, and the bytes of
-//!   the index.
-//! - `budget/…`: the library's part again, by criterion.
+//! - `build`, printed first: the time of one pass over the sources, and its peak memory.
+//! - `budget/…`, by criterion: opening the cache; opening it and answering, on one thread and on all.
 //!
 //! The data model: words are drawn from a vocabulary of 50,000 by Zipf's law, so the most frequent
 //! ones are in every document and half of the vocabulary is in a few. The same for every run.
 //!
-//! Caveats: the files are in the page cache. By definition, each document costs a file read, a JSON
-//! parse, a SHA-256 and a pass over its words; with the index, only chosen documents do.
+//! Caveats: the files are in the page cache. Each document costs a file read, a JSON parse, a SHA-256 and a
+//! pass over its words.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
+use pactql::budget::{BuildOptions, Cache, Query, build};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 mod support;
@@ -83,20 +77,16 @@ fn cache() -> PathBuf {
     let options = BuildOptions {
         force: true,
         created_at: UNIX_EPOCH,
-        index: Indexing::Always,
     };
     let once = || build(&sources, &cache, options).expect("a cache");
     let (_, _, peak) = memory::measure(once);
     let time = fastest(3, &mut once_timed(|| drop(once())));
-    let index = fs::metadata(cache.join("terms.bin"))
-        .expect("an index")
-        .len();
     let largest = fs::read_dir(cache.join("documents")).expect("documents");
     let sizes = largest.map(|file| file.and_then(|file| file.metadata()).expect("a file").len());
     let (total, largest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, most.max(size)));
     println!(
         "build: {documents} documents, {total} bytes, the largest {largest}; {time:.2?}; \
-         at most {peak} bytes held, the index has {index}"
+         at most {peak} bytes held"
     );
     cache
 }
@@ -117,82 +107,31 @@ fn fastest(runs: usize, timed: &mut dyn FnMut() -> Duration) -> Duration {
     (0..runs).map(|_| timed()).min().unwrap_or_default()
 }
 
-/// Opens the cache and resolves the query, with the index or by definition.
-fn ask(dir: &Path, indexed: bool) -> String {
-    let mut cache = Cache::open(dir).expect("a good cache");
-    if !indexed {
-        cache = cache.without_index();
-    }
+fn ask(dir: &Path) -> String {
+    let cache = Cache::open(dir).expect("a good cache");
     let answer = cache.resolve(&Query::new(QUERY), BUDGET);
-    let answer = answer.expect("a good cache").to_json(false).expect("JSON");
-    assert!(cache.index_fault().is_none());
-    answer
+    answer.expect("a good cache").to_json(false).expect("JSON")
 }
 
-/// Runs the program on `threads` threads; 0 means all.
-fn run(dir: &Path, threads: &str) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_pactql"))
-        .env("RAYON_NUM_THREADS", threads)
-        .args(["context", "resolve", "--query", QUERY, "--cache"])
-        .arg(dir)
-        .args(["--budget", &BUDGET.to_string()])
-        .output()
-        .expect("the program runs");
-    assert!(output.status.success());
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-/// Prints how much faster the index is. The cache is kept for the other benches.
-fn ratio(criterion: &mut Criterion) {
+fn resolve(criterion: &mut Criterion) {
     let dir = cache();
-    // The program has no option to ignore the index, so a cache without one is used.
-    let plain = dir.with_file_name("plain");
-    if !plain.exists() {
-        let copy = Command::new("cp").arg("-r").arg(&dir).arg(&plain).status();
-        assert!(copy.expect("cp runs").success());
-        fs::remove_file(plain.join("terms.bin")).expect("an index");
-    }
-    assert_eq!(ask(&dir, true), ask(&dir, false));
-    assert_eq!(run(&dir, "0"), run(&plain, "0"));
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let one = one.expect("a thread");
-    let mut best = [Duration::MAX; 6];
-    for _ in 0..15 {
-        let contenders: [&mut dyn FnMut(); 6] = [
-            &mut || drop(run(&dir, "0")),
-            &mut || drop(run(&plain, "1")),
-            &mut || drop(run(&plain, "0")),
-            &mut || drop(ask(&dir, true)),
-            &mut || drop(one.install(|| ask(&dir, false))),
-            &mut || drop(ask(&dir, false)),
-        ];
-        for (best, contender) in best.iter_mut().zip(contenders) {
-            *best = fastest(1, &mut once_timed(contender)).min(*best);
-        }
-    }
-    let threads = rayon::current_num_threads();
-    for (name, best) in ["program", "library"].into_iter().zip(best.chunks(3)) {
-        let [index, one, all] = [best[0], best[1], best[2]];
-        let times = |other: Duration| other.as_secs_f64() / index.as_secs_f64();
-        println!(
-            "{name}: from the index {index:.2?}; by definition on one thread {one:.2?}, {:.1} times, \
-             on {threads} {all:.2?}, {:.1} times",
-            times(one),
-            times(all)
-        );
-    }
+    assert_eq!(ask(&dir), one.install(|| ask(&dir)));
     let mut group = criterion.benchmark_group("budget");
     group.bench_function("open", |bencher| {
         bencher.iter(|| Cache::open(&dir).expect("a good cache"));
     });
-    group.bench_function("index", |bencher| bencher.iter(|| ask(&dir, true)));
-    group.bench_function("definition", |bencher| bencher.iter(|| ask(&dir, false)));
+    group.bench_function("one thread", |bencher| {
+        bencher.iter(|| one.install(|| ask(&dir)));
+    });
+    group.bench_function("all threads", |bencher| bencher.iter(|| ask(&dir)));
     group.finish();
 }
 
 criterion_group! {
     name = benches;
     config = support::timing::criterion(10, 2_000);
-    targets = ratio
+    targets = resolve
 }
 criterion_main!(benches);

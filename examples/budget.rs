@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
+use pactql::budget::{BuildOptions, Cache, Query, build};
 use pactql::{Engine, Session};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,7 +37,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = BuildOptions {
         force: true,
         created_at: SystemTime::now(),
-        index: Indexing::default(),
     };
     build(Path::new("docs"), &cache, options)?;
     let found = Cache::open(&cache)?.resolve(&Query::new("budget tokens"), 8_000)?;

@@ -15,7 +15,7 @@ use std::time::UNIX_EPOCH;
 
 use memory::{Counting, asked_by, measure};
 use mutate::Mutations;
-use pactql::budget::{BuildOptions, Cache, Indexing, Query, build, verify};
+use pactql::budget::{BuildOptions, Cache, Query, build, verify};
 use pactql::logs::{ImportOptions, import, write_session};
 use pactql::{Engine, Session};
 
@@ -153,11 +153,10 @@ fn caches(place: &Path) {
     let options = BuildOptions {
         force: false,
         created_at: UNIX_EPOCH,
-        index: Indexing::Always,
     };
     let manifest = build(&sources, &cache, options).expect("a cache");
     let document = manifest.documents[0].file.clone();
-    for name in ["manifest.json", "terms.bin", &document] {
+    for name in ["manifest.json", &document] {
         let path = cache.join(name);
         let good = fs::read(&path).expect("a file of the cache");
         let query = Query::new("rain größe");

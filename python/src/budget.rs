@@ -4,7 +4,7 @@ use crate::errors::OrRaise;
 use crate::forks;
 use crate::json;
 use crate::values::by_name;
-use pactql::budget::{self, BuildOptions, Cache, Indexing, Query};
+use pactql::budget::{self, BuildOptions, Cache, Query};
 use pactql::inspect::Tokenizer;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -36,7 +36,6 @@ pub(crate) fn build_cache<'py>(
     let options = BuildOptions {
         force,
         created_at: SystemTime::now(),
-        index: Indexing::Auto,
     };
     let manifest = forks::shared(py, || budget::build(&sources, &cache, options));
     json::report(py, &manifest.or_raise(py)?)

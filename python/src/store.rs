@@ -126,14 +126,6 @@ impl Store {
         })
     }
 
-    /// Brings a store of an older version to the layout of this one. Returns the versions before and after.
-    #[staticmethod]
-    #[pyo3(signature = (url, /))]
-    fn migrate(py: Python<'_>, url: &str) -> PyResult<(i64, i64)> {
-        py.detach(|| pactql::Store::builder().migrate(url))
-            .or_raise(py)
-    }
-
     /// Closes the store. Sessions and contexts of it that are still in use keep it open until they go.
     fn close(&self, py: Python<'_>) {
         let store = self.store.write();

@@ -101,8 +101,6 @@ def test_a_store_that_is_missing(url: str) -> None:
             pactql.Store.open(url, **options)
         assert raised.value.code == "E_MISSING" and raised.value.help and isinstance(raised.value, FileNotFoundError)
         assert raised.value.errno == errno.ENOENT
-    with pytest.raises(pactql.InputMissing):
-        pactql.Store.migrate(url)
     pactql.Store.open(url).close()
     pactql.Store.open(url, create=False).close()
 

@@ -6,10 +6,9 @@
 use super::error::{CacheError, Fault};
 use super::files::is_missing;
 use super::manifest::{
-    BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256, TERMS,
+    BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
     version_of,
 };
-use super::terms::Collector;
 use crate::support::cancel;
 use crate::support::scratch::Part;
 use crate::tree::hash::hex;
@@ -30,30 +29,12 @@ pub struct BuildOptions {
     pub force: bool,
     /// The time of the build, for the manifest.
     pub created_at: SystemTime,
-    /// Whether to make an index of terms.
-    pub index: Indexing,
 }
-
-/// Whether a cache gets an index of terms (`terms.bin`). Answers are the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Indexing {
-    /// If the documents together have 1 MiB or more.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// The bytes of documents from which [`Indexing::Auto`] makes an index. Smaller caches are read so
-/// fast that a further file is not worth it.
-const LARGE: u64 = 1 << 20;
 
 /// Builds a cache of every file below `sources` whose name ends in `.md`, and returns its manifest.
 /// Links to directories are not followed; pipes and devices are left out.
 ///
-/// Reads each source once. Memory: the largest source, an entry per source, and the index of terms.
+/// Reads each source once. Memory: the largest source, and an entry per source.
 /// The same sources give the same bytes in every file, except for `created_at` in the manifest.
 ///
 /// # Errors
@@ -165,7 +146,7 @@ fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
             let entry = entry.map_err(CacheError::io(&dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let known = if top {
-                [MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&*name)
+                [MANIFEST, INDEX, DOCUMENTS].contains(&&*name)
             } else {
                 name.ends_with(".json")
             };
@@ -189,8 +170,6 @@ fn write(
     let mut entries = Vec::with_capacity(found.len());
     let mut faults = Vec::new();
     let mut names = HashSet::with_capacity(found.len());
-    let mut terms = (options.index != Indexing::Never).then(Collector::default);
-    let mut total = 0_u64;
     for (id, source) in found {
         cancel::check()?;
         let bytes = fs::read(&source.path).map_err(CacheError::io(&source.path))?;
@@ -208,10 +187,6 @@ fn write(
         if !faults.is_empty() {
             // There will be no cache; the remaining sources are only checked.
             continue;
-        }
-        total += bytes.len() as u64;
-        if let Some(terms) = &mut terms {
-            terms.add(content);
         }
         let file = file_name(id, &version, &mut names);
         let document = Document {
@@ -240,9 +215,6 @@ fn write(
     write_pretty(&part.join(INDEX), &index)?;
     let build_config = BuildConfig::default();
     let cache_version = Manifest::version(&build_config, &entries);
-    if let Some(terms) = terms.filter(|_| options.index == Indexing::Always || total >= LARGE) {
-        write_file(&part.join(TERMS), |out| terms.write(&cache_version, out))?;
-    }
     let manifest = Manifest {
         cache_version,
         build_config,

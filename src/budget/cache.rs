@@ -1,19 +1,15 @@
 //! Reading a cache and resolving queries with it.
 
-use super::error::{CacheError, Fault, Unusable};
+use super::error::{CacheError, Fault};
 use super::files::{Files, is_missing};
 use super::fill::{Candidate, fill};
-use super::manifest::{
-    Document, Entry, MANIFEST, Manifest, TERMS, check, differs, open_inside, parse, read_inside,
-};
+use super::manifest::{Document, Entry, MANIFEST, Manifest, check, differs, parse, read_inside};
 use super::resolution::{Chosen, Resolution};
 use super::score::{Measure, Query};
-use super::terms::Terms;
 use crate::support::cancel;
 use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 /// Up to this many documents are read on the calling thread: starting others takes longer.
 const FEW: usize = 16;
@@ -27,10 +23,6 @@ pub struct Cache {
     dir: PathBuf,
     files: Box<dyn Files>,
     manifest: Manifest,
-    /// The index of terms, opened on first use.
-    terms: OnceLock<Option<Terms>>,
-    /// The first fault of the index, which is not used after that.
-    fault: OnceLock<Fault>,
 }
 
 impl Cache {
@@ -63,8 +55,6 @@ impl Cache {
                 dir,
                 files,
                 manifest,
-                terms: OnceLock::new(),
-                fault: OnceLock::new(),
             })
         } else {
             Err(CacheError::Invalid(dir, faults))
@@ -85,26 +75,10 @@ impl Cache {
         &self.manifest
     }
 
-    /// The cache without its index of terms: every answer reads all documents.
-    pub fn without_index(self) -> Self {
-        Self {
-            terms: OnceLock::from(None),
-            ..self
-        }
-    }
-
-    /// Why the index of terms is not used, if an answer so far found it damaged. Answers do not
-    /// depend on it.
-    pub fn index_fault(&self) -> Option<&Fault> {
-        self.fault.get()
-    }
-
     /// Chooses documents for a query and a budget in tokens.
     ///
-    /// With an index of terms, only the chosen documents are read; without one, all are. Memory:
-    /// one document per thread, then the chosen ones. The answer depends on cache, query and budget
-    /// alone, not on the number of threads or the index. An index that cannot be read, or that
-    /// contradicts a chosen document, is ignored ([`Cache::index_fault`]).
+    /// Reads every document, on all threads. Memory: one document per thread, then the chosen ones. The
+    /// answer depends on cache, query and budget alone, not on the number of threads.
     ///
     /// If the cache is rebuilt meanwhile, the answer is of the new one.
     ///
@@ -139,20 +113,6 @@ impl Cache {
 
     /// [`Cache::resolve`] of this state of the directory.
     fn resolve_here(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
-        if let Some(measures) = self.indexed(query) {
-            let answer = self.answer(query, budget, &measures)?;
-            let measured = |document: &Chosen| document.is_measured(query);
-            let documents = &answer.documents;
-            let right = if documents.len() <= FEW {
-                documents.iter().all(measured)
-            } else {
-                documents.par_iter().all(measured)
-            };
-            if right {
-                return Ok(answer);
-            }
-            self.give_up("contradicts a document".to_owned());
-        }
         self.answer(query, budget, &self.measures(query)?)
     }
 
@@ -190,48 +150,6 @@ impl Cache {
         // Collecting returns the first error in the order chosen, for any number of threads.
         let documents = documents.into_iter().collect::<Result<_, _>>()?;
         Ok(Resolution::new(query, budget, &filling, documents))
-    }
-
-    /// The measures of all documents in the order of the manifest, from the index of terms; `None`
-    /// if there is no usable one.
-    fn indexed(&self, query: &Query) -> Option<Vec<Measure>> {
-        let open = || match self.open_terms() {
-            Ok(terms) => terms,
-            Err(why) => {
-                self.give_up(why.to_string());
-                None
-            }
-        };
-        let terms = self.terms.get_or_init(open).as_ref()?;
-        if self.fault.get().is_some() {
-            return None;
-        }
-        match terms.measures(query) {
-            Ok(measures) => Some(measures),
-            Err(why) => {
-                self.give_up(why.to_string());
-                None
-            }
-        }
-    }
-
-    /// Opens the index of terms, if there is one.
-    pub(super) fn open_terms(&self) -> Result<Option<Terms>, Unusable> {
-        let Some(file) = open_inside(self.files(), TERMS)? else {
-            return Ok(None);
-        };
-        let Manifest {
-            cache_version,
-            documents,
-            ..
-        } = &self.manifest;
-        Terms::open(file, cache_version, documents.len()).map(Some)
-    }
-
-    /// Stops using the index, and keeps the reason.
-    fn give_up(&self, message: String) {
-        // Only the first fault is kept.
-        let _ = self.fault.set(Fault::new(TERMS, message));
     }
 
     /// The measures of all documents in the order of the manifest. Reads every document.

@@ -1,17 +1,16 @@
 //! Checking a whole cache: every fault, and its figures.
 
 use super::cache::Cache;
-use super::error::{CacheError, Fault, Unusable};
+use super::error::{CacheError, Fault};
 use super::files::Kind;
-use super::manifest::{DOCUMENTS, INDEX, MANIFEST, TERMS, open_inside, parse};
-use super::terms::{Collector, Terms};
+use super::manifest::{DOCUMENTS, INDEX, MANIFEST, parse};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::Path;
 
 /// The figures of a cache. Fields are in the order of the JSON.
@@ -21,49 +20,28 @@ pub struct Inspection {
     pub cache_version: String,
     /// The number of documents in the manifest.
     pub document_count: usize,
-    /// The bytes of the documents' files. A missing file counts as 0; manifest and indexes are not
-    /// counted, so an index of terms makes no difference.
+    /// The bytes of the documents' files. A missing file counts as 0; manifest and index are not
+    /// counted.
     pub total_bytes: u64,
     /// Whether [`verify`] finds nothing.
     pub valid: bool,
 }
 
 /// Reads a whole cache and returns every fault, sorted by file: documents that are missing, changed
-/// or cut short, files that belong to no document, differences between manifest and index of ids,
-/// an index of terms that is not byte for byte that of the documents.
+/// or cut short, files that belong to no document, differences between manifest and index of ids.
 ///
 /// The id, version and content of a document are checked; no hash covers its source and metadata.
-/// Memory: one document, and a second index of terms if the cache has one.
+/// Memory: one document.
 ///
 /// # Errors
 /// Failures of the file system.
 pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     let mut faults = Vec::new();
-    let (terms, fault) = match cache.open_terms() {
-        Ok(terms) => (terms, None),
-        Err(Unusable::Fault(message)) => (None, Some(Fault::new(TERMS, message))),
-        Err(why) => return Err(why.of(cache.dir(), TERMS)),
-    };
-    let mut collector = terms.is_some().then(Collector::default);
     for entry in &cache.manifest().documents {
         match cache.content(entry) {
-            Ok(content) => {
-                if let Some(collector) = &mut collector {
-                    collector.add(&content);
-                }
-            }
+            Ok(_) => {}
             Err(CacheError::Invalid(_, found)) => faults.extend(found),
             Err(error) => return Err(error),
-        }
-    }
-    // The right index is known only if every document is right.
-    let collector = collector.filter(|_| faults.is_empty());
-    faults.extend(fault);
-    if let Some(terms) = terms {
-        match compare_terms(cache, &terms, collector) {
-            Ok(()) => {}
-            Err(Unusable::Fault(message)) => faults.push(Fault::new(TERMS, message)),
-            Err(why) => return Err(why.of(cache.dir(), TERMS)),
         }
     }
     compare_index(cache, &mut faults)?;
@@ -75,7 +53,7 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
         .collect();
     let list = |dir: &str, path: &Path| names(cache, dir).map_err(CacheError::io(path));
     let listed = list(".", cache.dir())?.into_iter();
-    let listed = listed.filter(|name| ![MANIFEST, INDEX, TERMS, DOCUMENTS].contains(&&**name));
+    let listed = listed.filter(|name| ![MANIFEST, INDEX, DOCUMENTS].contains(&&**name));
     // If this directory is a link, that is a fault of each document in it.
     let documents = match cache.files().stat(DOCUMENTS) {
         Ok((Kind::Directory, _)) => list(DOCUMENTS, &cache.dir().join(DOCUMENTS))?,
@@ -109,51 +87,6 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
         total_bytes,
         valid: verify(cache)?.is_empty(),
     })
-}
-
-/// Checks the index of terms against its own checksums and, if there is a collector, against the
-/// words of the documents.
-fn compare_terms(
-    cache: &Cache,
-    terms: &Terms,
-    collector: Option<Collector>,
-) -> Result<(), Unusable> {
-    terms.check()?;
-    let Some(collector) = collector else {
-        return Ok(());
-    };
-    let missing = || Unusable::Fault("is missing".to_owned());
-    let file = open_inside(cache.files(), TERMS)?.ok_or_else(missing)?;
-    let mut expected = Expect(io::BufReader::new(file));
-    let version = &cache.manifest().cache_version;
-    collector
-        .write(version, &mut expected)
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-                Unusable::Fault("does not have the words of the documents".to_owned())
-            }
-            _ => Unusable::Io(error),
-        })
-}
-
-/// A writer that compares instead of writing: it fails at the first byte that differs.
-struct Expect<R>(R);
-
-impl<R: Read> Write for Expect<R> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut expected = [0; 4096];
-        let expected = &mut expected[..bytes.len().min(4096)];
-        self.0.read_exact(expected)?;
-        if *expected == bytes[..expected.len()] {
-            Ok(expected.len())
-        } else {
-            Err(io::ErrorKind::InvalidData.into())
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// The members of a JSON object, repeated names included.

@@ -4,7 +4,6 @@
 //! manifest.json      the list of documents, the only one that readers use
 //! index.json         id → file, for other tools
 //! documents/*.json   one document a file
-//! terms.bin          an index of terms: the project's own, optional
 //! ```
 //! No file outside the directory is ever read: a document is named by `documents/` and one plain
 //! file name, and links are refused.
@@ -24,9 +23,6 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// The file name of the index of ids.
 pub(super) const INDEX: &str = "index.json";
-
-/// The file name of the index of terms.
-pub(super) const TERMS: &str = "terms.bin";
 
 /// The directory of the documents.
 pub(super) const DOCUMENTS: &str = "documents";

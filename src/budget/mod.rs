@@ -3,8 +3,7 @@
 //! A selection has three steps: score every document by itself (`score`), order the documents by
 //! score and id, and fill the budget from the front (`fill`). [`Cache`] reads a directory that
 //! [`build()`] or another tool wrote, and resolves queries with it; [`verify`] finds everything
-//! that is wrong with one. `terms` is an index that makes scoring a large cache cheap, with equal
-//! results.
+//! that is wrong with one.
 //!
 //! This module must not know selectors, trees or the command line. No clock, locale, thread count
 //! or directory order affects its answers: the caller passes the time of a build.
@@ -18,9 +17,8 @@ mod inspect;
 pub(crate) mod manifest;
 mod resolution;
 mod score;
-mod terms;
 
-pub use build::{BuildOptions, Indexing, build};
+pub use build::{BuildOptions, build};
 pub use cache::Cache;
 pub use error::{CacheError, Fault};
 #[doc(hidden)]

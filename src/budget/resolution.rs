@@ -122,16 +122,4 @@ impl Chosen {
             },
         }
     }
-
-    /// Whether its content has the measure that it was chosen by.
-    pub(super) fn is_measured(&self, query: &Query) -> bool {
-        let measure = Measure::of(&self.content, query);
-        let Why {
-            term_matches,
-            total_words,
-            ..
-        } = self.why;
-        measure.tokens() == self.tokens
-            && (measure.term_matches, measure.total_words) == (term_matches, total_words)
-    }
 }

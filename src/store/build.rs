@@ -121,13 +121,4 @@ impl StoreBuilder {
             open: Arc::new(Mutex::new(OpenSessions::new(self.memory))),
         })
     }
-
-    /// Brings a store of an older version to the layout of this one, in one transaction. Returns the
-    /// versions before and after.
-    ///
-    /// # Errors
-    /// As [`Store::open`]; the store is as it was then.
-    pub fn migrate(self, url: &str) -> Result<(i64, i64), Error> {
-        Ok(Home::migrate(url, &self.home)?)
-    }
 }

@@ -13,23 +13,11 @@ pub enum StoreError {
     /// The file or the schema is not a store.
     #[error("{0} is not a store of sessions")]
     NotAStore(String),
-    /// The store was written by a newer program.
+    /// The store has another layout.
     #[error(
         "the store has layout {version}, written by {written_by}; this program reads layout {known}"
     )]
-    Newer {
-        /// The layout of the store.
-        version: i64,
-        /// The program that wrote it.
-        written_by: String,
-        /// The layout that is known here.
-        known: i64,
-    },
-    /// The store was written by an older program.
-    #[error(
-        "the store has layout {version}, written by {written_by}; it must be migrated to layout {known}"
-    )]
-    Older {
+    OtherLayout {
         /// The layout of the store.
         version: i64,
         /// The program that wrote it.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use pactql::budget::{BuildOptions, Cache, Indexing, Query, build};
+use pactql::budget::{BuildOptions, Cache, Query, build};
 use pactql::inspect::{
     By, Part, PrefixOptions, Search, ShowOptions, TokenOptions, Tokenizer, grep, prefixes, show,
     steps, tokens,
@@ -220,7 +220,6 @@ fn caches_stop() {
     }
     let options = |force| BuildOptions {
         force,
-        index: Indexing::Never,
         created_at: std::time::UNIX_EPOCH,
     };
     let cache = place.join("cache");

@@ -552,7 +552,6 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
     let worn = scratch.path("root/caches/worn").display().to_string();
     let build = ["context", "build", "--sources", "docs", "--cache", &worn];
     assert_eq!(scratch.command(&build).0, 0);
-    fs::write(Path::new(&worn).join("terms.bin"), "no index").expect("a file");
     let mut client = scratch.client();
     let call = "@t0 .cb[kind='call']";
     let mistaken = "@t0 [key='cb:persona']";

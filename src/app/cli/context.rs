@@ -4,8 +4,8 @@ use super::command::{Run, print, say};
 use super::fit::text_of;
 use super::options::{Color, Messages};
 use super::serve::Serve;
-use crate::app::present::{Exit, Failure, notes};
-use crate::budget::{self, BuildOptions, Cache, CacheError, Indexing, Query};
+use crate::app::present::{Exit, Failure};
+use crate::budget::{self, BuildOptions, Cache, CacheError, Query};
 use clap::{Args, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -58,23 +58,8 @@ struct Build {
     /// Replace a cache that exists already.
     #[arg(long)]
     force: bool,
-    /// Whether to store an index of terms in the cache. It makes `resolve` faster and does not
-    /// change its results.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
-    index: IndexWhen,
     #[command(flatten)]
     messages: Messages,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum IndexWhen {
-    /// If the documents have a megabyte or more in total.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 /// Choose documents of a cache for a query.
@@ -164,11 +149,6 @@ impl Run for Build {
         let options = BuildOptions {
             force: self.force,
             created_at: SystemTime::now(),
-            index: match self.index {
-                IndexWhen::Auto => Indexing::Auto,
-                IndexWhen::Always => Indexing::Always,
-                IndexWhen::Never => Indexing::Never,
-            },
         };
         let manifest = budget::build(&self.sources, &self.cache, options)?;
         if manifest.documents.is_empty() {
@@ -184,10 +164,6 @@ impl Run for Resolve {
         let query = text_of(&self.query)?;
         let cache = Cache::open(&self.cache)?;
         let resolution = cache.resolve(&Query::new(query), self.budget)?;
-        say(&notes::of_cache(&cache));
-        // The program is about to end: freeing a list of thousands of documents would take a good
-        // part of the time that their index saves.
-        std::mem::forget(cache);
         line(resolution.to_json(self.format == Some(Layout::Pretty)))
     }
 }

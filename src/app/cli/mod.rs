@@ -69,7 +69,6 @@ mod store_delete;
 mod store_erase;
 mod store_index_text;
 mod store_list;
-mod store_migrate;
 mod store_prune;
 mod store_rename;
 mod store_words;
@@ -174,7 +173,6 @@ enum Command {
     Erase(store_erase::Erase),
     Prune(store_prune::Prune),
     Backup(store_backup::Backup),
-    Migrate(store_migrate::Migrate),
     IndexText(store_index_text::IndexText),
     Context(context::Context),
     Completions(Completions),
@@ -264,7 +262,6 @@ impl Command {
             Self::Erase(command) => command,
             Self::Prune(command) => command,
             Self::Backup(command) => command,
-            Self::Migrate(command) => command,
             Self::IndexText(command) => command,
             Self::Context(command) => command,
             Self::Completions(command) => command,

@@ -130,15 +130,6 @@ pub(super) fn open_store(name: &str, access: Access) -> Result<Store, Failure> {
         .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
 }
 
-/// Refuses a store that is missing, with what may have been meant.
-///
-/// # Errors
-/// It is missing.
-pub(super) fn explain_missing_store(name: &str) -> Result<(), Failure> {
-    stores::check_exists(name)
-        .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
-}
-
 /// A context that goes on with a copy of a session, from a file or a store, and that writes neither.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::root::CacheDir;
 use super::state::{Answer, ServerState};
-use crate::app::present::{Exit, Failure, answer, notes};
+use crate::app::present::{Exit, Failure, answer};
 use crate::budget::files::is_missing;
 use crate::budget::manifest::MANIFEST;
 use crate::budget::{self, Cache, CacheError, Query};
@@ -19,8 +19,10 @@ pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Answ
     let query = Query::new(arguments.needed("query"));
     let budget = arguments.count("budget").unwrap_or_default();
     let result = answer::json(&cache.resolve(&query, budget)?)?;
-    let said = notes::of_cache(&cache);
-    Ok(Answer { result, said })
+    Ok(Answer {
+        result,
+        said: String::new(),
+    })
 }
 
 /// The result of `context_inspect_cache`. Members are in the order in which they are printed.

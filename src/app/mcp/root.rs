@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn a_replaced_cache_is_opened_again() {
         use super::CacheDir;
-        use crate::budget::{BuildOptions, Cache, Indexing, Query, build};
+        use crate::budget::{BuildOptions, Cache, Query, build};
         let scratch = Scratch::new("again");
         let sources = scratch.0.join("sources");
         fs::create_dir(&sources).expect("a directory");
@@ -335,7 +335,6 @@ mod tests {
             fs::write(sources.join("a.md"), text).expect("a file");
             let options = BuildOptions {
                 force: true,
-                index: Indexing::Auto,
                 created_at: std::time::UNIX_EPOCH,
             };
             build(&sources, &cache, options).expect("a cache");

@@ -1,18 +1,9 @@
-//! Notes on answers: on empty ones (LANGUAGE §10), and on a cache whose index could not be used.
+//! Notes on answers: on empty ones (LANGUAGE §10).
 
 use super::text::printable;
 use crate::advice::EmptyReason;
-use crate::budget::Cache;
 use serde_json::json;
 use std::fmt::Write;
-
-/// A line on the cache's index of terms if it could not be used; else empty.
-pub(crate) fn of_cache(cache: &Cache) -> String {
-    cache.index_fault().map_or_else(String::new, |fault| {
-        let fault = printable(&fault.to_string());
-        format!("note: the index could not be used, so every document was read: {fault}\n")
-    })
-}
 
 /// Why an answer is empty, a line each.
 pub(crate) fn of_empty(why: &[EmptyReason], out: &mut String) {

@@ -140,7 +140,7 @@ impl Home {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Missing`], [`StoreError::NotAStore`], [`StoreError::Newer`], [`StoreError::Older`];
+    /// [`StoreError::Missing`], [`StoreError::NotAStore`], [`StoreError::OtherLayout`];
     /// [`StoreError::Refused`] of an address that cannot be understood; errors of the database.
     pub(crate) fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
         let pool = Pool {
@@ -170,19 +170,6 @@ impl Home {
             pool: Arc::new(pool),
             writer,
         })
-    }
-
-    /// Brings an older store to the layout of this program, in one transaction. Returns the layout it had
-    /// and the one it has.
-    ///
-    /// # Errors
-    ///
-    /// As of [`Home::open`]; nothing is changed then.
-    pub(crate) fn migrate(url: &str, options: &Options) -> Result<(i64, i64), StoreError> {
-        let place = Place::of(url)?;
-        let mut database = place.connect(Access::Write, options.busy)?;
-        let before = schema::migrate(&mut *database, &place.to_string())?;
-        Ok((before, schema::LAYOUT))
     }
 
     /// The connection that writes, once no other thread of this process has it.

@@ -1,4 +1,4 @@
-//! The layout of STORE §2 as tables of a database: making it, recognizing it, migrating it.
+//! The layout of STORE §2 as tables of a database: making it and recognizing it.
 //!
 //! The tables are written once, in words both databases have; this file spells them out for each. It must
 //! not know what the rows mean to a session, nor how a database is reached.
@@ -443,7 +443,7 @@ pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<(), Sto
 ///
 /// # Errors
 ///
-/// [`StoreError::NotAStore`], [`StoreError::Newer`], [`StoreError::Older`]; errors of the database.
+/// [`StoreError::NotAStore`], [`StoreError::OtherLayout`]; errors of the database.
 pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<(), StoreError> {
     let ours = first(
         database,
@@ -456,77 +456,13 @@ pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<(), Stor
     }
     match find(database)? {
         Found::Nothing | Found::Other => Err(StoreError::NotAStore(place.to_owned())),
-        Found::Layout(version, written_by) => compare(version, written_by, LAYOUT),
-    }
-}
-
-fn compare(version: i64, written_by: String, known: i64) -> Result<(), StoreError> {
-    match version.cmp(&known) {
-        std::cmp::Ordering::Equal => Ok(()),
-        std::cmp::Ordering::Greater => Err(StoreError::Newer {
+        Found::Layout(LAYOUT, _) => Ok(()),
+        Found::Layout(version, written_by) => Err(StoreError::OtherLayout {
             version,
             written_by,
-            known,
-        }),
-        std::cmp::Ordering::Less => Err(StoreError::Older {
-            version,
-            written_by,
-            known,
+            known: LAYOUT,
         }),
     }
-}
-
-/// Changes the layout with this number into the next one.
-type Migration = (i64, fn(&mut dyn Database) -> Result<(), StoreError>);
-
-/// The migrations, one for each layout before [`LAYOUT`].
-const MIGRATIONS: &[Migration] = &[];
-
-/// Brings an older layout to [`LAYOUT`], in one transaction. Returns the layout it had.
-///
-/// # Errors
-///
-/// [`StoreError::NotAStore`], [`StoreError::Newer`]; errors of the database. Nothing is changed then.
-pub(crate) fn migrate(database: &mut dyn Database, place: &str) -> Result<i64, StoreError> {
-    migrate_by(database, place, MIGRATIONS, LAYOUT)
-}
-
-fn migrate_by(
-    database: &mut dyn Database,
-    place: &str,
-    migrations: &[Migration],
-    known: i64,
-) -> Result<i64, StoreError> {
-    in_transaction(database, |database| {
-        let Found::Layout(before, written_by) = find(database)? else {
-            return Err(StoreError::NotAStore(place.to_owned()));
-        };
-        if before > known {
-            compare(before, written_by.clone(), known)?;
-        }
-        for version in before..known {
-            let step = migrations.iter().find(|(from, _)| *from == version);
-            let Some((_, step)) = step else {
-                return compare(before, written_by, known).map(|()| before);
-            };
-            step(database)?;
-        }
-        if before < known {
-            let by = program();
-            database.execute(
-                "update format set version = ?1, written_by = ?2, check_sum = ?3",
-                &[
-                    known.into(),
-                    by.as_str().into(),
-                    sum(&[known.into(), by.as_str().into()]).into(),
-                ],
-            )?;
-            if database.dialect() == Dialect::Sqlite {
-                database.execute(&format!("pragma user_version = {known}"), &[])?;
-            }
-        }
-        Ok(before)
-    })
 }
 
 /// Runs `work` in a transaction in which no other process writes.
@@ -541,56 +477,5 @@ fn in_transaction<T>(
             database.rollback();
             Err(error)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::database::sqlite::{Access, Sqlite};
-
-    /// Steps from two older layouts, of which the second may fail.
-    fn migrations(last: fn(&mut dyn Database) -> Result<(), StoreError>) -> [Migration; 2] {
-        let first: Migration = (LAYOUT, |database| {
-            database
-                .execute("alter table session add column color text", &[])
-                .map(|_| ())
-        });
-        [first, (LAYOUT + 1, last)]
-    }
-
-    #[test]
-    fn older_layouts_are_migrated_in_one_transaction() {
-        let path = std::env::temp_dir().join(format!("pactql-migrate-{}.db", std::process::id()));
-        let _ = std::fs::remove_file(&path);
-        let busy = std::time::Duration::from_secs(1);
-        let mut database = Sqlite::open(&path, Access::Create, busy).unwrap();
-        assert_eq!(find(&mut database).unwrap(), Found::Nothing);
-        create(&mut database, "x").unwrap();
-        create(&mut database, "x").unwrap();
-        let found = find(&mut database).unwrap();
-        assert!(matches!(found, Found::Layout(LAYOUT, _)), "{found:?}");
-        let later = LAYOUT + 2;
-
-        let fails = migrations(|_| Err(StoreError::Refused("no".to_owned())));
-        assert!(migrate_by(&mut database, "x", &fails, later).is_err());
-        assert_eq!(find(&mut database).unwrap(), found);
-
-        let gap = migrate_by(&mut database, "x", &fails[..1], later).unwrap_err();
-        assert!(matches!(gap, StoreError::Older { .. }), "{gap}");
-
-        let all = migrations(|database| {
-            let set = "update session set color = 'red'";
-            database.execute(set, &[]).map(|_| ())
-        });
-        let before = migrate_by(&mut database, "x", &all, later).unwrap();
-        assert_eq!(before, LAYOUT);
-        assert!(matches!(find(&mut database).unwrap(), Found::Layout(now, _) if now == later));
-        let newer = check(&mut database, "x").unwrap_err();
-        assert!(matches!(newer, StoreError::Newer { .. }), "{newer}");
-        let newer = migrate(&mut database, "x").unwrap_err();
-        assert!(matches!(newer, StoreError::Newer { .. }), "{newer}");
-        drop(database);
-        std::fs::remove_file(&path).unwrap();
     }
 }

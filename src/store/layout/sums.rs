@@ -6,28 +6,39 @@ use crate::store::database::sql::{Database, Row, Value, collect, first, int, tex
 use crate::store::error::StoreError;
 use crate::tree::hash::hex;
 
-/// A column of a row, and how it is read.
-type Read = fn(&dyn Row, usize) -> Result<String, StoreError>;
+/// Reads a column of a row as a sum has it: a text, or null.
+type Read = fn(&dyn Row, usize) -> Result<Option<String>, StoreError>;
 
-const INT: Read = |row, at| Ok(format!("{:?}", Value::from(row.int(at)?)));
-const BOOL: Read = |row, at| {
-    Ok(format!(
-        "{:?}",
-        row.bool(at)?.map_or(Value::Null, Value::Bool)
-    ))
-};
-const TEXT: Read = |row, at| Ok(format!("{:?}", Value::from(row.text(at)?)));
+const INT: Read = |row, at| Ok(row.int(at)?.map(|value| value.to_string()));
+const BOOL: Read = |row, at| Ok(row.bool(at)?.map(|value| value.to_string()));
+const TEXT: Read = |row, at| Ok(row.text(at)?.map(ToOwned::to_owned));
 
-/// The sum of a row: eight bytes of a hash over these values.
+/// The sum of a row: the first eight bytes of a SHA-256 over its values, as a big-endian number.
+///
+/// A value is a byte 0 if it is null; else a byte 1, the number of bytes of its text in eight bytes (big-endian),
+/// and the text in UTF-8: of an integer its decimal digits, of a boolean `true` or `false`.
 pub(crate) fn sum(values: &[Value<'_>]) -> i64 {
-    sum_of(values.iter().map(|value| format!("{value:?}")))
+    sum_of(values.iter().map(|value| match value {
+        Value::Null => None,
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Int(value) => Some(value.to_string()),
+        Value::Real(value) => Some(value.to_string()),
+        Value::Text(value) => Some((*value).to_owned()),
+        Value::Bytes(value) => Some(hex(value)),
+    }))
 }
 
-fn sum_of(values: impl Iterator<Item = String>) -> i64 {
+fn sum_of(values: impl Iterator<Item = Option<String>>) -> i64 {
     let mut hash = Sha256::new();
     for value in values {
-        hash.update(value.as_bytes());
-        hash.update(b"\n");
+        match value {
+            None => hash.update([0]),
+            Some(text) => {
+                hash.update([1]);
+                hash.update((text.len() as u64).to_be_bytes());
+                hash.update(text.as_bytes());
+            }
+        }
     }
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hash.finalize()[..8]);
@@ -130,87 +141,35 @@ pub(crate) fn put_retired<'a>(
 const END: &str = "(select max(seq) from snapshot where session_id = t.session_id), \
      (select hash from snapshot where session_id = t.session_id order by seq desc limit 1)";
 
-/// A row of `session` as its sum has it.
-///
-/// The sum has three parts, from its highest bits: 16 bits of the counter of the session's changes, 24 bits of the hash of
-/// the counter and the row, and 24 of the hash of these and of what closes the session. A program that knows no ends
-/// counts its changes and leaves the sum as it was. Then the counter is another one, and the sum says nothing of the end.
-struct Summary {
-    /// Its columns.
-    row: Vec<String>,
-    /// The counter of its changes.
-    changed: i64,
-    /// The number and the hash of its last snapshot.
-    end: [String; 2],
+/// The columns that the sum of a row is over, in a statement over `session t`: its own, and [`END`].
+fn session_columns() -> String {
+    let names: Vec<String> = SESSION
+        .iter()
+        .map(|(name, _)| format!("t.{name}"))
+        .collect();
+    format!("{}, {END}", names.join(", "))
 }
 
-impl Summary {
-    /// Of the columns of a row from `from` on, its counter, and [`END`].
-    fn read(row: &dyn Row, from: usize) -> Result<Self, StoreError> {
-        let mut values = Vec::with_capacity(SESSION.len());
-        for (at, (_, read)) in (from..).zip(SESSION) {
-            values.push(read(row, at)?);
-        }
-        let after = from + SESSION.len();
-        let hash = row.bytes(after + 2)?.map(hex).unwrap_or_default();
-        Ok(Self {
-            row: values,
-            changed: int(row, after)?,
-            end: [INT(row, after + 1)?, hash],
-        })
+/// The sum of a row of `session`, whose [`session_columns`] are those from `from` on.
+fn session_sum(row: &dyn Row, from: usize) -> Result<i64, StoreError> {
+    let mut values = Vec::with_capacity(SESSION.len() + 2);
+    for (at, (_, read)) in (from..).zip(SESSION) {
+        values.push(read(row, at)?);
     }
-
-    /// The columns that the sum of a row is over, and [`END`], in a statement over `session t`.
-    fn columns() -> String {
-        let names: Vec<String> = SESSION
-            .iter()
-            .map(|(name, _)| format!("t.{name}"))
-            .collect();
-        format!("{}, t.changed, {END}", names.join(", "))
-    }
-
-    /// The sum.
-    fn sum(&self) -> i64 {
-        let part = |values: &[&[String]]| {
-            let count = std::iter::once(format!("{}", self.changed & COUNTER));
-            let values = values.iter().flat_map(|values| values.iter().cloned());
-            sum_of(count.chain(values)) & PART
-        };
-        let (row, end) = (part(&[&self.row]), part(&[&self.row, &self.end]));
-        (self.changed & COUNTER) << 48 | row << 24 | end
-    }
-
-    /// Whether a sum is that of this row and this end, or that of an earlier program.
-    fn fits(&self, sum: i64) -> bool {
-        let counter = sum >> 48 & COUNTER;
-        if counter != self.changed & COUNTER {
-            // It was written before another program changed the session.
-            let then = Self {
-                row: self.row.clone(),
-                changed: counter,
-                end: self.end.clone(),
-            };
-            if then.sum() >> 24 == sum >> 24 {
-                return true;
-            }
-        }
-        let row = || self.row.iter().cloned();
-        sum == self.sum() || sum == sum_of(row()) || sum == sum_of(row().chain(self.end.clone()))
-    }
+    let end = from + SESSION.len();
+    values.push(INT(row, end)?);
+    values.push(row.bytes(end + 1)?.map(hex));
+    Ok(sum_of(values.into_iter()))
 }
-
-/// The bits of the counter, and of a hash, in the sum of a session.
-const COUNTER: i64 = 0xffff;
-const PART: i64 = 0xff_ffff;
 
 /// Computes the sum of a row of `session` again, after it or the session's snapshots were changed.
 pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
-    let columns = Summary::columns();
+    let columns = session_columns();
     let sum = first(
         database,
         &format!("select {columns} from session t where session_id = ?1"),
         &[session.into()],
-        |row| Ok(Summary::read(row, 0)?.sum()),
+        |row| session_sum(row, 0),
     )?;
     database.execute(
         "update session set check_sum = ?2 where session_id = ?1",
@@ -262,10 +221,10 @@ fn wrong_sessions(
 ) -> Result<Vec<(Option<String>, String)>, StoreError> {
     let statement = format!(
         "select t.name, t.check_sum, {} from session t order by t.name",
-        Summary::columns()
+        session_columns()
     );
     let rows = collect(database, &statement, &[], |row| {
-        let sound = || Ok(Summary::read(row, 2)?.fits(int(row, 1)?));
+        let sound = || Ok(session_sum(row, 2)? == int(row, 1)?);
         let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
         Ok((name, holds(sound())?))
     })?;
@@ -338,40 +297,22 @@ pub(crate) fn wrong(
 
 #[cfg(test)]
 mod tests {
-    use super::{Summary, sum_of};
-
-    fn summary(name: &str, changed: i64, end: &str) -> Summary {
-        Summary {
-            row: vec![name.to_owned(), "Null".to_owned()],
-            changed,
-            end: ["Int(3)".to_owned(), end.to_owned()],
-        }
-    }
+    use super::{Value, sum};
 
     #[test]
-    fn a_sum_fits_its_row_and_its_end() {
-        for changed in [0, 7, 0xffff, 0x1_0003] {
-            let sum = summary("a", changed, "e").sum();
-            assert!(summary("a", changed, "e").fits(sum));
-            assert!(!summary("b", changed, "e").fits(sum));
-            assert!(!summary("a", changed, "other").fits(sum));
-            // Another program has changed the session since, and left the sum.
-            assert!(summary("a", changed + 1, "other").fits(sum));
-            assert!(!summary("b", changed + 1, "other").fits(sum));
-            for bit in 0..64 {
-                let altered = sum ^ 1 << bit;
-                assert!(!summary("a", changed, "e").fits(altered), "bit {bit}");
-            }
-        }
-    }
-
-    #[test]
-    fn sums_of_earlier_programs_fit() {
-        let now = summary("a", 5, "e");
-        let row = || now.row.iter().cloned();
-        for sum in [sum_of(row()), sum_of(row().chain(now.end.clone()))] {
-            assert!(now.fits(sum));
-            assert!(!summary("b", 5, "e").fits(sum));
-        }
+    fn sums_are_over_defined_bytes() {
+        // SHA-256 of 01 00…01 61 00 01 00…02 31 32 01 00…04 74 72 75 65, computed elsewhere.
+        let values = [
+            Value::Text("a"),
+            Value::Null,
+            Value::Int(12),
+            Value::Bool(true),
+        ];
+        assert_eq!(sum(&values), -91_580_177_785_060_149);
+        assert_ne!(
+            sum(&["ab".into(), "c".into()]),
+            sum(&["a".into(), "bc".into()])
+        );
+        assert_ne!(sum(&["".into()]), sum(&[Value::Null]));
     }
 }

@@ -389,11 +389,7 @@ impl StoreError {
                 Code::LeaseLost,
                 Some("open the session again; what was not committed is only in this process"),
             ),
-            Self::Newer { .. } => (Code::StoreVersion, Some("use that version or a later one")),
-            Self::Older { .. } => (
-                Code::StoreVersion,
-                Some("back it up, then `pactql migrate` brings it up to date"),
-            ),
+            Self::OtherLayout { .. } => (Code::StoreVersion, Some("use the program that wrote it")),
             Self::Damaged(_) => (
                 Code::Store,
                 Some("`pactql verify` names what is damaged; go on with a backup"),

@@ -2,7 +2,7 @@
 
 use super::{Scratch, answer, by_definition, chosen, faults, text};
 use pactql::budget::Measure;
-use pactql::budget::{BuildOptions, Indexing, build};
+use pactql::budget::{BuildOptions, build};
 use pactql::budget::{Cache, CacheError, Query, inspect};
 use pactql::budget::{Candidate, fill};
 use proptest::prelude::*;
@@ -161,10 +161,6 @@ fn a_large_document_is_measured_and_resolved() {
     let large = both.expect("a good cache").documents.remove(1);
     assert_eq!((large.score, large.tokens), (0.5, 1_375_000));
     assert_eq!(large.why.total_words, 1_000_000);
-    // Large enough for an index of terms; without it the answer is the same.
-    assert!(scratch.cache().join("terms.bin").exists());
-    let expected = answer(&cache, "word", 1_375_001);
-    assert_eq!(answer(&cache.without_index(), "word", 1_375_001), expected);
 }
 
 proptest! {
@@ -227,9 +223,7 @@ fn sources_that_make_no_cache_are_all_named() {
     scratch.write("good.md", "good");
     scratch.write("bad.md", b"\xff");
     scratch.write("worse.md", b"fine\xc3");
-    let error = scratch
-        .try_build(false, Indexing::Auto)
-        .expect_err("not UTF-8");
+    let error = scratch.try_build(false).expect_err("not UTF-8");
     let found: Vec<String> = error.faults().iter().map(ToString::to_string).collect();
     assert_eq!(
         found,
@@ -243,9 +237,7 @@ fn sources_that_make_no_cache_are_all_named() {
     let collide = Scratch::new("collide");
     collide.write("A.md", "1");
     collide.write("a.md", "2");
-    let error = collide
-        .try_build(false, Indexing::Auto)
-        .expect_err("one id twice");
+    let error = collide.try_build(false).expect_err("one id twice");
     assert_eq!(
         error.faults()[0].to_string(),
         "a.md: has the id `a.md`, as A.md has"
@@ -257,7 +249,6 @@ fn sources_that_make_no_cache_are_all_named() {
             BuildOptions {
                 force: false,
                 created_at: UNIX_EPOCH,
-                index: Indexing::Auto,
             }
         ),
         Err(CacheError::Missing(_))
@@ -269,24 +260,18 @@ fn only_caches_are_replaced_and_only_when_asked() {
     let scratch = Scratch::new("force");
     scratch.write("a.md", "one");
     fs::create_dir(scratch.cache()).expect("an empty directory is no hindrance");
-    scratch
-        .try_build(false, Indexing::Auto)
-        .expect("nothing there yet");
+    scratch.try_build(false).expect("nothing there yet");
     scratch.write("a.md", "two");
     assert!(matches!(
-        scratch.try_build(false, Indexing::Auto),
+        scratch.try_build(false),
         Err(CacheError::Exists(_))
     ));
     // A broken cache is replaced too.
     scratch.damage("manifest.json", |_| String::new());
-    let cache = scratch
-        .try_build(true, Indexing::Auto)
-        .expect("a cache is replaced");
+    let cache = scratch.try_build(true).expect("a cache is replaced");
     assert!(answer(&cache, "", 9).contains("\"two\""));
     fs::write(scratch.cache().join("thesis.tex"), "").expect("a file");
-    let error = scratch
-        .try_build(true, Indexing::Auto)
-        .expect_err("not ours alone");
+    let error = scratch.try_build(true).expect_err("not ours alone");
     assert!(error.to_string().contains("thesis.tex"), "{error}");
     assert!(scratch.cache().join("thesis.tex").exists());
 }
@@ -473,7 +458,6 @@ fn there_is_no_cache_below_a_file() {
     let options = BuildOptions {
         force: false,
         created_at: UNIX_EPOCH,
-        index: Indexing::Auto,
     };
     assert!(matches!(
         build(&below, &scratch.cache(), options),
@@ -527,7 +511,7 @@ fn a_cache_that_is_replaced_is_read_again() {
     scratch.write("a.md", "the first refund");
     let opened = scratch.build();
     scratch.write("a.md", "the second refund");
-    scratch.try_build(true, Indexing::Auto).expect("a cache");
+    scratch.try_build(true).expect("a cache");
     let answer = opened
         .resolve(&Query::new("refund"), 100)
         .expect("an answer");
@@ -561,7 +545,7 @@ fn no_read_fails_while_a_cache_is_built() {
         });
         for round in 0..40 {
             scratch.write("0.md", format!("refund of round {round}"));
-            scratch.try_build(true, Indexing::Auto).expect("a cache");
+            scratch.try_build(true).expect("a cache");
         }
         built.store(true, std::sync::atomic::Ordering::Relaxed);
         reader.join().expect("no read failed")

@@ -2,9 +2,8 @@
 
 mod blocks;
 mod caches;
-mod terms;
 
-use pactql::budget::{BuildOptions, Indexing, build};
+use pactql::budget::{BuildOptions, build};
 use pactql::budget::{Cache, CacheError, Query, verify};
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -33,22 +32,17 @@ impl Scratch {
         self.0.join("cache")
     }
 
-    fn try_build(&self, force: bool, index: Indexing) -> Result<Cache, CacheError> {
+    fn try_build(&self, force: bool) -> Result<Cache, CacheError> {
         let options = BuildOptions {
             force,
             created_at: UNIX_EPOCH + Duration::from_secs(1_700_000_000),
-            index,
         };
         build(&self.0.join("sources"), &self.cache(), options)?;
         Cache::open(self.cache())
     }
 
     fn build(&self) -> Cache {
-        self.build_with(Indexing::Auto)
-    }
-
-    fn build_with(&self, index: Indexing) -> Cache {
-        self.try_build(true, index).expect("the sources are good")
+        self.try_build(true).expect("the sources are good")
     }
 
     fn damage(&self, file: &str, with: impl FnOnce(String) -> String) {

@@ -513,30 +513,3 @@ fn a_session_without_its_end_is_noticed() {
         .collect();
     assert_eq!(ends, [Some("a")], "{damage:#?}");
 }
-
-/// A program that knows no ends adds snapshots and leaves the sum that a newer one wrote: that is no damage.
-#[test]
-fn a_session_that_an_earlier_program_went_on_with_is_sound() {
-    let folder = Folder::quick();
-    let path = sample(&folder);
-    let sum = "select check_sum from session where name = 'a'";
-    let connection = Connection::open(&path).unwrap();
-    let before: i64 = connection.query_row(sum, [], |row| row.get(0)).unwrap();
-    drop(connection);
-    let store = Store::builder().must_exist().open(&path).unwrap();
-    let builder = Context::builder().clock(pactql::context::StepClock::new(1 << 60, 1_000));
-    let mut context = store.write_with("a", builder).unwrap();
-    context.append(Message::user("one more")).unwrap();
-    context.commit().unwrap();
-    drop((context, store));
-    let connection = Connection::open(&path).unwrap();
-    let after: i64 = connection.query_row(sum, [], |row| row.get(0)).unwrap();
-    assert_ne!(before, after);
-    for (sum, is_sound) in [(before, true), (after, true), (after ^ 1, false)] {
-        let set = "update session set check_sum = ?1 where name = 'a'";
-        connection.execute(set, [sum]).unwrap();
-        let store = Store::builder().must_exist().open(&path).unwrap();
-        let damage = store.verify().unwrap();
-        assert_eq!(damage.is_empty(), is_sound, "{damage:#?}");
-    }
-}

@@ -106,28 +106,9 @@ fn a_query_that_is_not_text_is_invalid() {
 }
 
 #[test]
-fn an_index_of_terms_is_kept_when_asked_and_shows_in_no_answer() {
-    let scratch = Scratch::new("context-index");
-    let (cache, docs) = (cache(&scratch), scratch.path("docs"));
-    let terms = scratch.path("cache/terms.bin");
-    let resolve = ["context", "resolve", "--cache", &cache, "--query", "beta"];
-    let resolve = [&resolve[..], &["--budget", "4"]].concat();
-    let plain = answer(&resolve);
-    let build = ["context", "build", "--sources", &docs, "--cache", &cache];
-    let build = [&build[..], &["--force", "--index", "always"]].concat();
-    answer(&build);
-    assert!(std::path::Path::new(&terms).exists());
-    let ran = pactql(&resolve);
-    assert_eq!((ran.code, &ran.out, &*ran.err), (0, &plain, ""));
-    answer(&["context", "verify", "--cache", &cache]);
-    scratch.write("cache/terms.bin", "not an index");
-    let ran = pactql(&resolve);
-    assert_eq!((ran.code, &ran.out), (0, &plain));
-    assert!(ran.err.starts_with("note: "), "{}", ran.err);
-    let verify = ["context", "verify", "--cache", &cache];
-    fails(&verify, 5, "terms.bin: ends too early");
-    fails(&[&build[..], &["--index", "often"]].concat(), 1, "--index");
-    fails(&[&build[..6], &["--index", "often"]].concat(), 3, "--index");
+fn a_directory_that_cannot_be_written_is_an_error() {
+    let scratch = Scratch::new("context-below");
+    let docs = scratch.path("docs");
     // A directory that cannot be written is an I/O error.
     let below = scratch.path("docs/b.md/cache");
     let build = ["context", "build", "--sources", &docs, "--cache", &below];

@@ -154,7 +154,6 @@ fn every_command_has_help_with_examples() {
         "erase",
         "prune",
         "backup",
-        "migrate",
         "index-text",
         "context",
         "completions",

@@ -464,7 +464,6 @@ fn mistakes_are_answered_with_what_was_expected() {
             1,
             "takes a whole store",
         ),
-        (&["migrate", &near], 1, "takes a whole store"),
         (
             &["render", &unnamed],
             1,
@@ -492,7 +491,6 @@ fn mistakes_are_answered_with_what_was_expected() {
         (&["select", &missing, "*"], 4, "there is no directory"),
         (&["sessions", &typo], 4, "did you mean"),
         (&["add", &typo, "^ah", node], 4, "E_MISSING"),
-        (&["migrate", &typo], 4, "E_MISSING"),
         (&["verify", &typo], 4, "E_MISSING"),
         (&["backup", &typo, "-o", "x.db"], 4, "E_MISSING"),
         (&["select", &text, "*"], 6, "E_STORE"),
@@ -872,10 +870,6 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
     assert_eq!(
         answer(&["verify", &store, "--format", "text"]),
         "valid: 3 sessions, 11 snapshots, 0 damages\n"
-    );
-    assert_eq!(
-        answer(&["migrate", &store]),
-        "the store has layout 1 already\n"
     );
     // An empty store.
     for name in names(&store) {
