@@ -193,12 +193,16 @@ fn compare<T: PartialEq>(
 }
 
 fn answers<'s>(store: &'s Store, selector: &str) -> StoreAnswers<'s> {
-    store.select(selector).expect("the selector runs")
+    store
+        .select(selector)
+        .and_then(|asked| asked.answers())
+        .expect("the selector runs")
 }
 
 fn ask(store: &Store, selector: &str) -> Found<String> {
     let mut found = Vec::new();
-    for answer in store.select_ids("", selector).expect("the selector runs") {
+    let asked = store.select(selector).expect("the selector runs");
+    for answer in asked.ids().expect("the selector runs") {
         let answer = answer.expect("an answer");
         let ids = answer.ids().map(str::to_owned).collect();
         found.push((answer.session().to_owned(), ids));

@@ -99,9 +99,8 @@ impl StoreAnswers {
                 return Err(error);
             }
             Asked::try_new(store, |store| {
-                Ok(store
-                    .select_prepared(glob, &prepared)?
-                    .with_options(options))
+                let asked = store.select_prepared(&prepared).sessions(glob);
+                asked.options(options).answers()
             })
         });
         let asked = asked.or_raise(py)?;

@@ -261,7 +261,8 @@ impl Store {
     fn sql(&self, py: Python<'_>, selector: &str, sessions: &str) -> PyResult<String> {
         self.with(py, |store| {
             let prepared = store.engine().prepare(selector)?;
-            Ok(store.statement(sessions, &prepared)?.text().to_owned())
+            let asked = store.select_prepared(&prepared).sessions(sessions);
+            Ok(asked.statement()?.text().to_owned())
         })
     }
 
@@ -275,7 +276,8 @@ impl Store {
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let mut rows = Vec::new();
         self.with(py, |store| {
-            store.select_sql(sessions, selector, |row| rows.push(row))
+            let asked = store.select(selector)?.sessions(sessions);
+            asked.rows(|row| rows.push(row))
         })?;
         rows.into_iter().map(|row| row_of(py, row)).collect()
     }

@@ -8,12 +8,8 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "store")]
-use super::answer::Answer;
 use super::prepared::Prepared;
 use super::selection::{Selection, Target};
-#[cfg(feature = "store")]
-use crate::history::Session;
 use crate::history::{
     History, LoadFailure, Lookup, Moment, Part, Position, RangeOptions, SnapshotRange, Union,
     capped,
@@ -24,52 +20,7 @@ use crate::query::ir::{Address, QueryTime, RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
 use crate::support::diag::Error;
 
-/// What a selector reads of a session, as far as that is known before its history is.
-#[cfg(feature = "store")]
-#[derive(Clone, Debug)]
-pub(crate) struct Foreseen {
-    /// The part of the newest commit; `None` for all of it.
-    pub(crate) part: Option<Part>,
-    /// Whether it reads the working state instead where there is one.
-    pub(crate) unless_working: bool,
-}
-
 impl Prepared {
-    /// What the selector reads, if it is the newest commit or a part of it, whatever the session.
-    #[cfg(feature = "store")]
-    pub(crate) fn foreseen(&self) -> Option<Foreseen> {
-        let unless_working = match self.query().time {
-            QueryTime::At(Address::Back(0)) => false,
-            QueryTime::Working => true,
-            QueryTime::At(_) | QueryTime::Range(..) | QueryTime::All => return None,
-        };
-        let part = part_of(self.bound()?);
-        // Where an id is, each session has to be queried.
-        let known = part.as_ref().is_none_or(|part| part.ids.is_none());
-        known.then_some(Foreseen {
-            part,
-            unless_working,
-        })
-    }
-
-    /// As [`Prepared::foreseen`], of the ids of what the selector finds: of nodes of which nothing else is read,
-    /// only the headers.
-    #[cfg(feature = "store")]
-    pub(crate) fn foreseen_of_ids(&self) -> Option<Foreseen> {
-        let foreseen = self.foreseen()?;
-        Some(if !self.bound()?.reads_headers_only() {
-            foreseen
-        } else {
-            Foreseen {
-                part: Some(Part {
-                    headers_only: true,
-                    ..foreseen.part.unwrap_or_else(Part::all)
-                }),
-                ..foreseen
-            }
-        })
-    }
-
     /// What the selector's time means.
     ///
     /// # Errors
@@ -96,27 +47,6 @@ impl Prepared {
         options: &RangeOptions,
         trace: &mut Trace,
     ) -> Result<Selection, Error> {
-        self.rows_of_part(bound, history, options, None, trace)
-    }
-
-    /// The rows of a session whose answer lies in a part of the snapshot that is addressed.
-    #[cfg(feature = "store")]
-    pub(crate) fn select_in(&self, session: &Session, part: &Part) -> Result<Answer, Error> {
-        let (bound, options) = (self.ready()?, RangeOptions::default());
-        let (history, trace) = (session.moment(), &mut Trace::off());
-        let rows = self.rows_of_part(bound, history, &options, Some(part), trace)?;
-        Ok(Answer::Rows(rows))
-    }
-
-    /// As [`Prepared::rows_of_archive`]; the rows of one snapshot are in `part`, if it is given.
-    fn rows_of_part(
-        &self,
-        bound: &Arc<Bound>,
-        history: Moment,
-        options: &RangeOptions,
-        part: Option<&Part>,
-        trace: &mut Trace,
-    ) -> Result<Selection, Error> {
         let failed = |failure| self.failed(failure);
         let lookup = self.resolve(&history)?;
         let history = history.into_history();
@@ -124,11 +54,7 @@ impl Prepared {
         let statement = self.shared_statement();
         let selection = match lookup {
             Lookup::One(position) => {
-                let part = if history.has(position) {
-                    None
-                } else {
-                    part.cloned().or_else(|| part_of(bound))
-                };
+                let part = part_of(bound).filter(|_| !history.has(position));
                 let seen = part.map(|part| seeing(&history, position, &part));
                 match seen.transpose().map_err(failed)?.flatten() {
                     Some(seen) => Selection::lazy(
@@ -250,7 +176,6 @@ fn part_of(bound: &Bound) -> Option<Part> {
         turns: 0,
         rest: false,
         ids: None,
-        headers_only: false,
     };
     for chain in &bound.chains {
         let depths = chain.scope.as_ref().filter(|_| chain.separable)?;

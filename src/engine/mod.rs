@@ -42,14 +42,10 @@ pub use explain::{
 };
 pub use facade::{CheckReport, Engine, EngineBuilder};
 pub use fit::Fit;
-#[cfg(feature = "store")]
-pub(crate) use lazy::Foreseen;
 pub use log::{Log, LogEntry};
 pub use node::{Headers, Node};
 pub use nodes::{Ids, Nodes};
 pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;
 pub(crate) use searched::searched;
-#[cfg(feature = "store")]
-pub(crate) use selection::ids_of;
 pub use selection::{Selection, SelectionAddress};

@@ -236,7 +236,7 @@ impl Known {
 
 /// The ids of rows, in their order.
 #[inline]
-pub(crate) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a str> {
+pub(super) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a str> {
     // Filling slots costs half of what adding one by one does.
     let mut ids = vec![""; rows.len()];
     if let ([piece], MatchedRows::Bits(windows)) = (snapshot.pieces(), rows) {

@@ -407,28 +407,6 @@ impl History {
         }
     }
 
-    /// The snapshot at a position, or the part of it, if that is in memory.
-    #[cfg(feature = "store")]
-    pub(crate) fn in_memory(
-        &self,
-        position: Position,
-        part: Option<&Part>,
-    ) -> Option<Arc<Snapshot>> {
-        if self.has(position) {
-            self.get(position).map(Arc::clone)
-        } else {
-            self.archive.as_ref()?.known(position, part?)
-        }
-    }
-
-    /// Takes the snapshot at a position, or the part of it, as [`Archive::bring`] does.
-    #[cfg(feature = "store")]
-    pub(crate) fn bring(&self, position: Position, part: Option<&Part>, snapshot: Arc<Snapshot>) {
-        if let Some(archive) = &self.archive {
-            archive.bring(position, part, snapshot);
-        }
-    }
-
     /// Has the snapshot at a position in memory, so that [`History::get`] has it.
     ///
     /// # Errors

@@ -82,25 +82,9 @@ pub struct Part {
     /// If given, only the units that a node with one of these ids is in. They have the depths of
     /// the whole snapshot ([`UnitPart::Gap`](crate::index::UnitPart::Gap)).
     pub ids: Option<Vec<Box<str>>>,
-    /// Whether of each node only its place and its id, type, role, kind and key are there. Such a part
-    /// shows which nodes match, and is not given away.
-    pub headers_only: bool,
 }
 
 impl Part {
-    /// All of a snapshot.
-    #[cfg(feature = "store")]
-    pub fn all() -> Self {
-        Self {
-            sys: true,
-            head: true,
-            turns: u64::MAX,
-            rest: true,
-            ids: None,
-            headers_only: false,
-        }
-    }
-
     /// The units that a node with one of these ids is in.
     pub fn of_ids(ids: Vec<Box<str>>) -> Self {
         Self {
@@ -109,7 +93,6 @@ impl Part {
             turns: u64::MAX,
             rest: true,
             ids: Some(ids),
-            headers_only: false,
         }
     }
 
@@ -124,7 +107,6 @@ impl Part {
             && self.head >= other.head
             && self.turns >= other.turns
             && self.rest >= other.rest
-            && self.headers_only <= other.headers_only
     }
 }
 
@@ -359,21 +341,6 @@ impl Archive {
         Ok(Some(snapshot))
     }
 
-    /// Takes the snapshot at a position, or the part of it, that a reader of many sessions has loaded.
-    pub fn bring(&self, position: Position, part: Option<&Part>, snapshot: Arc<Snapshot>) {
-        let place = match (part, position) {
-            (Some(part), _) => {
-                self.loaded_parts.fetch_add(1, Ordering::Relaxed);
-                return self.keep_part(position, part, snapshot);
-            }
-            (None, Position::Committed(at)) => self.place(at),
-            (None, Position::Working) => Some(&self.working),
-        };
-        if place.is_some_and(|place| place.set(snapshot).is_ok()) {
-            self.loaded.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
     fn keep_part(&self, position: Position, part: &Part, snapshot: Arc<Snapshot>) {
         let mut parts = held(&self.parts);
         if parts.len() == PARTS {
@@ -383,7 +350,7 @@ impl Archive {
     }
 
     /// A part that is in memory and has all of another.
-    pub(super) fn known(&self, position: Position, part: &Part) -> Option<Arc<Snapshot>> {
+    fn known(&self, position: Position, part: &Part) -> Option<Arc<Snapshot>> {
         let mut parts = held(&self.parts);
         let mut known = parts.iter();
         let at = known.position(|(at, known, _)| *at == position && known.covers(part))?;

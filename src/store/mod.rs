@@ -33,12 +33,14 @@ mod tests;
 
 use std::sync::{Arc, Mutex};
 
-pub use ask::asking::SessionAnswer;
-pub use ask::by_sql::SqlRow;
+pub use ask::StoreSelection;
+pub use ask::answers::{StoreAnswers, StoreIds};
+pub use ask::ids::SessionIds;
+pub use ask::question::SessionAnswer;
+pub use ask::route::{StoreReason, StoreRoute};
+pub use ask::rows::SqlRow;
 #[cfg(feature = "cli")]
-pub(crate) use ask::by_sql::views;
-pub use ask::ids::{SessionIds, StoreIds};
-pub use ask::many::StoreAnswers;
+pub(crate) use ask::rows::views;
 pub use build::{Durability, StoreBuilder};
 #[cfg(feature = "parquet")]
 pub use copy::parquet::{ParquetExport, ParquetExported, ParquetImported};
@@ -52,9 +54,9 @@ pub use write::log::LogImport;
 use crate::engine::{Context, ContextBuilder, Engine, Kept};
 use crate::history::Session;
 use crate::runtime::Commit;
-use crate::store::ask::candidates;
 use crate::store::error::StoreError;
 use crate::store::read::catalog;
+use crate::store::read::names;
 use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
 use crate::store::write::keeper::StoreKeeper;
@@ -216,7 +218,7 @@ impl Store {
         let missing = matches!(error, StoreError::NoSession(_));
         let error = Error::from(error);
         let names = if missing {
-            self.core.read(|database| candidates::near(database, name))
+            self.core.read(|database| names::near(database, name))
         } else {
             Ok(Vec::new())
         };

@@ -96,7 +96,8 @@ impl Explain {
     ) -> Result<Exit, Failure> {
         let prepared = engine.prepare(selector)?;
         let store = sessions::open_store(address.store, Access::Read)?;
-        let mut answers = store.select_prepared(address.glob(), &prepared)?;
+        let asked = store.select_prepared(&prepared).sessions(address.glob());
+        let mut answers = asked.answers()?;
         let (all, candidates) = (answers.sessions()?, answers.candidates());
         if all == 0 {
             say(&format!("note: {}\n", none_of(address)));

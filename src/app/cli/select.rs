@@ -318,8 +318,8 @@ impl Answers<'_> {
         }
         let mut streams = Vec::new();
         for each in prepared {
-            let answers = store.select_prepared(glob, each)?;
-            streams.push(answers.with_options(self.how.options.clone()));
+            let asked = store.select_prepared(each).sessions(glob);
+            streams.push(asked.options(self.how.options.clone()).answers()?);
         }
         let mut all = if self.select.all {
             store.sessions(glob)?
@@ -380,11 +380,12 @@ impl Answers<'_> {
             return Ok(false);
         }
         // Of a range of differences the other way says what is wrong.
-        let Ok(answers) = store.select_ids_prepared(address.glob(), each) else {
+        let asked = store.select_prepared(each).sessions(address.glob());
+        let Ok(answers) = asked.options(how.options.clone()).ids() else {
             return Ok(false);
         };
         let before = self.found;
-        for answer in answers.with_options(how.options.clone()) {
+        for answer in answers {
             let answer = answer?;
             let name = format!("{}#{}", without_passwords(address.store), answer.session());
             let prefix = self.labels(&name, each, 1).prefix();

@@ -58,12 +58,12 @@ pub(super) fn select(
     } else {
         store.session(address.glob()).map(|_| 1)?
     };
-    let statement = store.statement(address.glob(), &prepared)?;
+    let selection = store.select_prepared(&prepared).sessions(address.glob());
     let name = without_passwords(address.store);
     let mut out = String::new();
     let mut found = 0_u64;
     let mut failed = None;
-    store.run_statement(&statement, |row| {
+    selection.rows(|row| {
         found += 1;
         if failed.is_some() || rows.count {
             return;

@@ -201,31 +201,6 @@ impl Bound {
         self.filters.iter().any(asks) || tests.any(asks)
     }
 
-    /// Whether all that decides it of a node is where it is, and its id, type, role, kind and key.
-    #[cfg(feature = "store")]
-    pub fn reads_headers_only(&self) -> bool {
-        let is_header = |test: &BoundTest| match test {
-            BoundTest::Attr(test) => matches!(
-                test.attr,
-                Attr::Id
-                    | Attr::NodeType
-                    | Attr::StoredType
-                    | Attr::Kind
-                    | Attr::StoredKind
-                    | Attr::Role
-                    | Attr::Key
-                    | Attr::Offset
-            ),
-            BoundTest::Type(_) | BoundTest::Depth(_) => true,
-        };
-        let filters = self.chains.iter().flat_map(BoundChain::filters);
-        let mut tests = filters.flat_map(BoundFilter::all_tests);
-        !self.unique
-            && matches!(self.order, RowOrder::Pre | RowOrder::Default)
-            && self.filters.iter().all(is_header)
-            && tests.all(is_header)
-    }
-
     /// Whether the whole result in a unit depends only on that unit, the root and `^seq`: two
     /// snapshots are then compared by the units in which they differ.
     pub fn compares_by_unit(&self) -> bool {

@@ -1,10 +1,24 @@
-//! What a bound selector requires of a session before any node of it can match: for the query that asks a
-//! store which sessions are worth opening.
+//! What a selector requires of a session before any node of it can match, and the sessions that have it: they alone
+//! are worth opening.
 
-use crate::query::ir::{Address, Attr, Axis, Class, QueryTime, TypeTest};
-use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, BoundTests, Compare, TextTest};
-use crate::store::ask::candidates::{Candidate, Hit};
-use crate::tree::{NodeClass, is_header};
+use crate::query::ir::Attr;
+use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
+use crate::store::database::sql::{Database, Value, collect};
+use crate::store::error::StoreError;
+use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
+use crate::store::read::catalog::{self, LIST, Listed};
+use crate::store::read::names::Glob;
+
+/// What a session needs to have for a selector to match in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Candidate {
+    /// A node of this id.
+    Id(String),
+    /// A node with this text as the value of a custom attribute, or as a member of it.
+    Attr(String, String),
+    /// A node of this key.
+    Key(String),
+}
 
 /// One requirement for each chain, any of which must hold; `None` if a chain requires nothing that a store
 /// has an index for.
@@ -52,89 +66,44 @@ fn of_chain(chain: &BoundChain) -> Option<Candidate> {
     })
 }
 
-/// A selector whose answer the rows of a store give, as whatever decides it is in the row of each node.
-#[derive(Debug)]
-pub(crate) struct Exact<'b> {
-    /// What the nodes have.
-    pub(crate) candidate: Candidate,
-    /// Whether the working state is read where there is one.
-    pub(crate) working: bool,
-    /// Further conditions on them.
-    tests: &'b BoundTests,
-}
-
-/// What the rows of a store have to be asked for; `None` if they do not show the answer.
-pub(crate) fn exact(time: QueryTime, bound: &Bound) -> Option<Exact<'_>> {
-    let working = match time {
-        QueryTime::At(Address::Back(0)) => false,
-        QueryTime::Working => true,
-        QueryTime::At(_) | QueryTime::Range(..) | QueryTime::All => return None,
-    };
-    let ([chain], [], true) = (&*bound.chains, &*bound.filters, bound.is_bare) else {
-        return None;
-    };
-    let ([BoundStep::Filter(filter)], None) = (&*chain.steps, &chain.scope) else {
-        return None;
-    };
-    let anywhere = filter.axis == Axis::Descendant && filter.level.is_none();
-    if !anywhere || !filter.picks.is_empty() {
-        return None;
-    }
-    let candidate = of_chain(chain)?;
-    let own = match &candidate {
-        Candidate::Attr(name, _) => Some(&**name).filter(|name| !is_header(name)),
-        Candidate::Id(_) | Candidate::Key(_) => None,
-    };
-    let mut values = 0;
-    for test in &filter.tests {
-        match test {
-            BoundTest::Type(TypeTest::Class(Class::Turn | Class::Block)) => {}
-            BoundTest::Attr(test) => match (&test.attr, &test.compare) {
-                (Attr::Id | Attr::Role | Attr::Key, Compare::Text(_)) => {}
-                (Attr::Custom(name), Compare::Value(_)) if own == Some(&**name) => values += 1,
-                _ => return None,
-            },
-            BoundTest::Type(_) | BoundTest::Depth(_) => return None,
-        }
-    }
-    let is_attr = matches!(candidate, Candidate::Attr(..));
-    (values == usize::from(is_attr)).then_some(Exact {
-        candidate,
-        working,
-        tests: &filter.tests,
-    })
-}
-
-impl Exact<'_> {
-    /// Whether a node is in the answer; `None` if its row does not show that.
-    pub(crate) fn holds(&self, hit: &Hit<'_>) -> Option<bool> {
-        // A value that is a member of a list.
-        if hit.is_member {
-            return None;
-        }
-        let mut all = true;
-        for test in self.tests {
-            let holds = match test {
-                BoundTest::Type(TypeTest::Class(Class::Turn)) => hit.class == NodeClass::Turn,
-                BoundTest::Type(_) => hit.class == NodeClass::Block,
-                BoundTest::Attr(test) => match (&test.attr, &test.compare) {
-                    (Attr::Id, Compare::Text(test)) => test.holds(Some(hit.id)),
-                    (Attr::Role, Compare::Text(test)) => test.holds(hit.header(hit.role)?),
-                    (Attr::Key, Compare::Text(test)) => test.holds(hit.header(hit.key)?),
-                    // That of the candidate.
-                    _ => true,
-                },
-                BoundTest::Depth(_) => false,
-            };
-            all &= holds;
-        }
-        Some(all)
-    }
-}
-
 /// Whether only texts of nodes equal this one, and a store has an index of them: not a number, not a truth
 /// value, and not long.
 fn is_indexed(text: &str) -> bool {
     let number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
     !number && !matches!(text, "true" | "false" | "null") && text.len() <= 200
+}
+
+/// The sessions with a matching name that have what one of the candidates asks for, at any time, in byte
+/// order of names. Linear in the nodes that have it, in all sessions.
+pub(crate) fn candidates(
+    database: &mut dyn Database,
+    wanted: &[Candidate],
+    glob: &Glob,
+) -> Result<Vec<Listed>, StoreError> {
+    let mut found = Vec::new();
+    for candidate in wanted {
+        let (units, values): (_, Vec<Value<'_>>) = match candidate {
+            Candidate::Id(id) => (
+                format!("select unit_id from node where {}", equals("id", id)),
+                vec![id.as_str().into()],
+            ),
+            Candidate::Key(key) => (
+                format!("select unit_id from node where {}", equals("key", key)),
+                vec![key.as_str().into()],
+            ),
+            Candidate::Attr(name, value) => (
+                format!(
+                    "select unit_id from attr where name = ?1 and text = ?2 and {ATTR_BY_TEXT}"
+                ),
+                vec![name.as_str().into(), value.as_str().into()],
+            ),
+        };
+        let placed = "select p.session_id from placement p where p.unit_id in";
+        let sql = format!("{LIST} where s.session_id in ({placed} ({units}))");
+        found.extend(collect(database, &sql, &values, catalog::listed)?);
+    }
+    found.retain(|session| glob.matches(&session.name));
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    found.dedup();
+    Ok(found)
 }

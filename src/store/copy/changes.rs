@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use super::manifest::{Copy, Exported};
-use crate::store::candidates::Glob;
 use crate::store::catalog;
 use crate::store::database::sql::{Database, int, text};
 use crate::store::error::StoreError;
+use crate::store::read::names::Glob;
 use crate::tree::hash::hex;
 
 /// The sessions that are copied, by bucket, in order of their numbers. One statement.

@@ -28,18 +28,6 @@ const KINDS: [Kind; 23] = {
     ]
 };
 
-/// The columns of which those of a header are read, as [`COLUMNS`], and the others null.
-const HEADER_COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
-     n.sibling_offset, n.created_at_ns, n.creation_index, n.present, n.extra";
-
-/// Their types.
-const HEADER_KINDS: [Kind; 14] = {
-    use Kind::{Int, Text};
-    [
-        Int, Int, Int, Text, Text, Text, Text, Text, Text, Int, Int, Int, Int, Text,
-    ]
-};
-
 /// Which units are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted<'u> {
@@ -70,8 +58,6 @@ pub(crate) struct Units {
     open: Vec<u32>,
     /// Nodes whose texts are left out.
     erased: Vec<String>,
-    /// Whether nodes have their headers only.
-    headers_only: bool,
     /// The rows that are on their way.
     wide: Wide,
     /// The values of the row that is on its way, as [`JsonValue::store`] writes them.
@@ -130,14 +116,6 @@ impl Units {
         }
     }
 
-    /// Units of whose nodes only the place and the id, type, role, kind and key are read.
-    pub(crate) fn of_headers() -> Self {
-        Self {
-            headers_only: true,
-            ..Self::default()
-        }
-    }
-
     /// Reads some units; with `outlines`, without the nodes of `^sys`.
     pub(crate) fn read_all(
         &mut self,
@@ -170,34 +148,19 @@ impl Units {
             values,
             of_attrs,
         } = wanted.rows();
-        let light = self.headers_only;
         let rest = format!(
-            "from {} {} where {} and n.id is not null order by n.unit_id, n.pre",
-            from.replace("TABLE", "node"),
-            if light {
-                ""
-            } else {
-                "left join body b on b.body_id = n.body_id"
-            },
-            nodes
+            "from {} left join body b on b.body_id = n.body_id where {nodes} and n.id is not null \
+             order by n.unit_id, n.pre",
+            from.replace("TABLE", "node")
         );
         let mut wide = std::mem::take(&mut self.wide);
-        let (columns, kinds) = if light {
-            (HEADER_COLUMNS, &HEADER_KINDS[..])
-        } else {
-            (COLUMNS, &KINDS[..])
-        };
-        database.query_wide(columns, kinds, &rest, &values, &mut wide)?;
+        database.query_wide(COLUMNS, &KINDS, &rest, &values, &mut wide)?;
         let mut found: Vec<Found<'_>> = Vec::with_capacity(wide.len());
         for cells in wide.rows() {
-            found.push(if light {
-                read_header(cells)?
-            } else {
-                read_node(cells)?
-            });
+            found.push(read_node(cells)?);
         }
         let mut attributes = Vec::new();
-        if !light && found.iter().any(|node| node.present & present::ATTRS != 0) {
+        if found.iter().any(|node| node.present & present::ATTRS != 0) {
             let sql = format!(
                 "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {} \
                  and (n.ordinal = -1 or n.name = 'tags') and n.type not in ('list', 'object') \
@@ -272,11 +235,7 @@ impl Units {
             _ => parent.map(|parent| self.tree.id(parent)),
         };
         self.values.clear();
-        let fields = if self.headers_only {
-            Fields::new()
-        } else {
-            node.fields(attributes, parent_id, &mut self.values)?
-        };
+        let fields = node.fields(attributes, parent_id, &mut self.values)?;
         let [node_type, role, kind, key] = node.all_headers();
         push_row(
             &mut self.tree,
@@ -560,37 +519,6 @@ fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
 fn is_json(text: &str) -> bool {
     let mut reader = Reader::new(text);
     reader.skip_value().is_ok() && reader.end().is_ok()
-}
-
-/// A row of [`HEADER_COLUMNS`].
-fn read_header(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
-    let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
-    let (unit, pre) = (row.given_int()?, row.given_int()?);
-    let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
-    let class = NodeClass::parse(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
-    Ok(Found {
-        unit,
-        pre,
-        level,
-        class,
-        id: row.given_text()?,
-        headers: [row.text()?, row.text()?, row.text()?, row.text()?],
-        offset: row.given_int()?,
-        ttl: None,
-        expires: None,
-        priority: 0,
-        cycle: None,
-        created_at_ns: row.given_int()?,
-        created_at_iso: None,
-        creation_index: row.given_int()?,
-        cadence: None,
-        content_hash: None,
-        // Of the bits, those of the tree say which headers there are.
-        present: row.given_int()? & 0xFF,
-        extra: row.text()?.map(Cow::Borrowed),
-        body_is_json: false,
-        body: None,
-    })
 }
 
 /// The attribute of a row; `None` if the value is in `extra`.

@@ -1,11 +1,11 @@
 //! Sessions as wholes: listing, forking, renaming, deleting, pruning, erasing, verifying.
 
 use crate::store::Store;
-use crate::store::ask::candidates::{self, Glob};
 use crate::store::database::sql;
 use crate::store::error::{self, StoreError};
 use crate::store::manage::whole::{Keep, Removed};
 use crate::store::read::catalog::{self, Entry};
+use crate::store::read::names::{self, Glob};
 use crate::store::read::open;
 use crate::store::texts::{check, texts_of};
 use crate::store::write::{records, writer};
@@ -135,7 +135,7 @@ impl Store {
         let glob = Glob::new(glob);
         let entries = self
             .core
-            .read(|database| candidates::matching(database, &glob))?;
+            .read(|database| names::matching(database, &glob))?;
         let info = |entry: catalog::Entry| SessionInfo {
             snapshots: entry.snapshots(),
             name: entry.name,
@@ -157,9 +157,7 @@ impl Store {
     #[cfg(feature = "cli")]
     pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {
         let glob = Glob::new(glob);
-        let found = self
-            .core
-            .read(|database| candidates::metas(database, &glob))?;
+        let found = self.core.read(|database| names::metas(database, &glob))?;
         use crate::json::{get, members};
         let meta = |column: String| {
             let column = members(&column);
@@ -246,7 +244,7 @@ impl Store {
         let glob = Glob::new(&retention.sessions);
         let (entries, now) = self
             .core
-            .read(|database| Ok((candidates::matching(database, &glob)?, database.now_ns()?)))?;
+            .read(|database| Ok((names::matching(database, &glob)?, database.now_ns()?)))?;
         let age = |age: Duration| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
         let keep = Keep {
             newest: retention.keep,

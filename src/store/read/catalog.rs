@@ -342,3 +342,9 @@ pub(crate) fn touch(
     };
     seal_session(database, session)
 }
+
+/// The greatest number that a session has; 0 if there is none.
+pub(crate) fn last(database: &mut dyn Database) -> Result<i64, StoreError> {
+    let sql = "select session_id from session order by session_id desc limit 1";
+    Ok(first(database, sql, &[], |row| int(row, 0))?.unwrap_or(0))
+}

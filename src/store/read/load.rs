@@ -445,11 +445,6 @@ impl Cache {
             .insert(id, (Arc::clone(unit.segment()), unit.index()));
     }
 
-    /// Whether a unit is in memory.
-    pub(crate) fn has(&self, unit: i64) -> bool {
-        self.units.contains_key(&unit)
-    }
-
     /// The unit of a placement: in memory, or of what was read.
     fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart, StoreError> {
         if let Some((segment, unit)) = self.units.get(&place.unit) {

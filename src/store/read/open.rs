@@ -2,7 +2,6 @@
 
 use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Entry, Listed};
-use crate::store::read::newest::{self, Among, Extent, Newest};
 use crate::store::read::stored::Stored;
 use crate::store::write::core::Core;
 use std::collections::VecDeque;
@@ -11,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use roaring::RoaringTreemap;
 
-use crate::engine::Foreseen;
-use crate::history::{Archive, History, Part, Position, Session};
+use crate::history::{Archive, History, Session};
 use crate::support::diag::{Code, Diagnostic, Error};
 
 /// Open sessions, those that were used longest ago first to go.
@@ -109,15 +107,6 @@ impl OpenSessions {
         let names = list.iter().map(|listed| listed.name.len());
         let bytes = size_of_val(&**list) + names.sum::<usize>();
         self.list = (bytes <= self.share()).then(|| (version, Arc::clone(list)));
-    }
-
-    /// Whether these sessions are open as they are listed.
-    pub(crate) fn has_all(&self, list: &[Listed]) -> bool {
-        let mut open = list.iter().map(|listed| {
-            let known = self.by_id.get(&listed.session);
-            known.is_some_and(|known| known.changed == listed.changed)
-        });
-        open.all(|current| current)
     }
 
     /// How many sessions, as large as those that are open are on average, take a share of the budget, so that
@@ -280,127 +269,19 @@ pub(crate) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry
     session
 }
 
-/// Some sessions as they are now, in the order of the list, with what is foreseen to be read of them in memory.
-/// What is missing is read together. `None` for a session that there is no more.
-pub(crate) fn sessions(
-    open: &Mutex<OpenSessions>,
-    core: &Arc<Core>,
-    list: &[Listed],
-    foreseen: Option<&Foreseen>,
-    among: &HashMap<i64, Among>,
-) -> Result<Vec<Option<Arc<Session>>>, StoreError> {
-    let mut found = complete(open, list, foreseen, among);
-    let without = list.iter().zip(&found).filter(|(_, found)| found.is_none());
-    let missing: Vec<i64> = without.map(|(listed, _)| listed.session).collect();
-    if missing.is_empty() {
-        return Ok(found);
-    }
-    let mut known = HashMap::new();
-    {
-        let open = lock(open);
-        let open = missing.iter().filter_map(|id| open.by_id.get_key_value(id));
-        known.extend(open.map(|(id, open)| (*id, Arc::clone(&open.stored))));
-    }
-    let part = foreseen.and_then(|foreseen| foreseen.part.as_ref());
-    let extent = match (foreseen, part) {
-        (None, _) if !among.is_empty() => Extent::Among(among),
-        (None, _) => Extent::Nothing,
-        (Some(_), Some(part)) => Extent::Part(part),
-        (Some(_), None) => Extent::Whole,
-    };
-    let mut read = HashMap::with_capacity(missing.len());
-    for newest in newest::newest(core, &missing, &known, extent)? {
-        read.insert(newest.stored.entry().session, newest);
-    }
+/// Those of some sessions that are open as they are listed, by their numbers.
+pub(crate) fn current(open: &Mutex<OpenSessions>, list: &[Listed]) -> HashMap<i64, Arc<Session>> {
     let mut open = lock(open);
     open.count();
-    for (listed, found) in list.iter().zip(&mut found) {
-        if let Some(Newest { stored, snapshot }) = read.remove(&listed.session) {
-            let is_current = |known: &Open| Arc::ptr_eq(&known.stored, &stored) && known.is_sound();
-            let current = open.used(listed.session, is_current);
-            let session = match current.map(|known| Arc::clone(&known.session)) {
-                Some(session) => {
-                    open.growing.push(listed.session);
-                    session
-                }
-                None => {
-                    let session = opened(&stored);
-                    open.insert(&session, &stored);
-                    session
-                }
-            };
-            let part = part.or_else(|| Some(&among.get(&listed.session)?.part));
-            if let (Some(snapshot), Some(position)) = (snapshot, newest(&stored)) {
-                session.history().bring(position, part, snapshot);
-            }
-            *found = Some(session);
+    let mut found = HashMap::with_capacity(list.len());
+    for listed in list {
+        let is_current = |known: &Open| known.changed == listed.changed && known.is_sound();
+        if let Some(known) = open.used(listed.session, is_current) {
+            found.insert(listed.session, Arc::clone(&known.session));
+            open.growing.push(listed.session);
         }
-    }
-    Ok(found)
-}
-
-/// Those of some sessions that are open as they are listed, and have what is foreseen to be read of them in
-/// memory.
-fn complete(
-    open: &Mutex<OpenSessions>,
-    list: &[Listed],
-    foreseen: Option<&Foreseen>,
-    among: &HashMap<i64, Among>,
-) -> Vec<Option<Arc<Session>>> {
-    let mut found: Vec<Option<Arc<Session>>> = Vec::with_capacity(list.len());
-    {
-        let mut open = lock(open);
-        open.count();
-        for listed in list {
-            let current = open.used(listed.session, |known| known.changed == listed.changed);
-            let session = current.map(|open| Arc::clone(&open.session));
-            if foreseen.is_none() && session.is_some() {
-                // What it will read is not known.
-                open.growing.push(listed.session);
-            }
-            found.push(session);
-        }
-    }
-    for (listed, session) in list.iter().zip(&mut found) {
-        let among = among.get(&listed.session);
-        let is_complete = |session: &Arc<Session>| {
-            session.moment().failure().is_none()
-                && has(session, foreseen)
-                && among.is_none_or(|among| has_part(session, &among.part))
-        };
-        session.take_if(|session| !is_complete(session));
     }
     found
-}
-
-/// The position of the newest commit.
-fn newest(stored: &Stored) -> Option<Position> {
-    let last = stored.entry().snapshots().checked_sub(1);
-    last.map(Position::Committed)
-}
-
-/// Whether what is foreseen to be read of a session is in memory.
-fn has(session: &Session, foreseen: Option<&Foreseen>) -> bool {
-    let Some(foreseen) = foreseen else {
-        return true;
-    };
-    let history = session.moment();
-    let last = history.committed().len().checked_sub(1);
-    let working = foreseen.unless_working && history.has_working();
-    // Of a working state nothing is read together with others.
-    let has = |last| {
-        let part = foreseen.part.as_ref();
-        history.in_memory(Position::Committed(last), part).is_some()
-    };
-    working || last.is_none_or(has)
-}
-
-/// Whether a part of the newest commit of a session is in memory, or cannot be read together with others.
-fn has_part(session: &Session, part: &Part) -> bool {
-    let history = session.moment();
-    let last = history.committed().len().checked_sub(1);
-    let last = last.map(Position::Committed);
-    history.has_working() || last.is_none_or(|last| history.in_memory(last, Some(part)).is_some())
 }
 
 /// A stored session; nothing of it is loaded.

@@ -13,7 +13,7 @@ use crate::store::database::sql::{Database, collect, first, int};
 use crate::store::error::StoreError;
 use crate::store::manage::whole::Beside;
 use crate::store::read::catalog::Entry;
-use crate::store::read::load::{self, Cache, Fresh, Place, Spaced};
+use crate::store::read::load::{self, Cache, Place, Spaced};
 use crate::store::write::core::Core;
 use crate::store::write::queue::lock;
 use crate::store::write::records;
@@ -47,23 +47,6 @@ impl Stored {
     /// Bytes of the segments in memory, those of parts included.
     pub(crate) fn bytes(&self) -> usize {
         lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
-    }
-
-    /// Those of some units that are not in memory.
-    pub(crate) fn missing(&self, units: impl Iterator<Item = i64>) -> Vec<i64> {
-        let cache = lock(&self.cache);
-        units.filter(|unit| !cache.has(*unit)).collect()
-    }
-
-    /// The snapshot of these placements, which are in document order, with what was read of them.
-    pub(crate) fn restore(
-        &self,
-        read: &Fresh,
-        places: &[Place],
-        meta: Meta,
-    ) -> Result<Arc<Snapshot>, StoreError> {
-        let places: Vec<&Place> = places.iter().collect();
-        lock(&self.cache).snapshot(read, &places, meta)
     }
 
     /// Counts the bytes of a part.
@@ -306,8 +289,6 @@ impl Source for Stored {
     }
 
     fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
-        // Nothing reads one session in this way.
-        debug_assert!(!part.headers_only);
         let seq = self.seq(position);
         self.read(|database, same| {
             if position == Position::Working {

@@ -9,12 +9,12 @@ use sha2::{Digest, Sha256};
 use crate::index::Snapshot;
 use crate::index::UnitKind;
 use crate::query::ir::Required;
-use crate::store::ask::candidates::Glob;
 use crate::store::database::sql::{Database, Dialect, Value, collect, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::read::catalog::{self, LIST, Listed};
 use crate::store::read::load::restore_unit;
+use crate::store::read::names::Glob;
 use crate::store::texts::grams::{expression, vector};
 use crate::store::texts::tables::{create, drop_text_index, through};
 

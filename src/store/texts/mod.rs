@@ -9,8 +9,8 @@ use crate::engine::searched;
 use crate::index::Snapshot;
 use crate::query::ir::{Required, fold};
 use crate::store::Store;
-use crate::store::ask::candidates::{self, Glob};
 use crate::store::read::catalog;
+use crate::store::read::names::{self, Glob};
 use crate::support::diag::Error;
 
 /// The text index of a store. See [`Store::index_text`].
@@ -109,9 +109,7 @@ impl Store {
     #[cfg(feature = "cli")]
     pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
         let glob = Glob::new(glob);
-        Ok(self
-            .core
-            .read(|database| candidates::count(database, &glob))?)
+        Ok(self.core.read(|database| names::count(database, &glob))?)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pactql::store::{StoreReason, StoreRoute};
 use pactql::{Answer, Error, Session, Store};
 
 use super::differential::at;
@@ -19,7 +20,7 @@ const SELECTORS: usize = 40;
 type Ids = Vec<(String, Vec<String>)>;
 
 fn ids(store: &Store, selector: &str) -> Result<Ids, Error> {
-    let found = store.select_ids("", selector)?.map(|found| {
+    let found = store.select(selector)?.ids()?.map(|found| {
         let found = found?;
         let ids = found.ids().map(str::to_owned).collect();
         Ok((found.session().to_owned(), ids))
@@ -28,7 +29,7 @@ fn ids(store: &Store, selector: &str) -> Result<Ids, Error> {
 }
 
 fn rows(store: &Store, selector: &str) -> Result<Ids, Error> {
-    let found = store.select(selector)?.map(|found| {
+    let found = store.select(selector)?.answers()?.map(|found| {
         let found = found?;
         let Answer::Rows(rows) = &found.answer else {
             panic!("{selector} gives no rows");
@@ -119,15 +120,17 @@ fn sessions_are_opened_when_they_are_asked_again() {
     assert_eq!(later.len(), 70);
     assert!(later.iter().any(|(name, _)| name == "s99"));
     // Options of a range are kept, which no statement has.
-    let options = pactql::RangeOptions::default();
+    let mut options = pactql::RangeOptions::default();
+    options.max_snapshots = Some(5);
     let fresh = open(256 << 20);
-    let found = fresh
-        .select_ids("", selector)
-        .unwrap()
-        .with_options(options);
+    let found = fresh.select(selector).unwrap().options(options);
+    let found = found.ids().unwrap();
+    assert_eq!(*found.route(), StoreRoute::Sessions(StoreReason::Options));
     assert_eq!((found.count(), fresh.open_sessions() > 0), (70, true));
     // Few are opened at once.
     let few = open(256 << 20);
-    assert_eq!(few.select_ids("s1*", selector).unwrap().count(), 10);
+    let found = few.select(selector).unwrap().sessions("s1*").ids().unwrap();
+    assert_eq!(*found.route(), StoreRoute::Sessions(StoreReason::Few));
+    assert_eq!(found.count(), 10);
     assert_eq!(few.open_sessions(), 10);
 }

@@ -99,7 +99,7 @@ fn in_sqlite(store: &Store, selector: &str) -> Vec<String> {
             _ => panic!("another row"),
         });
     };
-    store.select_sql("", selector, each).unwrap();
+    store.select(selector).unwrap().rows(each).unwrap();
     rows
 }
 

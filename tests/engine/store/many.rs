@@ -50,7 +50,8 @@ const ONE_STEP: [&str; 17] = [
 
 /// The ids of the answers of a store by name: those of the rows, and the ids alone.
 fn both_ids(store: &Store, glob: &str, selector: &str) -> [Vec<(String, Vec<String>)>; 2] {
-    let rows = store.select_in(glob, selector).unwrap().map(|found| {
+    let asked = store.select(selector).unwrap().sessions(glob);
+    let rows = asked.answers().unwrap().map(|found| {
         let found = found.unwrap();
         let Answer::Rows(rows) = &found.answer else {
             panic!("{selector}");
@@ -58,7 +59,7 @@ fn both_ids(store: &Store, glob: &str, selector: &str) -> [Vec<(String, Vec<Stri
         let ids = rows.ids().map(str::to_owned).collect();
         (found.session, ids)
     });
-    let ids = store.select_ids(glob, selector).unwrap().map(|found| {
+    let ids = asked.ids().unwrap().map(|found| {
         let found = found.unwrap();
         assert_eq!(found.ids().len(), found.ids().count());
         let ids = found.ids().map(str::to_owned).collect();
@@ -84,7 +85,7 @@ fn each_ids(store: &Store, selector: &str) -> Vec<(String, Vec<String>)> {
 
 /// The answers of a store by name, as text.
 fn together(store: &Store, selector: &str) -> Vec<(String, String)> {
-    let answers = store.select(selector).unwrap();
+    let answers = store.select(selector).unwrap().answers().unwrap();
     let possible = answers.candidates();
     let found: Vec<_> = answers
         .map(|found| found.map(|found| (found.session, answered(&found.answer))))
@@ -159,7 +160,7 @@ fn sessions_that_are_read_together_answer_as_alone() {
         }
         // What was read for ids alone is not given away as nodes.
         let after_ids = Store::open(&path).unwrap();
-        if let Ok(ids) = after_ids.select_ids("", selector) {
+        if let Ok(ids) = after_ids.select(selector).unwrap().ids() {
             assert_eq!(ids.count(), wanted.len(), "{selector}");
         }
         assert_eq!(&together(&after_ids, selector), wanted, "{selector}");
@@ -229,10 +230,10 @@ fn ids_are_those_of_the_rows() {
         }
     }
     assert!(several > 50, "{several}");
-    let range = large.select_ids("", "@t-2..@t0 .cb").unwrap_err();
+    let range = large.select("@t-2..@t0 .cb").unwrap().ids().unwrap_err();
     assert_eq!(range.code(), Code::SelectorInvalid);
     // Sessions change while they are listed in memory.
-    drop(large.select_ids("", "@t0 .cb").unwrap().next());
+    drop(large.select("@t0 .cb").unwrap().ids().unwrap().next());
     large.delete("a/s0").unwrap();
     let [rows, ids] = both_ids(&large, "", "@t0 .cb");
     assert_eq!(rows, ids);
@@ -255,8 +256,8 @@ fn a_long_list_comes_in_order_and_may_be_left() {
     let large = Store::open(&path).unwrap();
     let small = Store::builder().memory(1 << 20).open(&path).unwrap();
     let names = |store: &Store| -> [Vec<String>; 2] {
-        let answers = store.select("@t0 .cb").unwrap();
-        let ids = store.select_ids("", "@t0 .cb").unwrap();
+        let answers = store.select("@t0 .cb").unwrap().answers().unwrap();
+        let ids = store.select("@t0 .cb").unwrap().ids().unwrap();
         [
             answers.map(|found| found.unwrap().session).collect(),
             ids.map(|found| found.unwrap().session().to_owned())
@@ -274,10 +275,10 @@ fn a_long_list_comes_in_order_and_may_be_left() {
         name
     };
     for store in [&large, &small] {
-        let answers = store.select("@t0 .cb").unwrap();
+        let answers = store.select("@t0 .cb").unwrap().answers().unwrap();
         let answers = answers.map(|found| slow(found.unwrap().session));
         assert_eq!(answers.collect::<Vec<_>>(), wanted);
-        let ids = store.select_ids("", "@t0 .cb").unwrap();
+        let ids = store.select("@t0 .cb").unwrap().ids().unwrap();
         let ids = ids.map(|found| slow(found.unwrap().session().to_owned()));
         assert_eq!(ids.collect::<Vec<_>>(), wanted);
     }
@@ -288,11 +289,16 @@ fn a_long_list_comes_in_order_and_may_be_left() {
     for count in [1, 300, 700] {
         let mut answers = Store::open(&path).unwrap();
         assert_eq!(
-            answers.select("@t0 .cb").unwrap().take(count).count(),
+            answers
+                .select("@t0 .cb")
+                .unwrap()
+                .into_iter()
+                .take(count)
+                .count(),
             count
         );
         answers = Store::open(&path).unwrap();
-        let ids = answers.select_ids("", "@t0 .cb").unwrap();
+        let ids = answers.select("@t0 .cb").unwrap().ids().unwrap();
         assert_eq!(ids.take(count).count(), count);
     }
     // What another program writes is in the list of the next selector.
@@ -322,13 +328,13 @@ fn a_damaged_session_is_an_error_of_its_own() {
     drop(database);
 
     let store = Store::open(&path).unwrap();
-    let found: Vec<_> = store.select("@t0 .cb").unwrap().collect();
+    let found: Vec<_> = store.select("@t0 .cb").unwrap().into_iter().collect();
     let names = found.iter().map(|found| match found {
         Ok(found) => found.session.clone(),
         Err(error) => error.code().to_string(),
     });
     assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "E_STORE", "d"]);
-    let found: Vec<_> = store.select_ids("", "@t0 .cb").unwrap().collect();
+    let found: Vec<_> = store.select("@t0 .cb").unwrap().ids().unwrap().collect();
     let names = found.iter().map(|found| match found {
         Ok(found) => found.session().to_owned(),
         Err(error) => error.code().to_string(),

@@ -334,7 +334,10 @@ fn long_texts(url: &str) -> Vec<String> {
         let rows = store.engine().rows(&session, &selector).unwrap();
         let ids = rows.to_ids().concat();
         let answers = store.select(&selector).unwrap();
-        let names: Vec<String> = answers.map(|found| found.unwrap().session).collect();
+        let names: Vec<String> = answers
+            .into_iter()
+            .map(|found| found.unwrap().session)
+            .collect();
         // A message of 10,000 letters helps nobody.
         assert!(ids == id, "{}", &selector[..selector.len().min(20)]);
         assert_eq!(names.first().map(String::as_str), Some("a"));

@@ -1,8 +1,8 @@
-//! Selectors that the database itself answers, as statements (STORE §5).
+//! Rows of the statement that a selector compiles to (STORE §5).
 
-use crate::engine::Prepared;
 use crate::query::sql::{Dialect, Options, Shape, Statement};
 use crate::store::Store;
+use crate::store::ask::StoreSelection;
 #[cfg(feature = "cli")]
 use crate::store::copy::views::parquet_views;
 use crate::store::database::sql::Row;
@@ -24,7 +24,7 @@ pub(crate) fn views(
     dialect.is_parquet().then(views)
 }
 
-/// A row of the statement of a selector. See [`Store::select_sql`].
+/// A row of the statement of a selector. See [`StoreSelection::rows`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SqlRow {
@@ -68,21 +68,23 @@ impl Store {
             Dialect::Postgres
         }
     }
+}
 
-    /// The statement of a selector over the sessions whose name matches `glob`, for this store.
+impl StoreSelection<'_> {
+    /// The statement of the selector over these sessions, for this store.
     ///
     /// # Errors
     /// `E_SQL` for what the dialect cannot say.
-    pub fn statement(&self, glob: &str, prepared: &Prepared) -> Result<Statement, Error> {
+    pub fn statement(&self) -> Result<Statement, Error> {
         let options = Options {
-            sessions: glob.to_owned(),
+            sessions: self.glob.clone(),
             schema: String::new(),
         };
-        prepared.sql(self.dialect(), &options)
+        self.prepared.sql(self.store.dialect(), &options)
     }
 
-    /// Runs a selector as one statement in the database, and calls `each` with its rows: those of
-    /// [`Store::select_in`], by session in byte order of names. The sessions themselves are not opened, so
+    /// Runs the selector as one statement in the database, and calls `each` with its rows: those of
+    /// [`StoreSelection::answers`], by session in byte order of names. The sessions themselves are not opened, so
     /// memory does not depend on them; what the database needs for the statement is its own. A session
     /// without the snapshot that the selector names has no rows.
     ///
@@ -94,7 +96,7 @@ impl Store {
     /// context.append(Message::user("Where is my refund?"))?;
     /// context.commit()?;
     /// let mut rows = 0;
-    /// store.select_sql("", "@t0 .cb[role='user']", |_| rows += 1)?;
+    /// store.select("@t0 .cb[role='user']")?.rows(|_| rows += 1)?;
     /// assert_eq!(rows, 1);
     /// # drop(context);
     /// # drop(store);
@@ -103,21 +105,18 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// Those of the selector; `E_SQL` for what the dialect cannot say; those of the database.
-    pub fn select_sql(
-        &self,
-        glob: &str,
-        selector: &str,
-        each: impl FnMut(SqlRow),
-    ) -> Result<(), Error> {
-        let statement = self.statement(glob, &self.engine.prepare(selector)?)?;
-        self.run_statement(&statement, each)
+    /// `E_SQL` for what the dialect cannot say; those of the database.
+    pub fn rows(&self, each: impl FnMut(SqlRow)) -> Result<(), Error> {
+        self.store.run_statement(&self.statement()?, each)
     }
+}
 
-    /// Runs a statement of [`Store::statement`].
+impl Store {
+    /// Runs a statement.
     ///
     /// # Errors
     /// Those of the database.
+    #[doc(hidden)]
     pub fn run_statement(
         &self,
         statement: &Statement,

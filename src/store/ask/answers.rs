@@ -1,0 +1,107 @@
+//! Iterators over the answers of many sessions.
+
+use std::sync::Arc;
+
+use super::batches::Batches;
+use super::ids::SessionIds;
+use super::question::{Question, SessionAnswer};
+use super::route::{StoreReason, StoreRoute};
+use crate::store::Store;
+use crate::store::read::catalog::Listed;
+use crate::store::read::names::{self, Glob};
+use crate::support::diag::Error;
+
+/// The answers of many sessions, in byte order of their names. See
+/// [`StoreSelection::answers`](crate::store::StoreSelection::answers).
+#[derive(Debug)]
+pub struct StoreAnswers<'s> {
+    store: &'s Store,
+    glob: Glob,
+    batches: Batches<SessionAnswer>,
+    failed: Option<Error>,
+}
+
+impl<'s> StoreAnswers<'s> {
+    pub(super) fn new(
+        store: &'s Store,
+        glob: Glob,
+        question: Question,
+        sessions: Arc<[Listed]>,
+    ) -> Self {
+        Self {
+            store,
+            glob,
+            batches: Batches::new(question, Question::answers, sessions),
+            failed: None,
+        }
+    }
+
+    /// Nothing but an error.
+    pub(super) fn failed(store: &'s Store, glob: Glob, question: Question, error: Error) -> Self {
+        Self {
+            failed: Some(error),
+            ..Self::new(store, glob, question, Arc::default())
+        }
+    }
+
+    /// Number of sessions whose name matches. They are counted now, in linear time.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn sessions(&self) -> Result<usize, Error> {
+        let core = &self.store.core;
+        Ok(core.read(|database| names::count(database, &self.glob))?)
+    }
+
+    /// How many of them can match at all, as the store said before any was opened. The others were not
+    /// read.
+    pub fn candidates(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// How the sessions are asked.
+    pub fn route(&self) -> StoreRoute {
+        StoreRoute::Sessions(StoreReason::Nodes)
+    }
+}
+
+impl Iterator for StoreAnswers<'_> {
+    type Item = Result<SessionAnswer, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.failed.take() {
+            Some(error) => Some(Err(error)),
+            None => self.batches.next(),
+        }
+    }
+}
+
+/// The ids of what a selector finds in many sessions, in byte order of their names. See
+/// [`StoreSelection::ids`](crate::store::StoreSelection::ids).
+#[derive(Debug)]
+pub struct StoreIds {
+    batches: Batches<SessionIds>,
+    route: StoreRoute,
+}
+
+impl StoreIds {
+    pub(super) fn new(question: Question, route: StoreRoute, sessions: Arc<[Listed]>) -> Self {
+        Self {
+            batches: Batches::new(question, Question::ids, sessions),
+            route,
+        }
+    }
+
+    /// How the sessions are asked, and why.
+    pub fn route(&self) -> &StoreRoute {
+        &self.route
+    }
+}
+
+impl Iterator for StoreIds {
+    type Item = Result<SessionIds, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batches.next()
+    }
+}

@@ -1,0 +1,137 @@
+//! Answers the sessions of a list in batches, in parallel, and one batch ahead of the reader.
+//!
+//! It must not know what a selector or an answer is: it is given a function that answers a group of sessions.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use rayon::prelude::*;
+
+use super::ids::SESSIONS_OF_A_STATEMENT;
+use super::question::Question;
+use crate::store::read::catalog::Listed;
+use crate::store::read::open;
+use crate::support::cancel;
+use crate::support::diag::Error;
+
+/// The sizes of a batch: at least, and at most, this many sessions.
+const BATCH: (usize, usize) = (8, 256);
+/// Sessions of a batch that statements answer: nothing of them stays in memory but ids.
+const BATCH_BY_STATEMENT: usize = 4 * SESSIONS_OF_A_STATEMENT;
+
+type Answered<T> = Vec<Result<T, Error>>;
+
+/// Answers a group of sessions, in its order.
+pub(super) type AnswerGroup<T> = fn(&Question, &[Listed]) -> Answered<T>;
+
+/// The answers of a list of sessions, in its order.
+#[derive(Debug)]
+pub(super) struct Batches<T> {
+    question: Arc<Question>,
+    answer: AnswerGroup<T>,
+    list: Arc<[Listed]>,
+    /// Sessions of the list whose batch was begun.
+    begun: usize,
+    ready: VecDeque<Result<T, Error>>,
+    /// The batch that is answered meanwhile.
+    ahead: Option<Ahead<T>>,
+}
+
+/// A batch that another thread answers.
+#[derive(Debug)]
+struct Ahead<T>(Receiver<std::thread::Result<Answered<T>>>);
+
+impl<T: Send + 'static> Batches<T> {
+    pub(super) fn new(question: Question, answer: AnswerGroup<T>, list: Arc<[Listed]>) -> Self {
+        Self {
+            question: Arc::new(question),
+            answer,
+            list,
+            begun: 0,
+            ready: VecDeque::new(),
+            ahead: None,
+        }
+    }
+
+    /// Number of sessions in the list.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn next(&mut self) -> Option<Result<T, Error>> {
+        while self.ready.is_empty() {
+            let answered = match self.ahead.take() {
+                Some(ahead) => ahead.wait().unwrap_or_else(|panic| resume_unwind(panic)),
+                None if self.begun < self.list.len() => {
+                    let sessions = self.begin();
+                    batch(&self.question, self.answer, &self.list[sessions])
+                }
+                None => return None,
+            };
+            self.ready.extend(answered);
+            self.look_ahead();
+        }
+        self.ready.pop_front()
+    }
+
+    /// Takes the next batch from the list.
+    fn begin(&mut self) -> Range<usize> {
+        let size = if self.question.statement.is_some() {
+            BATCH_BY_STATEMENT
+        } else {
+            let fitting = open::lock(&self.question.open).fitting();
+            fitting.clamp(BATCH.0, BATCH.1)
+        };
+        let start = self.begun;
+        self.begun = (start + size).min(self.list.len());
+        start..self.begun
+    }
+
+    /// Answers the next batch on another thread, while the caller reads the answers of the one before.
+    fn look_ahead(&mut self) {
+        // A thread of the pool may not wait for the pool.
+        if self.begun == self.list.len() || rayon::current_thread_index().is_some() {
+            return;
+        }
+        let (sender, receiver) = sync_channel(1);
+        let sessions = self.begin();
+        let (question, answer) = (Arc::clone(&self.question), self.answer);
+        let (list, tokens) = (Arc::clone(&self.list), cancel::here());
+        rayon::spawn(move || {
+            let work = || tokens.within(|| batch(&question, answer, &list[sessions]));
+            let done = catch_unwind(AssertUnwindSafe(work));
+            // The store may be closed as soon as this batch is known to be done.
+            drop((question, list));
+            let _ = sender.send(done);
+        });
+        self.ahead = Some(Ahead(receiver));
+    }
+}
+
+impl<T> Ahead<T> {
+    fn wait(&self) -> std::thread::Result<Answered<T>> {
+        // The other end answers before it is dropped.
+        self.0.recv().unwrap_or_else(|_| Ok(Vec::new()))
+    }
+}
+
+impl<T> Drop for Ahead<T> {
+    /// Waits: nothing reads a store that its owner has closed.
+    fn drop(&mut self) {
+        let _ = self.wait();
+    }
+}
+
+/// Answers a batch by groups, in parallel.
+fn batch<T: Send>(question: &Question, answer: AnswerGroup<T>, list: &[Listed]) -> Answered<T> {
+    let tokens = cancel::here();
+    let group = list.len().div_ceil(rayon::current_num_threads());
+    let answers: Vec<Answered<T>> = list
+        .par_chunks(group.clamp(1, SESSIONS_OF_A_STATEMENT))
+        .map(|group| tokens.within(|| answer(question, group)))
+        .collect();
+    answers.into_iter().flatten().collect()
+}

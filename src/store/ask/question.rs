@@ -1,0 +1,153 @@
+//! Runs a selector over groups of sessions: by a statement, or over loaded sessions through the engine.
+
+use std::sync::{Arc, Mutex};
+
+use hashbrown::HashMap;
+
+use super::ids::{GroupStatement, SessionIds};
+use crate::engine::{Answer, Prepared};
+use crate::history::{RangeOptions, Session};
+use crate::store::read::catalog::{self, Entry, Listed};
+use crate::store::read::open::{self, OpenSessions};
+use crate::store::write::core::Core;
+use crate::support::diag::{Code, Error};
+
+/// The answer of one session. See [`Store::select`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionAnswer {
+    /// The name of the session.
+    pub session: String,
+    /// What the selector found there: at least a row, or a difference.
+    pub answer: Answer,
+}
+
+/// A selector, and the store whose sessions it is run over.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(super) core: Arc<Core>,
+    pub(super) open: Arc<Mutex<OpenSessions>>,
+    pub(super) prepared: Prepared,
+    pub(super) options: RangeOptions,
+    /// The statement that finds the ids of a group of sessions, if only ids are wanted and it compiles.
+    pub(super) statement: Option<GroupStatement>,
+}
+
+impl Question {
+    /// The answers of a group of sessions, in its order.
+    pub(super) fn answers(&self, group: &[Listed]) -> Vec<Result<SessionAnswer, Error>> {
+        let mut sessions = self.sessions(group);
+        let answers = group.iter().filter_map(|listed| {
+            let session = sessions.remove(&listed.session);
+            self.answer(listed, session).transpose()
+        });
+        answers.collect()
+    }
+
+    /// The sessions of a group by their numbers: open ones, and the others by one statement. Those that are
+    /// missing have to be looked up alone, which shows what is wrong with them.
+    fn sessions(&self, group: &[Listed]) -> HashMap<i64, Arc<Session>> {
+        let mut found = open::current(&self.open, group);
+        let missing = group.iter().map(|listed| listed.session);
+        let missing: Vec<i64> = missing.filter(|id| !found.contains_key(id)).collect();
+        if !missing.is_empty() {
+            let entries = self
+                .core
+                .read_once(|database| catalog::some(database, &missing));
+            for entry in entries.unwrap_or_default() {
+                found.insert(entry.session, self.opened(entry));
+            }
+        }
+        found
+    }
+
+    fn opened(&self, entry: Entry) -> Arc<Session> {
+        open::session(&self.open, &self.core, entry)
+    }
+
+    /// The answer of a session of a list; `None` if nothing matches, or it was deleted since.
+    fn answer(
+        &self,
+        listed: &Listed,
+        session: Option<Arc<Session>>,
+    ) -> Result<Option<SessionAnswer>, Error> {
+        let now = || {
+            self.core
+                .read_once(|database| catalog::by_id(database, listed.session))
+        };
+        let failed = match session {
+            None => None,
+            Some(session) => match self.answer_of(listed, &session) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => Some(error),
+            },
+        };
+        // It may have been pruned, changed or deleted since it was listed.
+        match (now()?, failed) {
+            (None, _) => Ok(None),
+            (Some(entry), Some(error)) if entry.changed == listed.changed => Err(error),
+            (Some(entry), _) => self.answer_of(listed, &self.opened(entry)),
+        }
+    }
+
+    /// The answer of a session; `None` if nothing matches, or if it does not have the snapshot that was
+    /// asked for.
+    fn answer_of(
+        &self,
+        listed: &Listed,
+        session: &Session,
+    ) -> Result<Option<SessionAnswer>, Error> {
+        let answer = match self.prepared.select_with(session, &self.options) {
+            Ok(answer) => answer,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let found = match &answer {
+            Answer::Rows(rows) => rows.ids().next().is_some(),
+            Answer::Range(diff) => diff.diffs.iter().any(|pair| !pair.is_empty()),
+        };
+        if let Some(failure) = session.history().failure() {
+            // What was found may be a part.
+            return Err(failure.clone().into());
+        }
+        Ok(found.then(|| SessionAnswer {
+            session: listed.name.clone(),
+            answer,
+        }))
+    }
+
+    /// The ids of a group of sessions, in its order.
+    pub(super) fn ids(&self, group: &[Listed]) -> Vec<Result<SessionIds, Error>> {
+        if let Some(found) = self.ids_by_statement(group) {
+            return found.into_iter().map(Ok).collect();
+        }
+        let answers = self.answers(group).into_iter();
+        let ids = answers.map(|found| {
+            let found = found?;
+            let mut ids = SessionIds::new(&found.session);
+            if let Answer::Rows(rows) = &found.answer {
+                rows.ids().for_each(|id| ids.push(id));
+            }
+            Ok(ids)
+        });
+        ids.collect()
+    }
+
+    /// The ids of a group of which no session was asked before, as the database finds them; `None` if the
+    /// sessions have to be loaded.
+    fn ids_by_statement(&self, group: &[Listed]) -> Option<Vec<SessionIds>> {
+        let statement = self.statement.as_ref()?;
+        if !open::lock(&self.open).are_new(group) {
+            return None;
+        }
+        // What is wrong with one of them shows when it is read.
+        let found = statement.run(&self.core, group).ok()??;
+        open::lock(&self.open).note_asked(group);
+        Some(found)
+    }
+}
+
+/// Whether a session does not have the snapshot that was asked for: the selector's time has no place in it.
+fn is_absent(error: &Error) -> bool {
+    error.code() == Code::SnapshotNotFound && !error.first().labels.is_empty()
+}
