@@ -53,7 +53,6 @@ pub(super) enum TestAccess<'a> {
     Node(&'a AttrCondition),
 }
 
-/// The node class of a selector's class.
 #[inline]
 pub(super) fn node_class(class: Class) -> NodeClass {
     match class {

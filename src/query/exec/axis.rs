@@ -65,11 +65,7 @@ pub(super) fn reach(
                 fill_level(1, &mut out, &window, input);
             }
             if left.seq {
-                // Level 2 has the children of all regions; only those of `^seq` are wanted.
-                let mut turns = out.cleared();
-                fill_level(2, &mut turns, &window, input);
-                turns.retain_range(input.snapshot.seq_rows());
-                out.or(&turns);
+                out.or(&below_seq(&out, &window, input));
             }
             children(&left.bits, &mut out, level, &window, input);
             Some(out)
@@ -143,7 +139,6 @@ pub(super) fn narrow_by_level(
     true
 }
 
-/// Adds the descendants of `left` to `out`.
 pub(super) fn descendants(
     left: &Bits,
     out: &mut Bits,
@@ -317,10 +312,7 @@ fn walk_children(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInp
             } else if at == 0 {
                 fill_level(1, out, window, input);
             } else if Some(at) == snapshot.seq_row() {
-                let mut turns = out.cleared();
-                fill_level(2, &mut turns, window, input);
-                turns.retain_range(snapshot.seq_rows());
-                out.or(&turns);
+                out.or(&below_seq(out, window, input));
             } else {
                 // The next sibling begins where the subtree of this one ends. The row of a core
                 // ends after its blocks, which are children of the turn as well, so they are not
@@ -418,6 +410,15 @@ fn holds_words(
         | missing.next_back().map_or(0, |word| word & mask(last));
     // Branch-free, so that the compiler vectorises it.
     ends == 0 && missing.fold(0, |any, word| any | word) == 0
+}
+
+/// The children of `^seq`, as a bit set over the rows of `like`.
+pub(super) fn below_seq(like: &Bits, window: &Range<u32>, input: RunInput<'_>) -> Bits {
+    // Level 2 has the children of all regions; only those of `^seq` are wanted.
+    let mut children = like.cleared();
+    fill_level(2, &mut children, window, input);
+    children.retain_range(input.snapshot.seq_rows());
+    children
 }
 
 /// Adds the rows of one level to `out`.

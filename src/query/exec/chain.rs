@@ -3,11 +3,12 @@
 use std::ops::{ControlFlow, Range};
 
 use super::access::row_holds;
-use super::axis::{NodeSet, fill_level, narrow_by_level, reach};
+use super::axis::{NodeSet, below_seq, narrow_by_level, reach};
 use super::eval::core_holds;
 use super::fill::fill_tests;
 use super::pick::{PickedMember, pick, pick_groups};
 use super::rows::MatchedRows;
+use super::scan::remove_cores;
 use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::{locate, of_depths};
@@ -74,7 +75,6 @@ pub(super) fn matches_and_cores(
     )
 }
 
-/// Whether a row is an implicit core.
 pub(super) fn is_core(row: u32, input: RunInput<'_>) -> bool {
     let piece = &input.snapshot.pieces()[input.snapshot.piece_of(row)];
     piece.segment().is_core(row - piece.shift())
@@ -89,7 +89,6 @@ fn core_row_holds(tests: &[BoundTest], row: u32, input: RunInput<'_>) -> bool {
     })
 }
 
-/// The matches of one chain.
 fn run(
     chain: &BoundChain,
     chunk: Option<&Range<u32>>,
@@ -108,7 +107,6 @@ fn run(
     MatchedRows::Bits(bits)
 }
 
-/// The left context of a step.
 enum LeftContext {
     /// The first step: everything, the root included.
     Start,
@@ -189,7 +187,10 @@ impl WindowRun<'_> {
             LeftContext::Zones(zones) => zones.members.bits,
         };
         if cores && result == Cores::Dropped {
-            self.drop_cores(&mut bits);
+            // Implicit cores are in no answer (LANGUAGE §1).
+            for piece in self.input.snapshot.pieces_in(self.window.clone()) {
+                remove_cores(piece, &mut bits);
+            }
         }
         bits
     }
@@ -320,25 +321,13 @@ impl WindowRun<'_> {
     /// Keeps `^sys`, `^ah` and the turns directly under `^seq`.
     fn keep_anchors(&self, bits: &mut Bits) {
         let snapshot = self.input.snapshot;
-        let mut keep = bits.cleared();
-        // Turns are level 2 below `^seq`; a region is the first row of its range.
-        fill_level(2, &mut keep, &self.window, self.input);
-        keep.retain_range(snapshot.seq_rows());
+        // A region is the first row of its range.
+        let mut keep = below_seq(bits, &self.window, self.input);
         for region in [snapshot.sys_rows(), snapshot.head_rows()] {
             if !region.is_empty() {
                 keep.insert(region.start);
             }
         }
         bits.and(&keep);
-    }
-
-    /// Removes implicit cores, which are never in an answer.
-    fn drop_cores(&self, bits: &mut Bits) {
-        for piece in self.input.snapshot.pieces_in(self.window.clone()) {
-            let cores = piece.segment().cores();
-            if !cores.is_empty() {
-                cores.for_each_in(piece.rows(), |row| bits.remove(row + piece.shift()));
-            }
-        }
     }
 }

@@ -13,7 +13,7 @@ use super::strategy::Strategy;
 use super::tail::ResultTail;
 use super::trace::Trace;
 use super::window::extent;
-use crate::index::Snapshot;
+use crate::index::{Piece, Snapshot};
 use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
 
@@ -79,13 +79,12 @@ pub(super) fn unit_end(snapshot: &Snapshot, row: u32) -> u32 {
         let next = snapshot.pieces().get(at + 1);
         return next.map_or(snapshot.end_row(), |piece| piece.start());
     }
-    let unit = piece.segment().unit_of(row - piece.shift());
-    piece.segment().unit_rows(unit).end + piece.shift()
+    unit_rows(piece, row).end
 }
 
-/// The start of the unit of a row.
-pub(super) fn unit_start(snapshot: &Snapshot, row: u32) -> u32 {
-    let piece = &snapshot.pieces()[snapshot.piece_of(row)];
-    let unit = piece.segment().unit_of(row - piece.shift());
-    piece.segment().unit_rows(unit).start + piece.shift()
+/// The rows of the unit of a row of `piece`.
+pub(super) fn unit_rows(piece: &Piece, row: u32) -> Range<u32> {
+    let segment = piece.segment();
+    let rows = segment.unit_rows(segment.unit_of(row - piece.shift()));
+    rows.start + piece.shift()..rows.end + piece.shift()
 }

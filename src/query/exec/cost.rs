@@ -71,36 +71,3 @@ pub(super) fn compares_rows(given: u32, rows: u32) -> bool {
 pub(super) fn compares_words(intervals: usize) -> bool {
     intervals <= FEW_INTERVALS
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunks_grow_until_they_cover_any_session() {
-        let (mut rows, mut size, mut chunks) = (0_u64, FIRST_CHUNK, 0);
-        while rows < u64::from(u32::MAX) {
-            rows += u64::from(size);
-            size = next_chunk(size);
-            chunks += 1;
-        }
-        assert_eq!(chunks, 13);
-    }
-
-    #[test]
-    fn dense_sets_go_by_words_and_sparse_ones_by_rows() {
-        let words = 100;
-        assert!(fills_words(64 * words, words) && !fills_words(words, words));
-        assert!(marks_subtrees(words, words) && !marks_subtrees(1, words));
-        assert!(compares_rows(1, 64) && !compares_rows(32, 64));
-        assert!(!compares_rows(u32::MAX, u32::MAX));
-    }
-
-    #[test]
-    fn small_windows_are_walked() {
-        assert!(!uses_levels(1) && uses_levels(1_000));
-        assert!(walks_children(|| 1_000, 4));
-        assert!(walks_children(|| 2, 1_000) && !walks_children(|| 1_000, 1_000));
-        assert!(compares_words(1) && !compares_words(1_000));
-    }
-}

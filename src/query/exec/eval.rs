@@ -66,7 +66,6 @@ pub(super) fn scalar(value: JsonValue<'_>) -> Scalar<'_> {
     }
 }
 
-/// Evaluates a comparison on a node.
 pub(super) fn node_holds(
     condition: &AttrCondition,
     node: NodeRef<'_>,

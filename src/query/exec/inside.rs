@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::slice::from_ref;
 
-use super::chunks::{unit_end, unit_start};
+use super::chunks::{unit_end, unit_rows};
 use super::cost::{FIRST_CHUNK, next_chunk};
 use super::driver::{run, run_in};
 use super::stats::RunInput;
@@ -12,7 +12,7 @@ use crate::index::{Bits, Snapshot};
 use crate::query::plan::Bound;
 
 /// The rows that are, or are inside, a match of a selector. Meant for rows that mostly ascend: runs
-/// the selector only as far as it is queried.
+/// the selector only up to the rows that were looked up.
 pub struct InsideRows<'a> {
     bound: &'a Bound,
     input: RunInput<'a>,
@@ -78,7 +78,9 @@ impl<'a> InsideRows<'a> {
             // Chunks grow, so that asking for every row costs little more than one run.
             let end = unit_end(self.input.snapshot, row.saturating_add(self.next_size));
             self.next_size = next_chunk(self.next_size);
-            self.run(unit_start(self.input.snapshot, row)..end);
+            let snapshot = self.input.snapshot;
+            let piece = &snapshot.pieces()[snapshot.piece_of(row)];
+            self.run(unit_rows(piece, row).start..end);
         }
         self.rows.contains(row)
     }

@@ -23,6 +23,7 @@ pub(super) fn arrange(order: RowOrder, snapshot: &Snapshot, rows: MatchedRows) -
         RowOrder::Post => {
             list.sort_by_key(|&row| (last_row(snapshot, row), std::cmp::Reverse(row)))
         }
+        // Rows break ties: they are in document order.
         RowOrder::Bfs => list.sort_by_key(|&row| (node(row).level(), row)),
         RowOrder::Path => by_path(snapshot, &mut list),
         RowOrder::TurnDesc => list.sort_by_key(|&row| (depth_rank(snapshot.depth(row)), row)),
@@ -33,7 +34,6 @@ pub(super) fn arrange(order: RowOrder, snapshot: &Snapshot, rows: MatchedRows) -
     MatchedRows::List(list)
 }
 
-/// The last node row of a subtree.
 fn last_row(snapshot: &Snapshot, row: u32) -> u32 {
     let mut end = snapshot.end(row);
     // Row numbers between pieces belong to no node.

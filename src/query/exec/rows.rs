@@ -79,17 +79,6 @@ impl MatchedRows {
         }
     }
 
-    /// Whether it contains a row.
-    pub fn contains(&self, row: u32) -> bool {
-        match self {
-            Self::Word { start, word } => row
-                .checked_sub(*start)
-                .is_some_and(|bit| bit < 64 && word >> bit & 1 == 1),
-            Self::Bits(windows) => windows.iter().any(|window| window.contains(row)),
-            Self::List(rows) => rows.contains(&row),
-        }
-    }
-
     /// Calls `visit` with each row.
     #[inline]
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32)) {

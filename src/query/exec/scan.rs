@@ -85,7 +85,8 @@ impl TestAccess<'_> {
     }
 }
 
-fn remove_cores(piece: &Piece, out: &mut Bits) {
+/// Removes the implicit cores of a piece.
+pub(super) fn remove_cores(piece: &Piece, out: &mut Bits) {
     let cores = piece.segment().cores();
     if !cores.is_empty() {
         cores.for_each_in(piece.rows(), |row| out.remove(row + piece.shift()));
@@ -165,7 +166,6 @@ fn among(column: &IntColumn, start: u32, rows: u32, ranges: &[(i64, i64)]) -> u6
     })
 }
 
-/// Adds the rows whose ttl is in `set`.
 fn fill_ttl(piece: &Piece, set: &NumberSet, cycle: i64, out: &mut Bits) {
     let (segment, rows, shift) = (piece.segment(), piece.rows(), piece.shift());
     // Few rows have a ttl: each is read.

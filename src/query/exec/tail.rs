@@ -57,7 +57,6 @@ impl<'a> ResultTail<'a> {
         admitted
     }
 
-    /// The rows of `rows` that pass.
     pub(super) fn apply(mut self, snapshot: &'a Snapshot, rows: MatchedRows) -> MatchedRows {
         let mut kept = smallvec::SmallVec::new();
         for row in rows.iter() {

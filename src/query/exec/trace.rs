@@ -95,6 +95,7 @@ impl Trace {
         let (Some(details), Some(other)) = (&mut self.details, &other.details) else {
             return;
         };
+        // Runs of one plan have the same chains and steps, so counts add up by place.
         for (chain, added) in other.steps.iter().enumerate() {
             for (step, added) in added.iter().enumerate() {
                 details.add_step(chain, step, *added);

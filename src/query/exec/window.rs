@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, Range};
 use smallvec::{SmallVec, smallvec};
 
 use super::access::row_holds;
+use super::chunks::unit_rows;
 use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::{Counters, Trace};
@@ -99,7 +100,8 @@ fn by_id(
             if is_outside {
                 return ControlFlow::Break(MatchedRows::none());
             }
-            unit = Some(unit_rows(node));
+            let piece = &input.snapshot.pieces()[node.piece() as usize];
+            unit = Some(unit_rows(piece, row));
         }
     }
     ControlFlow::Continue(unit)
@@ -125,14 +127,6 @@ pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> Matched
         trace.step(0, || 1, Some(1));
     }
     MatchedRows::of(row)
-}
-
-/// The rows of the unit a node belongs to.
-fn unit_rows(node: NodeRef<'_>) -> Range<u32> {
-    let piece = &node.snapshot().pieces()[node.piece() as usize];
-    let segment = piece.segment();
-    let rows = segment.unit_rows(segment.unit_of(node.row() - piece.shift()));
-    rows.start + piece.shift()..rows.end + piece.shift()
 }
 
 /// Whether all matches, and every group of a pick, are below the `^seq` that starts the chain.

@@ -78,7 +78,6 @@ pub(super) fn run_one(
     }
 }
 
-/// A group, and a window of it.
 pub(super) type GroupWindow<'a> = (usize, WordWindow<'a>);
 
 /// The windows of a [plan at some depths](Bound::at_depths), by group.
@@ -311,7 +310,6 @@ impl<'a> WordWindow<'a> {
         }
     }
 
-    /// The rows of a class.
     fn of_class(&self, class: NodeClass) -> u64 {
         let segment = self.piece.segment();
         if let Some(words) = segment.of_class(class).dense_words() {

@@ -56,6 +56,7 @@ impl Zones {
             member && row.is_some_and(|row| has_sign(row, zone, input))
         };
         // `^seq` is inside the root.
+        // The root and `^seq` are before the window, in no bit set.
         let seq_inside = self.members.seq || axis == Axis::Descendant && self.members.root;
         self.members = NodeSet {
             bits,

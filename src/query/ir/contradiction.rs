@@ -8,8 +8,8 @@ use std::cmp::Ordering;
 use super::depth::DepthSet;
 use super::number::compare_numbers;
 use super::query::{
-    Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Literal, NodeStep, Operand,
-    PickOrTest, QueryStep, Test, TypeTest,
+    Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Literal, NodeStep, Operand, QueryStep,
+    Test, TypeTest,
 };
 
 /// The kinds of nodes that a step may match, as a bit set.
@@ -87,14 +87,8 @@ fn below(kinds: NodeKinds) -> NodeKinds {
 
 /// The kinds of nodes that pass a step's tests of type and depth.
 fn kinds_of(step: &NodeStep) -> NodeKinds {
-    let tail = step.tail.iter().filter_map(|item| match item {
-        PickOrTest::Test(test) => Some(test),
-        PickOrTest::Pick(_) => None,
-    });
-    step.tests
-        .iter()
-        .chain(tail)
-        .fold(ALL, |kinds, test| kinds & kinds_of_test(test))
+    let tests = step.all_tests();
+    tests.fold(ALL, |kinds, test| kinds & kinds_of_test(test))
 }
 
 fn kinds_of_test(test: &Test) -> NodeKinds {
@@ -136,12 +130,7 @@ fn of_step(step: &NodeStep) -> Option<String> {
         return None;
     }
     // Tests after a pick are about the same node.
-    let mut all: Vec<Test> = step.tests.to_vec();
-    for item in &step.tail {
-        if let PickOrTest::Test(test) = item {
-            all.push(test.clone());
-        }
-    }
+    let mut all: Vec<Test> = step.all_tests().cloned().collect();
     all.sort();
     of_tests(&all)
 }

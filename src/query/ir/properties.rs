@@ -68,11 +68,7 @@ impl Query {
             let QueryStep::Node(step) = step else {
                 continue;
             };
-            let tail = step.tail.iter().filter_map(|item| match item {
-                PickOrTest::Test(test) => Some(test),
-                PickOrTest::Pick(_) => None,
-            });
-            add_params(step.tests.iter().chain(tail), &mut names);
+            add_params(step.all_tests(), &mut names);
             names.extend(step.tail.iter().filter_map(|item| match item {
                 PickOrTest::Pick(Pick::Nth(Operand::Param(name))) => Some(&**name),
                 _ => None,

@@ -50,7 +50,7 @@ pub enum Address {
     Cycle(i64),
 }
 
-/// Text that is no [`Address`].
+/// Text that is not an [`Address`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the address of a snapshot, such as @t0, @t-2 or @c12")]
 pub struct NoAddress;
@@ -269,6 +269,17 @@ impl QueryStep {
             tests: tests.into(),
             tail: Box::default(),
         })
+    }
+}
+
+impl NodeStep {
+    /// The tests of the step, before and after its picks.
+    pub fn all_tests(&self) -> impl Iterator<Item = &Test> {
+        let after = self.tail.iter().filter_map(|item| match item {
+            PickOrTest::Test(test) => Some(test),
+            PickOrTest::Pick(_) => None,
+        });
+        self.tests.iter().chain(after)
     }
 }
 

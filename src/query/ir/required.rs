@@ -1,4 +1,4 @@
-//! What a text must contain for a pattern to match in it: what an index of texts is asked for.
+//! What a text must contain for a pattern to match in it: what to look up in an index of texts.
 //!
 //! Letters are folded, so that one index serves patterns that tell capital and small letters apart and
 //! patterns that do not. What is required is never too much: a text without it has no match. It may be too

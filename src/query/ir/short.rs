@@ -147,7 +147,7 @@ impl ShortReader {
         let (name, span) = (&*prop.name.node.text, prop.name.span);
         let quoted = prop.name.node.quoted;
         if !quoted && !is_name(name) {
-            let message = format!("`{name}` is no name");
+            let message = format!("`{name}` is not a name");
             let help = format!("quote it: `{}`", quote(name));
             self.fault(span, message, "a name starts with a letter or `_`", help);
             return;

@@ -97,8 +97,8 @@ pub fn bind(
     })
 }
 
-/// See [`Bound::interval`].
 fn interval(chains: &[BoundChain], filters: &[BoundTest]) -> Option<(i64, i64)> {
+    // A filter of the final set would need the rows of the union.
     let ([chain], []) = (chains, filters) else {
         return None;
     };
@@ -111,19 +111,20 @@ fn interval(chains: &[BoundChain], filters: &[BoundTest]) -> Option<(i64, i64)> 
     (one_kind && is_at_depths(chain)).then_some((low, high))
 }
 
-/// See [`Bound::at_depths`].
 fn is_at_depths(chain: &BoundChain) -> bool {
+    // An id is found faster by its directory than by the rows of its depth.
     chain.plain && chain.separable && chain.scope.is_some() && !chain.names_id()
 }
 
-/// See [`Bound::requires_ids`].
 fn requires_ids(chains: &[BoundChain]) -> bool {
+    // A chain that is not separable sees the whole tree, whatever ids it names.
     let by_id = |chain: &BoundChain| chain.separable && chain.names_id();
     !chains.is_empty() && chains.iter().all(by_id)
 }
 
-/// See [`Bound::breadth`].
 fn breadth(chains: &[BoundChain]) -> u64 {
+    // How much a run reads at most, for the choice between running at once and deferring. Unions
+    // and chains without a scope may read everything.
     match chains {
         [_] if requires_ids(chains) => 0,
         [
@@ -142,8 +143,9 @@ fn breadth(chains: &[BoundChain]) -> u64 {
     }
 }
 
-/// Maps every item with one allocation of the exact size; collecting `Result`s takes several.
 fn try_map<T, U, E>(items: &[T], map: impl FnMut(&T) -> Result<U, E>) -> Result<Box<[U]>, E> {
+    // One allocation of the exact size. Collecting `Result`s takes several, because their iterator
+    // does not know how many values it will have.
     let mut mapped = Vec::with_capacity(items.len());
     for item in items.iter().map(map) {
         mapped.push(item?);
@@ -157,10 +159,11 @@ fn check(source: &Operand, params: &[(Box<str>, Value)]) -> Result<(), BindError
         Operand::Literal(_) => Ok(()),
         Operand::Param(name) => value_of(name, params).map(|_| ()),
         Operand::List(items) => items.iter().try_for_each(|item| match item {
+            // A list of one element means that element, which may be a list then.
             Operand::Param(name) if items.len() > 1 => match value_of(name, params)? {
                 Value::List(_) => Err(BindError::new(
                     Some(name.clone()),
-                    "a list cannot stand inside a list",
+                    "a list cannot be inside a list",
                 )),
                 _ => Ok(()),
             },
@@ -169,7 +172,6 @@ fn check(source: &Operand, params: &[(Box<str>, Value)]) -> Result<(), BindError
     }
 }
 
-/// The value of a source.
 fn resolve(source: &Operand, params: &[(Box<str>, Value)]) -> Result<Value, BindError> {
     Ok(match source {
         Operand::Literal(literal) => literal.into(),
@@ -180,7 +182,6 @@ fn resolve(source: &Operand, params: &[(Box<str>, Value)]) -> Result<Value, Bind
     })
 }
 
-/// The value of a parameter.
 fn value_of<'a>(name: &str, params: &'a [(Box<str>, Value)]) -> Result<&'a Value, BindError> {
     match params.iter().find(|(known, _)| **known == *name) {
         Some((_, value)) => Ok(value),
@@ -220,6 +221,7 @@ impl Binder<'_> {
                 PickPlan::Test(test) => BoundPick::Test(self.test(test)?),
             })
         })?;
+        // Ids are equal in no two nodes, so one equality bounds the step to one node.
         let id = tests.iter().find_map(|test| match test {
             BoundTest::Attr(AttrCondition {
                 attr: Attr::Id,
@@ -308,6 +310,7 @@ impl Binder<'_> {
     /// Whether the slot has a single key.
     fn is_key(&self, slot: SlotNumber) -> Result<bool, BindError> {
         Ok(match self.source(slot) {
+            // Null pins nothing: nodes without a key have nothing in common.
             Operand::Literal(literal) => !matches!(literal, Literal::Null),
             source => matches!(
                 resolve(source, self.params)?.alone(),
@@ -318,6 +321,7 @@ impl Binder<'_> {
 
     fn count(&self, slot: SlotNumber, least: i64, what: &str) -> Result<u64, BindError> {
         match self.value(slot)? {
+            // At least 0, so the cast keeps the number.
             Value::Int(number) if number >= least => Ok(number as u64),
             _ => Err(self.unfit(slot, format!("{what} takes an integer of at least {least}"))),
         }

@@ -25,7 +25,7 @@ pub struct Bound {
     /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
     /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
     pub interval: Option<(i64, i64)>,
-    /// Whether the matches in document order are the result: there is no order, `@unique` or
+    /// Whether the matches in document order are the result: without an order, `@unique` or
     /// page.
     pub is_bare: bool,
     /// Whether every group is a chain of plain tests at some depths, without an id.
@@ -177,7 +177,7 @@ impl Bound {
     }
 
     /// Whether the result in a unit, before `@unique` and the page, depends only on that unit,
-    /// the root and `^seq`: there is no depth, age or pick across units.
+    /// the root and `^seq`: without a depth, an age or a pick across units.
     pub fn is_unit_local(&self) -> bool {
         // A depth test moves with every commit although the unit stays. A scope is a depth test as
         // well.

@@ -179,6 +179,7 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
             plain = false;
             continue;
         };
+        // Depths of any step bound the whole chain: all its nodes are in the units of those depths.
         plain &= filter.picks.is_empty();
         let depths = filter.tests.iter().filter_map(Predicate::depths);
         // A group of a pick that spans the tree must be seen whole: what later steps demand does
@@ -189,6 +190,7 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
                 None => depths.clone(),
             });
         }
+        // Once a group spans the tree, all later steps depend on rows of other units.
         separable &= !left_ambient || filter.picks.is_empty();
         left_ambient = filter.ambient != RootOrSeq::Never;
     }
@@ -200,12 +202,14 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
     }
 }
 
-/// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6). Whether
-/// all are the same key is known once values are bound.
+/// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6).
 fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[SlotNumber]> {
+    // Whether the keys are the same is known once values are bound.
     if let Some(slot) = pinned_key(filters) {
         return Box::new([slot]);
     }
+    // A filter that pins a key decides for the union. Otherwise every group has to pin one, in its
+    // last step.
     let pinned = |chain: &ChainPlan| match &chain.steps.last()?.operator {
         StepOperator::Filter(filter) => filter.key_slot,
         StepOperator::Zone(_) => None,
@@ -215,8 +219,9 @@ fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[SlotNumber]> {
     slots.unwrap_or_default()
 }
 
-/// The level of the anchors of a step, if its depths decide it: regions are on 1, turns on 2.
 fn anchor_level(tests: &[Predicate]) -> Option<u32> {
+    // Regions are on level 1 and have the depths -1 and 0; turns are on level 2 and have depths
+    // from 1 on. A set with both leaves the level open.
     match tests.iter().find_map(Predicate::depths)?.ranges() {
         [.., (_, high)] if *high <= 0 => Some(1),
         [(low, _), ..] if *low >= 1 => Some(2),

@@ -148,43 +148,21 @@ fn depths_label(depths: &DepthSet) -> String {
     if depths.is_empty() {
         return "none".to_owned();
     }
-    let range = |&(low, high): &(i64, i64)| match high {
-        _ if low == high => low.to_string(),
-        i64::MAX => format!(">={low}"),
-        high => format!("{low}..{high}"),
-    };
-    depths
-        .ranges()
-        .iter()
-        .map(range)
-        .collect::<Vec<_>>()
-        .join(",")
+    depths.to_string()
 }
 
 /// What fills a slot, as `explain` shows it.
 pub fn operand_label(operand: &Operand) -> String {
     match operand {
-        Operand::Literal(literal) => Value::from(literal).to_string(),
-        Operand::Param(name) => format!("${name}"),
         // A list of one element means that element (LANGUAGE §5).
         Operand::List(items) if items.len() == 1 => operand_label(&items[0]),
-        Operand::List(items) => list_label(items.iter().map(operand_label)),
+        operand => operand.to_string(),
     }
-}
-
-fn list_label(items: impl Iterator<Item = String>) -> String {
-    format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
 impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Null => f.write_str("null"),
-            Self::Int(number) => number.fmt(f),
-            Self::Decimal(number) => number.fmt(f),
-            Self::Spelled(text) => f.write_str(text),
-            Self::Text(text) => write!(f, "'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
-            Self::List(items) => f.write_str(&list_label(items.iter().map(Self::to_string))),
-        }
+        // As a selector spells it.
+        Operand::from(self).fmt(f)
     }
 }

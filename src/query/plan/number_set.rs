@@ -37,6 +37,7 @@ impl NumberSet {
     fn equal(value: &Value) -> Option<Self> {
         let (ranges, null) = match value {
             Value::List(items) => {
+                // A list is the union of its values.
                 let sets: Option<Vec<Self>> = items.iter().map(Self::equal).collect();
                 let sets = sets?;
                 let ranges = sets.iter().flat_map(|set| set.ranges.ranges());
@@ -92,8 +93,8 @@ fn from(value: &Value, included: bool) -> Intervals {
     low.map_or_else(Intervals::default, |low| Intervals::range(low, i64::MAX))
 }
 
-/// The floor, where it is an `i64`.
 fn floor(number: f64) -> Option<i64> {
+    // `None` where the floor is beyond an `i64`, as for infinities.
     let floor = number.floor();
     // 2^63 is exact as a double, and the first one that is not an `i64`.
     (floor >= i64::MIN as f64 && floor < -(i64::MIN as f64)).then_some(floor as i64)

@@ -36,6 +36,7 @@ pub enum TextTest {
 
 /// The orderings an operator accepts.
 pub(super) fn orders(op: CompareOp) -> &'static [Ordering] {
+    // Equalities and patterns are not decided by an order.
     match op {
         CompareOp::Lt => &[Ordering::Less],
         CompareOp::Le => &[Ordering::Less, Ordering::Equal],
@@ -93,6 +94,7 @@ impl TextTest {
                 texts: into_text(value).map(normalize).into_iter().collect(),
                 negated: op == CompareOp::Ne,
             },
+            // Null has no order and no text.
             (_, Value::Null) => Self::Never,
             (CompareOp::Matches, value) => Self::Matches(pattern(&value, patterns)?),
             (_, value) => match into_text(value) {

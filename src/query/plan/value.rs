@@ -41,8 +41,10 @@ impl Value {
         }
     }
 
-    /// The value without a spelling: for comparisons of numbers alone.
+    /// The value as a number, without the spelling.
     pub(super) fn into_number(self) -> Self {
+        // `007` keeps its spelling because texts are compared with numbers as written. Where only
+        // numbers are compared, the spelling is in the way.
         match self {
             Self::Spelled(text) => match (text.parse(), text.parse()) {
                 (Ok(int), _) => Self::Int(int),
@@ -129,6 +131,7 @@ impl From<&Literal> for Value {
         match literal {
             Literal::Null => Self::Null,
             Literal::Int(value) => Self::Int(*value),
+            // A decimal that prints as it was written needs no spelling.
             Literal::Decimal(value, written) if value.to_string() == **written => {
                 Self::Decimal(*value)
             }

@@ -167,9 +167,10 @@ impl EqualValues {
         }
     }
 
-    /// A list must contain all values, of which null is never a member; anything else must be one
-    /// of them.
     fn holds(&self, node: &Scalar<'_>) -> bool {
+        // A stored list must contain all values, and null is not a member of a list. Anything else
+        // must equal one of the values; tags are always a list, so a single one cannot equal
+        // several.
         let wanted = self.texts.len() + self.numbers.len() + usize::from(self.null);
         let Scalar::List(items) = node else {
             let one = wanted <= 1 || self.reading != ValueReading::List;
@@ -193,9 +194,10 @@ impl EqualValues {
         !missing.contains(&true)
     }
 
-    /// The index of a scalar in the values, in the order texts, numbers, null. Logarithmic in
-    /// their number.
+    /// The index of a scalar among the values.
     fn find(&self, node: &Scalar<'_>) -> Option<usize> {
+        // Values are numbered texts first, then numbers, then null; each kind is sorted, so a
+        // scalar is found in logarithmic time.
         let text = |text: &str| {
             self.texts
                 .binary_search_by(|known| (**known).cmp(text))
@@ -218,10 +220,10 @@ impl EqualValues {
     }
 }
 
-/// Whether a pattern is found in a text, a number, or an element of a list.
 fn found(pattern: &Pattern, node: &Scalar<'_>) -> bool {
     match node {
         Scalar::Text(text) => pattern.is_match(text),
+        // A number is searched as it is written.
         Scalar::Number(text) => pattern.is_match(text),
         Scalar::List(items) => items.iter().any(|item| match item {
             Scalar::List(_) => false,

@@ -136,7 +136,8 @@ impl PlanShape {
     }
 }
 
-/// Records what is hashed. Most of it is small numbers, which take a byte each.
+// A hasher that keeps what it is fed, because the bytes themselves are the key: two shapes with the
+// same hash would share a plan. Most of what is fed are small numbers, which take a byte each.
 impl Hasher for PlanShape {
     fn write(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
@@ -147,7 +148,6 @@ impl Hasher for PlanShape {
         self.0.push(byte);
     }
 
-    /// A length.
     #[inline]
     fn write_usize(&mut self, length: usize) {
         // Nearly all lengths take one byte; the highest byte announces eight more.
@@ -160,14 +160,14 @@ impl Hasher for PlanShape {
         }
     }
 
-    /// A discriminant: no enum of a query has more than 256 variants.
     #[inline]
     fn write_isize(&mut self, discriminant: isize) {
+        // A discriminant; an enum of a query has at most 256 variants.
         self.0.push(discriminant as u8);
     }
 
-    /// Not used: the bytes themselves are the key.
     fn finish(&self) -> u64 {
+        // Not called: the bytes are compared.
         0
     }
 }

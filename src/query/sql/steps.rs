@@ -475,7 +475,7 @@ fn named(column: &str) -> String {
     name.rsplit('.').next().unwrap_or(name).to_owned()
 }
 
-/// The node of the left context that a row of it stands for in a pick.
+/// The node of the left context that a row of it belongs to in a pick.
 fn group_of(left: &StepRows) -> [String; 2] {
     let [unit, pre] = if left.zone && left.grouped {
         ["q.g_unit", "q.g_pre"]

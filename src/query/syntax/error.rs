@@ -421,7 +421,7 @@ fn expectation(expected: &[String]) -> Option<String> {
             words.push(word);
         }
     }
-    // A longer list is no help.
+    // A longer list does not help.
     const LONGEST: usize = 8;
     if words.len() > LONGEST {
         return Some("a step such as `.cb`, `#hero` or `[role='user']`".to_owned());

@@ -117,7 +117,7 @@ impl Lowerer {
         } else {
             self.invalid(
                 name.span,
-                format!("`{text}` is no attribute name"),
+                format!("`{text}` is not an attribute name"),
                 "a name starts with a letter or `_`",
             )
             .write(name.span, quote(text))

@@ -374,7 +374,7 @@ impl Lowerer {
             if let Some(pseudo) = word.split(':').find(is_pseudo) {
                 self.invalid(
                     hop.span,
-                    format!("`:{pseudo}` is no kind, and hops take no pseudo-classes"),
+                    format!("`:{pseudo}` is not a kind, and hops take no pseudo-classes"),
                     "a kind belongs here",
                 )
                 .help("write a chain: `depth(1) > .cb:first`");
@@ -390,7 +390,7 @@ impl Lowerer {
         }
         let advice = self.invalid(
             span,
-            format!("`{word}` is no class"),
+            format!("`{word}` is not a class"),
             "a class belongs here",
         );
         match nearest(word, CLASSES) {
@@ -471,7 +471,7 @@ impl Lowerer {
         let digits = written.get(1..).unwrap_or_default();
         match digits.parse() {
             Ok(0) => {
-                let label = "there is no child 0";
+                let label = "child 0 does not exist";
                 self.invalid(span, "children count from 1", label)
                     .help("write `-1` for before the first child, `+1` for after it");
                 None

@@ -59,7 +59,7 @@ impl Lowerer {
             ast::TimePoint::Wild(kind) => self
                 .invalid(
                     span,
-                    format!("`@{kind}*` is no time"),
+                    format!("`@{kind}*` is not a time"),
                     "no snapshot by itself",
                 )
                 .help("write `@*` for all snapshots"),
@@ -70,7 +70,7 @@ impl Lowerer {
     fn ahead(&mut self, point: &Spanned<ast::TimePoint>, commits: u64) {
         self.invalid(
             point.span,
-            format!("`@t{commits}` is no time"),
+            format!("`@t{commits}` is not a time"),
             "nothing is newer than `@t0`",
         )
         .write(point.span, format!("@t-{commits}"))
