@@ -12,8 +12,8 @@ use super::stats::RunInput;
 use super::strategy::Strategy;
 use super::tail::ResultTail;
 use super::trace::Trace;
-use super::window::extent;
-use crate::index::{Piece, Snapshot};
+use super::window::{extent, unit_rows};
+use crate::index::Snapshot;
 use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
 
@@ -80,11 +80,4 @@ pub(super) fn unit_end(snapshot: &Snapshot, row: u32) -> u32 {
         return next.map_or(snapshot.end_row(), |piece| piece.start());
     }
     unit_rows(piece, row).end
-}
-
-/// The rows of the unit of a row of `piece`.
-pub(super) fn unit_rows(piece: &Piece, row: u32) -> Range<u32> {
-    let segment = piece.segment();
-    let rows = segment.unit_rows(segment.unit_of(row - piece.shift()));
-    rows.start + piece.shift()..rows.end + piece.shift()
 }

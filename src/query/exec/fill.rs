@@ -166,8 +166,20 @@ fn fill_piece(
         return;
     }
     seed.fill(piece, out, input, counters);
+    narrow(rest, piece, out, input, counters);
+}
+
+/// Keeps the rows of `out`, all in one piece, that satisfy every access.
+fn narrow(
+    accesses: &[TestAccess<'_>],
+    piece: &Piece,
+    out: &mut Bits,
+    input: RunInput<'_>,
+    counters: &mut Counters,
+) {
+    let shift = piece.shift();
     let mut scratch: Option<Bits> = None;
-    for access in rest {
+    for access in accesses {
         if let TestAccess::Posting(posting) = access
             && let Some(words) = posting.dense_words()
         {

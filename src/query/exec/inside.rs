@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::slice::from_ref;
 
-use super::chunks::{unit_end, unit_rows};
+use super::chunks::unit_end;
 use super::cost::{FIRST_CHUNK, next_chunk};
 use super::driver::{run, run_in};
 use super::stats::RunInput;
 use super::trace::{Counters, Trace};
+use super::window::unit_rows;
 use crate::index::{Bits, Snapshot};
 use crate::query::plan::Bound;
 

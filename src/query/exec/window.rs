@@ -5,11 +5,10 @@ use std::ops::{ControlFlow, Range};
 use smallvec::{SmallVec, smallvec};
 
 use super::access::row_holds;
-use super::chunks::unit_rows;
 use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::{Counters, Trace};
-use crate::index::{NodeRef, Snapshot, UnitKind};
+use crate::index::{NodeRef, Piece, Snapshot, UnitKind};
 use crate::query::ir::{DepthSet, TypeTest};
 use crate::query::plan::{BoundChain, BoundStep, BoundTest};
 
@@ -127,6 +126,13 @@ pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> Matched
         trace.step(0, || 1, Some(1));
     }
     MatchedRows::of(row)
+}
+
+/// The rows of the unit of a row of `piece`.
+pub(super) fn unit_rows(piece: &Piece, row: u32) -> Range<u32> {
+    let segment = piece.segment();
+    let rows = segment.unit_rows(segment.unit_of(row - piece.shift()));
+    rows.start + piece.shift()..rows.end + piece.shift()
 }
 
 /// Whether all matches, and every group of a pick, are below the `^seq` that starts the chain.

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use smallvec::SmallVec;
 
 use super::depth::DepthSet;
-pub use crate::query::syntax::ast::CompareOp;
+use crate::query::syntax::ast;
 
 /// The tests of a step. Most steps have one, which is stored inline.
 pub type Tests = SmallVec<[Test; 1]>;
@@ -201,6 +201,9 @@ pub struct AttrTest {
     /// The right side. Lists occur with [`CompareOp::Eq`] and [`CompareOp::Ne`] only.
     pub operand: Operand,
 }
+
+/// A comparison (LANGUAGE §5): as written, because every sign has one meaning.
+pub type CompareOp = ast::CompareOp;
 
 /// The attribute that a test reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

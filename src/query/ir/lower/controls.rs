@@ -50,9 +50,8 @@ impl Lowerer {
                 Filter::Attrs(attrs) => self.attrs(&attrs.node, attrs.span, &mut lowered.tests),
                 Filter::Tag(tag) => {
                     let text = Literal::Text((*tag.node).into());
-                    lowered
-                        .tests
-                        .push(Test::of(Attr::Tags, CompareOp::Eq, text));
+                    let test = Test::of(Attr::Tags, CompareOp::Eq, text);
+                    lowered.tests.push(test);
                     if self.purpose == Purpose::Place && is_count(&tag.node) {
                         let message =
                             format!("`+{}` is a tag here, not an insertion point", tag.node);
