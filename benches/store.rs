@@ -329,7 +329,7 @@ fn from_cold(scratch: &Scratch, effort: Effort) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..effort.rounds {
             ours.push(timed(|| {
-                let store = Store::builder().must_exist().open(url).expect("a store");
+                let store = Store::builder().must_exist().connect(url).expect("a store");
                 recent(&store, "a")
             }));
             theirs.push(timed(|| {
@@ -341,7 +341,7 @@ fn from_cold(scratch: &Scratch, effort: Effort) {
         line(&name, &mut ours, &mut theirs, 2.0);
 
         // Each session is closed when the other is opened.
-        let store = Store::builder().memory(0).open(url).expect("a store");
+        let store = Store::builder().memory(0).connect(url).expect("a store");
         let hand = ByHand::open(&path);
         let ids: Vec<String> = recent_by_hand(&hand, "a")
             .into_iter()

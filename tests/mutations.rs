@@ -181,7 +181,7 @@ fn stores(place: &Path) {
     let url = path.to_str().expect("UTF-8").to_owned();
     let session =
         Session::from_slice(include_bytes!("../fixtures/greenhouse.jsonl")).expect("a session");
-    let store = Store::open(&url).expect("a store");
+    let store = Store::connect(&url).expect("a store");
     store.import("talk", &session, None).expect("an import");
     drop(store);
     let good = fs::read(&path).expect("the store");
@@ -190,7 +190,7 @@ fn stores(place: &Path) {
             let _ = fs::remove_file(place.join(format!("store.db{ending}")));
         }
         fs::write(&path, bytes).expect("the store");
-        let Ok(store) = Store::open(&url) else {
+        let Ok(store) = Store::connect(&url) else {
             return false;
         };
         if let Ok(session) = store.session("talk") {

@@ -171,7 +171,7 @@ fn bounded(path: &Path, effort: Effort) {
 pub(super) fn with_memory(path: &Path, bytes: usize) -> Store {
     let url = path.to_str().expect("a path");
     let builder = Store::builder().must_exist().memory(bytes);
-    builder.open(url).expect("the store opens")
+    builder.connect(url).expect("the store opens")
 }
 
 /// Times a selector and a statement with the same answer, both several times.

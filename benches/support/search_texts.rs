@@ -13,7 +13,7 @@ pub(super) fn search(scratch: &Scratch, effort: Effort) {
     let path = scratch.file("texts.db");
     std::fs::copy(file(scratch, effort.sessions), &path).expect("a copy");
     let url = path.to_str().expect("a path");
-    let store = Store::builder().must_exist().open(url).expect("a store");
+    let store = Store::builder().must_exist().connect(url).expect("a store");
     let hand = ByHand::open(&path);
     let number = |sql: &str| hand.all(sql, [], |row| row.get::<_, i64>(0))[0];
     let pages = "select page_count * page_size from pragma_page_count, pragma_page_size";

@@ -46,7 +46,7 @@ struct Inner {
 impl Recorder {
     #[new]
     fn new(py: Python<'_>, url: &str) -> PyResult<Self> {
-        let store = shared(py, || Store::open(url));
+        let store = shared(py, || Store::connect(url));
         let store = store.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let inner = Inner {
             recorder: pactql::logs::record::Recorder::new(store),

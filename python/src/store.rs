@@ -118,7 +118,7 @@ impl Store {
         let url = url.to_str().map(str::to_owned).ok_or_else(|| {
             pyo3::exceptions::PyValueError::new_err("the path of a store is UTF-8")
         })?;
-        let store = py.detach(|| builder.open(&url)).or_raise(py)?;
+        let store = py.detach(|| builder.connect(&url)).or_raise(py)?;
         Ok(Self {
             store: RwLock::new(Some(Arc::new(store))),
             url,

@@ -8,10 +8,10 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::edits::{edits, unified, words};
 use super::json::{shown, text_of};
 use crate::index::NodeRef;
 use crate::json::{JsonValue, canonical};
+use crate::support::edits::{edits, unified, words};
 
 /// The form of a content diff. See the example of [`ContentOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

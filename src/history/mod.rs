@@ -13,7 +13,6 @@ mod attempt;
 mod blame;
 mod change;
 mod content;
-mod edits;
 mod first_seen;
 mod json;
 mod label;

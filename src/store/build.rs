@@ -1,11 +1,12 @@
 //! Opening a store.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::store::database::home::{Home, Options as HomeOptions};
+use crate::store::database::home::{Home, Options as HomeOptions, Place};
 use crate::store::read::open::OpenSessions;
 use crate::store::write::core::{Core, WriteOptions};
 use crate::support::diag::Error;
@@ -109,16 +110,29 @@ impl StoreBuilder {
         self
     }
 
-    /// Opens the store at a path, `sqlite:PATH` or `postgres://…`.
+    /// Opens the store in the SQLite file at a path.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open(self, url: &str) -> Result<Store, Error> {
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Store, Error> {
+        let home = Home::open_at(Place::at(path.as_ref())?, &self.home)?;
+        Ok(self.store(home))
+    }
+
+    /// Opens the store at `postgres://…`, `sqlite:PATH` or a path.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn connect(self, url: &str) -> Result<Store, Error> {
         let home = Home::open(url, &self.home)?;
-        Ok(Store {
+        Ok(self.store(home))
+    }
+
+    fn store(self, home: Home) -> Store {
+        Store {
             core: Core::new(home, self.write),
             engine: self.engine.unwrap_or_default(),
             open: Arc::new(Mutex::new(OpenSessions::new(self.memory))),
-        })
+        }
     }
 }

@@ -31,6 +31,7 @@ mod plans;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 pub use ask::StoreSelection;
@@ -73,7 +74,7 @@ use crate::support::diag::Error;
 /// # let dir = std::env::temp_dir().join(format!("pactql-store-{}", std::process::id()));
 /// # std::fs::create_dir_all(&dir)?;
 /// # let path = dir.join("agents.db");
-/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let store = Store::open(&path)?;
 /// let mut context = store.write("support-42")?; // one writer a session
 /// context.append(Message::user("Where is my refund?"))?;
 /// let request = context.render(Provider::OpenAi)?; // what to send
@@ -97,12 +98,21 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at a path, `sqlite:PATH` or `postgres://…`; one that is missing is made.
+    /// Opens the store in the SQLite file at a path; one that is missing is made.
     ///
     /// # Errors
-    /// The address cannot be reached, is not a store, or has the layout of another version.
-    pub fn open(url: &str) -> Result<Self, Error> {
-        Self::builder().open(url)
+    /// The file cannot be opened, is not a store, or has the layout of another version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::builder().open(path)
+    }
+
+    /// Opens the store at `postgres://…`, `sqlite:PATH` or a path, as the command line takes it; one that
+    /// is missing is made.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; the server cannot be reached.
+    pub fn connect(url: &str) -> Result<Self, Error> {
+        Self::builder().connect(url)
     }
 
     /// Opens a store with other settings.

@@ -1,7 +1,8 @@
-//! What every layer uses: diagnostics as data, the token of cancelled work, names of scratch files.
+//! What every layer uses: diagnostics as data, the token of cancelled work, names of scratch files, differences of texts.
 //!
 //! It must not know anything of the layers above.
 
 pub(crate) mod cancel;
 pub(crate) mod diag;
+pub(crate) mod edits;
 pub(crate) mod scratch;

@@ -746,7 +746,7 @@ fn calls_are_recorded_into_postgres() {
     let home = Home::new();
     let here = home.path().to_string_lossy().into_owned();
     for url in [here, server.url("recording")] {
-        let mut recorder = Recorder::new(Store::open(&url).expect("a store"));
+        let mut recorder = Recorder::new(Store::connect(&url).expect("a store"));
         let mut wanted: Vec<(String, Provider, Vec<Value>)> = Vec::new();
         for api in APIS {
             let name = format!("{api:?}");
@@ -778,7 +778,7 @@ fn calls_are_recorded_into_postgres() {
         ];
         let api = Provider::OpenAi;
         let call = with_reply(api, "OpenAi", &request(api, &more), "e");
-        let mut other = Recorder::new(Store::open(&url).expect("a store"));
+        let mut other = Recorder::new(Store::connect(&url).expect("a store"));
         assert_eq!(record(&mut other, &[call]), ["OpenAi"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::options::{Paint, Tint};
 use super::output::verbatim;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use crate::support::edits::{edits, words};
 
 /// More words than these are not compared one by one.
 const WORDS: usize = 20_000;
@@ -28,14 +28,14 @@ pub(super) fn lines(diff: &str, paint: Paint) -> Vec<String> {
         };
         if removed > 0
             && added > 0
-            && let Some(words) = words(
+            && let Some(marked) = marked(
                 &bare(&all[at..middle]),
                 &bare(&all[middle..middle + added]),
                 paint,
             )
         {
             out.extend(
-                words
+                marked
                     .lines()
                     .map(|line| format!("{} {line}", paint.tint(Tint::Changed, "~"))),
             );
@@ -55,25 +55,18 @@ pub(super) fn lines(diff: &str, paint: Paint) -> Vec<String> {
 }
 
 /// The newer text with what was removed and added in it; `None` if less than half is the same.
-fn words(older: &str, newer: &str, paint: Paint) -> Option<String> {
-    let (old, new) = (split(older), split(newer));
+fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
+    let (old, new) = (words(older), words(newer));
     if old.len().max(new.len()) > WORDS {
         return None;
     }
-    let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
-    let same: usize = ops
+    let edits = edits(&old, &new);
+    let removed: usize = edits
         .iter()
-        .filter_map(|op| match op {
-            DiffOp::Equal { old_index, len, .. } => Some(
-                old[*old_index..old_index + len]
-                    .iter()
-                    .map(|word| word.len())
-                    .sum::<usize>(),
-            ),
-            _ => None,
-        })
+        .flat_map(|edit| &old[edit.older.clone()])
+        .map(|word| word.len())
         .sum();
-    if same * 2 < older.len().max(newer.len()) {
+    if (older.len() - removed) * 2 < older.len().max(newer.len()) {
         return None;
     }
     let plain = paint.tint(Tint::Added, "x") == "x";
@@ -93,42 +86,19 @@ fn words(older: &str, newer: &str, paint: Paint) -> Option<String> {
         }
     };
     let mut out = String::new();
-    for op in ops {
-        let (old, new) = (&old[op.old_range()], &new[op.new_range()]);
-        if let DiffOp::Equal { .. } = op {
-            let text: Vec<String> = new.concat().split('\n').map(verbatim).collect();
-            out.push_str(&text.join("\n"));
-            continue;
-        }
-        mark(Tint::Removed, ["[-", "-]"], old, &mut out);
-        mark(Tint::Added, ["{+", "+}"], new, &mut out);
-    }
-    Some(out)
-}
-
-/// Words, runs of white space, and single signs.
-fn split(text: &str) -> Vec<&str> {
-    let class = |letter: char| match letter {
-        '\n' => 0,
-        letter if letter.is_whitespace() => 1,
-        letter if letter.is_alphanumeric() || letter == '_' => 2,
-        _ => 3,
+    let same = |words: &[&str], out: &mut String| {
+        let text: Vec<String> = words.concat().split('\n').map(verbatim).collect();
+        out.push_str(&text.join("\n"));
     };
-    let mut words = Vec::new();
-    let mut start = 0;
-    let mut last = None;
-    for (at, letter) in text.char_indices() {
-        let here = class(letter);
-        if last.is_some_and(|last| last != here || matches!(here, 0 | 3)) {
-            words.push(&text[start..at]);
-            start = at;
-        }
-        last = Some(here);
+    let mut at = 0;
+    for edit in edits {
+        same(&new[at..edit.newer.start], &mut out);
+        mark(Tint::Removed, ["[-", "-]"], &old[edit.older], &mut out);
+        at = edit.newer.end;
+        mark(Tint::Added, ["{+", "+}"], &new[edit.newer], &mut out);
     }
-    if start < text.len() {
-        words.push(&text[start..]);
-    }
-    words
+    same(&new[at..], &mut out);
+    Some(out)
 }
 
 #[cfg(test)]

@@ -290,7 +290,7 @@ pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
         Access::Write => builder.must_exist(),
         Access::Create => builder,
     };
-    Ok(builder.open(store)?)
+    Ok(builder.connect(store)?)
 }
 
 /// A context of a copy of a session, which has what its writers kept. It does not write the store.

@@ -33,7 +33,7 @@ use write::Sessions;
 /// use pactql::logs::record::{ProviderCall, Recorder};
 /// use pactql::{Provider, Store};
 /// # let path = std::env::temp_dir().join(format!("pactql-record-{}.db", std::process::id()));
-/// let store = Store::open(path.to_str().unwrap_or("agent.db"))?;
+/// let store = Store::open(&path)?;
 /// let mut recorder = Recorder::new(store);
 /// let request = r#"{"model":"m","messages":[{"role":"user","content":"Where is my refund?"}]}"#;
 /// let mut call = ProviderCall::new(Provider::OpenAi, "support-42", request);

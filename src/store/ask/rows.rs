@@ -91,7 +91,7 @@ impl StoreSelection<'_> {
     /// ```
     /// use pactql::{Context, Message, Store};
     /// # let path = std::env::temp_dir().join(format!("pactql-sql-{}.db", std::process::id()));
-    /// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+    /// let store = Store::open(&path)?;
     /// let mut context = store.write("support-42")?;
     /// context.append(Message::user("Where is my refund?"))?;
     /// context.commit()?;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ struct Pool {
 }
 
 /// What an address means.
-enum Place {
+pub(crate) enum Place {
     File(PathBuf),
     #[cfg(feature = "postgres")]
     Server(Box<Address>),
@@ -81,11 +81,6 @@ impl Place {
             ));
         }
         let path = url.strip_prefix("sqlite:").unwrap_or(url);
-        if path.is_empty() {
-            return Err(StoreError::Refused(
-                "the address of a store is empty; give a path, such as `agents.db`".to_owned(),
-            ));
-        }
         if let Some((scheme, _)) = path.split_once("://")
             && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
         {
@@ -94,9 +89,20 @@ impl Place {
                 "a store cannot be at `{scheme}://…`; give a path, `sqlite:PATH` or `postgres://…`"
             )));
         }
-        let path = std::path::absolute(path);
-        path.map(Self::File)
-            .map_err(|error| StoreError::Io(url.into(), error))
+        Self::at(Path::new(path))
+    }
+
+    /// The file at a path.
+    pub(crate) fn at(path: &Path) -> Result<Self, StoreError> {
+        if path.as_os_str().is_empty() {
+            return Err(StoreError::Refused(
+                "the address of a store is empty; give a path, such as `agents.db`".to_owned(),
+            ));
+        }
+        let absolute = std::path::absolute(path);
+        absolute
+            .map(Self::File)
+            .map_err(|error| StoreError::Io(path.into(), error))
     }
 
     fn connect(&self, access: Access, busy: Duration) -> Result<Box<dyn Database>, StoreError> {
@@ -135,16 +141,20 @@ impl Home {
         matches!(self.pool.place, Place::File(_))
     }
 
-    /// Opens the store at a path, `sqlite:PATH`, `postgres://…` or `postgresql://…`, and makes it if it is
-    /// missing and the options allow that.
+    /// Opens the store at `PATH`, `sqlite:PATH` or `postgres://…`, and makes it if it is missing and the options allow that.
     ///
     /// # Errors
     ///
     /// [`StoreError::Missing`], [`StoreError::NotAStore`], [`StoreError::OtherLayout`];
     /// [`StoreError::Refused`] of an address that cannot be understood; errors of the database.
     pub(crate) fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
+        Self::open_at(Place::of(url)?, options)
+    }
+
+    /// As [`Home::open`].
+    pub(crate) fn open_at(place: Place, options: &Options) -> Result<Self, StoreError> {
         let pool = Pool {
-            place: Place::of(url)?,
+            place,
             options: options.clone(),
             idle: Mutex::new(Vec::new()),
         };

@@ -24,7 +24,7 @@ use crate::support::diag::Error;
 /// ```
 /// use pactql::{Context, Store};
 /// # let path = std::env::temp_dir().join(format!("pactql-info-{}.db", std::process::id()));
-/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let store = Store::open(&path)?;
 /// let mut context = store.write("support-42")?;
 /// context.add("^ah", "block:text \"Hello\"")?;
 /// context.commit()?;

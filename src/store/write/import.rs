@@ -24,7 +24,7 @@ const SNAPSHOTS: usize = 10_000;
 /// ```
 /// use pactql::{Session, Store};
 /// # let path = std::env::temp_dir().join(format!("pactql-stopped-{}.db", std::process::id()));
-/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let store = Store::open(&path)?;
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let names = ["a", "b", "a", "c"].map(|name| (name.to_owned(), &session, None));
 /// let stopped = store.import_all(names).unwrap_err();

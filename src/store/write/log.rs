@@ -20,7 +20,7 @@ use crate::support::diag::Error;
 /// ```
 /// use pactql::{Session, Store};
 /// # let path = std::env::temp_dir().join(format!("pactql-log-{}.db", std::process::id()));
-/// let store = Store::open(path.to_str().unwrap_or("agents.db"))?;
+/// let store = Store::open(&path)?;
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let sessions = [("a".to_owned(), session)];
 /// let first = store.import_log(&sessions, Some("a.log"))?;

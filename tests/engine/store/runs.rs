@@ -75,13 +75,13 @@ impl InStore {
         play: &mut Play,
         seed: u64,
     ) -> Self {
-        let store = Store::open(url).unwrap();
+        let store = Store::connect(url).unwrap();
         let name = format!("run {seed}");
         play.ctx = store.write_with(&name, play.builder()).unwrap();
         Self {
             url: url.to_owned(),
             folder: Arc::clone(folder),
-            other: Store::open(url).unwrap(),
+            other: Store::connect(url).unwrap(),
             store: Some(store),
             follow: None,
             name,
@@ -352,7 +352,7 @@ impl InStore {
             _ => {}
         }
         if rng.chance(30) {
-            let fresh = Store::open(&self.url).map_err(said)?;
+            let fresh = Store::connect(&self.url).map_err(said)?;
             self.check(&fresh, play)?;
         }
         self.check_rows(play)
@@ -391,7 +391,7 @@ impl Home for InStore {
             self.compare(session, play)?;
         }
         if Rng::new(seed ^ 0xC0).chance(10) {
-            self.check(&Store::open(&self.url).map_err(said)?, play)
+            self.check(&Store::connect(&self.url).map_err(said)?, play)
         } else {
             Ok(())
         }
@@ -436,7 +436,7 @@ impl Home for InStore {
     }
 
     fn readers(&mut self) -> Outcome<Vec<Arc<Live>>> {
-        let fresh = Store::open(&self.url).map_err(said)?;
+        let fresh = Store::connect(&self.url).map_err(said)?;
         let mut readers = vec![
             self.other.session(&self.name).map_err(said)?,
             fresh.session(&self.name).map_err(said)?,

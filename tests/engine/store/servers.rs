@@ -26,7 +26,7 @@ fn server() -> Option<Server> {
 
 fn open(url: &str, owner: &str, lease: Duration) -> Store {
     let builder = Store::builder().owner(owner).lease(lease);
-    builder.open(url).unwrap()
+    builder.connect(url).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(30);
@@ -105,7 +105,7 @@ fn a_server_that_restarts_loses_no_commit() {
         acknowledged.len()
     );
     assert!(!said.is_empty());
-    let store = Store::open(&url).unwrap();
+    let store = Store::connect(&url).unwrap();
     assert_eq!(sound(&store), Ok(()));
     let (committed, _) = documents(&store.session("a").unwrap()).unwrap();
     // The cycles are those that were acknowledged, and those that were said to be not known.
@@ -154,7 +154,7 @@ fn write_until(
     while !over.load(Ordering::Relaxed) {
         let opened = match &store {
             Some(opened) => opened,
-            None => match builder().open(url) {
+            None => match builder().connect(url) {
                 Ok(opened) => store.insert(opened),
                 Err(error) => {
                     note(&error);
@@ -209,7 +209,7 @@ fn write_until(
 fn writers_of_the_same_contents_leave_a_sound_store() {
     let Some(server) = server() else { return };
     let url = server.url("races");
-    drop(Store::open(&url).unwrap());
+    drop(Store::connect(&url).unwrap());
     let steps = random::share(300).max(100);
     let tallies = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..3)
@@ -222,7 +222,7 @@ fn writers_of_the_same_contents_leave_a_sound_store() {
         joined.collect::<Vec<_>>()
     });
     println!("{tallies:#?}");
-    let store = Store::open(&url).unwrap();
+    let store = Store::connect(&url).unwrap();
     assert_eq!(sound(&store), Ok(()));
     for info in store.sessions("").unwrap() {
         documents(&store.session(&info.name).unwrap()).unwrap();
@@ -300,7 +300,7 @@ fn noise(seed: u64) -> String {
 }
 
 fn long_texts(url: &str) -> Vec<String> {
-    let store = Store::open(url).unwrap();
+    let store = Store::connect(url).unwrap();
     let builder = Context::builder().clock(pactql::context::StepClock::new(0, 1_000_000_007));
     let mut context = store.write_with("a", builder).unwrap();
     let (id, key, name, value, reference) = (noise(1), noise(2), noise(3), noise(4), noise(5));

@@ -184,7 +184,7 @@ fn agrees(store: &Store, rng: &mut Rng) -> usize {
 }
 
 fn agrees_in(url: &str, rounds: u32, seed: u64) {
-    let store = Store::open(url).unwrap();
+    let store = Store::connect(url).unwrap();
     let mut rng = Rng::new(seed);
     let mut left_out = 0;
     for _ in 0..rounds {

@@ -12,18 +12,18 @@ const MOST_TOKENS: usize = 1 << 16;
 
 /// A run of tokens of the older text and the run that replaces it. Never both empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(crate) struct Edit {
     /// Tokens of the older text.
-    pub(super) older: Range<usize>,
+    pub(crate) older: Range<usize>,
     /// Tokens of the newer text.
-    pub(super) newer: Range<usize>,
+    pub(crate) newer: Range<usize>,
 }
 
 /// The edits that turn `older` into `newer`, in order, with equal tokens between any two.
 ///
 /// About linear for similar texts; otherwise bounded by the search limits of `similar` and by
 /// [`MOST_TOKENS`].
-pub(super) fn edits(older: &[&str], newer: &[&str]) -> Vec<Edit> {
+pub(crate) fn edits(older: &[&str], newer: &[&str]) -> Vec<Edit> {
     let alike = |(a, b): &(&&str, &&str)| a == b;
     let start = older.iter().zip(newer).take_while(alike).count();
     let (old_rest, new_rest) = (&older[start..], &newer[start..]);
@@ -58,13 +58,13 @@ pub(super) fn edits(older: &[&str], newer: &[&str]) -> Vec<Edit> {
 
 /// The lines of a text, each with its line feed. A carriage return is part of its line, as it is
 /// for `patch`.
-pub(super) fn lines(text: &str) -> Vec<&str> {
+fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
 /// The words of a text: runs of letters, digits and `_`; runs of white space, with each line feed
 /// a word by itself; any other character by itself. Concatenated they are the text.
-pub(super) fn words(text: &str) -> Vec<&str> {
+pub(crate) fn words(text: &str) -> Vec<&str> {
     #[derive(PartialEq)]
     enum Kind {
         Word,
@@ -96,7 +96,7 @@ pub(super) fn words(text: &str) -> Vec<&str> {
 
 /// A unified diff as `diff -u` writes it, with `context` lines around hunks; empty for equal texts.
 /// Each side is a name and a text.
-pub(super) fn unified(older: (&str, &str), newer: (&str, &str), context: usize) -> String {
+pub(crate) fn unified(older: (&str, &str), newer: (&str, &str), context: usize) -> String {
     let (older_name, older) = older;
     let (newer_name, newer) = newer;
     let (old_lines, new_lines) = (lines(older), lines(newer));
