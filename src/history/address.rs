@@ -382,7 +382,7 @@ impl History {
     }
 }
 
-/// What is loaded when it is asked for, and what that found.
+/// State that is loaded on first use.
 #[doc(hidden)]
 impl History {
     /// Whether some of its snapshots may have to be loaded.

@@ -1,4 +1,4 @@
-//! Sessions whose documents are read one after the other, each when its snapshot is asked for.
+//! Sessions whose documents are read one after the other, each when its snapshot is first read.
 //!
 //! A [`Replay`] keeps the newest snapshot that it has made, so that going forwards costs what changed;
 //! going back starts again. [`History::walk`] goes through a history with a few snapshots in memory at a

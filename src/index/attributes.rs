@@ -37,6 +37,8 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn add(&mut self, value: JsonValue<'a>, row: u32) {
+        // Texts that hardly repeat, such as call ids, would give a posting list a row. Past the limits only the
+        // rows of the attribute are kept, and a test of its value reads the records of those.
         self.all.push(row);
         if !self.many {
             self.values.entry(value).or_default().push(row);
@@ -104,9 +106,11 @@ impl<'a> Collector<'a> {
         let extend = |list: &mut Vec<u32>, rows: &Posting| {
             rows.for_each_in(all.clone(), |row| list.push(row + first));
         };
+        // Segments are copied in the order of their rows, so every list stays ascending by appending.
         for field in &segment.fields {
             let found = self.found.entry(&field.name).or_default();
             extend(&mut found.all, &field.rows);
+            // An attribute without values had too many in that segment, and has too many here.
             if field.values.is_empty() {
                 found.clear();
             }

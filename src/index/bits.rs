@@ -173,6 +173,7 @@ impl Bits {
         }
         let first = (start / 64 - self.first_word) as usize;
         let last = ((end - 1) / 64 - self.first_word) as usize;
+        // A word at each end is masked, those between are filled.
         let head = u64::MAX << (start % 64);
         let tail = u64::MAX >> (63 - (end - 1) % 64);
         if first == last {
@@ -214,6 +215,7 @@ impl Bits {
 
     /// Intersects with a set over a window that covers this one's.
     pub fn and_inside(&mut self, other: &Self) {
+        // Windows begin at multiples of 64, so words of different windows line up.
         let skipped = self.first_word.wrapping_sub(other.first_word) as usize;
         let others = other.words.get(skipped..).unwrap_or_default();
         debug_assert!(self.words.len() <= others.len());
@@ -253,6 +255,8 @@ impl Bits {
 
     /// The last row of the set before `row`.
     pub fn previous(&self, row: u32) -> Option<u32> {
+        // The mirror of `next`: the word of the last row below, without its bits from `row` on, then words
+        // downwards.
         let last = row
             .min(self.end())
             .checked_sub(1)
@@ -284,6 +288,7 @@ pub(crate) fn mask(index: u32, start: u32, end: u32) -> u64 {
     let base = index * 64;
     let low = start.saturating_sub(base);
     let high = end.saturating_sub(base);
+    // A shift by 64 is undefined, so words that lie outside are answered before.
     if low >= 64 || high == 0 {
         return 0;
     }
@@ -303,6 +308,7 @@ impl Iterator for Ones {
             return None;
         }
         let bit = self.0.trailing_zeros();
+        // Clears the lowest bit that is set: one step for each row, none for the zeros between.
         self.0 &= self.0 - 1;
         Some(bit)
     }

@@ -59,6 +59,7 @@ impl TextColumn {
     /// Adds a row with a code of the source, whose text is `text`.
     #[inline]
     fn push<'t>(&mut self, code: u32, text: impl FnOnce() -> Cow<'t, str>) {
+        // A text is looked up once for each code of the source, not once for each row.
         let own = match self.known.get_mut(code as usize) {
             None => NONE,
             Some(own) => {
@@ -186,6 +187,8 @@ impl SegmentBuilder {
             }
             let own = self.len();
             self.add_tree_row(tree, at, open.last().map_or(NONE, |top| top.row), ttls);
+            // The record is the large part of a row. Where the unit was indexed before and this node's record is
+            // the same, the new segment refers to the old bytes.
             let known = earlier
                 .as_mut()
                 .and_then(|earlier| earlier.record(tree, at));
@@ -210,6 +213,8 @@ impl SegmentBuilder {
     /// Opens or closes the implicit core of `top` before its child `row`.
     #[inline]
     fn place_core(&mut self, top: &mut Open, row: &Row) {
+        // Children are sorted by offset, so a core that is not written begins before the first child whose
+        // offset is not negative, and ends before the first one that is positive.
         match top.core {
             Core::Due if row.offset >= 0 => {
                 let core = self.add_core(top.row);
@@ -321,6 +326,8 @@ impl SegmentBuilder {
         let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
         let at = rows.start as usize..rows.end as usize;
         let start = self.len();
+        // Columns are copied range by range. Only parents and ends are row numbers and move by a constant;
+        // text codes are translated once for each value.
         let shifted = |row: u32| row.wrapping_sub(rows.start).wrapping_add(start);
         for unit in &segment.units[units.start as usize..units.end as usize] {
             self.units.push(Unit {
@@ -374,6 +381,7 @@ impl SegmentBuilder {
             .ttl_stored
             .for_each_in(rows.clone(), |row| stored.push(shifted(row)));
         self.ids.append(&segment.ids, rows.clone());
+        // Records of a whole segment move as one block; of a part, each is copied.
         if rows == (0..segment.len()) {
             let moved = self.payload.append(&segment.payload);
             let shift = |(start, end): (u32, u32)| (start + moved, end + moved);
@@ -406,6 +414,8 @@ impl SegmentBuilder {
     /// The segment of all units added, which has these records and attributes.
     fn finish_with(mut self, payload: Records, attributes: Attributes) -> Segment {
         let rows = self.len();
+        // Everything derived is made here, once, over whole columns: posting lists, the id directory, packed
+        // numbers. While rows were added they were only appended.
         let directory = self.directory();
         self.fill_ttls();
         // Ids live as long as the session, so give back what they do not need.
@@ -513,6 +523,7 @@ impl SegmentBuilder {
         let rows = self.len();
         let levels = self.numbers[LEVEL].iter().max().map_or(0, |&max| max + 1);
         let levels = levels.min(i64::from(LEVEL_POSTINGS)) as usize;
+        // Commits make many segments of one turn: their lists are single words on the stack.
         if rows <= 64 {
             let (mut classes, mut signs) = ([0; 8], [0; 3]);
             let mut words = [0; LEVEL_POSTINGS as usize];
@@ -569,6 +580,8 @@ impl SegmentBuilder {
     fn directory(&self) -> HashTable<u32> {
         let mut directory = HashTable::with_capacity(self.class.len());
         let hash = |&row: &u32| hash_text(self.ids.get(row));
+        // Implicit cores have no id, so they are not found. A merged segment may have an id twice (a node that
+        // moved between turns); both rows are in the table, and the reader takes the one that is live.
         for (row, _) in (0..).zip(&self.class).filter(|(_, class)| **class != CORE) {
             directory.insert_unique(hash(&row), row, hash);
         }

@@ -99,6 +99,9 @@ impl Units {
         let (mut left, mut right) = (Rest::new(newer), Rest::new(older));
         let cycles = ttls.then(|| (newer.cycle(), older.cycle()));
         // Start after the last piece found: shared pieces are in the same order in both.
+        // Pass 1, by pointer. Two pieces of one segment share the units in both ranges; only masks and ttls
+        // can differ there, which `differing` reads without rows. What is left over has been indexed twice or
+        // moved by a merge.
         let mut next = 0;
         for (at, piece) in newer.pieces().iter().enumerate() {
             let (before, after) = older.pieces().split_at(next);
@@ -124,6 +127,8 @@ impl Units {
                 }
             }
         }
+        // Pass 2, by version. A merge copies a unit to another segment under its version, so equal versions
+        // are equal units. With ttls only constant units count: of the others the reading may differ.
         let mut versions: HashMap<u64, UnitAt> = HashMap::new();
         for (at, unit) in right.units() {
             let piece = &older.pieces()[at];
@@ -195,6 +200,8 @@ fn differing(
 ) -> Vec<u32> {
     let segment = &*piece.segment;
     let rows = || segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+    // Masks are compared by pointer first: a snapshot takes over the mask of the one before, unless it
+    // removes something.
     let mut found: Vec<u32> = Vec::new();
     let same_dead = match (&piece.dead, &other.dead) {
         (None, None) => true,
@@ -213,6 +220,8 @@ fn differing(
         && cycle != other_cycle
         && segment.counts_until > cycle.min(other_cycle)
     {
+        // Before a deadline two cycles read a ttl that counts down differently, so each such row is read;
+        // after the last deadline of a segment all read 0, which is what the condition above skips.
         segment.has_ttl.for_each_in(rows(), |row| {
             if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
                 found.push(segment.unit_of(row));

@@ -86,6 +86,7 @@ impl Codes {
                     return 0;
                 }
                 let low_code = low as $type;
+                // `low <= code <= high` as one unsigned comparison: codes below `low` wrap to large numbers.
                 let span = (high.min(u64::from(<$type>::MAX)) as $type).wrapping_sub(low_code);
                 let holds = |code: &$type| code.wrapping_sub(low_code) <= span;
                 match codes.first_chunk::<64>() {
@@ -138,6 +139,9 @@ impl Codes {
 impl IntColumn {
     /// Packs `values`.
     pub fn new(values: &[i64]) -> Self {
+        // Frame of reference: most columns of a segment (cycle, time, offset) vary little, so the distance to
+        // the smallest value takes a byte or two. The subtraction wraps, which is right in two's complement
+        // even where the values span more than an i64 holds.
         let first = values.first().copied().unwrap_or(0);
         let (base, max) = values.iter().fold((first, first), |(min, max), &value| {
             (min.min(value), max.max(value))
@@ -180,6 +184,7 @@ impl IntColumn {
     /// rows past the end are undefined.
     #[inline]
     pub(crate) fn word_in(&self, start: u32, low: i64, high: i64) -> u64 {
+        // The bounds are moved into the frame once, so that the scan compares codes and never decodes.
         if high < self.base || low > high {
             return 0;
         }

@@ -34,6 +34,9 @@ impl Writer {
         if previous.is_working() || previous.cycle() != delta.base {
             return None;
         }
+        // The small tree has every unit that the delta can change, whole, and of the others only the root and
+        // the regions, so that parents are found. Checks of a tree look at parents, siblings and levels; all of
+        // these are inside a unit or on the way to the root, so a fault of the whole tree is one of the excerpt.
         let counting = self.ttls == Ttls::Counting;
         let touched = Touched::new(previous, delta, meta.cycle, counting);
         let read_at = if counting {
@@ -148,6 +151,7 @@ impl Touched {
             };
             // A child of the root or `^seq` is a unit itself, and changes its parent only if that
             // was given an empty list of children.
+            // Only then does a new child change the unit of its parent.
             let outer = matches!(parent.class(), NodeClass::Root | NodeClass::Seq);
             if !outer || parent.present().has(Present::EMPTY_CHILDREN) {
                 touched.units.insert(place(parent));
@@ -306,6 +310,8 @@ pub(super) fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
         own < *key
     };
     let units = |piece: &Piece| piece.units.start as usize..piece.units.end as usize;
+    // Units ascend by key over all pieces, so two binary searches do: the piece by its first unit, then
+    // the unit in it.
     let after = previous.pieces().partition_point(|piece| {
         let first = piece.segment.units()[units(piece)].first();
         first.is_some_and(|first| below(&piece.segment, first))
@@ -328,6 +334,8 @@ pub(super) fn splice<'a>(
     let mut fresh = fresh.into_iter().peekable();
     let mut gone = gone.iter().peekable();
     for (at, piece) in previous.pieces().iter().enumerate() {
+        // A merge of three ascending lists: the units of this piece, those to leave out, those to put in. Each
+        // round takes the longest run before the next stop, so the cost is that of the stops, not of units.
         let mut start = piece.units.start;
         loop {
             let put = fresh.peek().map(|(place, _)| *place);

@@ -32,10 +32,14 @@ impl TreeBuilder {
     /// Appends a node with the ttl it has in `cycle`, its snapshot's or a later one in which ttls have
     /// counted down. Nodes come in document order, after their parents.
     pub(super) fn push_at(&mut self, node: NodeRef<'_>, cycle: i64) {
+        // The ttl as the later cycle reads it. A stored ttl that is above 0 counts from here on, too: the
+        // writer that asks for a later cycle is one whose ttls all count down.
         let passed = cycle.saturating_sub(node.snapshot_cycle());
         let ttl = node
             .ttl()
             .map_or(0, |ttl| ttl.saturating_sub(passed).max(0));
+        // Document order closes every subtree that is at this level or deeper, so the parent is what is left
+        // open last.
         self.close(node.level() as usize);
         let tree = &mut self.tree;
         let row = tree.rows.len() as u32;

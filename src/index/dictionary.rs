@@ -31,6 +31,7 @@ impl DictColumn {
             _ => long_postings(codes, values.len()),
         };
         let mut table = HashTable::new();
+        // A few short texts are compared faster than one is hashed; most dictionaries are that small.
         if values.len() >= HASHED_FROM {
             let hash = |code: &u32| hash_text(&values[*code as usize]);
             table.reserve(values.len(), hash);
@@ -38,6 +39,7 @@ impl DictColumn {
                 table.insert_unique(hash(&code), code, hash);
             }
         }
+        // No value is code 0, so a column without values is `Codes::Zero` and has no memory.
         let packed = codes
             .iter()
             .map(|&code| if code == NONE { 0 } else { u64::from(code) + 1 });
@@ -130,6 +132,7 @@ fn long_postings(codes: &[u32], values: usize) -> Box<[Posting]> {
             *count += 1;
         }
     }
+    // Counting first says which list gets which form, so each row is written once, to its final place.
     let dense: Vec<bool> = counts.iter().map(|&count| is_dense(count, rows)).collect();
     let words = rows.div_ceil(64) as usize;
     let mut bits: Vec<Vec<u64>> = dense

@@ -50,6 +50,7 @@ fn follow(
     document: Document,
     cycle: i64,
 ) -> Result<Snapshot, String> {
+    // A working state is of the cycle of the newest commit; a commit has the cycle that the caller counted.
     let newest = previous.map_or(0, Snapshot::cycle);
     // Only a difference inherits it.
     let base = previous.filter(|_| matches!(document.body, Body::Delta(_)));
@@ -67,6 +68,8 @@ fn follow(
         (Body::Delta(delta), Some(previous)) if delta.base == newest => {
             match writer.commit(previous, &delta, &meta) {
                 Some(made) => made,
+                // The writer needs the whole tree: the line has a fault, which is found there with its place, or it
+                // replaces `^seq`.
                 None => {
                     let tree = patch::apply(&previous.to_tree(), &delta);
                     let tree = tree.map_err(|error| error.to_string())?;

@@ -53,6 +53,7 @@ impl<'a> Earlier<'a> {
     ) -> Option<Self> {
         let unit = tree.rows.get(unit.start as usize..unit.end as usize)?;
         let bytes = unit.iter().map(|row| row.payload.len());
+        // Sharing a record keeps all records of its old segment in memory, which pays only for large ones.
         (bytes.sum::<usize>() >= LEAST).then_some(Self {
             segment,
             next: rows.start,
@@ -67,6 +68,8 @@ impl<'a> Earlier<'a> {
         while self.rows.contains(&self.next) && self.segment.is_core(self.next) {
             self.next += 1;
         }
+        // Both units are in document order, so the next row is nearly always the one; after a change, one
+        // lookup finds the place again.
         let is_next = self.rows.contains(&self.next) && self.segment.id(self.next) == id;
         let row = if is_next {
             self.next
@@ -75,6 +78,7 @@ impl<'a> Earlier<'a> {
             self.segment.find(hash_text(id), id, wanted)?
         };
         self.next = row + 1;
+        // Equal records, and not equal hashes, decide: the record is at hand, and it is compared once.
         let is_same = self.segment.record(row) == tree.record(at);
         is_same.then(|| (&self.segment.payload, self.segment.payload_at[row as usize]))
     }

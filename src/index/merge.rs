@@ -56,6 +56,11 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
         let rank = |unit: u32| run.0.units()[unit as usize].kind.rank();
         rank(run.1.start) == UnitKind::Turn.rank() && rank(run.1.end - 1) == UnitKind::Turn.rank()
     };
+    // Step 1, the geometric rule of a log-structured merge tree. The newest short runs wait until they are
+    // BATCH units together, so three of four commits copy nothing. Then every older run that is less than
+    // twice as large as what has been collected joins too: after the merge each run is at least twice as
+    // large as the next newer one, so there are O(log T) runs, and a row is copied at most once for each
+    // doubling of the run it is in.
     let mut merges = Vec::new();
     if let Some(last) = runs.iter().rposition(turns) {
         let older = |first: usize| first.checked_sub(1).filter(|&at| turns(&runs[at]));
@@ -80,6 +85,9 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
             }
         }
     }
+    // Step 2, the bound. Changes inside old turns split runs where the rule above does not look, so the
+    // cheapest neighbours are joined until the count is small again. Only turns are joined: the preamble
+    // and the head change with most commits, and merging them would copy the turns beside them each time.
     let count: usize = runs.iter().map(|run| run.1.len()).sum();
     while runs.len() > most_pieces(count) {
         let smallest = (1..runs.len())
@@ -102,6 +110,8 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
     let mut attributes = Collector::default();
     let mut dead = RoaringBitmap::new();
     builder.reserve(parts.iter().map(|part| rows(part).len()).sum(), 0);
+    // Dead rows are copied with the rest: units keep their versions, and equal versions must mean equal
+    // rows in every segment that has them, so that older snapshots can move here as well.
     for part in &parts {
         let (segment, units, masked) = part;
         let (rows, first) = (rows(part), builder.len());
@@ -110,6 +120,7 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
             dead.extend(masked.map(|row| row - rows.start + first));
         }
         builder.add_run(segment, units.clone());
+        // Attributes of a whole segment are posting lists already; of a part, the records are read.
         if rows == (0..segment.len()) {
             attributes.copy(segment, first);
         } else {
@@ -148,6 +159,8 @@ impl Snapshot {
             })
             .collect();
         let mut changed = false;
+        // Merges are applied in the order in which they were made: the output of one may be an input of the
+        // next. A run moves if it lies within an input; the offset of its first unit stays the same.
         for merge in merges {
             let mut first = 0;
             for (segment, units) in &merge.inputs {

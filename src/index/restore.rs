@@ -21,7 +21,7 @@ pub enum UnitPart {
     Kept(Arc<Segment>, u32, Option<Arc<RoaringBitmap>>),
     /// Rows of the tree, the unit's top node first.
     Fresh(UnitKind, Range<u32>),
-    /// So many turns that are left out. Older turns have the depths they have with them.
+    /// A number of turns that are left out; depths of older turns count them.
     Gap(u32),
 }
 
@@ -81,11 +81,13 @@ impl Writer {
         mut came: Vec<(Key<'_>, UnitPart)>,
         meta: Meta,
     ) -> Restored {
+        // A unit is named by the id of its top node, the one part of it that stays the same in every store.
         let place = |id: &&str| {
             let node = previous.find(id)?;
             Some((node.piece() as usize, node.unit()))
         };
         let gone: BTreeSet<UnitAt> = gone.iter().filter_map(place).collect();
+        // In order of the keys, insertion points ascend, as `splice` needs them.
         came.sort_by_key(|(key, _)| *key);
         let mut versions = Vec::new();
         let came = came.into_iter().map(|(key, part)| {

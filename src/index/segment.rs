@@ -322,6 +322,8 @@ impl Segment {
     /// it left, and a merge brings both together. At most one is live in a snapshot.
     #[inline]
     pub(crate) fn find(&self, hash: u64, id: &str, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        // The table has rows, not ids: a candidate is compared with the text it is cut out of, so an id is
+        // stored once.
         self.directory
             .find(hash, |&row| self.id(row) == id && wanted(row))
             .copied()
@@ -377,6 +379,8 @@ impl Segment {
             return None;
         }
         let value = self.ttl.get(row);
+        // A deadline is the same number in every cycle, so a commit changes no ttl column; only this
+        // subtraction differs between snapshots.
         Some(if self.ttl_stored.contains(row) {
             value
         } else {

@@ -158,6 +158,9 @@ impl Snapshot {
                 continue;
             }
             let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+            // Row numbers of a piece are those of its segment plus a multiple of 64. So a word of a posting list
+            // is used as it is, under another index. The gap of at most 63 numbers before a piece costs nothing:
+            // no posting list has a row there.
             let base = next.max(rows.start);
             let base = base + (rows.start.wrapping_sub(base) % 64);
             let piece = Piece {
@@ -185,6 +188,8 @@ impl Snapshot {
                 let rows = piece.segment.unit_rows(unit);
                 rows.start + piece.shift()..rows.end + piece.shift()
             };
+            // The three ranks are one after the other in document order, in a piece as in a snapshot, so where
+            // each begins gives the rows of the regions.
             let [preamble, turning, heads] = ends;
             if preamble > piece.units.start {
                 let rows = rows(piece.units.start);
@@ -289,6 +294,8 @@ impl Snapshot {
             return 0..0;
         }
         let (oldest, newest) = ((turns - high) as u32, (turns - low) as u32);
+        // Depth 1 is the last turn, so depth d is the turn at index T - d; a range of depths is the rows from
+        // its oldest turn to its newest.
         let rows = self.turn(newest);
         if oldest == newest {
             return rows;
@@ -341,6 +348,7 @@ impl Snapshot {
     /// The pieces that overlap `rows`.
     #[inline]
     pub fn pieces_in(&self, rows: Range<u32>) -> &[Piece] {
+        // One piece is the frequent case, and the test is cheaper than two searches.
         if let [only] = &*self.pieces
             && only.base < rows.end
         {
@@ -468,6 +476,7 @@ impl<'a> Cursor<'a> {
         {
             return segment.id(row - self.shift);
         }
+        // Rows come ascending, so one search a piece serves all rows of it.
         let piece = &self.snapshot.pieces[self.snapshot.piece_of(row)];
         self.segment = Some(&piece.segment);
         self.rows = piece.base..piece.end();

@@ -37,6 +37,8 @@ impl Snapshot {
 
     /// The node of an id. One lookup a piece: logarithmic in turns.
     pub fn find(&self, id: &str) -> Option<NodeRef<'_>> {
+        // One hash serves the tables of all segments. A miss costs one probe a piece, and pieces are
+        // O(log turns), so no table of the whole snapshot is needed, which each commit would have to change.
         let hash = hash_text(id);
         self.pieces().iter().enumerate().find_map(|(at, piece)| {
             let live = |local: u32| piece.rows.contains(&local) && !piece.is_dead(local);
@@ -48,6 +50,8 @@ impl Snapshot {
     /// The node at the same row of the same segment as `node` of another snapshot.
     pub fn shared(&self, node: NodeRef<'_>) -> Option<NodeRef<'_>> {
         let local = node.local;
+        // Equal rows of one segment are the same node, so a walk through snapshots that share nearly everything
+        // compares pointers instead of looking up an id in each.
         let at = self.pieces().iter().position(|piece| {
             std::ptr::eq(&*piece.segment, node.segment)
                 && piece.rows.contains(&local)
@@ -80,6 +84,7 @@ impl Snapshot {
             .iter()
             .enumerate()
             .flat_map(move |(at, piece)| {
+                // Clamping makes the range empty for pieces that do not overlap it.
                 let local = |row: u32| row.clamp(piece.base, piece.end()) - piece.shift();
                 self.live(at, local(wanted.start)..local(wanted.end))
             })

@@ -100,8 +100,7 @@ impl Writer {
         }
     }
 
-    /// Ends early where the work is cancelled, with a snapshot that must not be used. Only for a caller that
-    /// asks the token after each one.
+    /// Checks also inside a tree whether the work is cancelled.
     pub(crate) fn stop_early(&mut self) {
         self.stops = true;
     }
@@ -143,6 +142,8 @@ impl Writer {
         found: Option<(&Snapshot, usize, u32)>,
         cycle: i64,
     ) -> UnitSource<'static> {
+        // Whether ttls of a session count down is learned from its trees: the first unit that is equal but for
+        // ttls that stayed makes all later ones stored.
         let mut ttls = match self.ttls {
             Ttls::Stored => Ttl::Stay,
             Ttls::Read | Ttls::Counting => Ttl::CountFrom(cycle),
@@ -261,7 +262,7 @@ pub(super) enum UnitSource<'a> {
         /// Where the unit is in the snapshot before.
         earlier: Option<(Arc<Segment>, Range<u32>)>,
     },
-    /// So many turns are left out here.
+    /// A number of turns that are left out here.
     Gap(u32),
 }
 
@@ -339,6 +340,8 @@ pub(super) fn locate(
         let found = &piece.segment.units()[at as usize];
         (found.kind == unit.kind && piece.segment.id(found.start) == id).then_some(())
     };
+    // Trees come in document order and mostly keep it, so the unit after the last hit is nearly always the
+    // right one; an id lookup is needed only where something was put in, moved or removed.
     if let Some((piece, at)) = hint {
         if matches(piece, at).is_some() {
             return Some((piece, at));
@@ -370,6 +373,9 @@ fn compare_unit(
 ) -> Match {
     let segment = &*previous.pieces()[piece].segment;
     let rows = segment.unit_rows(at);
+    // Both sides are walked in document order. A row of the segment that the tree does not have must be the
+    // root of a removed subtree of blocks, which is skipped as dead; anything else that differs ends the
+    // comparison. So the walk is linear in the unit, and equal units are found without building anything.
     let mut dead = Vec::new();
     let mut ttl_moved = false;
     let mut ttl_stayed = true;
@@ -452,6 +458,8 @@ fn same_row(tree: &Tree, row: u32, segment: &Segment, local: u32, kind: UnitKind
         || wanted.class == NodeClass::Turn
         || wanted.class == NodeClass::Head
         || wanted.class == NodeClass::Container;
+    // Cheapest and most likely to differ first; the record, which has the content, comes last and is one
+    // comparison of bytes.
     segment.class(local) == Some(wanted.class)
         && segment.present[local as usize] == wanted.present.0
         && segment.level.get(local) == i64::from(wanted.level)

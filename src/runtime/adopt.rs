@@ -68,7 +68,7 @@ impl Workspace {
 
     /// Refuses a change inside a sealed core.
     fn check_open(&self, node: Node<'_>) -> Result<(), Refusal> {
-        if matches!(self.state().standing(node).seal, Seal::Turn | Seal::Core) {
+        if matches!(self.state().location(node).seal, Seal::Turn | Seal::Core) {
             let message = format!(
                 "`{}` is in a sealed turn, which the working state changes",
                 node.id()

@@ -108,7 +108,7 @@ impl Workspace {
             let parent = state.parent(*node);
             let in_turn = parent
                 .is_some_and(|parent| matches!(parent.class(), NodeClass::Turn | NodeClass::Head));
-            if in_turn && node.is_core_container() && state.standing(*node).seal == Seal::Core {
+            if in_turn && node.is_core_container() && state.location(*node).seal == Seal::Core {
                 let message = format!("`{id}` is the core of a sealed turn, which always has one");
                 return Err(sealed(message).help("compact its blocks, or the whole turn"));
             }
@@ -119,7 +119,7 @@ impl Workspace {
             node.offset() == 0 && parent.is_some_and(is_turn)
         };
         let at_core = topmost.iter().find(at_core).map(|node| node.id());
-        let deepest = topmost.iter().map(|node| state.standing(*node).level).max();
+        let deepest = topmost.iter().map(|node| state.location(*node).level).max();
         let first = topmost[0];
         let level = deepest.unwrap_or(0).saturating_sub(1);
         let draft = self.draft(node, level)?;
@@ -341,7 +341,7 @@ impl Workspace {
         let in_turn =
             |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
         is_region(node)
-            || state.standing(node).seal == Seal::Turn
+            || state.location(node).seal == Seal::Turn
             || (node.is_core_container() && state.parent(node).is_some_and(in_turn))
     }
 
@@ -413,7 +413,7 @@ impl Workspace {
         let place = Place::of(state, *first);
         // What was asked for may not be possible any more, as the nodes may have been moved.
         let parent = state.find(&place.parent);
-        let level = state.standing(*first).level;
+        let level = state.location(*first).level;
         let height = heights(&compaction.summary);
         let is_container = compaction
             .summary

@@ -28,8 +28,8 @@ impl Workspace {
         let id = &target.parent;
         let parent = state.find(id);
         let parent = parent.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
-        let standing = state.standing(parent);
-        match (parent.class(), standing.region) {
+        let location = state.location(parent);
+        match (parent.class(), location.region) {
             (NodeClass::Root, _) => Err(region(
                 "nothing can be added to the root, which has the regions",
             )
@@ -38,16 +38,16 @@ impl Workspace {
                 "turns enter `^seq` by sealing, and nothing else does",
             )
             .help("add to `^ah` and commit, or attach to a turn: `(d1, end)`")),
-            _ if standing.seal == Seal::Core => {
+            _ if location.seal == Seal::Core => {
                 let message =
                     format!("`{id}` is in the core of a sealed turn, which never changes");
                 Err(sealed(message).help("attach the node before or after the core: `(d1, end)`"))
             }
-            _ if standing.seal == Seal::Turn && target.in_core => Err(sealed(format!(
+            _ if location.seal == Seal::Turn && target.in_core => Err(sealed(format!(
                 "the core of `{id}` is sealed and never changes"
             ))
             .help("attach the node before or after the core: `(d1, end)`")),
-            _ => Ok(standing.level),
+            _ => Ok(location.level),
         }
     }
 
@@ -142,7 +142,7 @@ impl Workspace {
             )));
         }
         let Node::New(_, fresh) = node else {
-            return match state.standing(node).seal {
+            return match state.location(node).seal {
                 Seal::Turn | Seal::Core => {
                     let message = format!("`{id}` is sealed and never changes");
                     Err(sealed(message).help("attach a correction to its turn: `(d1, end)`"))
@@ -290,8 +290,8 @@ impl Workspace {
         let old = state.find(id);
         let old = old.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
         check_removable(state, old, &kept)?;
-        let standing = state.standing(old);
-        let mut draft = self.draft(node, standing.level.saturating_sub(1))?;
+        let location = state.location(old);
+        let mut draft = self.draft(node, location.level.saturating_sub(1))?;
         let place = Place::of(state, old);
         place.check(&draft)?;
         if let Some((headers, ..)) = draft.0.first_mut() {
@@ -424,7 +424,7 @@ pub(super) fn check_removable(
             "`{id}` is a region or the root and cannot be removed"
         )));
     }
-    if matches!(state.standing(node).seal, Seal::Turn | Seal::Core) {
+    if matches!(state.location(node).seal, Seal::Turn | Seal::Core) {
         let message = format!("`{id}` is sealed and cannot be removed by hand");
         return Err(sealed(message).help("compact it, with a summary in its place"));
     }

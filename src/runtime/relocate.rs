@@ -84,9 +84,9 @@ impl Workspace {
         let height = state
             .subtree(node)
             .iter()
-            .map(|below| state.standing(*below).level)
+            .map(|below| state.location(*below).level)
             .max();
-        let height = height.unwrap_or(0) - state.standing(node).level;
+        let height = height.unwrap_or(0) - state.location(node).level;
         if level + 1 + height >= crate::json::MAX_NESTING {
             return Err(placement(format!(
                 "`{id}` would be too deep at its new place"
@@ -150,7 +150,7 @@ impl Workspace {
         let (Some(node), Some(parent)) = (state.find(&id), state.find(&target.parent)) else {
             return Err(placement(format!("no node has the id `{id}`")));
         };
-        let (from, to) = (state.standing(node), state.standing(parent));
+        let (from, to) = (state.location(node), state.location(parent));
         if from.seal == Seal::Core {
             return Err(sealed(format!("`{id}` is sealed and cannot be moved"))
                 .help("attach a copy to a turn: `(d1, end)`"));

@@ -108,7 +108,7 @@ impl<'a> Parent<'a> {
         let mut siblings = if lists {
             state.children(node)
         } else {
-            // The end is all that is asked for, unless a mover is there itself.
+            // Only the end is needed, unless the node to move is there itself.
             match state.last_child(node) {
                 Some(last) if mover.moves(last) => state.children(node),
                 last => last.into_iter().collect(),
@@ -125,7 +125,7 @@ impl<'a> Parent<'a> {
         Self {
             node,
             is_turn,
-            is_sealed: is_turn && state.standing(node).seal == Seal::Turn,
+            is_sealed: is_turn && state.location(node).seal == Seal::Turn,
             core,
             has_loose,
             only_core: target.in_core,

@@ -54,7 +54,7 @@ pub(super) enum Zero<'a> {
 
 /// Where a node is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct Location {
     pub(super) region: Region,
     pub(super) seal: Seal,
     pub(super) level: usize,
@@ -258,7 +258,7 @@ impl<'a> State<'a> {
     }
 
     /// Where a node is. Linear in its level.
-    pub(super) fn standing(self, node: Node<'a>) -> Standing {
+    pub(super) fn location(self, node: Node<'a>) -> Location {
         let mut level = 0;
         let mut below: Option<Node<'a>> = None;
         let mut seal = Seal::Open;
@@ -283,7 +283,7 @@ impl<'a> State<'a> {
             level += usize::from(below.is_some());
             below = Some(at);
         }
-        Standing {
+        Location {
             region,
             seal,
             level,

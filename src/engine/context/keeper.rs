@@ -24,7 +24,7 @@ pub(crate) trait CommitKeeper: Any + Debug + Send + Sync {
 pub(crate) struct Step<'a> {
     /// The newest commit before.
     pub(crate) older: Option<&'a Snapshot>,
-    /// The commit or the working state; `None` if there is no working state.
+    /// The commit or the working state; `None` without a working state.
     pub(crate) newer: Option<&'a Snapshot>,
     /// What the runtime needs to go on, as JSON text, without the ids of earlier cycles.
     pub(crate) runtime: String,

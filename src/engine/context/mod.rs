@@ -170,7 +170,7 @@ impl Context {
     }
 
     /// Notes that the working state has changed. Readers that hold the session see it at once; without
-    /// any, it is shown when it is asked for.
+    /// any, it is shown when it is first read.
     fn changed(&mut self) {
         *self.published.get_mut() = false;
         if Arc::strong_count(&self.session) > 1 {

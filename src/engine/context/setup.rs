@@ -30,7 +30,7 @@ impl Context {
     /// same stay; others are replaced, added or removed, with the priority 1,000. Returns the ids of the blocks, in order.
     ///
     /// # Errors
-    /// `E_INPUT`: a definition that is no JSON object or has no name, two with one name; `E_PINNED`
+    /// `E_INPUT`: a definition that is not a JSON object or has no name, two with one name; `E_PINNED`
     /// for a block that would go. Nothing has changed then.
     pub fn set_tools<'t>(
         &mut self,
@@ -69,7 +69,7 @@ impl Context {
     /// `meta.request` of the next snapshots. Its spelling is kept.
     ///
     /// # Errors
-    /// `E_INPUT`: text that is no JSON object.
+    /// `E_INPUT`: text that is not a JSON object.
     pub fn set_request(&mut self, parameters: &str) -> Result<(), Error> {
         json_object(parameters)?;
         self.workspace.request = Some(parameters.trim().into());
@@ -83,7 +83,7 @@ impl Context {
     }
 }
 
-/// Refuses text that is no JSON object.
+/// Refuses text that is not a JSON object.
 fn json_object(text: &str) -> Result<(), Error> {
     let mut reader = Reader::new(text);
     let value = reader
