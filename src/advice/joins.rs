@@ -148,7 +148,7 @@ fn one_name<'t>(scan: &Scan<'t>, parts: &[(usize, usize)]) -> Option<(&'t str, V
             None => {
                 let quoted = scan.kind(first) == Some(Kind::Quoted);
                 let custom = matches!(Attr::from_name(scan.word(first)), Attr::Custom(_));
-                if !quoted && !(one_of(name?) && custom) {
+                if !(quoted || one_of(name?) && custom) {
                     return None;
                 }
                 first

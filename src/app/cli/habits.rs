@@ -47,7 +47,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("seal", "commit {}"),
     ("reset revert undo rollback", "discard {}"),
     ("branch clone copy cp", "fork {}"),
-    ("pin unpin", "refs {}"),
+    ("pin unpin", "help refs"),
     ("pins references", "refs {}"),
     ("calls requests", "attempts {}"),
     ("save write", "export {}"),
