@@ -269,6 +269,12 @@ fn other_option(option: &str, typed: &Typed<'_>) -> Option<(String, String)> {
             .collect::<Vec<String>>()
     };
     let name = option.trim_start_matches('-');
+    if typed.has("yes") && has("y f force confirm", name) {
+        return Some((
+            "`--yes` confirms".to_owned(),
+            typed.with(&with(&["--yes"], false)),
+        ));
+    }
     let is_format = |word: &str| word == "text" || Format::is_name(word);
     if typed.has("format") {
         let meant = value.filter(|value| is_format(value) && has("f o out output fmt", name));
