@@ -153,6 +153,14 @@ pub(super) struct Request {
     pub(super) call: Call,
 }
 
+/// The `parent` of a session whose owner is the one that its name begins with.
+pub(super) const OWNER: &str = "{\"session\":\"..\"}";
+
+/// A call that failed with this error, which is JSON, as `meta.attempts` has it.
+pub(super) fn failed(error: &str) -> String {
+    format!("{{\"error\":{error},\"status\":\"error\"}}")
+}
+
 /// What a log says happened.
 #[derive(Clone, Debug)]
 pub(super) enum Event {

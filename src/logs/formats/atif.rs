@@ -12,7 +12,7 @@ use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{About, Call, Event, Field, Message, Part};
+use crate::logs::log::{About, Call, Event, Field, Message, OWNER, Part};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
@@ -60,7 +60,7 @@ fn trajectory(
     });
     let name = name.or_else(|| Some(own.clone()).filter(|own| !own.is_empty()));
     if parent.is_some() {
-        meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
+        meta.push(("parent".into(), OWNER.to_owned()));
     }
     let session = out.session(About {
         location: location.clone(),

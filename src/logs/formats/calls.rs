@@ -1,7 +1,72 @@
-//! The calls of a session, of which some failed and were made again.
+//! Logs of calls: the sessions that they are of, and calls that failed and were made again.
 
-use crate::logs::log::{Event, Request};
+use crate::logs::log::{About, Event, Field, OWNER, Origin, Request};
 use crate::logs::output::{Output, SessionId};
+use std::collections::HashMap;
+
+/// The sessions of a log of calls: one for the agent that began a conversation, and `NAME/AGENT` for each other
+/// agent in it.
+#[derive(Default)]
+pub(super) struct CallSessions {
+    open: Vec<Calls>,
+    /// By conversation and agent.
+    by_name: HashMap<(String, Option<String>), usize>,
+    /// The agent whose call was the first of a conversation.
+    first: HashMap<String, Option<String>>,
+}
+
+impl CallSessions {
+    /// Adds a call of an agent in a conversation. `attempt` says how it failed, as JSON; `meta` is what the
+    /// session says of itself.
+    pub(super) fn call(
+        &mut self,
+        (conversation, agent): (String, Option<String>),
+        meta: Vec<Field>,
+        (request, attempt): (Request, Option<String>),
+        out: &mut Output,
+    ) {
+        let at = self.session(conversation, agent, meta, out);
+        self.open[at].tell(request, attempt, out);
+    }
+
+    fn session(
+        &mut self,
+        conversation: String,
+        agent: Option<String>,
+        mut meta: Vec<Field>,
+        out: &mut Output,
+    ) -> usize {
+        let first = self.first.entry(conversation.clone());
+        let first = first.or_insert_with(|| agent.clone());
+        let agent = agent.filter(|agent| Some(agent) != first.as_ref());
+        let key = (conversation, agent);
+        if let Some(at) = self.by_name.get(&key) {
+            return *at;
+        }
+        let name = match &key {
+            (conversation, None) => conversation.clone(),
+            (conversation, Some(agent)) => {
+                meta.push(("parent".into(), OWNER.to_owned()));
+                format!("{conversation}/{agent}")
+            }
+        };
+        self.open.push(Calls::new(out.session(About {
+            name: Some(name),
+            origin: Origin::Request,
+            meta,
+            ..About::default()
+        })));
+        self.by_name.insert(key, self.open.len() - 1);
+        self.open.len() - 1
+    }
+
+    /// Passes on what failed and was not made again.
+    pub(super) fn end(&mut self, out: &mut Output) {
+        for calls in &mut self.open {
+            calls.end(out);
+        }
+    }
+}
 
 /// A session of requests, and the last one if it failed and may be made again.
 pub(super) struct Calls {
@@ -17,7 +82,7 @@ impl Calls {
         }
     }
 
-    /// Tells a request. `attempt` says how it failed, as JSON; a request that is the next one, too, is an
+    /// Adds a request. `attempt` says how it failed, as JSON; a request that is the next one, too, is an
     /// attempt of that.
     pub(super) fn tell(&mut self, request: Request, attempt: Option<String>, out: &mut Output) {
         if let Some((earlier, attempt)) = self.failed.take() {

@@ -12,7 +12,7 @@ use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Accepted, Member, get, members, string};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{About, Call, Event, Message, Part, object_without};
+use crate::logs::log::{About, Call, Event, Message, OWNER, Part, failed, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use std::borrow::Cow;
@@ -116,7 +116,7 @@ impl Reader for ClaudeCode {
             let first = lines.lines().first().map(|line| line.number);
             let call = first.and_then(|first| prompt(first, records));
             let call = call.and_then(|prompt| calls.get(&prompt));
-            let mut parent = "{\"session\":\"..\"}".to_owned();
+            let mut parent = OWNER.to_owned();
             if let Some(call) = call {
                 parent = format!("{{\"call_id\":{call},\"session\":\"..\"}}");
             }
@@ -269,7 +269,7 @@ fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
     Some(format!("{before}{{\"agentId\":{agent}}}{after}"))
 }
 
-/// Tells one path. Returns the number of cycles after each line.
+/// Passes on one path. Returns the number of cycles after each line.
 fn tell(
     lines: &[&Line],
     mut about: About,
@@ -296,7 +296,7 @@ fn tell(
     };
     // All lines of a response, at the first of them.
     let mut responses: HashMap<&str, Vec<usize>> = HashMap::new();
-    let mut told = HashSet::new();
+    let mut seen = HashSet::new();
     let ids: Vec<Option<&str>> = lines.iter().map(|line| response_id(line)).collect();
     for (at, id) in ids.iter().enumerate() {
         if let Some(id) = id {
@@ -306,7 +306,7 @@ fn tell(
     let mut cycles = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
         match &ids[at] {
-            Some(id) if told.insert(id) => {
+            Some(id) if seen.insert(id) => {
                 let all: Vec<&Line> = responses[id].iter().map(|at| lines[*at]).collect();
                 path.response(&all, records, out);
             }
@@ -337,7 +337,7 @@ struct Path<'a> {
 }
 
 impl Path<'_> {
-    /// Tells a line that is not of a response.
+    /// Passes on a line that is not of a response.
     fn line(&mut self, line: &Record<'_>, out: &mut Output) {
         let found = line.json.members(line.raw);
         let time = get(&found, "timestamp").and_then(time);
@@ -405,8 +405,7 @@ impl Path<'_> {
                 out.report.line(Fate::Understood, "api_error");
                 let known = ["type", "uuid", "parentUuid", "sessionId", "cwd", "version"];
                 let said = object_without(found, &known).unwrap_or_else(|| "{}".to_owned());
-                let failed = format!("{{\"error\":{said},\"status\":\"error\"}}");
-                out.event(self.session, Event::Failed(failed));
+                out.event(self.session, Event::Failed(failed(&said)));
             }
             _ => out.report.line(
                 Fate::Skipped,
@@ -441,7 +440,7 @@ impl Path<'_> {
         out.event(self.session, compaction);
     }
 
-    /// Tells a response, which all its lines make.
+    /// Passes on a response, which all its lines make.
     fn response(&mut self, lines: &[&Line], records: &dyn Records, out: &mut Output) {
         self.end(out);
         let mut reply: Option<Message> = None;
@@ -453,8 +452,7 @@ impl Path<'_> {
             let message = json.inside(&found, "message");
             if get(&found, "isApiErrorMessage") == Some("true") {
                 let error = get(&message, "content").map_or("null".to_owned(), canonical);
-                let failed = format!("{{\"error\":{error},\"status\":\"error\"}}");
-                out.event(self.session, Event::Failed(failed));
+                out.event(self.session, Event::Failed(failed(&error)));
                 return;
             }
             let time = get(&found, "timestamp").and_then(time);

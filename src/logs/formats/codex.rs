@@ -9,7 +9,7 @@ use super::reader::{Reader, Record, Records, Sniff};
 use super::responses::item;
 use crate::json::{Accepted, Member, elements, get, members, string};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{About, Call, Event, Field, Message, Part, object_without};
+use crate::logs::log::{About, Call, Event, Field, Message, Part, failed, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use crate::logs::usage;
@@ -268,8 +268,7 @@ impl Codex {
             "error" | "stream_error" => {
                 out.report.line(Fate::Understood, "error");
                 let error = object_without(payload, &["type"]).unwrap_or_else(|| "{}".to_owned());
-                let failed = format!("{{\"error\":{error},\"status\":\"error\"}}");
-                out.event(session, Event::Failed(failed));
+                out.event(session, Event::Failed(failed(&error)));
             }
             _ => out.report.line(
                 Fate::Skipped,

@@ -9,7 +9,7 @@
 //! | `data_label` | any block | the label that the program gave it |
 
 use super::anthropic::Messages;
-use super::calls::Calls;
+use super::calls::CallSessions;
 use super::fields::{get_string, text};
 use super::openai::Chat;
 use super::reader::{Reader, Record, Records, Sniff};
@@ -18,7 +18,7 @@ use super::responses::Responses;
 use super::transcript::json_in;
 use crate::json::{Member, elements, get, members, string};
 use crate::logs::json::{canonical, push_member, quoted};
-use crate::logs::log::{About, Call, Message, Origin, Request, object_without};
+use crate::logs::log::{Call, Message, Request, failed, object_without};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
@@ -37,10 +37,7 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 /// Reads calls. Those of a run are a session, those of its other agents `RUN/AGENT`.
 #[derive(Default)]
 pub(super) struct Ctrace {
-    open: Vec<Calls>,
-    by_name: HashMap<(String, Option<String>), usize>,
-    /// The agent whose call was the first of a run.
-    first: HashMap<String, Option<String>>,
+    sessions: CallSessions,
     /// Messages by the API and their text.
     seen: HashMap<(Form, String, String), Rc<Message>>,
 }
@@ -108,46 +105,16 @@ impl Reader for Ctrace {
             call,
         };
         let error = get_string(&found, "error").map(canonical);
-        let attempt = error.map(|error| format!("{{\"error\":{error},\"status\":\"error\"}}"));
-        let at = self.session_of(&found, out);
-        self.open[at].tell(request, attempt, out);
+        let attempt = error.map(|error| failed(&error));
+        let run = get(&found, "run").unwrap_or("{}");
+        let id = of(&members(run), "id").unwrap_or_default();
+        let meta = vec![("run".into(), canonical(run))];
+        self.sessions
+            .call((id, of(&found, "agent")), meta, (request, attempt), out);
     }
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {
-        for calls in &mut self.open {
-            calls.end(out);
-        }
-    }
-}
-
-impl Ctrace {
-    fn session_of(&mut self, found: &[Member<'_>], out: &mut Output) -> usize {
-        let run = get(found, "run").unwrap_or("{}");
-        let id = of(&members(run), "id").unwrap_or_default();
-        let agent = of(found, "agent");
-        let first = self.first.entry(id.clone());
-        let first = first.or_insert_with(|| agent.clone());
-        let agent = agent.filter(|agent| Some(agent) != first.as_ref());
-        let key = (id, agent);
-        if let Some(at) = self.by_name.get(&key) {
-            return *at;
-        }
-        let mut meta = vec![("run".into(), canonical(run))];
-        let name = match &key {
-            (id, None) => id.clone(),
-            (id, Some(agent)) => {
-                meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
-                format!("{id}/{agent}")
-            }
-        };
-        self.open.push(Calls::new(out.session(About {
-            name: Some(name),
-            origin: Origin::Request,
-            meta,
-            ..About::default()
-        })));
-        self.by_name.insert(key, self.open.len() - 1);
-        self.open.len() - 1
+        self.sessions.end(out);
     }
 }
 

@@ -18,7 +18,7 @@ use super::requests::{converse, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, push_member};
-use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request};
+use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request, failed};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use std::collections::{HashMap, HashSet};
@@ -211,8 +211,7 @@ impl Sample {
             message.time = time_of(event, "completed").or(call.time);
         }
         if let Some(error) = error {
-            let attempt = format!("{{\"error\":{},\"status\":\"error\"}}", canonical(error));
-            out.event(session, Event::Failed(attempt));
+            out.event(session, Event::Failed(failed(&canonical(error))));
         }
         let request = Request {
             messages,

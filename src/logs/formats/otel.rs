@@ -6,18 +6,17 @@
 //! A span without messages, whose instrumentation did not record them, is counted as skipped.
 //! This file must not know the form of messages.
 
-use super::calls::Calls;
+use super::calls::CallSessions;
 use super::fields::{text, time};
 use super::otel_messages::{Chat, Given, chat, is_chat, is_message_event};
 use super::otel_values::{Attributes, any_value, attributes, list, text_of};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Member, ValueType, get, members, string, value_type};
 use crate::logs::json::{canonical, push_member, quoted};
-use crate::logs::log::{About, Call, Field, Message, Origin, Request};
+use crate::logs::log::{Call, Request, failed};
 use crate::logs::output::Output;
 use crate::logs::report::Fate;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::rc::Rc;
 
 /// An export of traces or logs, or a span with attributes of one of the two conventions.
 pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
@@ -98,7 +97,9 @@ impl Reader for Otel {
         // Spans are exported when they end.
         spans.sort_by_key(|span| span.start);
         let above = above(&spans);
-        let mut told = Told::default();
+        let mut sessions = CallSessions::default();
+        // Messages by their text.
+        let mut seen = HashMap::new();
         for span in &spans {
             if !is_chat(&span.given) {
                 // Most spans are of other kinds; they say nothing of how well the log is understood.
@@ -106,17 +107,15 @@ impl Reader for Otel {
                 out.report.part(Fate::Skipped, &format!("span {kind}"));
                 continue;
             }
-            let Some(chat) = chat(&span.given, &mut told.seen, &mut out.report) else {
+            let Some(chat) = chat(&span.given, &mut seen, &mut out.report) else {
                 let why = "chat without messages (they were not recorded)";
                 out.report.line(Fate::Skipped, why);
                 continue;
             };
             out.report.line(Fate::Understood, "chat");
-            told.tell(span, chat, &above, out);
+            sessions.call(above.agent_of(span), Vec::new(), call_of(span, chat), out);
         }
-        for calls in &mut told.open {
-            calls.end(out);
-        }
+        sessions.end(out);
     }
 }
 
@@ -245,6 +244,14 @@ fn above(spans: &[Span]) -> Above<'_> {
 }
 
 impl Above<'_> {
+    /// The conversation of a span, or else its trace, and its agent.
+    fn agent_of(&self, span: &Span) -> (String, Option<String>) {
+        let conversation = self.find(span, &["gen_ai.conversation.id", "session.id"]);
+        let names = ["gen_ai.agent.name", "gen_ai.agent.id", "agent.name"];
+        let conversation = conversation.unwrap_or_else(|| span.trace.clone());
+        (conversation, self.find(span, &names))
+    }
+
     /// The first of the attributes that the span or the nearest span above it has.
     fn find(&self, span: &Span, names: &[&str]) -> Option<String> {
         let mut seen = HashSet::new();
@@ -261,90 +268,41 @@ impl Above<'_> {
     }
 }
 
-/// The sessions so far.
-#[derive(Default)]
-struct Told {
-    open: Vec<Calls>,
-    /// By conversation and agent.
-    by_name: HashMap<(String, Option<String>), usize>,
-    /// The agent whose request was the first of a conversation.
-    first: HashMap<String, Option<String>>,
-    /// Messages by their text.
-    seen: HashMap<String, Rc<Message>>,
-}
-
-impl Told {
-    fn tell(&mut self, span: &Span, chat: Chat, above: &Above<'_>, out: &mut Output) {
-        let at = self.session_of(span, above, out);
-        let mut call = Call {
-            time: span.start,
-            usage: chat.usage,
-            meta: Vec::new(),
-        };
-        if let (Some(start), Some(end)) = (span.start, span.end.filter(|_| !chat.reply.is_empty()))
-        {
-            let latency = end.saturating_sub(start) / 1_000_000;
-            call.usage.push(("latency_ms".into(), latency.to_string()));
-        }
-        call.meta.push(("trace".into(), place_of(span)));
-        call.meta
-            .extend(chat.record.map(|rest| ("record".into(), rest)));
-        let mut reply = chat.reply;
-        for message in &mut reply {
-            message.time = span.end.or(span.start);
-        }
-        let request = Request {
-            messages: chat.messages,
-            tools: chat.tools,
-            parameters: Some(chat.parameters),
-            reply,
-            call,
-        };
-        let error = span.error.as_ref();
-        let error = error.filter(|_| request.reply.is_empty());
-        let attempt = error.map(|message| attempt(message, &span.given.attributes));
-        self.open[at].tell(request, attempt, out);
+/// The call that a span of a chat is, with its failure.
+fn call_of(span: &Span, chat: Chat) -> (Request, Option<String>) {
+    let mut call = Call {
+        time: span.start,
+        usage: chat.usage,
+        meta: Vec::new(),
+    };
+    if let (Some(start), Some(end)) = (span.start, span.end.filter(|_| !chat.reply.is_empty())) {
+        let latency = end.saturating_sub(start) / 1_000_000;
+        call.usage.push(("latency_ms".into(), latency.to_string()));
     }
-
-    /// The session of a span.
-    fn session_of(&mut self, span: &Span, above: &Above<'_>, out: &mut Output) -> usize {
-        let conversation = above.find(span, &["gen_ai.conversation.id", "session.id"]);
-        let conversation = conversation.unwrap_or_else(|| span.trace.clone());
-        let agent = above.find(
-            span,
-            &["gen_ai.agent.name", "gen_ai.agent.id", "agent.name"],
-        );
-        let first = self.first.entry(conversation.clone());
-        let first = first.or_insert_with(|| agent.clone());
-        let agent = agent.filter(|agent| Some(agent) != first.as_ref());
-        let key = (conversation, agent);
-        if let Some(at) = self.by_name.get(&key) {
-            return *at;
-        }
-        let name = match &key {
-            (conversation, Some(agent)) => format!("{conversation}/{agent}"),
-            (conversation, None) => conversation.clone(),
-        };
-        let mut meta: Vec<Field> = Vec::new();
-        if key.1.is_some() {
-            meta.push(("parent".into(), "{\"session\":\"..\"}".to_owned()));
-        }
-        self.open.push(Calls::new(out.session(About {
-            name: Some(name),
-            origin: Origin::Request,
-            meta,
-            ..About::default()
-        })));
-        self.by_name.insert(key, self.open.len() - 1);
-        self.open.len() - 1
+    call.meta.push(("trace".into(), place_of(span)));
+    call.meta
+        .extend(chat.record.map(|rest| ("record".into(), rest)));
+    let mut reply = chat.reply;
+    for message in &mut reply {
+        message.time = span.end.or(span.start);
     }
+    let error = span.error.as_ref().filter(|_| reply.is_empty());
+    let attempt = error.map(|message| attempt(message, &span.given.attributes));
+    let request = Request {
+        messages: chat.messages,
+        tools: chat.tools,
+        parameters: Some(chat.parameters),
+        reply,
+        call,
+    };
+    (request, attempt)
 }
 
 /// A failed call, for `meta.attempts`.
 fn attempt(message: &str, attributes: &Attributes) -> String {
     let kind = attributes.get("error.type").map_or("null", String::as_str);
     let kind = canonical(kind);
-    format!("{{\"error\":{{\"message\":{message},\"type\":{kind}}},\"status\":\"error\"}}")
+    failed(&format!("{{\"message\":{message},\"type\":{kind}}}"))
 }
 
 /// The ids of a span.

@@ -16,7 +16,9 @@ use super::fields::{text, time};
 use super::reader::{Reader, Record, Records};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::canonical;
-use crate::logs::log::{About, Call, Event, Message, Origin, Request, Tool, object_without};
+use crate::logs::log::{
+    About, Call, Event, Message, Origin, Request, Tool, failed, object_without,
+};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use crate::render::{Provider, is_kept};
@@ -190,7 +192,7 @@ struct Waiting {
     failed: bool,
 }
 
-/// What stands around a request.
+/// The members around a request.
 #[derive(Default)]
 struct Around<'a> {
     response: Option<&'a str>,
@@ -381,7 +383,7 @@ impl<A: Api> Requests<A> {
         let Some(error) = get(found, "error").filter(|error| *error != "null") else {
             return false;
         };
-        let attempt = canonical(&format!("{{\"error\":{error},\"status\":\"error\"}}"));
+        let attempt = failed(&canonical(error));
         out.event(waiting.session, Event::Failed(attempt));
         waiting.failed = true;
         true
@@ -548,7 +550,7 @@ impl<A: Api> Reader for Requests<A> {
     }
 }
 
-/// Tells a conversation, message by message.
+/// Passes on a conversation, message by message.
 pub(super) fn converse(messages: Vec<Message>, joined: bool, session: SessionId, out: &mut Output) {
     let mut reply = Vec::new();
     let mut messages = messages.into_iter().peekable();
