@@ -186,6 +186,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../docs/budget.md")]
     struct Budget;
+    #[doc = include_str!("../docs/importing.md")]
+    struct Importing;
     #[doc = include_str!("../docs/inspecting.md")]
     struct Inspecting;
     #[doc = include_str!("../docs/limits.md")]

@@ -61,12 +61,7 @@ pub(crate) fn read(
         let names = session_names(stem, &sessions);
         let mut read = Vec::with_capacity(sessions.len());
         for (session, name) in sessions.iter().zip(names) {
-            let mut lines = Vec::new();
-            session
-                .recording
-                .write_jsonl(&mut lines, false)
-                .map_err(pactql::logs::LogError::Io)?;
-            read.push((name, pactql::Session::from_slice(&lines)?));
+            read.push((name, session.session()?));
         }
         Ok::<_, pactql::logs::LogError>(Read {
             sessions: read,

@@ -13,7 +13,6 @@ use crate::index::{Follower, Snapshot};
 use crate::support::cancel::{Cancelled, stopped};
 use crate::support::diag::Code;
 use crate::tree::documents::Documents;
-use crate::tree::read_document;
 
 /// How many snapshots are in memory at a time.
 #[cfg(feature = "store")]
@@ -44,8 +43,7 @@ impl Made {
                 help: None,
             });
         }
-        let text = documents.read(self.next).map_err(failed)?;
-        let document = read_document(text.as_bytes()).map_err(failed)?;
+        let document = documents.read(self.next).map_err(failed)?;
         let cycle = self.next as i64 + 1;
         let has_place = if document.working {
             self.next == documents.committed()

@@ -3,7 +3,7 @@
 //! One line is in memory at a time, and of a long document one part. What a line says is a difference to the snapshot before
 //! it: if that came back, to the session's own, so nothing of it is there twice. This file knows no files.
 
-use super::delta::{Form, Forms};
+use super::delta::Form;
 use super::equality::{Comparison, Mismatch};
 use super::export::{envelope, write_nodes, write_whole};
 use crate::index::{NodeRef, Snapshot, after};
@@ -40,9 +40,10 @@ pub fn lost_in_export<'a>(
         lost: Vec::new(),
         failed: false,
     };
-    let mut forms = Forms::default();
+    let mut older: Option<&Arc<Snapshot>> = None;
     for snapshot in committed {
-        match forms.next(snapshot, false) {
+        let older = older.replace(snapshot);
+        match Form::of(older.map(|older| &**older), snapshot, false) {
             Form::Difference(line) => again.line(snapshot, line)?,
             Form::Whole { stated } => again.document(snapshot, stated)?,
         }

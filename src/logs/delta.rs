@@ -24,20 +24,25 @@ pub fn write_session<'a>(
     full: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut forms = Forms::default();
+    let mut older: Option<&Arc<Snapshot>> = None;
     for snapshot in committed {
-        match forms.next(snapshot, full) {
-            Form::Difference(line) => out.write_all(line.as_bytes())?,
-            Form::Whole { stated } => write_whole(snapshot, stated, out)?,
-        }
+        write_next(older.map(|older| &**older), snapshot, full, out)?;
+        older = Some(snapshot);
     }
     working.map_or(Ok(()), |working| write_document(working, out))
 }
 
-/// How the committed snapshots of a session are written, each after the one before it.
-#[derive(Default)]
-pub(super) struct Forms<'a> {
-    older: Option<&'a Arc<Snapshot>>,
+/// Writes a committed snapshot, the one after `older`, as a line; with `full`, as a whole document.
+pub(super) fn write_next(
+    older: Option<&Snapshot>,
+    snapshot: &Snapshot,
+    full: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match Form::of(older, snapshot, full) {
+        Form::Difference(line) => out.write_all(line.as_bytes()),
+        Form::Whole { stated } => write_whole(snapshot, stated, out),
+    }
 }
 
 /// How a snapshot is written.
@@ -51,16 +56,15 @@ pub(super) enum Form {
     },
 }
 
-impl<'a> Forms<'a> {
-    /// The form of the next snapshot; with `full`, a whole document.
-    pub(super) fn next(&mut self, snapshot: &'a Arc<Snapshot>, full: bool) -> Form {
-        let older = self.older.replace(snapshot);
+impl Form {
+    /// The form of the snapshot after `older`; with `full`, a whole document.
+    pub(super) fn of(older: Option<&Snapshot>, snapshot: &Snapshot, full: bool) -> Self {
         let counted = older.map_or(Some(1), |older| older.cycle().checked_add(1));
         let stated = snapshot.meta().cycle_given || counted != Some(snapshot.cycle());
         let base = older.filter(|_| !full);
         match base.and_then(|base| delta_line(base, snapshot, stated)) {
-            Some(line) => Form::Difference(line),
-            None => Form::Whole { stated },
+            Some(line) => Self::Difference(line),
+            None => Self::Whole { stated },
         }
     }
 }

@@ -50,7 +50,7 @@ fn events(text: &str) -> Vec<String> {
     found
 }
 
-/// The members of an event; none of what is no JSON object, such as the last piece of a stream that was cut off.
+/// The members of an event; empty for what is not a JSON object, such as the last piece of a stream that was cut off.
 fn event(text: &str) -> Vec<Member<'_>> {
     let mut reader = Reader::new(text.trim());
     match reader.skip_value() {

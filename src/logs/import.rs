@@ -6,9 +6,11 @@ use super::output::Output;
 use super::recording::Recording;
 use super::report::{Fate, Report};
 use super::surrogates::{halves, mend_surrogates};
+use crate::history::Session;
 use crate::json::{Redacted, redact_log};
 use crate::support::cancel::ensure;
 use crate::tree::fault::InputError;
+use std::sync::Arc;
 
 /// The outcome of [`import`].
 #[derive(Clone, Debug, Default)]
@@ -33,6 +35,22 @@ pub struct ImportedSession {
     pub parent: Option<String>,
     /// The session.
     pub recording: Recording,
+}
+
+impl ImportedSession {
+    /// The session, to select from and to keep. That of a log which was read line by line is made as it is
+    /// read, from the spool, which has to stay.
+    ///
+    /// # Errors
+    /// The log has values that no session can have.
+    pub fn session(&self) -> Result<Session, InputError> {
+        if self.recording.is_spooled() {
+            return Ok(Session::replayed(Arc::new(self.recording.clone())));
+        }
+        let documents = self.recording.documents();
+        let documents = documents.map_err(|error| InputError::at_document(error.to_string()))?;
+        Session::from_documents(documents)
+    }
 }
 
 /// Reads a log (INSPECT §1). Linear in the input, for a pointer of fixed length.

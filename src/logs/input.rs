@@ -364,7 +364,7 @@ pub(super) enum Line {
         own: Range<usize>,
     },
     /// The last one, broken off.
-    Torn,
+    CutOff,
     /// No JSON, and that is passed over.
     Other,
 }
@@ -374,7 +374,7 @@ impl Line {
     pub(super) fn count(&self, number: usize, report: &mut Report) {
         match self {
             Self::Blank | Self::Value { .. } => {}
-            Self::Torn => {
+            Self::CutOff => {
                 report.line(Fate::Skipped, TORN);
                 report.note(format!("line {number} is not whole: it waits for its rest"));
             }
@@ -397,14 +397,14 @@ pub(super) fn line(
     let mut reader = Reader::new(line);
     let value = jumps.check(&mut reader);
     // Only what is not JSON can have been cut.
-    let is_torn = is_last && value.is_err();
+    let is_cut_off = is_last && value.is_err();
     match only_value(line, reader, value) {
         Ok((raw, own)) => {
             let start = line.len() - line.trim_ascii_start().len();
             let raw = start..start + raw.len();
             Ok(Line::Value { raw, own })
         }
-        Err(_) if is_torn => Ok(Line::Torn),
+        Err(_) if is_cut_off => Ok(Line::CutOff),
         Err(_) if lenient => Ok(Line::Other),
         Err(error) => Err(error),
     }

@@ -1,6 +1,6 @@
 //! Calls as they are made: the next snapshot of a session, from a request body and the response to it.
 //!
-//! An import reads a whole log; here a session goes on from its newest snapshot ([`Begun`]) with one call
+//! An import reads a whole log; here a session goes on from its newest snapshot ([`ResumedSession`]) with one call
 //! ([`LiveCall`]), and the document of the next snapshot is the difference. This file must not know stores.
 
 use super::builder::{Builder, Numbers};
@@ -11,6 +11,7 @@ use super::surrogates::mend_surrogates;
 use crate::index::Snapshot;
 use crate::json::{Reader, get, members, string};
 use crate::render::Provider;
+use crate::tree::Document;
 use crate::tree::hash::text_hash;
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -79,7 +80,7 @@ impl LiveCall {
     /// Reads a call. `usage` are members of the snapshot's `usage` besides what the response says; values are JSON.
     ///
     /// # Errors
-    /// The request is no JSON object, or one that no document can hold.
+    /// The request is not a JSON object, or one that no document can hold.
     pub(crate) fn read(
         provider: Provider,
         request: &str,
@@ -178,16 +179,16 @@ impl LiveCall {
         }
     }
 
-    /// The document of the snapshot of the call, which is the next one after those of `begun`, or the first.
+    /// The document of the snapshot of the call, which is the next one after those of `resumed`, or the first.
     /// `attempts` are calls of the same cycle that failed, JSON objects. Returns the numbers given so far, too.
     pub(crate) fn document(
         mut self,
-        begun: Option<Begun>,
+        resumed: Option<ResumedSession>,
         attempts: Vec<String>,
-    ) -> Option<(String, Numbers, Vec<Print>)> {
+    ) -> Option<(Document, Numbers, Vec<Print>)> {
         let about = self.about();
-        let mut builder = match begun {
-            Some(Begun(mut builder)) => {
+        let mut builder = match resumed {
+            Some(ResumedSession(mut builder)) => {
                 builder.about = about;
                 builder
             }
@@ -202,14 +203,14 @@ impl LiveCall {
         builder.event(Event::Request(self.request));
         let prints = Print::of_session(&builder);
         let numbers = builder.numbers();
-        Some((builder.into_last()?, numbers, prints))
+        Some((builder.last()?, numbers, prints))
     }
 }
 
 /// A session up to its newest snapshot.
-pub(crate) struct Begun(Builder);
+pub(crate) struct ResumedSession(Builder);
 
-impl Begun {
+impl ResumedSession {
     /// Reads the newest snapshot of a session; `None` if it was not made of calls. `numbers` has the ids that are
     /// gone.
     pub(crate) fn after(snapshot: &Snapshot, numbers: Numbers) -> Option<Self> {

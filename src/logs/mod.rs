@@ -1,27 +1,27 @@
-//! Logs in, snapshot documents out.
+//! Logs in, sessions out.
 //!
 //! [`import()`] turns the bytes of a log into sessions. It finds the records (`input`), has a
 //! [`Format`] say what happened (`formats`, one file a format, in the words of `log`), makes trees
-//! of that (`builder`) and yields [`Recording`]s, which write themselves as snapshot documents.
+//! of that (`builder`) and yields [`Recording`]s, of which sessions are made.
 //!
 //! | step | from | to | files |
 //! |---|---|---|---|
 //! | find | bytes | records, or lists of messages | `ctrace`, `surrogates`, `input`, `pointer`, `stream` |
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
-//! | write | nodes | documents | `recording`, `spool` |
+//! | change | nodes | differences of documents, sessions | `change`, `recording`, `spool` |
 //! | name | sessions of a log | their names | `names` |
 //! | go on | a snapshot, one call | the next document | `live`, `events` |
 //!
-//! The other direction starts from a
-//! snapshot: [`write_document`] and [`write_session`] write it as documents. As messages it is
-//! written by [`mod@crate::render`].
+//! The other direction starts from a snapshot: [`write_document`] and [`write_session`] write it as documents,
+//! [`mod@crate::render`] as messages.
 //!
 //! This module knows log formats, trees and snapshots. It must not know selectors, files or the
 //! command line.
 
 mod again;
 mod builder;
+mod change;
 #[cfg(feature = "store")]
 mod ctrace;
 mod delta;
@@ -51,7 +51,7 @@ mod stream;
 mod surrogates;
 mod usage;
 
-pub use crate::json::Redaction;
+pub use crate::json::{BadPattern, Redaction};
 #[doc(hidden)]
 pub use again::{Lost, lost_in_export};
 #[cfg(feature = "store")]
@@ -72,7 +72,7 @@ pub use import::{Imported, ImportedSession, import};
 pub(crate) use input::where_messages;
 pub use input::{ImportOptions, MessageLocation};
 #[cfg(feature = "store")]
-pub(crate) use live::{Begun, LiveCall, Print};
+pub(crate) use live::{LiveCall, Print, ResumedSession};
 #[cfg(feature = "cli")]
 pub(crate) use names::{Known, names, unique};
 pub use names::{session_names, stem};

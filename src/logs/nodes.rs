@@ -1,18 +1,79 @@
-//! Writing the fields of imported nodes.
+//! The nodes of imported sessions.
 
-use super::json::{json_text, push_integer, push_member};
 use super::log::{Field, Part};
-use super::recording::Node;
 use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::{PatchNode, Present};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+// The ids of the root and the regions in imported trees.
+pub(super) const ROOT: &str = "^root";
+pub(super) const SYS: &str = "^sys";
+pub(super) const SEQ: &str = "^seq";
+pub(super) const HEAD: &str = "^ah";
 
 /// When a node was made: its cycle, and its number among the nodes of the cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Made {
     pub(super) cycle: i64,
     pub(super) index: i64,
 }
 
-/// A node to write.
+/// One version of a node.
+///
+/// All nodes have offset 0, so siblings are ordered by time, then creation index, then id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Node {
+    pub(super) id: String,
+    /// The id of the parent; empty for the root.
+    pub(super) parent: String,
+    node_type: Cow<'static, str>,
+    made: Made,
+    pub(super) created_at_ns: i64,
+    role: Option<String>,
+    key: Option<String>,
+    kind: Option<Cow<'static, str>>,
+    /// Everything else, sorted by name, values as canonical JSON.
+    fields: Vec<Field>,
+}
+
+impl Node {
+    /// Its place among its siblings, and among the nodes that were made with it.
+    pub(super) fn order(&self) -> (i64, i64) {
+        (self.created_at_ns, self.made.index)
+    }
+
+    /// The node as a row of a tree, without its fields.
+    pub(super) fn row(&self) -> PatchNode<'_> {
+        PatchNode {
+            id: &self.id,
+            node_type: Some(&self.node_type),
+            role: self.role.as_deref(),
+            kind: self.kind.as_deref(),
+            key: self.key.as_deref(),
+            present: Present(
+                Present::OFFSET
+                    | Present::PRIORITY
+                    | Present::CYCLE
+                    | Present::CREATED_AT_NS
+                    | Present::CREATION_INDEX,
+            ),
+            offset: 0,
+            ttl: 0,
+            priority: 0,
+            cycle: self.made.cycle,
+            created_at_ns: self.created_at_ns,
+            creation_index: self.made.index,
+        }
+    }
+
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        let fields = self.fields.iter();
+        fields.map(|(name, value)| (&**name, &**value))
+    }
+}
+
+/// A node to make.
 #[derive(Default)]
 pub(super) struct Draft<'a> {
     pub(super) id: String,
@@ -42,65 +103,31 @@ impl Draft<'_> {
         }
     }
 
-    /// The node with its fields in canonical order.
-    pub(super) fn write(self) -> Node {
-        let data = self.part.map_or(&[][..], |part| &part.data);
-        let mut data: Vec<&Field> = data.iter().chain(&self.fields).collect();
-        data.sort_unstable();
-        let content = self.part.and_then(|part| part.content.as_deref());
-        let length = data
-            .iter()
-            .map(|(name, value)| name.len() + value.len() + 4);
-        // What the members below take, with long ids and numbers.
-        let length: usize = length.sum::<usize>() + content.map_or(0, str::len) + 280;
-        let mut members = String::with_capacity(length);
-        if let Some(content) = content {
-            members.push_str("\"content\":");
-            members.push_str(content);
-            members.push(',');
+    /// The node. The first of a name counts.
+    pub(super) fn node(self) -> Node {
+        let (part, time) = (self.part, self.time.unwrap_or(self.order_ns));
+        let mut fields = self.fields;
+        if let Some(part) = part {
+            fields.extend(part.data.iter().cloned());
+            let content = part.content.clone();
+            fields.extend(content.map(|content| ("content".into(), content)));
         }
-        let iso = rfc3339_of_nanos(self.time.unwrap_or(self.order_ns));
-        let (order_ns, Made { cycle, index }) = (self.order_ns, self.made);
-        members.push_str("\"created_at_iso\":\"");
-        members.push_str(&iso);
-        members.push_str("\",\"created_at_ns\":");
-        push_integer(order_ns, &mut members);
-        members.push_str(",\"creation_index\":");
-        push_integer(index, &mut members);
-        members.push_str(",\"cycle\":");
-        push_integer(cycle, &mut members);
-        for (name, value) in data {
-            push_member(name, value, &mut members);
-        }
-        members.push_str(",\"id\":");
-        json_text(&self.id, &mut members);
-        if let Some(key) = self.key {
-            members.push_str(",\"key\":");
-            json_text(key, &mut members);
-        }
-        if let Some(kind) = self.part.and_then(|part| part.kind) {
-            members.push_str(",\"kind\":\"");
-            members.push_str(kind);
-            members.push('"');
-        }
-        members.push_str(",\"nodeType\":\"");
-        members.push_str(self.node_type);
-        members.push_str("\",\"offset\":0,");
-        let parent_at = members.len();
-        members.push_str("\"priority\":0");
-        let role = self.part.and_then(|part| part.role).or(self.role);
-        if let Some(role) = role {
-            members.push_str(",\"role\":");
-            json_text(role, &mut members);
-        }
-        members.push_str(",\"ttl\":null");
+        let iso = format!("\"{}\"", rfc3339_of_nanos(time));
+        fields.push(("created_at_iso".into(), iso));
+        fields.push(("ttl".into(), "null".to_owned()));
+        fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+        fields.dedup_by(|(later, _), (first, _)| later == first);
+        let role = part.and_then(|part| part.role).or(self.role);
         Node {
             id: self.id,
             parent: self.parent,
-            created_at_ns: order_ns,
-            creation_index: index,
-            members,
-            parent_at,
+            node_type: self.node_type.into(),
+            made: self.made,
+            created_at_ns: self.order_ns,
+            role: role.map(str::to_owned),
+            key: self.key.map(str::to_owned),
+            kind: part.and_then(|part| part.kind).map(Cow::Borrowed),
+            fields,
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Documents that do not fit into memory: a file that is appended to, and read piece by piece.
+//! Changes that do not fit into memory: a file that is appended to, and read piece by piece.
 
+use super::change::Change;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A file for the documents of the sessions of one log. It is the caller's, who removes it.
+/// A file for the changes of the sessions of one log. It is the caller's, who removes it.
 #[derive(Clone, Debug)]
 pub(super) struct Spool(Arc<Mutex<Contents>>);
 
@@ -55,13 +56,13 @@ impl Spool {
 }
 
 impl Contents {
-    /// Appends a text and returns where it begins.
-    fn append(&mut self, text: &str) -> u64 {
+    /// Appends a piece and returns where it begins.
+    fn append(&mut self, piece: &[u8]) -> u64 {
         let start = self.written + self.pending.len() as u64;
         if self.failed {
             return start;
         }
-        self.pending.extend_from_slice(text.as_bytes());
+        self.pending.extend_from_slice(piece);
         if self.pending.len() >= PENDING {
             self.failure = self.flush().err();
         }
@@ -81,18 +82,18 @@ impl Contents {
         done
     }
 
-    fn read(&mut self, start: u64, length: usize) -> io::Result<String> {
+    fn read(&mut self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         if start + length as u64 > self.written {
             self.flush()?;
         }
         let mut bytes = vec![0; length];
         self.file.seek(SeekFrom::Start(start))?;
         self.file.read_exact(&mut bytes)?;
-        String::from_utf8(bytes).map_err(io::Error::other)
+        Ok(bytes)
     }
 }
 
-/// The documents of one session in a spool.
+/// The changes of one session in a spool.
 #[derive(Clone, Debug)]
 pub(super) struct Spooled {
     spool: Spool,
@@ -112,13 +113,16 @@ impl Spooled {
         self.places.len()
     }
 
-    pub(super) fn push(&mut self, document: &str) {
-        let start = self.spool.contents().append(document);
-        self.places.push((start, document.len()));
+    pub(super) fn push(&mut self, change: &Change) {
+        // Strings and numbers always have a JSON form.
+        let piece = serde_json::to_vec(change).unwrap_or_default();
+        let start = self.spool.contents().append(&piece);
+        self.places.push((start, piece.len()));
     }
 
-    pub(super) fn read(&self, index: usize) -> io::Result<String> {
+    pub(super) fn read(&self, index: usize) -> io::Result<Change> {
         let (start, length) = *self.places.get(index).ok_or(io::ErrorKind::NotFound)?;
-        self.spool.contents().read(start, length)
+        let piece = self.spool.contents().read(start, length)?;
+        Ok(serde_json::from_slice(&piece)?)
     }
 }

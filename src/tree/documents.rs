@@ -3,6 +3,7 @@
 //! For sessions that are too large to be read at once: the caller that has the documents says how many there are and
 //! gives each when it is asked for.
 
+use super::Document;
 use std::fmt::Debug;
 use std::io;
 
@@ -15,10 +16,9 @@ pub trait Documents: Debug + Send + Sync {
     /// Whether there is a working state.
     fn has_working(&self) -> bool;
 
-    /// The text of a document, without a line feed: that of cycle `index + 1`, or, at the index after the last of
-    /// them, that of the working state.
+    /// The document of cycle `index + 1`, or, at the index after the last of them, that of the working state.
     ///
     /// # Errors
     /// It cannot be read.
-    fn read(&self, index: usize) -> io::Result<String>;
+    fn read(&self, index: usize) -> io::Result<Document>;
 }

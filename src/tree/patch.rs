@@ -106,7 +106,10 @@ impl<'a> Union<'a> {
             }
         }
         union.root = if base.rows.is_empty() {
-            NONE
+            // The first node without a parent, of a difference to nothing.
+            let parents = &delta.replace.parents;
+            let root = parents.iter().position(Option::is_none);
+            root.map_or(NONE, |root| root as u32)
         } else {
             union.find(base.id(0)).unwrap_or(NONE)
         };

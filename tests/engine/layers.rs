@@ -55,7 +55,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "query::exec",
         "query::plan index tree json query::ir support",
     ),
-    ("logs", "render index tree json support"),
+    ("logs", "history render index tree json support"),
     ("render", "index tree json support"),
     ("index", "tree json support"),
     ("budget", "tree json support"),

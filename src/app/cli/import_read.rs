@@ -95,12 +95,7 @@ impl Made {
 /// # Errors
 /// None, unless the importer is at fault.
 pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
-    if log.recording.is_spooled() {
-        return Ok(Session::replayed(Arc::new(log.recording.clone())));
-    }
-    let mut bytes = Vec::new();
-    log.recording.write_jsonl(&mut bytes, false)?;
-    Session::from_slice(&bytes)
+    log.session()
         .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
 }
 

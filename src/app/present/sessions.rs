@@ -114,9 +114,7 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     if imported.report.messages(Fate::Understood) == 0 {
         return None;
     }
-    let mut documents = Vec::new();
-    session.recording.write_jsonl(&mut documents, false).ok()?;
-    let session = Session::from_slice(&documents).ok()?;
+    let session = session.session().ok()?;
     let format = imported.format.map_or("", Format::name);
     let (without, keeps) = match others.len() as u64 {
         0 => (String::new(), "it"),

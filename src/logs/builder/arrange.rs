@@ -4,8 +4,7 @@
 use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
 use crate::logs::json::{push_integer, quoted};
 use crate::logs::log::{Part, Tool};
-use crate::logs::nodes::Draft;
-use crate::logs::recording::{HEAD, Node, ROOT, SEQ, SYS};
+use crate::logs::nodes::{Draft, HEAD, Node, ROOT, SEQ, SYS};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -87,8 +86,7 @@ impl Builder {
             self.place(at, Place::System, &mut orphans);
         }
         self.place_tools();
-        let order = |node: &Node| (node.created_at_ns, node.creation_index);
-        self.change.put[first..].sort_by_key(order);
+        self.change.put[first..].sort_by_key(Node::order);
         let kept = self.turns.partition_point(|turn| turn.start < from);
         let old = self.turns.split_off(kept);
         self.cut(system.max(from), &old, &mut orphans);
@@ -131,7 +129,7 @@ impl Builder {
                     time,
                     ..Draft::default()
                 }
-                .write(),
+                .node(),
             );
         }
     }
@@ -225,7 +223,7 @@ impl Builder {
             let made = *turn.get_or_insert_with(|| self.make());
             let mut node = Draft::container(numbered("mt:", number), SEQ, "mt", made);
             (node.order_ns, node.time) = (order_ns, time);
-            self.change.put.push(node.write());
+            self.change.put.push(node.node());
         }
         let core = old.map_or_else(|| self.make(), |old| old.core);
         if moved {
@@ -236,7 +234,7 @@ impl Builder {
             };
             let mut node = Draft::container(numbered("mc:", number), &parent, "mc", core);
             (node.order_ns, node.time) = (order_ns + 1, time);
-            self.change.put.push(node.write());
+            self.change.put.push(node.node());
         }
         self.turns.push(Turn {
             number,
@@ -302,7 +300,7 @@ impl Builder {
                     fields,
                     ..Draft::default()
                 }
-                .write(),
+                .node(),
             );
         }
         if let Some(shown) = shown {
@@ -428,7 +426,7 @@ impl Builder {
                     part: Some(&part),
                     ..Draft::default()
                 }
-                .write(),
+                .node(),
             );
         }
         self.tools.push(ToolEntry {

@@ -17,11 +17,12 @@ mod resume;
 #[cfg(feature = "store")]
 pub(crate) use resume::Numbers;
 
+use crate::logs::change::Change;
 use crate::logs::json::{json_text, quoted};
 use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request, Tool};
 use crate::logs::nodes::Made;
 use crate::logs::pairing::pair;
-use crate::logs::recording::{Change, Recording};
+use crate::logs::recording::Recording;
 use std::rc::Rc;
 
 /// Makes one session.

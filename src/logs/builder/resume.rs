@@ -7,11 +7,11 @@ use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::logs::log::{About, Message, Part, Tool};
-use crate::logs::nodes::Made;
-use crate::logs::recording::{Recording, SYS};
+use crate::logs::nodes::{Made, SYS};
+use crate::logs::recording::Recording;
 use crate::render::Provider;
-use crate::tree::NodeClass;
 use crate::tree::timestamp::nanos_of_rfc3339;
+use crate::tree::{Document, NodeClass};
 use std::rc::Rc;
 
 /// The last numbers that were given to messages, turns and tools.
@@ -120,10 +120,9 @@ impl Builder {
         Some(sent.filter(|message| !is_own(message)).cloned().collect())
     }
 
-    /// Ends the session here. Returns the document of the last snapshot that was committed since it was
-    /// resumed.
-    pub(in crate::logs) fn into_last(self) -> Option<String> {
-        self.recording.into_last()
+    /// The document of the last snapshot that was committed since the session was resumed.
+    pub(in crate::logs) fn last(&self) -> Option<Document> {
+        self.recording.last()
     }
 }
 

@@ -284,7 +284,7 @@ fn read_result(
     let Some(id) = get_string(found, "tool_use_id").map(canonical) else {
         return false;
     };
-    // Two results of one call could not be told apart.
+    // Two results of one call would look the same.
     let field = |part: &Part| {
         part.data
             .iter()

@@ -17,11 +17,12 @@
 use super::fields::{get_string, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
+use crate::logs::change::Change;
 use crate::logs::json::{canonical, push_member, quoted};
 use crate::logs::log::{About, Field, Part, object_without};
-use crate::logs::nodes::{Draft, Made};
+use crate::logs::nodes::{Draft, HEAD, Made, Node, ROOT, SEQ, SYS};
 use crate::logs::output::Output;
-use crate::logs::recording::{Change, HEAD, Node, ROOT, Recording, SEQ, SYS};
+use crate::logs::recording::Recording;
 use crate::logs::report::{Fate, Report};
 use std::collections::{HashMap, HashSet};
 
@@ -108,13 +109,7 @@ impl Egregore {
             .values()
             .filter(|node| gone(&node.id) && !gone(&node.parent))
             .collect();
-        removed.sort_unstable_by(|a, b| {
-            (a.created_at_ns, a.creation_index, &a.id).cmp(&(
-                b.created_at_ns,
-                b.creation_index,
-                &b.id,
-            ))
-        });
+        removed.sort_unstable_by(|a, b| (a.order(), &a.id).cmp(&(b.order(), &b.id)));
         change.remove = removed.into_iter().map(|node| node.id.clone()).collect();
         let said = object_without(&found, &["pact_tree", "full_context"]);
         let said = said.unwrap_or_else(|| "{}".to_owned());
@@ -290,7 +285,7 @@ impl Reading<'_> {
         if *made == next {
             self.count += 1;
         }
-        self.nodes.push(draft.write());
+        self.nodes.push(draft.node());
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! To add a format:
 //!
-//! 1. Write `formats/NAME.rs`: a reader, and a function that tells a record of the format from
+//! 1. Write `formats/NAME.rs`: a reader, and a function that distinguishes a record of the format from
 //!    others by its members ([`Sniff`]).
 //! 2. Count every record with `report.line`, every message and part with `report.message` and
 //!    `report.part`. What has no field of its own becomes `data_part` or `data_…`

@@ -345,7 +345,7 @@ impl Run {
         self.say(id.to_vec(), message, call, out);
     }
 
-    /// What a response says of its call. Tells the model, if it is another than before.
+    /// What a response says of its call. Passes on the model, if it is another than before.
     fn call_of(&mut self, response: &[Member<'_>], out: &mut Output) -> Call {
         if let Some(name) = get_string(response, "model") {
             let parameters = model(name);

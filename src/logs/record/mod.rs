@@ -88,7 +88,7 @@ impl Recorder {
     /// the requests.
     ///
     /// # Errors
-    /// Those of the database; nothing was recorded then. Of one call: the request is no JSON object, or the name
+    /// Those of the database; nothing was recorded then. Of one call: the request is not a JSON object, or the name
     /// cannot be one of a session.
     pub fn record(
         &mut self,

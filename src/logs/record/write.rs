@@ -5,12 +5,11 @@ use super::choice::{Fit, fit, has_last_reply, is_of, source};
 use crate::history::{Attempt, AttemptStatus};
 use crate::index::{Follower, Snapshot};
 use crate::json::canonical;
-use crate::logs::{Begun, LiveCall, Numbers, Print, Redaction};
+use crate::logs::{LiveCall, Numbers, Print, Redaction, ResumedSession};
 use crate::render::{Contents, Thread};
 use crate::store::{Ledger, Row};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::hash::{hex, text_hash};
-use crate::tree::read_document;
 use crate::tree::timestamp::rfc3339_of_nanos;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -215,10 +214,10 @@ impl Sessions {
             used: self.clock,
         };
         if let Some(snapshot) = &known.newest {
-            let Some(begun) = Begun::after(snapshot, numbers) else {
+            let Some(resumed) = ResumedSession::after(snapshot, numbers) else {
                 return Ok(false);
             };
-            known.prints = begun.prints();
+            known.prints = resumed.prints();
         }
         self.known.insert(row.id(), known);
         Ok(true)
@@ -236,14 +235,14 @@ impl Sessions {
         let known = self.known.get(&row.id());
         let newest = known.and_then(|known| known.newest.clone());
         let numbers = known.map(|known| known.numbers).unwrap_or_default();
-        let begun = match &newest {
-            Some(newest) => Some(Begun::after(newest, numbers).ok_or_else(|| not_calls(row))?),
+        let resumed = match &newest {
+            Some(newest) => {
+                Some(ResumedSession::after(newest, numbers).ok_or_else(|| not_calls(row))?)
+            }
             None => None,
         };
-        let made = live.document(begun, attempts);
+        let made = live.document(resumed, attempts);
         let (document, numbers, prints) = made.ok_or_else(|| not_calls(row))?;
-        let document = read_document(document.as_bytes());
-        let document = document.map_err(|error| refused(error.to_string()))?;
         let cycle = self.cycle(row);
         let mut follower = newest.map(Follower::after).unwrap_or_default();
         let snapshot = follower.next(document, cycle).map_err(refused)?;

@@ -46,15 +46,15 @@ pub struct LogImport {
     pub renamed: Vec<(String, String)>,
 }
 
-/// How a session of the store stands to one of the log.
+/// How a session of the store relates to one of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
     /// They are of different logs, or of different branches.
     Different,
     /// The log goes on after its newest commit: this many snapshots of the log are there.
-    Begun(usize),
-    /// As `Begun`, but the newest of them was not whole.
-    Torn(usize),
+    Prefix(usize),
+    /// As `Prefix`, but the newest of them was not whole.
+    CutPrefix(usize),
     /// The log is shorter.
     Longer,
 }
@@ -214,7 +214,7 @@ impl Relation {
     /// How many snapshots of the log are there.
     fn there(self) -> usize {
         match self {
-            Self::Begun(there) | Self::Torn(there) => there,
+            Self::Prefix(there) | Self::CutPrefix(there) => there,
             Self::Different | Self::Longer => 0,
         }
     }
@@ -240,7 +240,7 @@ impl Candidate {
         if there == 0 {
             let same = source.is_some() && self.entry.source.as_deref() == source;
             return Ok(if same {
-                Relation::Begun(0)
+                Relation::Prefix(0)
             } else {
                 Relation::Different
             });
@@ -266,7 +266,7 @@ impl Candidate {
             return Ok(Relation::Different);
         };
         if is_same(newest, now) {
-            return Ok(Relation::Begun(index + 1));
+            return Ok(Relation::Prefix(index + 1));
         }
         // Only what was last may have been torn, and nothing that a prune has left alone.
         let first = self.entry.seqs.is_some_and(|(first, _)| first == 1);
@@ -280,7 +280,7 @@ impl Candidate {
             None => first,
         };
         Ok(if is_torn && is_within(newest, now) {
-            Relation::Torn(index)
+            Relation::CutPrefix(index)
         } else {
             Relation::Different
         })
@@ -289,7 +289,7 @@ impl Candidate {
     /// What is done with the session of the log that goes on after it.
     fn step(&self, session: &Session, relation: Relation) -> Result<Step<'_>, Error> {
         let (old, new) = (self.session.history(), session.history());
-        if let Relation::Begun(there) = relation
+        if let Relation::Prefix(there) = relation
             && there == new.committed().len()
         {
             let working = old.working();
@@ -426,7 +426,7 @@ fn write(
                 return Err(StoreError::Refused(what));
             }
             match relation {
-                Relation::Torn(_) => import.undo_newest(database)?,
+                Relation::CutPrefix(_) => import.undo_newest(database)?,
                 _ => import.undo_working(database)?,
             }
             (import, relation.there())
