@@ -5,9 +5,9 @@
 //! none is cut in two. Of a log, the values of headers and members that authorize a request go as well, always.
 //! A text of JSON stays JSON. This file must not know log formats or sessions.
 
-use super::canonical::write_string;
 use super::members::string;
 use super::reader::Reader;
+use super::value::quoted;
 use crate::support::cancel::ensure;
 use regex_automata::meta::Regex;
 use std::borrow::Cow;
@@ -276,14 +276,6 @@ fn may_authorize(text: &str) -> bool {
             marks.is_match(piece)
         })
     })
-}
-
-/// `text` as a string of JSON.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    // Appending to a string cannot fail.
-    let _ = write_string(&mut super::canonical::Appended(&mut out), text);
-    out
 }
 
 /// One pass with some patterns.

@@ -2,6 +2,7 @@
 //! log formats, or where changes are kept.
 
 use super::nodes::Node;
+use crate::json::StoredValue;
 use crate::tree::{Body, Delta, Document, Origin, Patch, Tree, patch};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -29,7 +30,12 @@ impl Change {
         let mut nodes = Patch::default();
         for node in &self.put {
             let parent = Some(&*node.parent).filter(|parent| !parent.is_empty());
-            nodes.push(parent, node.row(), node.fields());
+            let fields = node.fields();
+            let fields: Vec<(&str, StoredValue)> = fields
+                .map(|(name, json)| (name, StoredValue::of_json(json)))
+                .collect();
+            let fields = fields.iter().map(|(name, value)| (*name, value.get()));
+            nodes.push(parent, node.row(), fields);
         }
         let remove = self.remove.iter().map(|id| id.as_str().into()).collect();
         let delta = Delta::new(committed as i64, nodes, remove);
