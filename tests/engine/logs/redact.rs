@@ -1,5 +1,6 @@
 //! Secrets do not enter, and half a letter does not end an import.
 
+use pactql::inspect::share::Redactor;
 use pactql::logs::{ImportOptions, Imported, Redaction, import};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -215,7 +216,7 @@ fn a_key_is_gone_whole_wherever_it_is() {
 
 #[test]
 fn a_key_is_gone_whole_from_what_is_shared() {
-    use pactql::inspect::share::{PageOptions, Redactor, page, receipt};
+    use pactql::inspect::share::{PageOptions, page, receipt};
     use pactql::inspect::{Counts, Tokenizer};
     let pem = "-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----";
     for secret in secrets() {
@@ -277,4 +278,105 @@ fn a_key_is_gone_whole_from_what_is_recorded() {
             }
         }
     }
+}
+
+#[test]
+fn matches_are_replaced_also_where_they_are_spelled_with_escapes() {
+    for (pattern, text, expected, count) in [
+        (
+            "Bergen",
+            "Rain in Bergen? Bergen!",
+            "Rain in [redacted]? [redacted]!",
+            2,
+        ),
+        ("^a", "aa", "[redacted]a", 1),
+        ("\\bcat\\b", "concat cat", "concat [redacted]", 1),
+        ("é+", "caféé", "caf[redacted]", 1),
+        // In JSON, and in JSON in a string of JSON.
+        (
+            "é",
+            r#"{"city":"caf\u00e9"}"#,
+            r#"{"city":"caf[redacted]"}"#,
+            1,
+        ),
+        (
+            "a\nb",
+            r#"{"x":"a\nb","y":"q"}"#,
+            r#"{"x":"[redacted]","y":"q"}"#,
+            1,
+        ),
+        (
+            "é",
+            r#"{"x":"{\"y\":\"\\u00e9\"}"}"#,
+            r#"{"x":"{\"y\":\"[redacted]\"}"}"#,
+            1,
+        ),
+        (
+            "^\\d{3}$",
+            r#"{"x":"{\"y\":123,\"z\":\"456\"}"}"#,
+            r#"{"x":"{\"y\":\"[redacted]\",\"z\":\"[redacted]\"}"}"#,
+            2,
+        ),
+        // A quote before the JSON.
+        (
+            "é",
+            r#"say " then {"x":"\u00e9"}"#,
+            r#"say " then {"x":"[redacted]"}"#,
+            1,
+        ),
+        ("zzz", r#"{"x":"\u00e9"}"#, r#"{"x":"\u00e9"}"#, 0),
+        // What one match left is not matched again.
+        ("[a-z]+", r#"{"1":"\"a\""}"#, r#"{"1":"\"[redacted]\""}"#, 1),
+        // Names of members that say more than what a value is.
+        (
+            "[a-z]+@b",
+            r#"{"to":{"a@b":1,"c@b":2}}"#,
+            r#"{"to":{"[redacted]":1,"[redacted] 2":2}}"#,
+            2,
+        ),
+    ] {
+        let mut redactor = Redactor::new([pattern]).unwrap();
+        assert_eq!(redactor.redact(text), expected, "{pattern}");
+        assert_eq!(redactor.count(), count, "{pattern}");
+    }
+}
+
+#[test]
+fn a_private_key_goes_whole() {
+    let key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow==\nAbC/+9\n-----END RSA PRIVATE KEY-----";
+    let mut text = key.to_owned();
+    for _ in 0..5 {
+        for (before, after) in [("", ""), ("KEY=", " # key"), ("{\"k\": ", "}")] {
+            let text = format!("{before}{text}{after}");
+            let clean = Redaction::apply_text(&Redaction::keys(), &text);
+            assert!(clean.contains("[redacted]"), "{text}");
+            for part in ["MII", "AbC", "BEGIN", "END"] {
+                assert!(!clean.contains(part), "{part}: {clean}");
+            }
+        }
+        text = Value::from(text).to_string();
+    }
+    let cut = "-----BEGIN PRIVATE KEY-----\\nMIIEow==\\nAb";
+    assert_eq!(Redaction::apply_text(&Redaction::keys(), cut), "[redacted]");
+}
+
+#[test]
+fn patterns_are_refused() {
+    for (pattern, reason) in [
+        ("(", "unclosed"),
+        ("x*", "empty text"),
+        ("(?:[\\w]{1,200}){1,200}", "larger than"),
+    ] {
+        let error = Redactor::new([pattern]).unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+        assert!(!error.help.is_empty());
+    }
+    assert!(Redactor::new(Vec::<&str>::new()).unwrap().is_empty());
+}
+
+/// Many quotes that end nowhere take no longer than others.
+#[test]
+fn escaped_quotes_are_read_once() {
+    let text = "\\\"".repeat(200_000);
+    assert_eq!(Redaction::apply_text(&Redaction::keys(), &text), text);
 }

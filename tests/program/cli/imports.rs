@@ -35,6 +35,23 @@ fn count(session: &str, selector: &str) -> usize {
 }
 
 #[test]
+fn a_secret_in_the_name_of_a_file_does_not_enter() {
+    let scratch = Scratch::new("import-secret-name");
+    let (log, store) = (
+        scratch.path("of anna@example.org.jsonl"),
+        scratch.path("a.db"),
+    );
+    let text = line("1", None, &user("go"), &json!({}))
+        + &line("2", Some("1"), &reply("m1", &said("A")), &json!({}));
+    std::fs::write(&log, text).expect("a file");
+    let done = pactql(&["import", &log, "-o", &store, "--redact", "[a-z]+@[a-z.]+"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(names(&store), ["of [redacted]"]);
+    let bytes = std::fs::read(&store).expect("a store");
+    assert!(!bytes.windows(5).any(|part| part == b"anna@"));
+}
+
+#[test]
 fn a_log_that_has_grown_adds_what_is_new() {
     let scratch = Scratch::new("import-grown");
     let (log, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
