@@ -130,7 +130,7 @@ impl Redaction {
     #[must_use]
     pub fn apply_text(patterns: &[Self], text: &str) -> String {
         let mut counts = Redacted::default();
-        let mut pass = Pass::new(patterns, &mut counts, false);
+        let mut pass = RedactionPass::new(patterns, &mut counts, false);
         pass.text(text, LEVELS)
             .map_or_else(|| text.to_owned(), |text| text)
     }
@@ -196,7 +196,7 @@ impl Redactor {
 
     /// The text without what matches, also in JSON that it is or has in it. Linear in the text for each pattern.
     pub fn redact<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
-        let mut pass = Pass::new(&self.patterns, &mut self.counts, false);
+        let mut pass = RedactionPass::new(&self.patterns, &mut self.counts, false);
         pass.text(text, LEVELS)
             .map_or(Cow::Borrowed(text), Cow::Owned)
     }
@@ -209,11 +209,11 @@ pub(crate) fn redact_log<'a>(
     patterns: &[Redaction],
     counts: &mut Redacted,
 ) -> Cow<'a, str> {
-    let mut pass = Pass::new(patterns, counts, true);
+    let mut pass = RedactionPass::new(patterns, counts, true);
     if patterns.is_empty() && !may_authorize(text) {
         return Cow::Borrowed(text);
     }
-    Scan::new(text, &mut pass, LEVELS)
+    JsonScan::new(text, &mut pass, LEVELS)
         .run()
         .map_or(Cow::Borrowed(text), Cow::Owned)
 }
@@ -279,14 +279,14 @@ fn may_authorize(text: &str) -> bool {
 }
 
 /// One pass with some patterns.
-struct Pass<'p> {
+struct RedactionPass<'p> {
     patterns: &'p [Redaction],
     counts: &'p mut Redacted,
     /// Whether what authorizes a request goes as well.
     is_log: bool,
 }
 
-impl<'p> Pass<'p> {
+impl<'p> RedactionPass<'p> {
     fn new(patterns: &'p [Redaction], counts: &'p mut Redacted, is_log: bool) -> Self {
         counts.matches.resize(patterns.len(), 0);
         Self {
@@ -304,7 +304,7 @@ impl<'p> Pass<'p> {
         }
         let inner = levels.checked_sub(1).and_then(|levels| {
             if is_json(text) {
-                Scan::new(text, self, levels).run()
+                JsonScan::new(text, self, levels).run()
             } else if text.contains('\\') {
                 self.literals(text, levels)
             } else {
@@ -411,7 +411,7 @@ fn literal(text: &[u8], start: usize) -> Result<usize, usize> {
 
 /// An open list or object.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenLevel {
     is_object: bool,
     /// Whether it is, or is in, what has headers.
     headers: bool,
@@ -420,11 +420,11 @@ struct Open {
 }
 
 /// The strings of a text of JSON, which need not be valid.
-struct Scan<'a, 's, 'p> {
+struct JsonScan<'a, 's, 'p> {
     text: &'a str,
-    pass: &'s mut Pass<'p>,
+    pass: &'s mut RedactionPass<'p>,
     levels: u32,
-    open: Vec<Open>,
+    open: Vec<OpenLevel>,
     /// The name of the member whose value comes next.
     key: Option<Cow<'a, str>>,
     /// Whether the next string is a secret.
@@ -434,8 +434,8 @@ struct Scan<'a, 's, 'p> {
     copied: usize,
 }
 
-impl<'a, 's, 'p> Scan<'a, 's, 'p> {
-    fn new(text: &'a str, pass: &'s mut Pass<'p>, levels: u32) -> Self {
+impl<'a, 's, 'p> JsonScan<'a, 's, 'p> {
+    fn new(text: &'a str, pass: &'s mut RedactionPass<'p>, levels: u32) -> Self {
         Self {
             text,
             pass,
@@ -462,7 +462,7 @@ impl<'a, 's, 'p> Scan<'a, 's, 'p> {
                 b'{' | b'[' => {
                     let within = self.open.last().is_some_and(|open| open.headers);
                     let key = self.key.take();
-                    self.open.push(Open {
+                    self.open.push(OpenLevel {
                         is_object: *byte == b'{',
                         headers: within || key.is_some_and(|key| has_headers(&key)),
                         renamed: 0,

@@ -86,8 +86,8 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
     }
     let changed = Unshared::new(older, newer);
     let (then, now) = (
-        Lookup::new(older, &changed.older),
-        Lookup::new(newer, &changed.newer),
+        NodeLookup::new(older, &changed.older),
+        NodeLookup::new(newer, &changed.newer),
     );
     // Members other than the difference are the line's own, never those of its base.
     let extra = extra.iter();
@@ -122,7 +122,7 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
 }
 
 /// Appends `"remove":[…]`: the roots of the subtrees that `now` lacks.
-fn push_removed(older: &Snapshot, changed: &Unshared, now: &Lookup<'_>, line: &mut String) {
+fn push_removed(older: &Snapshot, changed: &Unshared, now: &NodeLookup<'_>, line: &mut String) {
     line.push_str("\"remove\":[");
     let mut first = true;
     for node in changed.older.iter().flat_map(|run| run.nodes(older)) {
@@ -143,7 +143,7 @@ fn push_removed(older: &Snapshot, changed: &Unshared, now: &Lookup<'_>, line: &m
 fn push_replaced(
     newer: &Snapshot,
     changed: &Unshared,
-    then: &Lookup<'_>,
+    then: &NodeLookup<'_>,
     line: &mut String,
 ) -> Option<usize> {
     line.push_str(",\"replace\":[");
@@ -274,13 +274,13 @@ impl UnitRun {
 }
 
 /// Finds the nodes of one snapshot in its neighbour.
-struct Lookup<'a> {
+struct NodeLookup<'a> {
     snapshot: &'a Snapshot,
     /// The first row of each unit that is not shared, by the version of the unit.
     units: HashMap<u64, u32>,
 }
 
-impl<'a> Lookup<'a> {
+impl<'a> NodeLookup<'a> {
     fn new(snapshot: &'a Snapshot, unshared: &[UnitRun]) -> Self {
         let mut units = HashMap::new();
         for run in unshared {

@@ -140,7 +140,7 @@ pub(super) fn envelope(snapshot: &Snapshot, stated: bool) -> (String, String) {
 }
 
 /// A node whose children are being written.
-struct Open {
+struct OpenNode {
     level: u32,
     /// Whether its object has a member yet.
     filled: bool,
@@ -156,7 +156,7 @@ pub(super) fn write_nodes<'a>(
     text: &mut String,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenNode> = Vec::new();
     for node in nodes {
         let level = node.level();
         while open.last().is_some_and(|last| last.level >= level) {
@@ -177,7 +177,7 @@ pub(super) fn write_nodes<'a>(
         let (before, after) = members(node, &[]);
         text.push('{');
         text.push_str(&before);
-        open.push(Open {
+        open.push(OpenNode {
             level,
             filled: !before.is_empty(),
             children: false,
@@ -195,7 +195,7 @@ pub(super) fn write_nodes<'a>(
     Ok(())
 }
 
-fn close(open: &mut Vec<Open>, text: &mut String) {
+fn close(open: &mut Vec<OpenNode>, text: &mut String) {
     let Some(node) = open.pop() else {
         return;
     };

@@ -12,14 +12,14 @@ use super::spool::Spool;
 /// order of the log; several sessions may be open at a time.
 #[derive(Default)]
 pub(super) struct Output {
-    sessions: Vec<Session>,
+    sessions: Vec<OutputSession>,
     pub(super) report: Report,
     /// Where the documents of the sessions go, if they are too large for memory.
     spool: Option<Spool>,
 }
 
 /// A session that is being made, or one that its format has made.
-enum Session {
+enum OutputSession {
     Open(Box<Builder>),
     Whole(Box<(About, Recording)>),
 }
@@ -42,13 +42,13 @@ impl Output {
         let spool = self.spool.clone();
         let recording = spool.map_or_else(Recording::default, Recording::spooled);
         let builder = Builder::new(about, recording);
-        self.sessions.push(Session::Open(Box::new(builder)));
+        self.sessions.push(OutputSession::Open(Box::new(builder)));
         SessionId(self.sessions.len() - 1)
     }
 
     /// Adds what happened next.
     pub(super) fn event(&mut self, session: SessionId, event: Event) {
-        if let Some(Session::Open(builder)) = self.sessions.get_mut(session.0) {
+        if let Some(OutputSession::Open(builder)) = self.sessions.get_mut(session.0) {
             builder.event(event);
         }
     }
@@ -58,17 +58,17 @@ impl Output {
         let Some(open) = self.sessions.get_mut(session.0) else {
             return;
         };
-        if let Session::Open(builder) = open {
+        if let OutputSession::Open(builder) = open {
             let mut builder = std::mem::take(&mut **builder);
             let about = std::mem::take(&mut builder.about);
-            *open = Session::Whole(Box::new((about, builder.finish())));
+            *open = OutputSession::Whole(Box::new((about, builder.finish())));
         }
     }
 
     /// The number of cycles of a session so far.
     pub(super) fn cycles(&self, session: SessionId) -> usize {
         match self.sessions.get(session.0) {
-            Some(Session::Open(builder)) => builder.cycles(),
+            Some(OutputSession::Open(builder)) => builder.cycles(),
             _ => 0,
         }
     }
@@ -76,7 +76,7 @@ impl Output {
     /// Adds a session of a format that has trees itself.
     pub(super) fn whole(&mut self, about: About, recording: Recording) {
         self.sessions
-            .push(Session::Whole(Box::new((about, recording))));
+            .push(OutputSession::Whole(Box::new((about, recording))));
     }
 
     /// The number of sessions.
@@ -95,8 +95,10 @@ impl Output {
     /// The sessions in the order they were begun: location, name, tree.
     pub(super) fn finish(self) -> (Vec<(About, Recording)>, Report) {
         let finish = |session| match session {
-            Session::Open(mut builder) => (std::mem::take(&mut builder.about), builder.finish()),
-            Session::Whole(whole) => *whole,
+            OutputSession::Open(mut builder) => {
+                (std::mem::take(&mut builder.about), builder.finish())
+            }
+            OutputSession::Whole(whole) => *whole,
         };
         (self.sessions.into_iter().map(finish).collect(), self.report)
     }

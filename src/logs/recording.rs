@@ -19,13 +19,13 @@ use std::sync::Arc;
 /// An imported session: its snapshots from cycle 1 on, and the working state if there is one.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    snapshots: Snapshots,
+    snapshots: RecordedChanges,
     pub(super) working: Option<Change>,
 }
 
 /// The committed snapshots.
 #[derive(Clone, Debug)]
-enum Snapshots {
+enum RecordedChanges {
     InMemory(Vec<Change>),
     Spooled(Spooled),
     /// How many there are, and the last one if it was made here; the others are elsewhere.
@@ -33,7 +33,7 @@ enum Snapshots {
     Passed(usize, Option<Change>),
 }
 
-impl Default for Snapshots {
+impl Default for RecordedChanges {
     fn default() -> Self {
         Self::InMemory(Vec::new())
     }
@@ -43,7 +43,7 @@ impl Recording {
     /// One whose changes go into a spool.
     pub(super) fn spooled(spool: Spool) -> Self {
         Self {
-            snapshots: Snapshots::Spooled(Spooled::new(spool)),
+            snapshots: RecordedChanges::Spooled(Spooled::new(spool)),
             working: None,
         }
     }
@@ -52,7 +52,7 @@ impl Recording {
     #[cfg(feature = "store")]
     pub(super) fn passed(snapshots: usize) -> Self {
         Self {
-            snapshots: Snapshots::Passed(snapshots, None),
+            snapshots: RecordedChanges::Passed(snapshots, None),
             working: None,
         }
     }
@@ -61,23 +61,23 @@ impl Recording {
     #[cfg(feature = "store")]
     pub(super) fn last(&self) -> Option<Document> {
         match &self.snapshots {
-            Snapshots::Passed(count, Some(last)) => last.document(count - 1, false).ok(),
+            RecordedChanges::Passed(count, Some(last)) => last.document(count - 1, false).ok(),
             _ => None,
         }
     }
 
     /// Whether its changes are in a spool.
     pub(super) fn is_spooled(&self) -> bool {
-        matches!(self.snapshots, Snapshots::Spooled(_))
+        matches!(self.snapshots, RecordedChanges::Spooled(_))
     }
 
     /// Commits a snapshot.
     pub(super) fn push(&mut self, change: Change) {
         match &mut self.snapshots {
-            Snapshots::InMemory(changes) => changes.push(change),
-            Snapshots::Spooled(spooled) => spooled.push(&change),
+            RecordedChanges::InMemory(changes) => changes.push(change),
+            RecordedChanges::Spooled(spooled) => spooled.push(&change),
             #[cfg(feature = "store")]
-            Snapshots::Passed(count, last) => {
+            RecordedChanges::Passed(count, last) => {
                 *last = Some(change);
                 *count += 1;
             }
@@ -87,10 +87,10 @@ impl Recording {
     /// The number of committed snapshots.
     pub fn snapshots(&self) -> usize {
         match &self.snapshots {
-            Snapshots::InMemory(changes) => changes.len(),
-            Snapshots::Spooled(spooled) => spooled.len(),
+            RecordedChanges::InMemory(changes) => changes.len(),
+            RecordedChanges::Spooled(spooled) => spooled.len(),
             #[cfg(feature = "store")]
-            Snapshots::Passed(count, _) => *count,
+            RecordedChanges::Passed(count, _) => *count,
         }
     }
 
@@ -142,10 +142,10 @@ impl Documents for Recording {
         let length = self.snapshots();
         match (&self.snapshots, &self.working) {
             (_, Some(change)) if index == length => change.document(length, true),
-            (Snapshots::Spooled(spooled), _) => spooled.read(index)?.document(index, false),
+            (RecordedChanges::Spooled(spooled), _) => spooled.read(index)?.document(index, false),
             #[cfg(feature = "store")]
-            (Snapshots::Passed(..), _) => Err(io::ErrorKind::NotFound.into()),
-            (Snapshots::InMemory(changes), _) => {
+            (RecordedChanges::Passed(..), _) => Err(io::ErrorKind::NotFound.into()),
+            (RecordedChanges::InMemory(changes), _) => {
                 let change = changes.get(index).ok_or(io::ErrorKind::NotFound)?;
                 change.document(index, false)
             }

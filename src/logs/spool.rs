@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A file for the changes of the sessions of one log. It is the caller's, who removes it.
 #[derive(Clone, Debug)]
-pub(super) struct Spool(Arc<Mutex<Contents>>);
+pub(super) struct Spool(Arc<Mutex<SpoolFile>>);
 
 #[derive(Debug)]
-struct Contents {
+struct SpoolFile {
     file: File,
     /// The bytes that are in the file.
     written: u64,
@@ -28,7 +28,7 @@ const PENDING: usize = 1 << 20;
 impl Spool {
     /// A spool in a file, which is empty and can be read and written.
     pub(super) fn new(file: File) -> Self {
-        Self(Arc::new(Mutex::new(Contents {
+        Self(Arc::new(Mutex::new(SpoolFile {
             file,
             written: 0,
             pending: Vec::new(),
@@ -37,7 +37,7 @@ impl Spool {
         })))
     }
 
-    fn contents(&self) -> MutexGuard<'_, Contents> {
+    fn contents(&self) -> MutexGuard<'_, SpoolFile> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,7 +55,7 @@ impl Spool {
     }
 }
 
-impl Contents {
+impl SpoolFile {
     /// Appends a piece and returns where it begins.
     fn append(&mut self, piece: &[u8]) -> u64 {
         let start = self.written + self.pending.len() as u64;

@@ -69,7 +69,7 @@ pub fn import_file(
     spool: File,
     options: &ImportOptions,
 ) -> Result<Option<Imported>, LogError> {
-    let log = Log::new(log, options)?;
+    let log = LogFile::new(log, options)?;
     let Some(format) = log.format()? else {
         return Ok(None);
     };
@@ -83,16 +83,16 @@ pub fn import_file(
 /// Whether [`import_file`] reads a file, as far as its first lines show it.
 #[cfg(feature = "cli")]
 pub(crate) fn is_lines_of_a_log(log: &File, options: &ImportOptions) -> io::Result<bool> {
-    let format = Log::new(log, options)?.format()?;
+    let format = LogFile::new(log, options)?.format()?;
     Ok(format.is_some())
 }
 
 /// A log in a file.
-struct Log<'a> {
+struct LogFile<'a> {
     file: RefCell<&'a File>,
     length: u64,
     options: &'a ImportOptions,
-    places: RefCell<Vec<Place>>,
+    places: RefCell<Vec<RecordPlace>>,
     hasher: DefaultHashBuilder,
     /// Why a record could not be read again.
     failure: RefCell<Option<io::Error>>,
@@ -100,7 +100,7 @@ struct Log<'a> {
 
 /// Where a record is.
 #[derive(Clone, Copy)]
-struct Place {
+struct RecordPlace {
     start: u64,
     length: usize,
     /// The number of its line.
@@ -116,7 +116,7 @@ fn changed() -> io::Error {
 
 /// The bytes of the log from a place on, even if others read it.
 struct Bytes<'b, 'a> {
-    log: &'b Log<'a>,
+    log: &'b LogFile<'a>,
     at: u64,
 }
 
@@ -144,14 +144,14 @@ fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// A line as its format reads it.
-struct Prepared<'a> {
+struct PreparedLine<'a> {
     text: Cow<'a, str>,
     /// Whether halves of surrogate pairs were replaced in it.
     halved: bool,
     line: Line,
 }
 
-impl<'l> Log<'l> {
+impl<'l> LogFile<'l> {
     fn new(file: &'l File, options: &'l ImportOptions) -> io::Result<Self> {
         Ok(Self {
             length: file.metadata()?.len(),
@@ -219,7 +219,7 @@ impl<'l> Log<'l> {
         place: u64,
         jumps: &mut Jumps,
         report: &mut Report,
-    ) -> Result<Prepared<'a>, InputError> {
+    ) -> Result<PreparedLine<'a>, InputError> {
         let lenient = self.options.lenient;
         let is_last = place + bytes.len() as u64 == self.length && !bytes.ends_with(b"\n");
         let text = match place {
@@ -230,7 +230,7 @@ impl<'l> Log<'l> {
         let text = redact_log(text, &self.options.redact, &mut redacted);
         report.redacted(&redacted);
         match input::line(&text, is_last, lenient, jumps) {
-            Ok(line) => Ok(Prepared {
+            Ok(line) => Ok(PreparedLine {
                 text,
                 halved: false,
                 line,
@@ -239,7 +239,7 @@ impl<'l> Log<'l> {
                 let Some((mended, _)) = mend_surrogates(&text) else {
                     return Err(error);
                 };
-                Ok(Prepared {
+                Ok(PreparedLine {
                     line: input::line(&mended, is_last, lenient, jumps)?,
                     text: mended.into(),
                     halved: true,
@@ -289,7 +289,7 @@ impl<'l> Log<'l> {
             // After a fault the others are looked for, and nothing is read.
             if let (Line::Value { raw, own }, None) = (prepared.line, &failed) {
                 let mut places = self.places.borrow_mut();
-                places.push(Place {
+                places.push(RecordPlace {
                     start: place,
                     length: line.len(),
                     line: number,
@@ -360,7 +360,7 @@ impl<'l> Log<'l> {
     }
 }
 
-impl Records for Log<'_> {
+impl Records for LogFile<'_> {
     fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
         if let Err(error) = self.read_again(number, read) {
             let mut failure = self.failure.borrow_mut();

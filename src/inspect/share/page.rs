@@ -133,7 +133,7 @@ pub fn page(
     };
     let found: BTreeMap<i64, PrefixStep> =
         found.into_iter().map(|step| (step.cycle, step)).collect();
-    let mut writer = Writer {
+    let mut writer = PageWriter {
         names: HashMap::new(),
         list: Vec::new(),
         hides: !redactor.is_empty(),
@@ -143,7 +143,7 @@ pub fn page(
     let texts: Vec<String> = texts.map(|text| writer.text(&text.text)).collect();
     let ids: HashMap<&str, u32> = table.ids.iter().map(String::as_str).zip(0..).collect();
     let steps = table.steps.iter();
-    let steps: Vec<Step<'_>> = steps
+    let steps: Vec<PageStep<'_>> = steps
         .map(|step| writer.step(step, found.get(&step.snapshot.cycle()), &ids))
         .collect();
     let blocks = table.blocks.iter();
@@ -194,7 +194,7 @@ struct Data<'a> {
     turns: Vec<String>,
     texts: Vec<Written<'a>>,
     blocks: Vec<BlockRow<'a>>,
-    steps: Vec<Step<'a>>,
+    steps: Vec<PageStep<'a>>,
 }
 
 /// Id, region, turn, role, kind, tool, id of the call, cycle whose reply it is, whether it is an
@@ -216,7 +216,7 @@ type BlockRow<'a> = (
 
 /// A cycle, which is a string because it can be more than a script can count to.
 #[derive(Serialize)]
-struct Step<'a> {
+struct PageStep<'a> {
     cycle: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<String>,
@@ -228,19 +228,19 @@ struct Step<'a> {
     usage: [Option<u64>; 4],
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<String>,
-    events: Vec<Event>,
+    events: Vec<PageEvent>,
     /// Where, how many places go, what comes.
     changes: Vec<(usize, usize, &'a [u32])>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    prefix: Option<Prefix>,
+    prefix: Option<PagePrefix>,
 }
 
 /// What happened: its name, how often, and what it is about.
-type Event = (&'static str, usize, Option<String>);
+type PageEvent = (&'static str, usize, Option<String>);
 
 /// The request beside the one before.
 #[derive(Serialize)]
-struct Prefix {
+struct PagePrefix {
     bytes: u64,
     tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,7 +267,7 @@ struct Broken {
 }
 
 /// Writes what comes from the session, redacted.
-struct Writer<'r> {
+struct PageWriter<'r> {
     redactor: &'r mut Redactor,
     /// Whether anything is redacted.
     hides: bool,
@@ -275,7 +275,7 @@ struct Writer<'r> {
     list: Vec<String>,
 }
 
-impl Writer<'_> {
+impl PageWriter<'_> {
     fn text(&mut self, text: &str) -> String {
         self.redactor.redact(text).into_owned()
     }
@@ -319,12 +319,12 @@ impl Writer<'_> {
         step: &'a TableStep,
         prefix: Option<&PrefixStep>,
         ids: &HashMap<&str, u32>,
-    ) -> Step<'a> {
+    ) -> PageStep<'a> {
         let call = &step.call;
         let time = time_of(&step.snapshot).map(|time| self.text(&time));
         let stop = call.stop_reason.as_deref().map(|stop| self.text(stop));
         let changes = step.splices.iter();
-        Step {
+        PageStep {
             cycle: step.snapshot.cycle().to_string(),
             time,
             model: call.model.as_deref().map(|model| self.name(model)),
@@ -345,7 +345,7 @@ impl Writer<'_> {
         }
     }
 
-    fn events(&mut self, step: &TableStep) -> Vec<Event> {
+    fn events(&mut self, step: &TableStep) -> Vec<PageEvent> {
         let mut all = Vec::new();
         for event in events(&step.snapshot, &step.call) {
             match event {
@@ -365,7 +365,7 @@ impl Writer<'_> {
         all
     }
 
-    fn prefix(&mut self, prefix: &PrefixStep, ids: &HashMap<&str, u32>) -> Prefix {
+    fn prefix(&mut self, prefix: &PrefixStep, ids: &HashMap<&str, u32>) -> PagePrefix {
         let broken = prefix.difference.as_ref().map(|found| Broken {
             at: found.at,
             place: self.text(&found.place.to_string()),
@@ -376,7 +376,7 @@ impl Writer<'_> {
             older: (!self.hides).then(|| found.older.clone()),
             newer: (!self.hides).then(|| found.newer.clone()),
         });
-        Prefix {
+        PagePrefix {
             bytes: prefix.bytes,
             tokens: prefix.tokens,
             percent: prefix.before.map(|_| prefix.reused_percent()),

@@ -85,7 +85,7 @@ impl Table {
     /// The table of the committed snapshots of `history`, which are all in memory. Costs what changes
     /// between neighbours, and a comparison of their units.
     pub(super) fn of(history: &History, counts: &mut Counts) -> Self {
-        let mut builder = Builder {
+        let mut builder = TableBuilder {
             table: Self::default(),
             counts,
             ids: HashMap::new(),
@@ -105,13 +105,13 @@ impl Table {
 }
 
 /// A unit of the snapshot before, and where its blocks end in the list.
-struct Known {
+struct KnownUnit {
     version: u64,
     dead: Vec<u32>,
     end: usize,
 }
 
-impl Known {
+impl KnownUnit {
     fn is(&self, unit: UnitRef<'_>) -> bool {
         let start = unit.rows().start;
         let dead = unit.dead_rows().map(|row| row - start);
@@ -119,7 +119,7 @@ impl Known {
     }
 }
 
-struct Builder<'a> {
+struct TableBuilder<'a> {
     table: Table,
     counts: &'a mut Counts,
     ids: HashMap<String, u32>,
@@ -130,11 +130,11 @@ struct Builder<'a> {
     newest: Vec<Option<(u32, Arc<Snapshot>, u32)>>,
     /// The names of tools by the ids of their calls, as JSON.
     tools: HashMap<String, String>,
-    units: Vec<Known>,
+    units: Vec<KnownUnit>,
     list: Vec<u32>,
 }
 
-impl Builder<'_> {
+impl TableBuilder<'_> {
     fn step(&mut self, snapshot: &Arc<Snapshot>) {
         let units: Vec<UnitRef<'_>> = snapshot.units().collect();
         let pairs = self.units.iter().zip(&units);
@@ -158,7 +158,7 @@ impl Builder<'_> {
                     fresh.push(self.block(snapshot, node, region, turn));
                 }
             }
-            self.units.push(Known {
+            self.units.push(KnownUnit {
                 version: unit.version(),
                 dead: unit
                     .dead_rows()
@@ -168,7 +168,7 @@ impl Builder<'_> {
             });
         }
         let fresh_end = start + fresh.len();
-        self.units.extend(kept.iter().map(|known| Known {
+        self.units.extend(kept.iter().map(|known| KnownUnit {
             version: known.version,
             dead: known.dead.clone(),
             end: known.end - gone_end + fresh_end,

@@ -1,7 +1,7 @@
 //! The messages that the model is sent as nodes: times, turns, and what changed since the commit
 //! before.
 
-use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
+use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
 use crate::logs::json::{push_integer, quoted};
 use crate::logs::log::{Part, Tool};
 use crate::logs::nodes::{Draft, HEAD, Node, ROOT, SEQ, SYS};
@@ -19,7 +19,7 @@ const TOOL_STEP: i64 = 1_000;
 /// The place of `^sys` among the turns.
 const SYSTEM: i64 = i64::MIN;
 
-impl Entry {
+impl SentMessage {
     fn blocks(&self) -> usize {
         self.message.parts.len().max(1)
     }
@@ -31,7 +31,7 @@ impl Entry {
     }
 }
 
-impl Place {
+impl BlockPlace {
     fn id(self) -> String {
         match self {
             Self::System => SYS.to_owned(),
@@ -44,12 +44,12 @@ impl Place {
 struct Orphan {
     id: String,
     order_ns: i64,
-    place: Place,
+    place: BlockPlace,
 }
 
 impl Orphan {
     /// The block `n`, from 0, of message `number`.
-    fn of(number: usize, n: usize, shown: &Shown) -> Self {
+    fn of(number: usize, n: usize, shown: &ShownMessage) -> Self {
         Self {
             id: block_id(number, n),
             order_ns: shown.order_ns + 2 + n as i64,
@@ -83,7 +83,7 @@ impl Builder {
         let mut orphans = Vec::new();
         let first = self.change.put.len();
         for at in from..system {
-            self.place(at, Place::System, &mut orphans);
+            self.place(at, BlockPlace::System, &mut orphans);
         }
         self.place_tools();
         self.change.put[first..].sort_by_key(Node::order);
@@ -103,7 +103,7 @@ impl Builder {
 
     /// The number of system messages at the start.
     pub(super) fn lead(&self) -> usize {
-        let system = |entry: &&Entry| entry.message.system;
+        let system = |entry: &&SentMessage| entry.message.system;
         self.entries.iter().take_while(system).count()
     }
 
@@ -182,7 +182,7 @@ impl Builder {
             let range = start..end.map_or(self.entries.len(), |at| start + at + 1);
             let number = self.entries[range.clone()].iter().rev().find_map(|entry| {
                 match entry.shown.as_ref()?.place {
-                    Place::Turn(number) if !used.contains(&number) => {
+                    BlockPlace::Turn(number) if !used.contains(&number) => {
                         known.contains_key(&number).then_some(number)
                     }
                     _ => None,
@@ -193,7 +193,7 @@ impl Builder {
             self.turn(range.clone(), sealed, old);
             let number = self.turns.last().map_or(0, |turn| turn.number);
             for at in range.clone() {
-                self.place(at, Place::Turn(number), orphans);
+                self.place(at, BlockPlace::Turn(number), orphans);
             }
             start = range.end;
         }
@@ -248,10 +248,11 @@ impl Builder {
 
     /// Puts the blocks of a message into the tree where they are new or changed. Blocks that it no
     /// longer has go to `orphans`.
-    fn place(&mut self, at: usize, place: Place, orphans: &mut Vec<Orphan>) {
+    fn place(&mut self, at: usize, place: BlockPlace, orphans: &mut Vec<Orphan>) {
         let entry = &self.entries[at];
         let shown = entry.shown.clone();
-        let stays = |shown: &&Shown| shown.place == place && shown.order_ns == entry.order_ns;
+        let stays =
+            |shown: &&ShownMessage| shown.place == place && shown.order_ns == entry.order_ns;
         let same = shown.as_ref().filter(stays);
         if same.is_some_and(|shown| Rc::ptr_eq(&shown.message, &entry.message)) {
             return;
@@ -308,7 +309,7 @@ impl Builder {
             orphans.extend((parts.len()..had).map(|n| Orphan::of(number, n, &shown)));
         }
         let entry = &mut self.entries[at];
-        entry.shown = Some(Shown {
+        entry.shown = Some(ShownMessage {
             order_ns: entry.order_ns,
             message,
             place,
@@ -323,7 +324,7 @@ impl Builder {
         for turn in old {
             match (turn.sealed, now.get(&turn.number)) {
                 (_, None) => {
-                    lost.insert(Place::Turn(turn.number));
+                    lost.insert(BlockPlace::Turn(turn.number));
                     let kind = if turn.sealed { "mt" } else { "mc" };
                     let at = (turn.order_ns, turn.order_ns);
                     self.removed.push((at, format!("{kind}:{}", turn.number)));
@@ -348,8 +349,8 @@ impl Builder {
             .collect();
         for orphan in orphans {
             let turn = match orphan.place {
-                Place::System => SYSTEM,
-                Place::Turn(number) => turns.get(&number).copied().unwrap_or_default(),
+                BlockPlace::System => SYSTEM,
+                BlockPlace::Turn(number) => turns.get(&number).copied().unwrap_or_default(),
             };
             if !lost.contains(&orphan.place) {
                 self.removed.push(((turn, orphan.order_ns), orphan.id));

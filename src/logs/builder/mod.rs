@@ -43,9 +43,9 @@ pub(super) struct Builder {
     now: Option<i64>,
     /// The time of the root.
     base: i64,
-    entries: Vec<Entry>,
+    entries: Vec<SentMessage>,
     /// Messages that are no longer sent and still in the tree.
-    gone: Vec<Entry>,
+    gone: Vec<SentMessage>,
     /// How many of `entries`, from the first, are in the tree.
     arranged: usize,
     /// The first of them that is another than in the tree, if one is.
@@ -63,7 +63,7 @@ pub(super) struct Builder {
 }
 
 /// A message that the model is sent.
-struct Entry {
+struct SentMessage {
     message: Rc<Message>,
     number: usize,
     /// Its position among the messages of a transcript.
@@ -78,20 +78,20 @@ struct Entry {
     time: Option<i64>,
     /// When its blocks were made.
     made: Vec<Made>,
-    shown: Option<Shown>,
+    shown: Option<ShownMessage>,
 }
 
 /// What of a message is in the tree.
 #[derive(Clone)]
-struct Shown {
+struct ShownMessage {
     message: Rc<Message>,
-    place: Place,
+    place: BlockPlace,
     order_ns: i64,
 }
 
 /// Where the blocks of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum BlockPlace {
     System,
     /// The core of the turn of this number.
     Turn(usize),
@@ -156,7 +156,7 @@ impl Builder {
     fn link(&mut self, call: &str, session: &str) {
         let is_call =
             |part: &Part| part.kind == Some("call") && part.field("data_call_id") == Some(call);
-        let has_call = |entry: &Entry| entry.message.parts.iter().any(is_call);
+        let has_call = |entry: &SentMessage| entry.message.parts.iter().any(is_call);
         let Some(at) = self.entries.iter().rposition(has_call) else {
             return;
         };
@@ -206,7 +206,7 @@ impl Builder {
     /// Adds a message at the end.
     fn push(&mut self, message: Rc<Message>, reply_of: Option<i64>) {
         self.messages += 1;
-        self.entries.push(Entry {
+        self.entries.push(SentMessage {
             number: self.messages,
             serial: self.messages - 1,
             reply_of,
@@ -247,7 +247,7 @@ impl Builder {
 
     /// Commits messages that no snapshot has yet, if one of them is about to go: what is summarized is
     /// sent for that, and what no snapshot has is lost.
-    fn keep_seen(&mut self, stays: impl Fn(&Entry) -> bool) {
+    fn keep_seen(&mut self, stays: impl Fn(&SentMessage) -> bool) {
         if !self.entries[self.arranged..].iter().all(stays) {
             self.arrange(self.arranged);
             self.commit(Call::default());
@@ -284,7 +284,7 @@ impl Builder {
     fn replace(&mut self, messages: Vec<Rc<Message>>, rewritten: bool) {
         let before: Vec<&Rc<Message>> = self.entries.iter().map(|entry| &entry.message).collect();
         let pairs = pair(&before, &messages, rewritten);
-        let mut old: Vec<Option<Entry>> = std::mem::take(&mut self.entries)
+        let mut old: Vec<Option<SentMessage>> = std::mem::take(&mut self.entries)
             .into_iter()
             .map(Some)
             .collect();

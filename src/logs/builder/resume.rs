@@ -3,7 +3,7 @@
 //! Everything that a [`Builder`] knows is in the tree that it made, but for the numbers of messages, turns and
 //! tools that are gone: [`Numbers`] has the last ones that were given. A tree that no builder made is refused.
 
-use super::{Builder, Entry, Place, Shown, ToolEntry, Turn};
+use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::logs::log::{About, Message, Part, Tool};
@@ -106,7 +106,7 @@ impl Builder {
 
     /// The messages up to the reply that a response is, but for texts that only their own request has.
     pub(in crate::logs) fn up_to(&self, response: &str) -> Option<Vec<Rc<Message>>> {
-        let is_it = |entry: &Entry| entry.response.as_deref() == Some(response);
+        let is_it = |entry: &SentMessage| entry.response.as_deref() == Some(response);
         let last = self.entries.iter().rposition(is_it)?;
         let is_own = |message: &Message| {
             let shape = message
@@ -130,7 +130,7 @@ impl Builder {
 struct Reading {
     builder: Builder,
     /// Where the messages are.
-    places: Vec<Place>,
+    places: Vec<BlockPlace>,
 }
 
 impl Reading {
@@ -141,7 +141,7 @@ impl Reading {
         }
         for block in region.children() {
             let Some(tool) = block.id().strip_prefix("cb:tool-") else {
-                self.block(block, Place::System)?;
+                self.block(block, BlockPlace::System)?;
                 continue;
             };
             let form = block.field("data_form").and_then(JsonValue::text);
@@ -194,13 +194,13 @@ impl Reading {
             core: made(core)?,
         });
         for block in core.children() {
-            self.block(block, Place::Turn(number))?;
+            self.block(block, BlockPlace::Turn(number))?;
         }
         Some(())
     }
 
     /// Reads a block of a message.
-    fn block(&mut self, block: NodeRef<'_>, place: Place) -> Option<()> {
+    fn block(&mut self, block: NodeRef<'_>, place: BlockPlace) -> Option<()> {
         let (number, n) = block.id().strip_prefix("cb:")?.split_once('-')?;
         let (number, n): (usize, usize) = (number.parse().ok()?, n.parse().ok()?);
         let part = part(block)?;
@@ -228,7 +228,7 @@ impl Reading {
         let response = response.map(str::to_owned);
         let role = role_of(None, block, part.role);
         let message = Message {
-            system: place == Place::System,
+            system: place == BlockPlace::System,
             reply: role.as_deref() == Some("assistant"),
             role,
             time: None,
@@ -236,7 +236,7 @@ impl Reading {
             response: response.clone(),
         };
         self.places.push(place);
-        self.builder.entries.push(Entry {
+        self.builder.entries.push(SentMessage {
             number,
             serial: number.saturating_sub(1),
             reply_of: block.field("data_reply").and_then(JsonValue::integer),
@@ -254,7 +254,7 @@ impl Reading {
     /// The builder, which knows what of each message is in the tree.
     fn finish(mut self) -> Builder {
         for (entry, place) in self.builder.entries.iter_mut().zip(self.places) {
-            entry.shown = Some(Shown {
+            entry.shown = Some(ShownMessage {
                 message: Rc::clone(&entry.message),
                 place,
                 order_ns: entry.order_ns,

@@ -18,7 +18,7 @@
 
 use super::fields::{Others, get_string, role_name, text};
 use super::reader::{Record, Sniff};
-use super::requests::{Api, Lists, Parsed, tools};
+use super::requests::{Api, ListNames, Parsed, tools};
 use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
 use crate::logs::json::{canonical, compact, quoted};
 use crate::logs::log::{Call, Field, Message, Part};
@@ -72,8 +72,8 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Messages;
 
 impl Api for Messages {
-    fn lists(&self) -> Lists {
-        Lists {
+    fn lists(&self) -> ListNames {
+        ListNames {
             messages: "messages",
             joined: false,
         }

@@ -14,7 +14,7 @@ pub(super) const REPEATED: &str = "a line that is there already";
 
 /// A line of a log. What it says is read again where it is needed: a log can be larger than memory.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct BranchLine {
     pub(super) id: Option<Rc<str>>,
     /// The number of its record.
     pub(super) number: usize,
@@ -29,7 +29,7 @@ pub(super) struct Line {
 /// The lines so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Branches {
-    lines: Vec<Line>,
+    lines: Vec<BranchLine>,
     /// The newest line of each id.
     by_id: HashMap<Rc<str>, usize>,
 }
@@ -50,13 +50,14 @@ impl Branches {
         let id: Option<Rc<str>> = id.map(Rc::from);
         if let Some(id) = &id {
             let earlier = self.by_id.get(id).and_then(|at| self.lines.get(*at));
-            let is_same = |line: &Line| records.read(line.number, |line| line.raw == record.raw);
+            let is_same =
+                |line: &BranchLine| records.read(line.number, |line| line.raw == record.raw);
             if earlier.and_then(is_same) == Some(true) {
                 return false;
             }
             self.by_id.insert(Rc::clone(id), at);
         }
-        self.lines.push(Line {
+        self.lines.push(BranchLine {
             id,
             number: record.number,
             key: None,
@@ -77,7 +78,7 @@ impl Branches {
         self.lines.is_empty()
     }
 
-    pub(super) fn lines(&self) -> &[Line] {
+    pub(super) fn lines(&self) -> &[BranchLine] {
         &self.lines
     }
 
@@ -108,12 +109,12 @@ impl Branches {
     pub(super) fn read(
         &self,
         out: &mut Output,
-        mut read: impl FnMut(&[&Line], About, &mut Output) -> Vec<usize>,
+        mut read: impl FnMut(&[&BranchLine], About, &mut Output) -> Vec<usize>,
     ) {
         let paths = self.paths();
         let mut first: Option<(HashSet<usize>, HashMap<usize, usize>)> = None;
         for (at, path) in paths.iter().enumerate() {
-            let lines: Vec<&Line> = path.iter().map(|at| &self.lines[*at]).collect();
+            let lines: Vec<&BranchLine> = path.iter().map(|at| &self.lines[*at]).collect();
             let mut about = About::default();
             let Some((main, cycles)) = &first else {
                 let cycles = read(&lines, about, out);

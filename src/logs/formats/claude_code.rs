@@ -7,7 +7,7 @@
 //! undocumented and moves: lines of unknown type are counted, not refused.
 
 use super::anthropic::{call, of_content};
-use super::branches::{Branches, Line, REPEATED};
+use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Accepted, Member, get, members, string};
@@ -140,7 +140,7 @@ impl Reader for ClaudeCode {
 }
 
 /// The ids of calls by the prompt that each has for a subagent, both as JSON.
-fn calls(lines: &[Line], records: &dyn Records) -> HashMap<String, String> {
+fn calls(lines: &[BranchLine], records: &dyn Records) -> HashMap<String, String> {
     let mut found = HashMap::new();
     for line in lines.iter().filter(|line| line.is_reply) {
         records.again(line.number, &mut |line| {
@@ -271,7 +271,7 @@ fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
 
 /// Passes on one path. Returns the number of cycles after each line.
 fn tell(
-    lines: &[&Line],
+    lines: &[&BranchLine],
     mut about: About,
     children: &Children,
     records: &dyn Records,
@@ -307,7 +307,7 @@ fn tell(
     for (at, line) in lines.iter().enumerate() {
         match &ids[at] {
             Some(id) if seen.insert(id) => {
-                let all: Vec<&Line> = responses[id].iter().map(|at| lines[*at]).collect();
+                let all: Vec<&BranchLine> = responses[id].iter().map(|at| lines[*at]).collect();
                 path.response(&all, records, out);
             }
             Some(_) => {}
@@ -321,7 +321,7 @@ fn tell(
 }
 
 /// The id of the response that a line is of.
-fn response_id(line: &Line) -> Option<&str> {
+fn response_id(line: &BranchLine) -> Option<&str> {
     let id = line.key.as_deref().or(line.id.as_deref());
     id.filter(|_| line.is_reply)
 }
@@ -441,7 +441,7 @@ impl Path<'_> {
     }
 
     /// Passes on a response, which all its lines make.
-    fn response(&mut self, lines: &[&Line], records: &dyn Records, out: &mut Output) {
+    fn response(&mut self, lines: &[&BranchLine], records: &dyn Records, out: &mut Output) {
         self.end(out);
         let mut reply: Option<Message> = None;
         let mut known = Call::default();

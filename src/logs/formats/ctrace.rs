@@ -1,4 +1,4 @@
-//! Calls of ctxdiff, one a line, as `interop::ctrace` reads them from a file.
+//! Calls of ctxdiff, one a line, as `logs::ctrace` reads them from a file.
 //!
 //! A call is a request: the blocks that were sent, in order. Which parts were one message is not in the
 //! file, so neighbouring parts of a role are one. Texts of parts are JSON with sorted members. Replies are
@@ -39,12 +39,12 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Ctrace {
     sessions: CallSessions,
     /// Messages by the API and their text.
-    seen: HashMap<(Form, String, String), Rc<Message>>,
+    seen: HashMap<(CalledApi, String, String), Rc<Message>>,
 }
 
 /// The API that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Form {
+enum CalledApi {
     Chat,
     Responses,
     Anthropic,
@@ -127,9 +127,9 @@ fn kind<'a>(block: &[Member<'a>]) -> std::borrow::Cow<'a, str> {
 }
 
 /// The API that a call is in the form of.
-fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> Form {
+fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> CalledApi {
     if text(found, "provider").is_some_and(|name| name.contains("anthropic")) {
-        return Form::Anthropic;
+        return CalledApi::Anthropic;
     }
     let is_item = |block: &&Vec<Member<'_>>| {
         let text = of(block, "text").unwrap_or_default();
@@ -138,9 +138,9 @@ fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> Form {
             .is_some_and(|kind| matches!(&*kind, "function_call" | "function_call_output"))
     };
     if blocks.iter().any(is_item) {
-        Form::Responses
+        CalledApi::Responses
     } else {
-        Form::Chat
+        CalledApi::Chat
     }
 }
 
@@ -156,7 +156,7 @@ struct Open {
 
 /// The messages of blocks in the form of an API, each with the labels of its blocks, empty where there is
 /// none.
-fn written(form: Form, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)> {
+fn written(form: CalledApi, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)> {
     let mut messages = Vec::new();
     let mut open: Option<Open> = None;
     for block in blocks {
@@ -167,14 +167,14 @@ fn written(form: Form, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)
         let label = of(block, "label").filter(|_| is_tagged).unwrap_or_default();
         let part = json_in(&body).filter(|body| body.starts_with('{'));
         let is_part = kind(block) != "message";
-        if let (Form::Responses, true, Some(item)) = (form, is_part, part)
+        if let (CalledApi::Responses, true, Some(item)) = (form, is_part, part)
             && text(&members(item), "type").is_some_and(|kind| kind.starts_with("function_call"))
         {
             messages.extend(open.take().map(Open::write));
             messages.push((item.to_owned(), vec![label]));
             continue;
         }
-        let is_call = form == Form::Chat
+        let is_call = form == CalledApi::Chat
             && role == "assistant"
             && part.is_some_and(|part| get(&members(part), "function").is_some());
         let goes_on = open.as_ref().is_some_and(|open| {
@@ -209,10 +209,10 @@ fn written(form: Form, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)
 }
 
 /// A text as a part.
-fn text_part(form: Form, role: &str, raw: &str) -> String {
+fn text_part(form: CalledApi, role: &str, raw: &str) -> String {
     let kind = match (form, role) {
-        (Form::Responses, "assistant") => "output_text",
-        (Form::Responses, _) => "input_text",
+        (CalledApi::Responses, "assistant") => "output_text",
+        (CalledApi::Responses, _) => "input_text",
         _ => "text",
     };
     format!("{{\"type\":\"{kind}\",\"text\":{raw}}}")
@@ -238,11 +238,11 @@ impl Open {
     }
 }
 
-fn read(form: Form, raw: &str, labels: &[String], report: &mut Report) -> Message {
+fn read(form: CalledApi, raw: &str, labels: &[String], report: &mut Report) -> Message {
     let mut message = match form {
-        Form::Chat => Chat.message(raw, report),
-        Form::Responses => Responses.message(raw, report),
-        Form::Anthropic => Messages.message(raw, report),
+        CalledApi::Chat => Chat.message(raw, report),
+        CalledApi::Responses => Responses.message(raw, report),
+        CalledApi::Anthropic => Messages.message(raw, report),
     };
     message.system = message.role.as_deref() == Some("system");
     for (part, label) in message.parts.iter_mut().zip(labels) {

@@ -85,7 +85,7 @@ impl Egregore {
             return;
         };
         report.line(Fate::Understood, "snapshot");
-        let mut reading = Reading {
+        let mut reading = SnapshotReading {
             cycle: self.recording.snapshots() as i64 + 1,
             made: &mut self.made,
             count: 0,
@@ -120,7 +120,7 @@ impl Egregore {
 }
 
 /// One snapshot as it is read.
-struct Reading<'a> {
+struct SnapshotReading<'a> {
     cycle: i64,
     made: &'a mut HashMap<String, Made>,
     /// The number of nodes first seen in this cycle.
@@ -131,7 +131,7 @@ struct Reading<'a> {
 }
 
 /// A node that comes next, and where it belongs.
-struct Next<'t> {
+struct NextNode<'t> {
     raw: &'t str,
     parent: String,
     /// The role of its turn.
@@ -140,7 +140,7 @@ struct Next<'t> {
     after: i64,
 }
 
-impl Reading<'_> {
+impl SnapshotReading<'_> {
     fn root(&mut self, tree: &str) {
         let found = members(tree);
         let began = when(&found).unwrap_or_default();
@@ -214,13 +214,13 @@ impl Reading<'_> {
 
     /// Adds what is in a node, level by level of the text, without recursion.
     fn below(&mut self, found: &[Member<'_>], parent: &str, role: Option<&String>, after: i64) {
-        let next = |raw, parent: &str, role: Option<&String>, after| Next {
+        let next = |raw, parent: &str, role: Option<&String>, after| NextNode {
             raw,
             parent: parent.to_owned(),
             role: role.cloned(),
             after,
         };
-        let mut open: Vec<Next<'_>> = Vec::new();
+        let mut open: Vec<NextNode<'_>> = Vec::new();
         let first = children(found).into_iter();
         open.extend(first.rev().map(|raw| next(raw, parent, role, after)));
         // The time of the last child of each parent.

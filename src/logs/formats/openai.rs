@@ -18,7 +18,7 @@
 
 use super::fields::{Others, get_string, role_name};
 use super::reader::{Record, Sniff};
-use super::requests::{Api, Lists, Parsed, tools};
+use super::requests::{Api, ListNames, Parsed, tools};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Call, Field, Message, Part};
@@ -50,8 +50,8 @@ pub(in crate::logs) fn is_message(found: &[Member<'_>]) -> bool {
 pub(super) struct Chat;
 
 impl Api for Chat {
-    fn lists(&self) -> Lists {
-        Lists {
+    fn lists(&self) -> ListNames {
+        ListNames {
             messages: "messages",
             joined: false,
         }

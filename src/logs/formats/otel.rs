@@ -8,7 +8,7 @@
 
 use super::calls::CallSessions;
 use super::fields::{text, time};
-use super::otel_messages::{Chat, Given, chat, is_chat, is_message_event};
+use super::otel_messages::{SpanChat, SpanContent, chat, is_chat, is_message_event};
 use super::otel_values::{Attributes, any_value, attributes, list, text_of};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Member, ValueType, get, members, string, value_type};
@@ -44,7 +44,7 @@ struct Span {
     parent: String,
     start: Option<i64>,
     end: Option<i64>,
-    given: Given,
+    given: SpanContent,
     /// What the status says of a failure, as JSON.
     error: Option<String>,
 }
@@ -152,7 +152,7 @@ impl Otel {
             parent: parent.unwrap_or_default().into_owned(),
             start: nanos(found, &["startTimeUnixNano", "start_time"]),
             end: nanos(found, &["endTimeUnixNano", "end_time"]),
-            given: Given {
+            given: SpanContent {
                 attributes: attributes(get(found, "attributes").unwrap_or_default()),
                 events: Vec::new(),
             },
@@ -269,7 +269,7 @@ impl Above<'_> {
 }
 
 /// The call that a span of a chat is, with its failure.
-fn call_of(span: &Span, chat: Chat) -> (Request, Option<String>) {
+fn call_of(span: &Span, chat: SpanChat) -> (Request, Option<String>) {
     let mut call = Call {
         time: span.start,
         usage: chat.usage,

@@ -24,14 +24,14 @@ use std::rc::Rc;
 
 /// What was recorded of a span.
 #[derive(Default)]
-pub(super) struct Given {
+pub(super) struct SpanContent {
     pub(super) attributes: Attributes,
     /// Events that have messages: name, body.
     pub(super) events: Vec<(String, String)>,
 }
 
 /// A request and its reply.
-pub(super) struct Chat {
+pub(super) struct SpanChat {
     pub(super) messages: Vec<Rc<Message>>,
     pub(super) tools: Vec<Tool>,
     pub(super) parameters: String,
@@ -58,7 +58,7 @@ fn role_of(event: &str) -> Option<&str> {
     matches!(role, "system" | "user" | "assistant" | "tool").then_some(role)
 }
 
-impl Given {
+impl SpanContent {
     /// Adds an event.
     pub(super) fn add(&mut self, name: &str, body: String) {
         if name == DETAILS {
@@ -86,7 +86,7 @@ impl Given {
 }
 
 /// Whether a span is a call of a model for messages.
-pub(super) fn is_chat(given: &Given) -> bool {
+pub(super) fn is_chat(given: &SpanContent) -> bool {
     let of = |name| text_of(&given.attributes, name);
     match (of("gen_ai.operation.name"), of("openinference.span.kind")) {
         (Some(operation), _) => {
@@ -105,12 +105,12 @@ pub(super) fn is_chat(given: &Given) -> bool {
 
 /// What a span says; `None` if it has no messages. `seen` are the messages read so far.
 pub(super) fn chat(
-    given: &Given,
+    given: &SpanContent,
     seen: &mut HashMap<String, Rc<Message>>,
     report: &mut Report,
-) -> Option<Chat> {
+) -> Option<SpanChat> {
     let attributes = &given.attributes;
-    let mut said = Said::default();
+    let mut said = SpanMessages::default();
     said.of_attributes(attributes);
     if said.is_empty() {
         said.of_events(&given.events);
@@ -147,7 +147,7 @@ pub(super) fn chat(
         message.reply = true;
         reply.push(message);
     }
-    Some(Chat {
+    Some(SpanChat {
         messages,
         tools: tools_of(attributes, report),
         parameters: parameters(attributes),
@@ -159,12 +159,12 @@ pub(super) fn chat(
 
 /// Messages as JSON, before they are read.
 #[derive(Default)]
-struct Said {
+struct SpanMessages {
     input: Vec<String>,
     output: Vec<String>,
 }
 
-impl Said {
+impl SpanMessages {
     fn is_empty(&self) -> bool {
         self.input.is_empty() && self.output.is_empty()
     }

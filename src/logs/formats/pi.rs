@@ -6,7 +6,7 @@
 //! that was cut off before it said anything is an attempt. A compaction drops what was before the
 //! entry that it names, and adds its summary.
 
-use super::branches::{Branches, Line, REPEATED};
+use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
@@ -74,7 +74,7 @@ impl Reader for Pi {
         let branches = std::mem::take(&mut self.branches);
         branches.read(
             out,
-            |lines: &[&Line], about_branch: About, out: &mut Output| {
+            |lines: &[&BranchLine], about_branch: About, out: &mut Output| {
                 let first = lines.first();
                 let header = first.and_then(|line| {
                     records.read(line.number, |line| about(&line.json.members(line.raw), ""))
@@ -84,7 +84,7 @@ impl Reader for Pi {
                 about.meta.extend(about_branch.meta);
                 let session = out.session(about);
                 let mut path = Path::default();
-                let cycle = |line: &&Line| {
+                let cycle = |line: &&BranchLine| {
                     records.again(line.number, &mut |line| {
                         path.entry(&line.json.members(line.raw), session, out);
                     });

@@ -28,7 +28,7 @@ use std::rc::Rc;
 
 /// How an API has its messages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lists {
+pub(super) struct ListNames {
     /// The member of a request that has them.
     pub(super) messages: &'static str,
     /// Whether neighbouring messages of the model are one reply.
@@ -66,7 +66,7 @@ impl Parsed {
 
 /// The requests and responses of one API.
 pub(super) trait Api {
-    fn lists(&self) -> Lists;
+    fn lists(&self) -> ListNames;
 
     /// Reads one message; any JSON.
     fn message(&self, raw: &str, report: &mut Report) -> Message;
@@ -155,7 +155,7 @@ impl Interner {
 const LOST: &str = "a request goes on after a response that is not in the log: what came before is not in its snapshot";
 
 /// A session of requests.
-struct Open {
+struct OpenSession {
     session: SessionId,
     /// Its name in the log.
     name: Option<String>,
@@ -171,9 +171,9 @@ pub(super) struct Requests<A> {
     messages: Option<SessionId>,
     /// Messages of it that may belong to an unfinished reply.
     unsaid: Vec<Message>,
-    open: Vec<Open>,
+    open: Vec<OpenSession>,
     /// A request whose response may follow.
-    waiting: Option<Waiting>,
+    waiting: Option<WaitingRequest>,
     /// Whether there was a record other than a message.
     records: bool,
     /// What the model saw and said up to a response, by its id; and which of `open` it is of.
@@ -181,7 +181,7 @@ pub(super) struct Requests<A> {
 }
 
 /// A request whose response may follow.
-struct Waiting {
+struct WaitingRequest {
     session: SessionId,
     /// Which of the open sessions it is.
     at: usize,
@@ -194,14 +194,14 @@ struct Waiting {
 
 /// The members around a request.
 #[derive(Default)]
-struct Around<'a> {
+struct CallMembers<'a> {
     response: Option<&'a str>,
     /// The name of the session.
     session: Option<String>,
     call: Call,
 }
 
-impl<'a> Around<'a> {
+impl<'a> CallMembers<'a> {
     /// The members of a record that a recorder wrote. Headers are not looked at.
     fn of(found: &[Member<'a>]) -> Self {
         let mut around = Self {
@@ -230,7 +230,7 @@ impl<'a> Around<'a> {
         around
     }
 
-    /// The members of a record that [`Around::of`] or the request and response read.
+    /// The members of a record that [`CallMembers::of`] or the request and response read.
     const READ: [&'static str; 14] = [
         "request",
         "response",
@@ -282,7 +282,7 @@ impl<A: Api> Requests<A> {
     /// Makes a request the one that waits. One that failed and is made again is an attempt.
     fn wait(&mut self, at: usize, own: usize, request: Request, out: &mut Output) {
         let session = self.open[at].session;
-        let again = |waiting: &Waiting| {
+        let again = |waiting: &WaitingRequest| {
             waiting.failed
                 && waiting.session == session
                 && waiting.request.messages == request.messages
@@ -291,7 +291,7 @@ impl<A: Api> Requests<A> {
             self.waiting = None;
         }
         self.release(out);
-        self.waiting = Some(Waiting {
+        self.waiting = Some(WaitingRequest {
             session,
             at,
             own,
@@ -311,7 +311,7 @@ impl<A: Api> Requests<A> {
         &mut self,
         record: &Record<'_>,
         found: &[Member<'_>],
-        around: Around<'_>,
+        around: CallMembers<'_>,
         out: &mut Output,
     ) {
         let mut parsed = self.api.request(found, &mut out.report);
@@ -402,7 +402,7 @@ impl<A: Api> Requests<A> {
         // Texts that are equal are one message.
         let messages = request.messages.iter().filter(|message| !message.system);
         let sent: HashSet<*const Message> = messages.map(Rc::as_ptr).collect();
-        let common = |open: &Open| {
+        let common = |open: &OpenSession| {
             let had = open.messages.iter().map(Rc::as_ptr);
             had.filter(|message| sent.contains(message)).count()
         };
@@ -416,11 +416,11 @@ impl<A: Api> Requests<A> {
             }
         };
         // One that has no reply in it starts again, unless the last one had none either.
-        let shorter = |open: &Open| request.messages.len() < open.messages.len();
-        let goes_on = |open: &Open| name.is_some() || !fresh || !shorter(open);
+        let shorter = |open: &OpenSession| request.messages.len() < open.messages.len();
+        let goes_on = |open: &OpenSession| name.is_some() || !fresh || !shorter(open);
         let best = best.filter(|at| goes_on(&self.open[*at]));
         best.unwrap_or_else(|| {
-            self.open.push(Open {
+            self.open.push(OpenSession {
                 session: out.session(About {
                     location: record.location(),
                     name: name.clone(),
@@ -483,18 +483,18 @@ impl<A: Api> Reader for Requests<A> {
         };
         if has_list(&found) {
             self.records = true;
-            self.list(record, &found, Around::default(), out);
+            self.list(record, &found, CallMembers::default(), out);
             return;
         }
         let request = get(&found, "request").map(body).unwrap_or_default();
         if has_list(&request) {
             self.records = true;
             for (name, _) in &found {
-                if !Around::READ.contains(&&**name) {
+                if !CallMembers::READ.contains(&&**name) {
                     out.report.skipped_member(name);
                 }
             }
-            self.list(record, &request, Around::of(&found), out);
+            self.list(record, &request, CallMembers::of(&found), out);
             return;
         }
         let response = get(&found, "response").map(body);

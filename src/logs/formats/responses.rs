@@ -17,7 +17,7 @@
 
 use super::fields::{get_string, role_name, text};
 use super::reader::{Record, Sniff};
-use super::requests::{Api, Lists, Parsed, tools};
+use super::requests::{Api, ListNames, Parsed, tools};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Call, Field, Message, Part, object_without};
@@ -62,8 +62,8 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Responses;
 
 impl Api for Responses {
-    fn lists(&self) -> Lists {
-        Lists {
+    fn lists(&self) -> ListNames {
+        ListNames {
             messages: "input",
             joined: true,
         }

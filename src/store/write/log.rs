@@ -48,7 +48,7 @@ pub struct LogImport {
 
 /// How a session of the store relates to one of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Relation {
+enum LogRelation {
     /// They are of different logs, or of different branches.
     Different,
     /// The log goes on after its newest commit: this many snapshots of the log are there.
@@ -60,16 +60,16 @@ enum Relation {
 }
 
 /// A session of the store that may be of the log.
-struct Candidate {
+struct LogCandidate {
     entry: Entry,
     session: Arc<Session>,
 }
 
 /// What is done with a session of the log.
-enum Step<'a> {
+enum LogStep<'a> {
     New,
-    Keep(&'a Candidate),
-    Grow(&'a Candidate, Relation),
+    Keep(&'a LogCandidate),
+    Grow(&'a LogCandidate, LogRelation),
 }
 
 impl Store {
@@ -90,7 +90,7 @@ impl Store {
         let candidates = self.candidates_of(sessions, source)?;
         let steps = steps(sessions, &candidates, source)?;
         let mut done = LogImport::default();
-        let changes = steps.iter().any(|step| !matches!(step, Step::Keep(_)));
+        let changes = steps.iter().any(|step| !matches!(step, LogStep::Keep(_)));
         let moved = renames(sessions, &steps);
         if changes || !moved.is_empty() {
             // What is taken back may leave units that another session is about to place.
@@ -106,12 +106,12 @@ impl Store {
         for ((_, session), step) in sessions.iter().zip(&steps) {
             let there = session.history().committed().len();
             match step {
-                Step::New => {
+                LogStep::New => {
                     done.new += 1;
                     done.snapshots += there;
                 }
-                Step::Keep(_) => done.same += 1,
-                Step::Grow(_, relation) => {
+                LogStep::Keep(_) => done.same += 1,
+                LogStep::Grow(_, relation) => {
                     done.grown += 1;
                     done.snapshots += there - relation.there().min(there);
                 }
@@ -129,7 +129,7 @@ impl Store {
         &self,
         sessions: &[(String, Session)],
         source: Option<&str>,
-    ) -> Result<Vec<Candidate>, Error> {
+    ) -> Result<Vec<LogCandidate>, Error> {
         let names = || sessions.iter().map(|(name, _)| &**name);
         let first = names().next().unwrap_or_default();
         let shared = names().fold(first, |shared, name| common(shared, name));
@@ -155,7 +155,7 @@ impl Store {
         let mut candidates = Vec::new();
         for entry in entries.into_iter().filter(is_of_log) {
             let session = self.session(&entry.name)?;
-            candidates.push(Candidate { entry, session });
+            candidates.push(LogCandidate { entry, session });
         }
         Ok(candidates)
     }
@@ -171,10 +171,10 @@ fn common<'a>(a: &'a str, b: &str) -> &'a str {
 /// What is done with each session of the log.
 fn steps<'a>(
     sessions: &[(String, Session)],
-    candidates: &'a [Candidate],
+    candidates: &'a [LogCandidate],
     source: Option<&str>,
-) -> Result<Vec<Step<'a>>, Error> {
-    let mut steps: Vec<Option<Step<'a>>> = sessions.iter().map(|_| None).collect();
+) -> Result<Vec<LogStep<'a>>, Error> {
+    let mut steps: Vec<Option<LogStep<'a>>> = sessions.iter().map(|_| None).collect();
     let mut claimed = vec![false; candidates.len()];
     // First those that kept their names and have grown; last those of which the log has less.
     for (same_name, longer) in [(true, false), (false, false), (true, true)] {
@@ -182,7 +182,7 @@ fn steps<'a>(
             if step.is_some() {
                 continue;
             }
-            let mut best: Option<(usize, usize, Relation)> = None;
+            let mut best: Option<(usize, usize, LogRelation)> = None;
             for (at, candidate) in candidates.iter().enumerate() {
                 if claimed[at] || (candidate.entry.name == *name) != same_name {
                     continue;
@@ -190,8 +190,8 @@ fn steps<'a>(
                 let relation = candidate.relation(session, source)?;
                 let there = relation.there();
                 let counts = match relation {
-                    Relation::Different => false,
-                    Relation::Longer => longer,
+                    LogRelation::Different => false,
+                    LogRelation::Longer => longer,
                     _ => same_name || there > 0,
                 };
                 if counts && best.is_none_or(|(best, ..)| best < there) {
@@ -206,11 +206,11 @@ fn steps<'a>(
     }
     Ok(steps
         .into_iter()
-        .map(|step| step.unwrap_or(Step::New))
+        .map(|step| step.unwrap_or(LogStep::New))
         .collect())
 }
 
-impl Relation {
+impl LogRelation {
     /// How many snapshots of the log are there.
     fn there(self) -> usize {
         match self {
@@ -229,44 +229,44 @@ fn at(history: &History, index: usize) -> Result<Option<&Arc<Snapshot>>, Error> 
     }
 }
 
-impl Candidate {
-    fn relation(&self, session: &Session, source: Option<&str>) -> Result<Relation, Error> {
+impl LogCandidate {
+    fn relation(&self, session: &Session, source: Option<&str>) -> Result<LogRelation, Error> {
         // A context has gone on with it.
         if self.entry.runtime.is_some() {
-            return Ok(Relation::Different);
+            return Ok(LogRelation::Different);
         }
         let (old, new) = (self.session.history(), session.history());
         let (there, length) = (old.committed().len(), new.committed().len());
         if there == 0 {
             let same = source.is_some() && self.entry.source.as_deref() == source;
             return Ok(if same {
-                Relation::Prefix(0)
+                LogRelation::Prefix(0)
             } else {
-                Relation::Different
+                LogRelation::Different
             });
         }
         let Some(newest) = at(&old, there - 1)? else {
-            return Ok(Relation::Different);
+            return Ok(LogRelation::Different);
         };
         let Some(index) = new.committed().index_of(newest.cycle()) else {
             let last = length.checked_sub(1).map(|last| at(&new, last));
             let Some(last) = last.transpose()?.flatten() else {
-                return Ok(Relation::Different);
+                return Ok(LogRelation::Different);
             };
             let index = old.committed().index_of(last.cycle());
             let before = index.map(|index| at(&old, index)).transpose()?.flatten();
             let is_longer = before.is_some_and(|before| is_same(before, last));
             return Ok(if is_longer {
-                Relation::Longer
+                LogRelation::Longer
             } else {
-                Relation::Different
+                LogRelation::Different
             });
         };
         let Some(now) = at(&new, index)? else {
-            return Ok(Relation::Different);
+            return Ok(LogRelation::Different);
         };
         if is_same(newest, now) {
-            return Ok(Relation::Prefix(index + 1));
+            return Ok(LogRelation::Prefix(index + 1));
         }
         // Only what was last may have been torn, and nothing that a prune has left alone.
         let first = self.entry.seqs.is_some_and(|(first, _)| first == 1);
@@ -280,16 +280,16 @@ impl Candidate {
             None => first,
         };
         Ok(if is_torn && is_within(newest, now) {
-            Relation::CutPrefix(index)
+            LogRelation::CutPrefix(index)
         } else {
-            Relation::Different
+            LogRelation::Different
         })
     }
 
     /// What is done with the session of the log that goes on after it.
-    fn step(&self, session: &Session, relation: Relation) -> Result<Step<'_>, Error> {
+    fn step(&self, session: &Session, relation: LogRelation) -> Result<LogStep<'_>, Error> {
         let (old, new) = (self.session.history(), session.history());
-        if let Relation::Prefix(there) = relation
+        if let LogRelation::Prefix(there) = relation
             && there == new.committed().len()
         {
             let working = old.working();
@@ -302,12 +302,12 @@ impl Candidate {
                 _ => false,
             };
             if is_same {
-                return Ok(Step::Keep(self));
+                return Ok(LogStep::Keep(self));
             }
         }
         Ok(match relation {
-            Relation::Longer => Step::Keep(self),
-            relation => Step::Grow(self, relation),
+            LogRelation::Longer => LogStep::Keep(self),
+            relation => LogStep::Grow(self, relation),
         })
     }
 }
@@ -360,14 +360,14 @@ fn is_within(old: &Snapshot, new: &Snapshot) -> bool {
 }
 
 /// The sessions that get other names, from and to.
-fn renames(sessions: &[(String, Session)], steps: &[Step<'_>]) -> Vec<(String, String)> {
+fn renames(sessions: &[(String, Session)], steps: &[LogStep<'_>]) -> Vec<(String, String)> {
     let pairs = sessions.iter().zip(steps);
     let moved = pairs.filter_map(|((name, _), step)| match step {
-        Step::Keep(candidate) | Step::Grow(candidate, _) => {
+        LogStep::Keep(candidate) | LogStep::Grow(candidate, _) => {
             let from = &candidate.entry.name;
             (from != name).then(|| (from.clone(), name.clone()))
         }
-        Step::New => None,
+        LogStep::New => None,
     });
     moved.collect()
 }
@@ -376,13 +376,13 @@ fn renames(sessions: &[(String, Session)], steps: &[Step<'_>]) -> Vec<(String, S
 fn check_names(
     database: &mut dyn Database,
     sessions: &[(String, Session)],
-    steps: &[Step<'_>],
+    steps: &[LogStep<'_>],
     moved: &[(String, String)],
 ) -> Result<(), StoreError> {
     for ((name, _), step) in sessions.iter().zip(steps) {
         let has_it = match step {
-            Step::New => false,
-            Step::Keep(candidate) | Step::Grow(candidate, _) => candidate.entry.name == *name,
+            LogStep::New => false,
+            LogStep::Keep(candidate) | LogStep::Grow(candidate, _) => candidate.entry.name == *name,
         };
         let leaves = moved.iter().any(|(from, _)| from == name);
         if !has_it && !leaves && catalog::find(database, name)?.is_some() {
@@ -410,13 +410,13 @@ fn write(
     name: &str,
     session: &Session,
     source: Option<&str>,
-    step: &Step<'_>,
+    step: &LogStep<'_>,
 ) -> Result<(), StoreError> {
     let history = session.history();
     let (mut import, there) = match step {
-        Step::Keep(_) => return Ok(()),
-        Step::New => (Import::begin(database, name, source)?, 0),
-        Step::Grow(candidate, relation) => {
+        LogStep::Keep(_) => return Ok(()),
+        LogStep::New => (Import::begin(database, name, source)?, 0),
+        LogStep::Grow(candidate, relation) => {
             let entry = catalog::get(database, name)?;
             let mut import = Import::resume(database, &entry)?;
             // It has changed since it was compared.
@@ -426,7 +426,7 @@ fn write(
                 return Err(StoreError::Refused(what));
             }
             match relation {
-                Relation::CutPrefix(_) => import.undo_newest(database)?,
+                LogRelation::CutPrefix(_) => import.undo_newest(database)?,
                 _ => import.undo_working(database)?,
             }
             (import, relation.there())
@@ -438,7 +438,7 @@ fn write(
     import.finish(database, &whole::Beside::default())
 }
 
-impl Candidate {
+impl LogCandidate {
     /// What the row counts of changes if no other process has written it: a new name is one, through two steps.
     fn changed(&self, name: &str) -> i64 {
         if self.entry.name == name {
