@@ -45,6 +45,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "advice",
         "history query::exec query::plan query::ir query::syntax index tree json support",
     ),
+    ("logs", "history render index tree json support"),
     ("query::sql", "query::ir tree json support"),
     ("runtime", "index tree json support"),
     (
@@ -55,7 +56,6 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "query::exec",
         "query::plan index tree json query::ir support",
     ),
-    ("logs", "history render index tree json support"),
     ("render", "index tree json support"),
     ("index", "tree json support"),
     ("budget", "tree json support"),
