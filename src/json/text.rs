@@ -21,6 +21,12 @@ impl<'a> Text<'a> {
             Cow::Borrowed(self.raw)
         }
     }
+
+    /// As [`Text::decode`], in place of what is in `out`.
+    pub(crate) fn decode_into(self, out: &mut String) {
+        out.clear();
+        unescape_into(self.raw, out);
+    }
 }
 
 /// Decodes the text between the quotes of a JSON string. Escapes must be well-formed; a lone

@@ -10,7 +10,9 @@ use super::alias::TAGS;
 use super::fault::Faults;
 use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
 use super::payload::{CONTENT, RecordPlace, write_field};
-use crate::json::{Halt, JsonValue, MAX_NESTING, Reader, Text, named, not_integer, shorten};
+use crate::json::{
+    Halt, JsonValue, MAX_NESTING, Reader, Text, elements, named, not_integer, shorten,
+};
 
 /// A `parent_id` of the text, which [`super::check`] compares with the parent.
 pub(crate) struct ParentClaim<'a> {
@@ -43,8 +45,52 @@ pub(crate) enum Form {
 /// A field of an open node.
 pub(super) struct Field<'a> {
     pub(super) name: Cow<'a, str>,
-    pub(super) value: &'a str,
+    pub(super) value: FieldValue<'a>,
     pub(super) at: usize,
+}
+
+/// The value of a field as read.
+#[derive(Clone, Copy)]
+pub(super) enum FieldValue<'a> {
+    Text(Text<'a>),
+    /// Any other value, as written.
+    Other(&'a str),
+}
+
+impl<'a> FieldValue<'a> {
+    /// The value of accepted JSON text.
+    pub(super) fn of_json(json: &'a str) -> Self {
+        match json.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
+            Some(raw) => Self::Text(Text {
+                raw,
+                escaped: raw.contains('\\'),
+            }),
+            None => Self::Other(json),
+        }
+    }
+
+    /// The value as written.
+    pub(super) fn written(self) -> Cow<'a, str> {
+        match self {
+            Self::Text(text) => Cow::Owned(["\"", text.raw, "\""].concat()),
+            Self::Other(json) => Cow::Borrowed(json),
+        }
+    }
+
+    /// The value; a text with escapes is decoded into `decoded`.
+    fn get(self, decoded: &'a mut String) -> JsonValue<'a> {
+        match self {
+            Self::Text(Text {
+                raw,
+                escaped: false,
+            }) => JsonValue::Text(raw),
+            Self::Text(text) => {
+                text.decode_into(decoded);
+                JsonValue::Text(decoded)
+            }
+            Self::Other(json) => JsonValue::stored(json),
+        }
+    }
 }
 
 /// A node whose object is open.
@@ -291,7 +337,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
 
     /// Adds a field to the top node.
     #[inline]
-    fn keep(&mut self, name: Cow<'a, str>, value: &'a str, at: usize) {
+    fn keep(&mut self, name: Cow<'a, str>, value: FieldValue<'a>, at: usize) {
         self.fields.push(Field { name, value, at });
     }
 
@@ -302,7 +348,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         if byte != Some(b'"') {
             let value = self.reader.skip_value()?;
             if value == "null" {
-                self.keep(Cow::Borrowed("id"), value, at);
+                self.keep(Cow::Borrowed("id"), FieldValue::Other(value), at);
                 if let Some(top) = self.open.last_mut() {
                     top.seen &= !name::ID;
                 }
@@ -346,7 +392,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             let value = self.reader.skip_value()?;
             if value == "null" {
                 if first {
-                    self.keep(name, value, at);
+                    self.keep(name, FieldValue::Other(value), at);
                 }
             } else {
                 self.faults.add(
@@ -424,7 +470,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         } else {
             let value = self.reader.skip_value()?;
             if value == "null" {
-                self.keep(Cow::Borrowed(name), value, at);
+                self.keep(Cow::Borrowed(name), FieldValue::Other(value), at);
                 return Ok(None);
             }
             value
@@ -471,20 +517,17 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let first = self.see(name::PARENT_ID, at);
         let byte = self.reader.peek();
         let offset = self.reader.offset();
-        let value = self.reader.skip_value()?;
+        let value = self.value(byte)?;
         if !first {
             return Ok(());
         }
-        if byte == Some(b'"') {
-            let raw = &value[1..value.len() - 1];
-            let escaped = raw.contains('\\');
-            let id = Text { raw, escaped };
-            self.draft.claims.push(ParentClaim { row, id, offset });
-        } else if value != "null" {
-            self.faults.add(
+        match value {
+            FieldValue::Text(id) => self.draft.claims.push(ParentClaim { row, id, offset }),
+            FieldValue::Other("null") => {}
+            FieldValue::Other(value) => self.faults.add(
                 offset,
                 format!("parent_id must be a string or null, not {}", named(value)),
-            );
+            ),
         }
         if self.form != Form::Listed {
             self.keep(Cow::Borrowed("parent_id"), value, at);
@@ -492,27 +535,42 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Keeps any other field as written; the types of the known ones are checked.
+    /// Reads a value that begins with `byte`.
+    #[inline]
+    fn value(&mut self, byte: Option<u8>) -> Result<FieldValue<'a>, Halt> {
+        Ok(match byte {
+            Some(b'"') => FieldValue::Text(self.reader.string()?),
+            _ => FieldValue::Other(self.reader.skip_value()?),
+        })
+    }
+
+    /// Keeps any other field; the types of the known ones are checked.
     fn field(&mut self, name: Cow<'a, str>, at: usize) -> Result<(), Halt> {
         let byte = self.reader.peek();
         let offset = self.reader.offset();
-        let value = self.reader.skip_value()?;
-        let null = value == "null";
+        let value = self.value(byte)?;
+        let is = |test: fn(&str) -> bool| matches!(value, FieldValue::Other(json) if test(json));
+        let text = byte == Some(b'"');
         let wrong = match name.as_bytes() {
-            b"created_at_iso" | b"content_hash" if byte != Some(b'"') => Some("a string"),
-            b"cadence" | b"cad" if value.parse::<i64>().is_err() => Some("an integer of 64 bits"),
+            b"created_at_iso" | b"content_hash" if !text => Some("a string"),
+            b"cadence" | b"cad" if !is(|json| json.parse::<i64>().is_ok()) => {
+                Some("an integer of 64 bits")
+            }
             b"removable" if !matches!(byte, Some(b't' | b'f')) => Some("true or false"),
-            b"tags" | b"tag" if !is_tags(value) => Some("a string or a list of strings"),
+            b"tags" | b"tag" if !text && !is(is_list_of_texts) => {
+                Some("a string or a list of strings")
+            }
             _ => None,
         };
         if let Some(wanted) = wrong
-            && !null
+            && !is(|json| json == "null")
         {
+            let value = value.written();
             // A list of other things is a list, too.
             let found = if TAGS.is(&name) {
-                shorten(value)
+                shorten(&value)
             } else {
-                named(value)
+                named(&value)
             };
             let message = format!("{name} must be {wanted}, or null, not {found}");
             self.faults.add(offset, message);
@@ -555,13 +613,15 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 }
             }
         }
-        if let Some(field) = record.iter().find(|field| field.name == CONTENT) {
-            JsonValue::read(field.value, &mut self.decoded).store(payload);
+        let content = record.iter().position(|field| field.name == CONTENT);
+        let (before, from) = record.split_at(content.unwrap_or(0));
+        let (content, after) = from.split_at(usize::from(content.is_some()));
+        if let [field] = content {
+            field.value.get(&mut self.decoded).store(payload);
         }
         let middle = payload.len() as u32;
-        for field in record.iter().filter(|field| field.name != CONTENT) {
-            let value = JsonValue::read(field.value, &mut self.decoded);
-            write_field(payload, &field.name, value);
+        for field in before.iter().chain(after) {
+            write_field(payload, &field.name, field.value.get(&mut self.decoded));
         }
         self.fields.truncate(fields);
         let Ok(stop) = u32::try_from(payload.len()) else {
@@ -574,24 +634,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     }
 }
 
-/// Whether a raw, well-formed value is a string, or a list of strings.
-fn is_tags(value: &str) -> bool {
-    let mut reader = Reader::new(value);
-    match reader.peek() {
-        Some(b'"') => true,
-        Some(b'[') => {
-            reader.take(b'[');
-            let mut first = true;
-            while let Ok(true) = reader.next_element(first) {
-                first = false;
-                if reader.string().is_err() {
-                    return false;
-                }
-            }
-            true
-        }
-        _ => false,
-    }
+/// Whether a raw, well-formed value is a list of strings.
+fn is_list_of_texts(value: &str) -> bool {
+    let mut items = elements(value).into_iter();
+    value.starts_with('[') && items.all(|item| item.starts_with('"'))
 }
 
 #[inline]

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use super::check;
 use super::document::{Body, Document, Marks, read_text};
-use super::draft::{Draft, Field, Form, NodeReader, Open};
+use super::draft::{Draft, Field, FieldValue, Form, NodeReader, Open};
 use super::fault::{Faults, Lines, Position};
 use super::model::NONE;
 use super::payload::Fields;
@@ -202,7 +202,7 @@ impl Nodes {
     ) -> Resumed<'r, 'a> {
         let fields = fields.iter().map(|(name, value)| Field {
             name: Cow::Borrowed(&**name),
-            value,
+            value: FieldValue::of_json(value),
             at: 0,
         });
         Resumed {
@@ -242,7 +242,7 @@ impl Resumed<'_, '_> {
             },
             open,
             fields: fields
-                .map(|field| (field.name.into_owned(), field.value.to_owned()))
+                .map(|field| (field.name.into_owned(), field.value.written().into_owned()))
                 .collect(),
             claimed,
         }

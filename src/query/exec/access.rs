@@ -366,7 +366,11 @@ impl<'a> TestAccess<'a> {
             Self::Content(test) => {
                 ensure();
                 counters.probes += 1;
-                !segment.is_core(row) && content_holds(test, segment.content(row))
+                match segment.content(row) {
+                    // An implicit core has no content.
+                    None => !segment.is_core(row) && content_holds(test, None),
+                    content => content_holds(test, content),
+                }
             }
             Self::Node(condition) => {
                 ensure();
