@@ -59,7 +59,7 @@ impl<'s> StoreAnswers<'s> {
         self.batches.len()
     }
 
-    /// How the sessions are asked.
+    /// How the sessions are read.
     pub fn route(&self) -> StoreRoute {
         StoreRoute::Sessions(StoreReason::Nodes)
     }
@@ -92,7 +92,7 @@ impl StoreIds {
         }
     }
 
-    /// How the sessions are asked, and why.
+    /// How the sessions are read, and why.
     pub fn route(&self) -> &StoreRoute {
         &self.route
     }

@@ -126,7 +126,7 @@ impl<'s> StoreSelection<'s> {
 
     /// The ids of what a selector of rows finds in each session, as [`StoreSelection::answers`] finds them. Where
     /// the selector compiles to SQL, the database answers the sessions that are asked for the first time, if
-    /// there are 64 and more, by a statement for each 32; those that are asked again are opened. What a statement
+    /// there are 64 and more, by a statement for each 32; those that are queried again are opened. What a statement
     /// does not read of a session may be damaged without an error: [`Store::verify`] finds that.
     ///
     /// # Errors

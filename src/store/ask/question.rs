@@ -133,7 +133,7 @@ impl Question {
         ids.collect()
     }
 
-    /// The ids of a group of which no session was asked before, as the database finds them; `None` if the
+    /// The ids of a group of which no session was queried before, as the database finds them; `None` if the
     /// sessions have to be loaded.
     fn ids_by_statement(&self, group: &[Listed]) -> Option<Vec<SessionIds>> {
         let statement = self.statement.as_ref()?;

@@ -1,8 +1,8 @@
-//! How many sessions are asked, and why so.
+//! How many sessions are queried, and why so.
 
 use std::fmt;
 
-/// How sessions are asked, and why. See [`StoreIds::route`](crate::store::StoreIds::route).
+/// How sessions are read, and why. See [`StoreIds::route`](crate::store::StoreIds::route).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreRoute {
@@ -13,7 +13,7 @@ pub enum StoreRoute {
     Sessions(StoreReason),
 }
 
-/// Why sessions are loaded to be asked.
+/// Why sessions are loaded to be queried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreReason {
