@@ -10,7 +10,7 @@ use crate::store::error::StoreError;
 use crate::store::layout::encode::Hash;
 use crate::store::layout::sums::{put_retired, seal_attempts, seal_session};
 use crate::store::read::catalog::{self, Entry, touch};
-use crate::store::write::change::{Change, IN_FORCE, Pen, chained};
+use crate::store::write::change::{Change, IN_FORCE, SessionRows, chained};
 use crate::store::write::garbage;
 use crate::store::write::lease::{check_free, is_idle};
 use crate::store::write::records::{self, AttemptRow};
@@ -29,7 +29,7 @@ pub(crate) struct Beside {
 /// A session that is being imported, snapshot by snapshot.
 #[derive(Debug)]
 pub(crate) struct Import {
-    pen: Pen,
+    rows: SessionRows,
 }
 
 impl Import {
@@ -40,20 +40,20 @@ impl Import {
         source: Option<&str>,
     ) -> Result<Self, StoreError> {
         let session = catalog::create(database, name, source, None)?;
-        let pen = Pen::read(database, session)?;
-        Ok(Self { pen })
+        let rows = SessionRows::read(database, session)?;
+        Ok(Self { rows })
     }
 
     /// Goes on with a session after its newest commit. One that someone writes is refused.
     pub(crate) fn resume(database: &mut dyn Database, entry: &Entry) -> Result<Self, StoreError> {
         check_free(database, entry.session, &entry.name)?;
-        let pen = Pen::read(database, entry.session)?;
-        Ok(Self { pen })
+        let rows = SessionRows::read(database, entry.session)?;
+        Ok(Self { rows })
     }
 
     /// Takes a saved working state back.
     pub(crate) fn undo_working(&self, database: &mut dyn Database) -> Result<(), StoreError> {
-        let loose = self.pen.undo_working(database)?;
+        let loose = self.rows.undo_working(database)?;
         garbage::units(database, &loose)?;
         Ok(())
     }
@@ -62,10 +62,10 @@ impl Import {
     /// is the first that the session ever had. Linear in the units of the newest commit.
     pub(crate) fn undo_newest(&mut self, database: &mut dyn Database) -> Result<(), StoreError> {
         self.undo_working(database)?;
-        let Some((seq, _)) = self.pen.newest else {
+        let Some((seq, _)) = self.rows.newest else {
             return Ok(());
         };
-        let session = Value::Int(self.pen.session);
+        let session = Value::Int(self.rows.session);
         let placed = [session, seq.into()];
         let loose = collect(
             database,
@@ -86,7 +86,7 @@ impl Import {
             &placed,
         )?;
         garbage::units(database, &loose)?;
-        self.pen = Pen::read(database, self.pen.session)?;
+        self.rows = SessionRows::read(database, self.rows.session)?;
         Ok(())
     }
 
@@ -99,8 +99,8 @@ impl Import {
     ) -> Result<(), StoreError> {
         let now = database.now_ns()?;
         let change = Change::between(older, newer);
-        let written = self.pen.write(database, &change, now)?;
-        self.pen.note(written);
+        let written = self.rows.write(database, &change, now)?;
+        self.rows.note(written);
         Ok(())
     }
 
@@ -111,8 +111,8 @@ impl Import {
         settled: usize,
         attempts: &[AttemptRow],
     ) -> Result<(), StoreError> {
-        records::put_attempts(database, self.pen.session, settled, attempts)?;
-        touch(database, self.pen.session, None)
+        records::put_attempts(database, self.rows.session, settled, attempts)?;
+        touch(database, self.rows.session, None)
     }
 
     /// Adds what is beside the snapshots.
@@ -121,7 +121,7 @@ impl Import {
         database: &mut dyn Database,
         beside: &Beside,
     ) -> Result<(), StoreError> {
-        let session = self.pen.session;
+        let session = self.rows.session;
         put_retired(database, session, beside.retired.iter().map(|id| &**id))?;
         records::put_attempts(database, session, 0, &beside.attempts)?;
         records::put_pins(database, session, &beside.pins)?;

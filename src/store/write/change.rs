@@ -103,7 +103,7 @@ pub(crate) struct Placed {
 
 /// What a writer knows of the session it writes.
 #[derive(Clone, Debug)]
-pub(crate) struct Pen {
+pub(crate) struct SessionRows {
     pub(crate) session: i64,
     /// The newest commit: its seq and its hash.
     pub(crate) newest: Option<(i64, Hash)>,
@@ -121,7 +121,7 @@ pub(crate) struct Written {
     came: Vec<(String, Placed)>,
 }
 
-impl Pen {
+impl SessionRows {
     /// Reads what is in force. Linear in the units of the newest commit.
     pub(crate) fn read(database: &mut dyn Database, session: i64) -> Result<Self, StoreError> {
         let newest = first(

@@ -7,7 +7,7 @@ use crate::store::database::sql::{Database, Dialect, collect, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::sums::{put_retired, seal_session};
 use crate::store::read::catalog::{self, touch};
-use crate::store::write::change::{Change, Pen, Written};
+use crate::store::write::change::{Change, SessionRows, Written};
 use crate::store::write::lease::Lease;
 use crate::store::write::records::{self, AttemptRow};
 
@@ -16,7 +16,7 @@ use crate::store::write::records::{self, AttemptRow};
 pub(crate) struct SessionWriter {
     name: String,
     lease: Lease,
-    pen: Pen,
+    rows: SessionRows,
     /// How many attempts were written and have ended.
     settled: usize,
     pins: Vec<(String, String)>,
@@ -85,7 +85,7 @@ impl SessionWriter {
         Ok(Self {
             name: name.to_owned(),
             lease,
-            pen: Pen::read(database, session)?,
+            rows: SessionRows::read(database, session)?,
             settled: records::settled(database, session)?,
             pins: records::pins(database, session)?,
             saved,
@@ -128,9 +128,9 @@ impl SessionWriter {
             pins = pins.or(Some(&self.pins));
         }
         let written = match &work.change {
-            Some(change) => Some(self.pen.write(database, change, now)?),
+            Some(change) => Some(self.rows.write(database, change, now)?),
             None => {
-                let loose = self.pen.undo_working(database)?;
+                let loose = self.rows.undo_working(database)?;
                 crate::store::write::garbage::units(database, &loose)?;
                 None
             }
@@ -146,8 +146,8 @@ impl SessionWriter {
 
     /// Refuses to go on if the commit that was reported as failed is there.
     fn check_doubt(&self, database: &mut dyn Database) -> Result<(), StoreError> {
-        let now = Pen::read(database, self.lease.session)?;
-        if now.newest != self.pen.newest {
+        let now = SessionRows::read(database, self.lease.session)?;
+        if now.newest != self.rows.newest {
             return Err(StoreError::Refused(format!(
                 "the last commit of `{}`, which failed, was kept after all; open the session again",
                 self.name
@@ -161,7 +161,7 @@ impl SessionWriter {
         self.saved = work.change.as_ref().is_some_and(Change::is_working);
         self.doubtful = false;
         if let Some(written) = written {
-            self.pen.note(written);
+            self.rows.note(written);
         }
         let ended = work.attempts.iter().take_while(|row| row.has_ended());
         self.settled += ended.count();
