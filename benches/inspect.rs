@@ -6,7 +6,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot run says why")]
 
-use pactql::inspect::{By, Counts, Part, Search, TokenOptions, Tokenizer, grep, tokens};
+use pactql::inspect::{
+    By, Counts, GrepReport, Part, Report, ReportOptions, Search, TokenReport, Tokenizer,
+};
 use pactql::render::{Contents, Wording};
 use pactql::{Engine, Session, render::Thread};
 use std::collections::BTreeSet;
@@ -70,10 +72,12 @@ fn main() {
     for tokenizer in Tokenizer::ALL {
         let mut sum = 0;
         let once = best(|| sum = texts.iter().map(|text| tokenizer.count(text)).sum());
-        let options = TokenOptions::by(By::Role).tokenizer(*tokenizer);
+        let options = ReportOptions::new(all.clone())
+            .by(By::Role)
+            .tokenizer(*tokenizer);
         let mut found = 0;
         let report = best(|| {
-            found = tokens(&engine, &session, &all, &options)
+            found = TokenReport::of(&engine, &session, &options)
                 .unwrap()
                 .distinct
                 .tokens
@@ -87,11 +91,8 @@ fn main() {
         );
     }
     let search = Search::new("w[o0]rd12 ", false).unwrap();
+    let options = ReportOptions::new(Part::all()).search(search);
     let mut lines = 0;
-    let time = best(|| {
-        lines = grep(&engine, &session, &Part::all(), &search)
-            .unwrap()
-            .lines
-    });
+    let time = best(|| lines = GrepReport::of(&engine, &session, &options).unwrap().lines);
     println!("grep: {lines} lines in {time:.1?}");
 }

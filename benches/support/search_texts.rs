@@ -1,6 +1,6 @@
 //! Searching the texts of many sessions in one file, with its text index and without.
 
-use pactql::inspect::{Part, Search, grep};
+use pactql::inspect::{GrepReport, Part, Report, ReportOptions, Search};
 use pactql::{Engine, Store};
 
 use super::many_sessions::{file, with_memory};
@@ -30,11 +30,12 @@ pub(super) fn search(scratch: &Scratch, effort: Effort) {
     );
     let pattern = format!("order {},", effort.sessions - 7);
     let search = Search::new(&pattern, false).expect("a pattern");
-    let (engine, all) = (Engine::new(), Part::all());
+    let engine = Engine::new();
+    let options = ReportOptions::new(Part::all()).search(search.clone());
     let lines = |store: &Store, names: &[String]| -> u64 {
         let found = names.iter().map(|name| {
             let session = store.session(name).expect("a session");
-            let found = grep(&engine, &session, &all, &search).expect("an answer");
+            let found = GrepReport::of(&engine, &session, &options).expect("an answer");
             found.lines
         });
         found.sum()

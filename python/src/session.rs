@@ -8,7 +8,9 @@ use crate::range::RangeDiff;
 use crate::selection::Selection;
 use crate::values::{Source, by_name, prepared, range_options};
 use pactql::RangeOptions;
-use pactql::inspect::{self, By, Part, PrefixOptions, TokenOptions, Tokenizer};
+use pactql::inspect::{
+    By, Part, PrefixReport, Report, ReportOptions, StepReport, TokenReport, Tokenizer,
+};
 use pactql::logs::write_session;
 use pyo3::exceptions::PyFileExistsError;
 use pyo3::prelude::*;
@@ -103,13 +105,13 @@ impl Session {
     }
 
     /// A report of the library on some of its snapshots.
-    fn report<'py, T: serde::Serialize + Send>(
+    fn report<'py, R: Report + Send>(
         &self,
         py: Python<'py>,
-        make: impl FnOnce(&pactql::Engine, &pactql::Session) -> Result<T, pactql::Error> + Send,
+        options: ReportOptions,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.check(py)?;
-        let report = forks::shared(py, || make(&self.engine, &self.session));
+        let report = forks::shared(py, || R::of(&self.engine, &self.session, &options));
         json::report(py, &report.or_raise(py)?)
     }
 
@@ -265,11 +267,8 @@ impl Session {
         all: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let by = by_name("group", by, &By::ALL, By::name)?;
-        let options = TokenOptions::by(by).tokenizer(self::tokenizer(tokenizer)?);
-        let part = part(at, only, all);
-        self.report(py, |engine, session| {
-            inspect::tokens(engine, session, &part, &options)
-        })
+        let options = ReportOptions::new(part(at, only, all)).by(by);
+        self.report::<TokenReport>(py, options.tokenizer(self::tokenizer(tokenizer)?))
     }
 
     /// What a prompt cache can reuse from one request to the next, and what broke it: what
@@ -283,13 +282,9 @@ impl Session {
         provider: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let provider = provider.map(crate::values::provider).transpose()?;
-        let options = PrefixOptions::default().provider(provider);
-        let options = options.tokenizer(self::tokenizer(tokenizer)?);
-        let part = part(at, only, false);
-        self.report(py, |engine, session| {
-            inspect::prefixes(engine, session, &part, &options)
-        })
+        let options = ReportOptions::new(part(at, only, false));
+        let options = options.provider(provider.map(crate::values::provider).transpose()?);
+        self.report::<PrefixReport>(py, options.tokenizer(self::tokenizer(tokenizer)?))
     }
 
     /// What happened in each cycle: what `pactql steps --format json` prints.
@@ -302,12 +297,9 @@ impl Session {
         provider: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let provider = provider.map(crate::values::provider).transpose()?;
-        let tokenizer = self::tokenizer(tokenizer)?;
-        let part = part(at, only, false);
-        self.report(py, |engine, session| {
-            inspect::steps(engine, session, &part, provider, tokenizer)
-        })
+        let options = ReportOptions::new(part(at, only, false));
+        let options = options.provider(provider.map(crate::values::provider).transpose()?);
+        self.report::<StepReport>(py, options.tokenizer(self::tokenizer(tokenizer)?))
     }
 
     /// A snapshot as the request that a provider is sent: the JSON text. `openai`, `openai-responses`, `anthropic`,

@@ -1,7 +1,8 @@
 //! Texts that one request sends more than once (INSPECT §4).
 
 use super::counts::Counts;
-use super::part::{Part, Region};
+use super::part::Region;
+use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
 use crate::engine::Engine;
@@ -9,15 +10,29 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::render::Wording;
 use crate::support::diag::Error;
+use crate::support::table::{Paint, Table, Tint};
+use crate::support::text::{amount, clean, counted};
 use crate::tree::hash::{hex, text_hash};
 use hashbrown::HashMap;
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::ops::Range;
 
-/// The texts that were sent more than once. See [`duplicates`].
+/// The texts that a part of a session sends more than once in one request: equal texts of blocks, equal
+/// arguments of calls, equal definitions of tools. Empty texts do not count. Linear in the blocks of each
+/// snapshot.
+///
+/// ```
+/// use pactql::inspect::{DuplicateReport, Report, ReportOptions};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let report = DuplicateReport::of(&Engine::new(), &session, &ReportOptions::default())?;
+/// assert_eq!(report.snapshots.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Duplicates {
+pub struct DuplicateReport {
     /// How tokens were counted.
     pub tokenizer: Tokenizer,
     /// The snapshots, oldest first.
@@ -56,49 +71,46 @@ pub struct Duplicate {
     pub blocks: Vec<String>,
 }
 
-/// The texts that a part of a session sends more than once in one request: equal texts of blocks, equal
-/// arguments of calls, equal definitions of tools. Empty texts do not count. Without a tokenizer, it is the one that
-/// fits the model. Linear in the blocks of each snapshot.
-///
-/// # Errors
-/// As [`tokens`](super::tokens()).
-///
-/// ```
-/// use pactql::inspect::{Part, duplicates};
-/// use pactql::{Engine, Session};
-/// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let report = duplicates(&Engine::new(), &session, &Part::default(), None)?;
-/// assert_eq!(report.snapshots.len(), 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn duplicates(
-    engine: &Engine,
-    session: &Session,
-    part: &Part,
-    tokenizer: Option<Tokenizer>,
-) -> Result<Duplicates, Error> {
-    let history = session.history();
-    let snapshots = part.snapshots(engine, &history)?;
-    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&snapshots));
-    let mut finder = Finder {
-        counts: Counts::new(tokenizer),
-        hashes: HashMap::new(),
-    };
-    let mut found = Vec::with_capacity(snapshots.len());
-    for (at, snapshot) in &snapshots {
-        let rows = part.rows(engine, &history, *at, snapshot)?;
-        let texts = finder.find(snapshot, rows);
-        found.push(SnapshotDuplicates {
-            label: at.to_string(),
-            cycle: snapshot.cycle(),
-            repeated_tokens: texts.iter().map(|text| text.repeated_tokens).sum(),
-            texts,
-        });
+impl Report for DuplicateReport {
+    type Line = Self;
+
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let history = session.history();
+        let snapshots = options.part.snapshots(engine, &history)?;
+        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
+        let mut finder = Finder {
+            counts: Counts::new(tokenizer),
+            hashes: HashMap::new(),
+        };
+        let mut found = Vec::with_capacity(snapshots.len());
+        for (at, snapshot) in &snapshots {
+            let rows = options.part.rows(engine, &history, *at, snapshot)?;
+            let texts = finder.find(snapshot, rows);
+            found.push(SnapshotDuplicates {
+                label: at.to_string(),
+                cycle: snapshot.cycle(),
+                repeated_tokens: texts.iter().map(|text| text.repeated_tokens).sum(),
+                texts,
+            });
+        }
+        Ok(Self {
+            tokenizer,
+            snapshots: found,
+        })
     }
-    Ok(Duplicates {
-        tokenizer,
-        snapshots: found,
-    })
+
+    fn lines(&self) -> &[Self] {
+        std::slice::from_ref(self)
+    }
+
+    fn text(&self, options: &ReportOptions, paint: Paint) -> String {
+        let mut out = String::new();
+        match &self.snapshots[..] {
+            [only] if !options.part.is_range() => one(self, only, paint, &mut out),
+            _ => range(self, paint, &mut out),
+        }
+        out
+    }
 }
 
 type Hash = crate::tree::hash::ContentHash;
@@ -161,4 +173,63 @@ impl Finder {
         });
         texts.into_iter().map(|(_, text)| text).collect()
     }
+}
+
+/// How many texts, and of each how many blocks, are listed.
+const TEXTS: usize = 20;
+const BLOCKS: usize = 5;
+
+/// The length of the beginning of a text.
+const BEGINNING: usize = 60;
+
+fn one(report: &DuplicateReport, snapshot: &SnapshotDuplicates, paint: Paint, out: &mut String) {
+    let (place, tokens) = (&snapshot.label, amount(snapshot.repeated_tokens));
+    let texts = counted(snapshot.texts.len() as u64, "text");
+    let tokenizer = report.tokenizer;
+    let title =
+        format!("{place}: {texts} sent more than once, {tokens} tokens repeated ({tokenizer})");
+    let _ = writeln!(out, "{}", paint.tint(Tint::Place, &title));
+    for text in snapshot.texts.iter().take(TEXTS) {
+        entry(text, paint, out);
+    }
+    if let Some(more @ 1..) = snapshot.texts.len().checked_sub(TEXTS) {
+        let _ = writeln!(out, "and {more} more");
+    }
+}
+
+fn entry(text: &Duplicate, paint: Paint, out: &mut String) {
+    let (copies, tokens, bytes) = (text.blocks.len(), amount(text.tokens), amount(text.bytes));
+    let _ = writeln!(
+        out,
+        "{copies} times {tokens} tokens, {bytes} bytes: {}",
+        clean(&text.text, BEGINNING)
+    );
+    let ids = text.blocks.iter().take(BLOCKS);
+    let ids: Vec<String> = ids
+        .map(|id| paint.tint(Tint::Name, &clean(id, BEGINNING)))
+        .collect();
+    let more = match copies.checked_sub(BLOCKS) {
+        Some(more @ 1..) => format!(" and {more} more"),
+        _ => String::new(),
+    };
+    let _ = writeln!(out, "  {}{more}", ids.join(" "));
+}
+
+fn range(report: &DuplicateReport, paint: Paint, out: &mut String) {
+    let mut table = Table::new(["snapshot", report.tokenizer.name(), "texts", "blocks"]);
+    for snapshot in &report.snapshots {
+        let blocks = snapshot
+            .texts
+            .iter()
+            .map(|text| text.blocks.len())
+            .sum::<usize>();
+        let cells = [
+            snapshot.repeated_tokens,
+            snapshot.texts.len() as u64,
+            blocks as u64,
+        ];
+        let cells = cells.map(amount);
+        table.add_bar(snapshot.label.clone(), cells, snapshot.repeated_tokens);
+    }
+    out.push_str(&table.text(paint));
 }

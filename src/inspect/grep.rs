@@ -1,129 +1,38 @@
 //! Lines of a session's texts that match a pattern, with where they first and last appear (INSPECT §4).
 
 use super::groups::role;
-use super::part::{Part, Region};
+use super::part::Region;
+use super::report::{Report, ReportOptions};
+use super::search::{FoundLine, Search};
 use crate::engine::{Engine, searched};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
-#[cfg(feature = "store")]
-use crate::query::ir::Required;
-use crate::query::ir::{Pattern, Patterns};
-#[cfg(feature = "store")]
-use crate::store::Store;
 use crate::support::cancel::ensure;
-use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::diag::Error;
+use crate::support::table::{Paint, Tint};
+use crate::support::text::{part, printable, verbatim, width_of};
 use hashbrown::HashMap;
 use serde::Serialize;
-use std::ops::Range;
+use std::fmt::Write as _;
 
-/// The most ranges that are kept of a line.
-const RANGES: usize = 1_000;
-
-/// A pattern to search for. See [`grep`].
-#[derive(Clone, Debug)]
-pub struct Search {
-    pattern: Pattern,
-    /// What a text with a match contains, if that is known.
-    #[cfg(feature = "store")]
-    required: Option<Required>,
-    context: usize,
-}
-
-impl Search {
-    /// Compiles a regular expression, in the dialect of selectors (`~`), whose size is limited. It is
-    /// searched for in one line at a time.
-    ///
-    /// # Errors
-    /// It is not a regular expression, or too large.
-    pub fn new(pattern: &str, ignore_case: bool) -> Result<Self, Error> {
-        let whole = if ignore_case {
-            format!("(?i:{pattern})")
-        } else {
-            pattern.to_owned()
-        };
-        // Alone first, so that a message is about what was written.
-        let compiled = Patterns::new().compile(pattern);
-        let compiled = compiled.and_then(|_| Patterns::new().compile(&whole));
-        let pattern = compiled.map_err(|error| {
-            let code = if error.is_limit() {
-                Code::Limit
-            } else {
-                Code::SelectorInvalid
-            };
-            let mistake = Diagnostic::error(code, error.to_string()).at(0..pattern.len(), "");
-            Error::new(pattern, mistake.with_help(error.help()))
-        })?;
-        Ok(Self {
-            pattern,
-            #[cfg(feature = "store")]
-            required: Required::of(&whole),
-            context: 0,
-        })
-    }
-
-    /// Keeps this many lines before and after each line that matches.
-    #[must_use]
-    pub fn context(mut self, lines: usize) -> Self {
-        self.context = lines;
-        self
-    }
-
-    /// The names of the sessions of a store that may have a match in one of their snapshots, in byte order,
-    /// among those whose name matches `glob`; an empty one matches all. No other session has one. `None` if
-    /// the store has no text index ([`Store::index_text`]), or if the pattern has no three characters
-    /// in a row that each match has: then every session may have one.
-    ///
-    /// # Errors
-    /// Those of the database.
-    #[cfg(feature = "store")]
-    pub fn sessions(&self, store: &Store, glob: &str) -> Result<Option<Vec<String>>, Error> {
-        match &self.required {
-            Some(required) => store.with_text(glob, required),
-            None => Ok(None),
-        }
-    }
-
-    /// The lines of a text that match, with those around them; none, if none matches.
-    fn lines(&self, text: &str) -> Vec<FoundLine> {
-        let all: Vec<&str> = text
-            .split('\n')
-            .map(|line| line.strip_suffix('\r').unwrap_or(line))
-            .collect();
-        let matches: Vec<usize> = (0..all.len())
-            .filter(|at| all.get(*at).is_some_and(|line| self.pattern.is_match(line)))
-            .collect();
-        let mut lines: Vec<FoundLine> = Vec::new();
-        for at in &matches {
-            let from = at.saturating_sub(self.context);
-            let next = lines.last().map_or(0, |last| last.number as usize);
-            let around = from.max(next)
-                ..all
-                    .len()
-                    .min(at.saturating_add(self.context).saturating_add(1));
-            for number in around {
-                let Some(line) = all.get(number) else {
-                    continue;
-                };
-                lines.push(FoundLine {
-                    number: number as u64 + 1,
-                    ranges: self.ranges(line),
-                    text: (*line).to_owned(),
-                });
-            }
-        }
-        lines
-    }
-
-    /// Where a line matches.
-    fn ranges(&self, line: &str) -> Vec<Range<usize>> {
-        self.pattern.find_all(line).take(RANGES).collect()
-    }
-}
-
-/// The blocks of a session with a line that matches. See [`grep`].
+/// The blocks of a session with a line that matches.
+///
+/// What is searched are the texts that the snapshots send: of a call its name and its arguments. Each text of a
+/// block is searched once, however many snapshots have it: linear in the distinct texts, and in the units of
+/// all snapshots.
+///
+/// ```
+/// use pactql::inspect::{GrepReport, Part, Report, ReportOptions, Search};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let options = ReportOptions::new(Part::all()).search(Search::new("refund", true)?);
+/// let found = GrepReport::of(&Engine::new(), &session, &options)?;
+/// assert!(found.lines > 0 && found.blocks.iter().all(|block| !block.lines.is_empty()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Found {
+pub struct GrepReport {
     /// How many lines match.
     pub lines: u64,
     /// The blocks, in the order in which they first appear.
@@ -149,73 +58,61 @@ pub struct FoundBlock {
     pub lines: Vec<FoundLine>,
 }
 
-/// A line of a block's text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct FoundLine {
-    /// Its number in the text, from 1.
-    pub number: u64,
-    /// The line, without its end.
-    pub text: String,
-    /// Where it matches, as ranges of bytes, at most the first thousand; empty for a line that is there for
-    /// context.
-    pub ranges: Vec<Range<usize>>,
-}
+impl Report for GrepReport {
+    type Line = Self;
 
-/// Searches the texts that the snapshots of a part of a session send: of a call its name and its
-/// arguments. Each text of a block is searched once, however many snapshots have it: linear in the
-/// distinct texts, and in the units of all snapshots.
-///
-/// # Errors
-/// As [`tokens`](super::tokens()).
-///
-/// ```
-/// use pactql::inspect::{Part, Search, grep};
-/// use pactql::{Engine, Session};
-/// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let search = Search::new("refund", true)?;
-/// let found = grep(&Engine::new(), &session, &Part::all(), &search)?;
-/// assert!(found.lines > 0 && found.blocks.iter().all(|block| !block.lines.is_empty()));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn grep(
-    engine: &Engine,
-    session: &Session,
-    part: &Part,
-    search: &Search,
-) -> Result<Found, Error> {
-    let history = session.history();
-    let mut finder = Finder {
-        search,
-        blocks: Vec::new(),
-        nodes: HashMap::new(),
-        units: HashMap::new(),
-        places: HashMap::new(),
-    };
-    for (at, snapshot) in part.snapshots(engine, &history)? {
-        ensure();
-        let label = match at {
-            At::Committed(_) => format!("@c{}", snapshot.cycle()),
-            at => at.to_string(),
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let history = session.history();
+        let Some(search) = &options.search else {
+            return Ok(Self {
+                lines: 0,
+                blocks: Vec::new(),
+            });
         };
-        match part.rows(engine, &history, at, &snapshot)? {
-            None => finder.units(&snapshot, &label),
-            Some(rows) => {
-                let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
-                for node in nodes.inspect(|_| ensure()) {
-                    if let Some(block) = finder.node(node, &label) {
-                        finder.see(block, &label);
+        let mut finder = Finder {
+            search,
+            blocks: Vec::new(),
+            nodes: HashMap::new(),
+            units: HashMap::new(),
+            places: HashMap::new(),
+        };
+        for (at, snapshot) in options.part.snapshots(engine, &history)? {
+            ensure();
+            let label = match at {
+                At::Committed(_) => format!("@c{}", snapshot.cycle()),
+                at => at.to_string(),
+            };
+            match options.part.rows(engine, &history, at, &snapshot)? {
+                None => finder.units(&snapshot, &label),
+                Some(rows) => {
+                    let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
+                    for node in nodes.inspect(|_| ensure()) {
+                        if let Some(block) = finder.node(node, &label) {
+                            finder.see(block, &label);
+                        }
                     }
                 }
             }
         }
+        let blocks = finder.blocks;
+        let lines = blocks.iter().flat_map(|block| &block.lines);
+        Ok(Self {
+            lines: lines.filter(|line| !line.ranges.is_empty()).count() as u64,
+            blocks,
+        })
     }
-    let blocks = finder.blocks;
-    let lines = blocks.iter().flat_map(|block| &block.lines);
-    Ok(Found {
-        lines: lines.filter(|line| !line.ranges.is_empty()).count() as u64,
-        blocks,
-    })
+
+    fn lines(&self) -> &[Self] {
+        std::slice::from_ref(self)
+    }
+
+    fn text(&self, _: &ReportOptions, paint: Paint) -> String {
+        let mut out = String::new();
+        for block in &self.blocks {
+            text_of(block, paint, &mut out);
+        }
+        out
+    }
 }
 
 struct Finder<'a> {
@@ -286,4 +183,68 @@ impl Finder<'_> {
         self.nodes.insert(node.version(), found);
         found
     }
+}
+
+/// The columns to which a line is cut.
+const WIDTH: usize = 160;
+
+/// A block: where it is, and its lines.
+fn text_of(block: &FoundBlock, paint: Paint, out: &mut String) {
+    let kind = block.kind.as_deref().map(|kind| format!(" {kind}"));
+    let what = printable(&format!("{}{}", block.role, kind.unwrap_or_default()));
+    let (id, what) = (
+        paint.tint(Tint::Name, &printable(&block.id)),
+        paint.tint(Tint::Kind, &what),
+    );
+    let when = if block.first == block.last {
+        block.first.clone()
+    } else {
+        format!("{} to {}", block.first, block.last)
+    };
+    let _ = writeln!(out, "{id}  {what}  {}", paint.tint(Tint::Place, &when));
+    let widest = block
+        .lines
+        .last()
+        .map_or(0, |line| line.number.to_string().len());
+    let mut last = None;
+    for line in &block.lines {
+        if last.is_some_and(|last| last + 1 < line.number) {
+            out.push_str("  --\n");
+        }
+        last = Some(line.number);
+        let sign = if line.ranges.is_empty() { '-' } else { ':' };
+        let _ = writeln!(
+            out,
+            "  {:>widest$}{sign} {}",
+            line.number,
+            shown(line, paint)
+        );
+    }
+}
+
+/// A line with what matches in it; a long one around the first match.
+fn shown(line: &FoundLine, paint: Paint) -> String {
+    if width_of(&line.text) > WIDTH {
+        let (cut, mark) = part(&line.text, line.ranges.first().cloned(), WIDTH);
+        let parts = [
+            cut.get(..mark.start),
+            cut.get(mark.clone()),
+            cut.get(mark.end..),
+        ];
+        let [before, found, after] = parts.map(Option::unwrap_or_default);
+        return format!("{before}{}{after}", paint.tint(Tint::Match, found));
+    }
+    let mut text = String::new();
+    let mut from = 0;
+    for range in &line.ranges {
+        text.push_str(&verbatim(
+            line.text.get(from..range.start).unwrap_or_default(),
+        ));
+        let found = verbatim(line.text.get(range.clone()).unwrap_or_default());
+        text.push_str(&paint.tint(Tint::Match, &found));
+        from = range.end;
+    }
+    text.push_str(&verbatim(line.text.get(from..).unwrap_or_default()));
+    text.truncate(text.trim_end().len());
+    text
 }

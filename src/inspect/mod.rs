@@ -1,15 +1,15 @@
 //! Inspection: what a model saw, what it cost, and what changed, as reports (INSPECT §3, §4).
 //!
-//! Each report is a function of the library with a type of its own, which can be written as JSON.
-//! The command line turns the types into text. Tokens are counted by content, so a text that many
-//! snapshots share is counted once.
+//! Each report has a type of its own. The trait [`Report`] makes it from [`ReportOptions`] and writes it as text
+//! and as JSON. Tokens are counted by content, so a text that many snapshots share is counted once.
 //!
 //! This module knows sessions, selectors through the engine, and requests through `render`. It must
-//! not know the command line, terminals or where sessions come from, and it prints nothing.
+//! not know the command line or where sessions come from, and it prints nothing.
 //!
 //! | part | files |
 //! |---|---|
-//! | what a report is about | `part`, `call` |
+//! | what a report is about | `part`, `call`, `search`, `condition` |
+//! | what reports have in common | `report` |
 //! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
 //! | reports | `across`, `duplicates`, `grep`, `prefix`, `show`, `steps`, `tokens`, `top`, `unused` |
 //! | a session to give away | `share` |
@@ -17,6 +17,7 @@
 mod across;
 mod assert;
 mod call;
+mod condition;
 mod counts;
 mod duplicates;
 mod grep;
@@ -24,6 +25,8 @@ mod groups;
 mod part;
 mod prefix;
 mod prices;
+mod report;
+mod search;
 pub mod share;
 mod show;
 mod steps;
@@ -34,21 +37,23 @@ mod unused;
 #[cfg(feature = "tokens")]
 mod vocabulary;
 
+pub use crate::support::table::Paint;
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
-pub use assert::{Checked, Condition, Failed, check};
+pub use assert::{AssertReport, Checked, Failed};
 pub use call::{Call, provider_of};
+pub use condition::Condition;
 pub use counts::{Counts, Totals};
-pub use duplicates::{Duplicate, Duplicates, SnapshotDuplicates, duplicates};
-pub use grep::{Found, FoundBlock, FoundLine, Search, grep};
+pub use duplicates::{Duplicate, DuplicateReport, SnapshotDuplicates};
+pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Group, UnknownGroup};
 pub use part::{Part, Region};
-pub use prefix::{
-    Cause, Difference, Place, PrefixOptions, PrefixStep, Prefixes, form_of, prefixes,
-};
+pub use prefix::{Cause, Difference, Place, PrefixReport, PrefixStep, form_of};
 pub use prices::{Money, Price, PriceError, Prices};
-pub use show::{News, ShowOptions, Shown, ShownBlock, show};
-pub use steps::{Step, StepEvent, Steps, steps};
+pub use report::{Report, ReportOptions};
+pub use search::{FoundLine, Search};
+pub use show::{News, ShowReport, Shown, ShownBlock};
+pub use steps::{Step, StepEvent, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
-pub use tokens::{Cost, SnapshotTokens, TokenOptions, TokenReport, tokens};
+pub use tokens::{Cost, SnapshotTokens, TokenReport};
 pub use top::Top;
-pub use unused::{Unused, UnusedTool, unused};
+pub use unused::{UnusedReport, UnusedTool};

@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub struct Part {
     time: String,
     all: bool,
+    is_range: bool,
     selector: Option<String>,
 }
 
@@ -40,6 +41,20 @@ impl Part {
         self.time = time.into();
         self.all = false;
         self
+    }
+
+    /// The snapshots of a range. Text lists them as such even if there is only one.
+    #[must_use]
+    pub fn over(self, range: impl Into<String>) -> Self {
+        Self {
+            is_range: true,
+            ..self.at(range)
+        }
+    }
+
+    /// Whether text lists snapshots instead of describing one.
+    pub(super) fn is_range(&self) -> bool {
+        self.is_range
     }
 
     /// Only the nodes that a selector without a time matches, and what is below them.

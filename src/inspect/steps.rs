@@ -5,8 +5,8 @@
 
 use super::call::Call;
 use super::counts::Counts;
-use super::part::Part;
 use super::prefix::{Difference, PrefixStep, walk};
+use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
 use crate::engine::Engine;
@@ -16,14 +16,21 @@ use crate::json::JsonValue;
 use crate::render::{Provider, RenderError};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
+use crate::support::table::{Cell, Paint, Table, Tint};
+use crate::support::text::{clean, printable};
 use crate::tree::NodeClass;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
-/// The steps of a session.
+/// One step for each cycle: of the snapshots of a part; without a time, of all committed ones. The selector says
+/// which nodes are counted; without one, blocks.
+///
+/// Costs as much as [`Engine::log`] and [`PrefixReport`](super::PrefixReport) of the whole session. A request
+/// without a form for the provider is no error: then there are no prefixes.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Steps {
+pub struct StepReport {
     /// How tokens are counted.
     pub tokenizer: Tokenizer,
     /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
@@ -99,76 +106,93 @@ pub enum StepEvent {
     },
 }
 
-/// The steps of the snapshots of `part`; without a time, of all committed ones. Its selector says which
-/// nodes are counted; without one, blocks. Provider and tokenizer are as in
-/// [`prefixes`](super::prefixes).
-///
-/// Costs as much as [`Engine::log`] and [`prefixes`](super::prefixes) of the whole session.
-///
-/// # Errors
-/// As [`Engine::log`]; the time is none, or no snapshot has it. A request without a form for the
-/// provider is no error: then there are no prefixes.
-///
-/// ```
-/// use pactql::inspect::{Part, steps};
-/// use pactql::{Engine, Session};
-/// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let found = steps(&Engine::new(), &session, &Part::default(), None, None)?;
-/// let added: usize = found.steps.iter().map(|step| step.added).sum();
-/// assert!(found.steps.len() == 6 && added > 6);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn steps(
-    engine: &Engine,
-    session: &Session,
-    part: &Part,
-    provider: Option<Provider>,
-    tokenizer: Option<Tokenizer>,
-) -> Result<Steps, Error> {
-    let history = session.history();
-    let wanted = part.or_history().snapshots(engine, &history)?;
-    let log = engine.log(session, part.selector().unwrap_or(".cb"))?;
-    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&wanted));
-    let mut counts = Counts::new(tokenizer);
-    let (prefixes, no_prefixes) = match by_cycle(&history, provider, &mut counts) {
-        Ok(found) => (found, None),
-        Err(error) => (BTreeMap::new(), Some(error.to_string())),
-    };
-    let wanted: BTreeSet<i64> = wanted
-        .iter()
-        .map(|(_, snapshot)| snapshot.cycle())
-        .collect();
-    let mut steps = Vec::with_capacity(wanted.len());
-    for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
-        ensure();
-        if !wanted.contains(&entry.cycle) {
-            continue;
+impl Report for StepReport {
+    type Line = Self;
+
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let history = session.history();
+        let wanted = options.part.or_history().snapshots(engine, &history)?;
+        let log = engine.log(session, options.part.selector().unwrap_or(".cb"))?;
+        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&wanted));
+        let mut counts = Counts::new(tokenizer);
+        let (prefixes, no_prefixes) = match by_cycle(&history, options.provider, &mut counts) {
+            Ok(found) => (found, None),
+            Err(error) => (BTreeMap::new(), Some(error.to_string())),
+        };
+        let wanted: BTreeSet<i64> = wanted
+            .iter()
+            .map(|(_, snapshot)| snapshot.cycle())
+            .collect();
+        let mut steps = Vec::with_capacity(wanted.len());
+        for (entry, snapshot) in log.snapshots.iter().rev().zip(history.committed().iter()) {
+            ensure();
+            if !wanted.contains(&entry.cycle) {
+                continue;
+            }
+            let call = Call::of(snapshot);
+            let prefix = prefixes.get(&entry.cycle);
+            steps.push(Step {
+                label: entry.label.clone(),
+                cycle: entry.cycle,
+                time: time_of(snapshot),
+                tokens: prefix.map(|prefix| prefix.tokens),
+                matches: entry.matches,
+                added: entry.added,
+                removed: entry.removed,
+                changed: entry.changed,
+                events: events(snapshot, &call),
+                prefix_percent: prefix
+                    .filter(|prefix| prefix.before.is_some())
+                    .map(PrefixStep::reused_percent),
+                broken: prefix.and_then(|prefix| prefix.difference.clone()),
+                call,
+            });
         }
-        let call = Call::of(snapshot);
-        let prefix = prefixes.get(&entry.cycle);
-        steps.push(Step {
-            label: entry.label.clone(),
-            cycle: entry.cycle,
-            time: time_of(snapshot),
-            tokens: prefix.map(|prefix| prefix.tokens),
-            matches: entry.matches,
-            added: entry.added,
-            removed: entry.removed,
-            changed: entry.changed,
-            events: events(snapshot, &call),
-            prefix_percent: prefix
-                .filter(|prefix| prefix.before.is_some())
-                .map(PrefixStep::reused_percent),
-            broken: prefix.and_then(|prefix| prefix.difference.clone()),
-            call,
-        });
+        Ok(Self {
+            tokenizer,
+            reconstructed: steps.iter().any(|step| step.call.reconstructed),
+            no_prefixes,
+            steps,
+        })
     }
-    Ok(Steps {
-        tokenizer,
-        reconstructed: steps.iter().any(|step| step.call.reconstructed),
-        no_prefixes,
-        steps,
-    })
+
+    fn lines(&self) -> &[Self] {
+        std::slice::from_ref(self)
+    }
+
+    /// A table, without the columns that have nothing in them.
+    fn text(&self, _: &ReportOptions, paint: Paint) -> String {
+        let models: Vec<&str> = self
+            .steps
+            .iter()
+            .filter_map(|step| step.call.model.as_deref())
+            .collect();
+        let one_model = models.iter().all(|model| Some(model) == models.first());
+        let mut out = match models.first().filter(|_| one_model) {
+            Some(model) => format!("model {}, tokens by {}\n", printable(model), self.tokenizer),
+            None => format!("tokens by {}\n", self.tokenizer),
+        };
+        if self.reconstructed {
+            out.push_str(RECONSTRUCTED);
+        }
+        if let Some(why) = &self.no_prefixes {
+            let _ = writeln!(out, "no tokens and prefixes: {}", printable(why));
+        }
+        let mut table = Table::new(COLUMNS).words([0, 1, 6, 8]).hide_empty();
+        for step in &self.steps {
+            let broken = step.broken.as_ref().map(|_| Tint::Removed);
+            let cells = row(step, !one_model).into_iter().enumerate();
+            table.add(cells.map(|(at, cell)| {
+                let tint = match at {
+                    0 => Some(Tint::Place),
+                    7 => broken,
+                    _ => None,
+                };
+                Cell::new(cell, tint)
+            }));
+        }
+        out + &table.text(paint)
+    }
 }
 
 /// The comparisons of requests by the cycle of the later one.
@@ -201,6 +225,15 @@ pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
         times.last().map(str::to_owned)
     };
     last(true).or_else(|| last(false))
+}
+
+/// A time to the second.
+pub(super) fn seconds(time: &str) -> String {
+    let time = printable(time);
+    match time.split_once('.') {
+        Some((seconds, _)) => seconds.replacen('T', " ", 1),
+        None => time.trim_end_matches('Z').replacen('T', " ", 1),
+    }
 }
 
 /// What happened in the cycle of a snapshot.
@@ -246,4 +279,74 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
         events.push(StepEvent::Calls { tools });
     }
     events
+}
+
+/// The columns of a line.
+const COLUMNS: [&str; 9] = [
+    "cycle",
+    "time",
+    "tokens",
+    "counted",
+    "cached",
+    "reply",
+    "blocks",
+    "prefix",
+    "what happened",
+];
+
+/// The cells of a line.
+fn row(step: &Step, with_model: bool) -> [String; 9] {
+    let number = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+    let mut happened: Vec<String> = step.events.iter().map(event_words).collect();
+    if let Some(broken) = &step.broken {
+        let place = broken.block.as_deref().map(printable);
+        let place = place.unwrap_or_else(|| broken.place.to_string());
+        happened.push(format!(
+            "prefix broken at {place}: {}",
+            printable(&broken.cause.text())
+        ));
+    }
+    if let Some(model) = step.call.model.as_deref().filter(|_| with_model) {
+        happened.push(printable(model));
+    }
+    let mut changes = format!("+{} -{} ~{}", step.added, step.removed, step.changed);
+    if step.added + step.removed + step.changed == 0 {
+        changes = "none".to_owned();
+    }
+    [
+        format!("@c{}", step.cycle),
+        step.time.as_deref().map(seconds).unwrap_or_default(),
+        number(step.tokens),
+        number(step.call.input_tokens),
+        number(step.call.cached_tokens),
+        number(step.call.output_tokens),
+        changes,
+        step.prefix_percent
+            .map(|percent| format!("{percent} %"))
+            .unwrap_or_default(),
+        happened.join("; "),
+    ]
+}
+
+/// What happened, in words.
+fn event_words(event: &StepEvent) -> String {
+    match event {
+        StepEvent::Compaction => "compaction".to_owned(),
+        StepEvent::Failed { count, error } => {
+            let error = error
+                .as_deref()
+                .map(|error| format!(" ({})", clean(error, 60)));
+            format!("failed {count}×{}", error.unwrap_or_default())
+        }
+        StepEvent::ToolErrors { count } => format!("tool errors {count}×"),
+        StepEvent::Reply => "reply".to_owned(),
+        StepEvent::Calls { tools } => {
+            let tools = tools.iter().map(|(name, count)| match count {
+                1 => clean(name, 40),
+                count => format!("{} {count}×", clean(name, 40)),
+            });
+            let tools: Vec<String> = tools.collect();
+            format!("calls {}", tools.join(", "))
+        }
+    }
 }

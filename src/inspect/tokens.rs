@@ -3,8 +3,9 @@
 use super::call::Call;
 use super::counts::{Counts, Totals};
 use super::groups::{By, Group, Groups};
-use super::part::{Part, Region};
+use super::part::Region;
 use super::prices::{Money, Prices};
+use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::{At, Session};
@@ -12,10 +13,29 @@ use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
+use crate::support::table::{Paint, Table, Tint};
+use crate::support::text::{amount, counted, printable};
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::ops::Range;
 
-/// The sizes of a session's snapshots. See [`tokens`].
+/// The sizes of a session's snapshots, in groups.
+///
+/// What is counted of a block is what rendering sends for it: see
+/// [`Wording`](crate::render::Wording). The overhead of a provider's form is not guessed. Each distinct
+/// text is counted once; a snapshot costs its units.
+///
+/// ```
+/// use pactql::inspect::{By, Part, Report, ReportOptions, TokenReport};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let options = ReportOptions::new(Part::default().at("@t0")).by(By::Role);
+/// let report = TokenReport::of(&Engine::new(), &session, &options)?;
+/// let newest = &report.snapshots[0];
+/// let sum: u64 = newest.groups.iter().map(|group| group.totals.tokens).sum();
+/// assert_eq!(sum, newest.totals.tokens);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TokenReport {
@@ -29,44 +49,6 @@ pub struct TokenReport {
     pub distinct: Totals,
     /// The day of the prices.
     pub prices: String,
-}
-
-/// What a token report is made with, by default by region, with the tokenizer that fits, and with the prices
-/// in the binary. See [`tokens`].
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct TokenOptions {
-    /// What blocks are grouped by.
-    pub by: By,
-    /// How tokens are counted; the one that fits the model of the newest of the snapshots, if `None`.
-    pub tokenizer: Option<Tokenizer>,
-    /// What tokens cost.
-    pub prices: Prices,
-}
-
-impl TokenOptions {
-    /// Grouped by this.
-    #[must_use]
-    pub fn by(by: By) -> Self {
-        Self {
-            by,
-            ..Self::default()
-        }
-    }
-
-    /// Counted with this.
-    #[must_use]
-    pub fn tokenizer(mut self, tokenizer: impl Into<Option<Tokenizer>>) -> Self {
-        self.tokenizer = tokenizer.into();
-        self
-    }
-
-    /// At these prices.
-    #[must_use]
-    pub fn prices(mut self, prices: Prices) -> Self {
-        self.prices = prices;
-        self
-    }
 }
 
 /// What a call cost.
@@ -120,65 +102,56 @@ pub struct SnapshotTokens {
     pub cost: Option<Cost>,
 }
 
-/// Counts the blocks of a session's snapshots.
-///
-/// What is counted of a block is what rendering sends for it: see
-/// [`Wording`](crate::render::Wording). The overhead of a provider's form is not guessed. Each distinct
-/// text is counted once; a snapshot costs its units.
-///
-/// # Errors
-/// The time is none, or no snapshot has it; every error of the selector; a snapshot of a store cannot
-/// be loaded.
-///
-/// ```
-/// use pactql::inspect::{By, Part, TokenOptions, tokens};
-/// use pactql::{Engine, Session};
-/// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let part = Part::default().at("@t0");
-/// let report = tokens(&Engine::new(), &session, &part, &TokenOptions::by(By::Role))?;
-/// let newest = &report.snapshots[0];
-/// let sum: u64 = newest.groups.iter().map(|group| group.totals.tokens).sum();
-/// assert_eq!(sum, newest.totals.tokens);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn tokens(
-    engine: &Engine,
-    session: &Session,
-    part: &Part,
-    options: &TokenOptions,
-) -> Result<TokenReport, Error> {
-    let history = session.history();
-    let snapshots = part.snapshots(engine, &history)?;
-    let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
-    let mut counts = Counts::new(tokenizer);
-    let mut groups = Groups::new(options.by);
-    let mut found = Vec::with_capacity(snapshots.len());
-    for (at, snapshot) in &snapshots {
-        ensure();
-        let rows = part.rows(engine, &history, *at, snapshot)?;
-        let groups = groups.add_up(snapshot, rows.as_deref(), &mut counts);
-        let mut totals = Totals::default();
-        groups.iter().for_each(|group| totals += group.totals);
-        let reply = reply(snapshot, rows.as_deref(), &mut counts);
-        let call = Call::of(snapshot);
-        let counted = (totals.tokens.saturating_sub(reply.tokens), reply.tokens);
-        found.push(SnapshotTokens {
-            cost: Cost::of(&options.prices, &call, counted, rows.is_none()),
-            label: at.to_string(),
-            cycle: snapshot.cycle(),
-            totals,
-            reply,
-            groups,
-            call,
-        });
+impl Report for TokenReport {
+    type Line = Self;
+
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let history = session.history();
+        let snapshots = options.part.snapshots(engine, &history)?;
+        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
+        let mut counts = Counts::new(tokenizer);
+        let mut groups = Groups::new(options.by);
+        let mut found = Vec::with_capacity(snapshots.len());
+        for (at, snapshot) in &snapshots {
+            ensure();
+            let rows = options.part.rows(engine, &history, *at, snapshot)?;
+            let groups = groups.add_up(snapshot, rows.as_deref(), &mut counts);
+            let mut totals = Totals::default();
+            groups.iter().for_each(|group| totals += group.totals);
+            let reply = reply(snapshot, rows.as_deref(), &mut counts);
+            let call = Call::of(snapshot);
+            let counted = (totals.tokens.saturating_sub(reply.tokens), reply.tokens);
+            found.push(SnapshotTokens {
+                cost: Cost::of(&options.prices, &call, counted, rows.is_none()),
+                label: at.to_string(),
+                cycle: snapshot.cycle(),
+                totals,
+                reply,
+                groups,
+                call,
+            });
+        }
+        Ok(Self {
+            tokenizer,
+            by: options.by,
+            snapshots: found,
+            distinct: counts.distinct(),
+            prices: options.prices.date().to_owned(),
+        })
     }
-    Ok(TokenReport {
-        tokenizer,
-        by: options.by,
-        snapshots: found,
-        distinct: counts.distinct(),
-        prices: options.prices.date().to_owned(),
-    })
+
+    fn lines(&self) -> &[Self] {
+        std::slice::from_ref(self)
+    }
+
+    fn text(&self, options: &ReportOptions, paint: Paint) -> String {
+        let mut out = String::new();
+        match &self.snapshots[..] {
+            [only] if !options.part.is_range() => one(self, only, paint, &mut out),
+            _ => range(self, paint, &mut out),
+        }
+        out
+    }
 }
 
 /// The tokenizer that fits the model of the newest snapshot that names one.
@@ -212,4 +185,185 @@ fn reply_blocks(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
         snapshot.nodes_in(rows)
     });
     nodes.filter(move |node| node.field("data_reply") == Some(JsonValue::Number(&cycle)))
+}
+
+/// How many groups a line of a range shows.
+const COLUMNS: usize = 5;
+
+/// The figures of one snapshot and its groups.
+fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut String) {
+    let place = paint.tint(Tint::Place, &snapshot.label);
+    let _ = writeln!(
+        out,
+        "{place}: {}",
+        totals(snapshot.totals, report.tokenizer)
+    );
+    if snapshot.reply.blocks > 0 {
+        let reply = amount(snapshot.reply.tokens);
+        let request = amount(snapshot.totals.tokens.saturating_sub(snapshot.reply.tokens));
+        let _ = writeln!(out, "of them the request {request}, the reply {reply}");
+    }
+    let provided = provided(&snapshot.call);
+    if !provided.is_empty() {
+        let _ = writeln!(out, "the provider counted {provided}");
+    }
+    match &snapshot.cost {
+        Some(cost) => {
+            let how = if cost.estimate {
+                ", from the tokens counted here"
+            } else {
+                ""
+            };
+            let (money, date) = (cost.nano_dollars, &report.prices);
+            let _ = writeln!(out, "cost {money} at the prices of {date}{how}");
+        }
+        None => out.push_str(&no_price(snapshot.call.model.as_deref(), &report.prices)),
+    }
+    if snapshot.call.reconstructed {
+        out.push_str(RECONSTRUCTED);
+    }
+    let table = size_table(report.by.name(), report.tokenizer, &snapshot.groups);
+    out.push_str(&table.text(paint));
+}
+
+/// The sizes of groups as a table.
+pub(super) fn size_table(by: &str, tokenizer: Tokenizer, groups: &[Group]) -> Table {
+    let mut table = Table::new([by, tokenizer.name(), "bytes", "blocks"]);
+    for group in groups {
+        let totals = group.totals;
+        let cells = [totals.tokens, totals.bytes, totals.blocks].map(amount);
+        table.add_bar(name_of(group.name.as_deref()), cells, totals.tokens);
+    }
+    table
+}
+
+/// A number of tokens in words.
+fn totals(totals: Totals, tokenizer: Tokenizer) -> String {
+    let estimate = if tokenizer.is_estimate() {
+        ", an estimate"
+    } else {
+        ""
+    };
+    let mut text = format!(
+        "{} tokens ({tokenizer}{estimate}) in {}, {} bytes",
+        amount(totals.tokens),
+        match totals.blocks {
+            1 => "1 block".to_owned(),
+            more => format!("{} blocks", amount(more)),
+        },
+        amount(totals.bytes),
+    );
+    if totals.media > 0 {
+        let media = match totals.media {
+            1 => "1 image or document is".to_owned(),
+            more => format!("{more} images or documents are"),
+        };
+        let _ = write!(text, "; {media} not counted");
+    }
+    text
+}
+
+/// What the provider counted, in words.
+fn provided(call: &Call) -> String {
+    let parts = [
+        (call.input_tokens, "in"),
+        (call.cached_tokens, "of them cached"),
+        (call.cache_write_tokens, "written to the cache"),
+        (call.output_tokens, "out"),
+    ];
+    let parts = parts.into_iter();
+    let parts = parts.filter_map(|(count, what)| Some(format!("{} {what}", amount(count?))));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The name of a group as it is printed.
+fn name_of(name: Option<&str>) -> String {
+    name.map_or("(none)".to_owned(), printable)
+}
+
+/// One line a snapshot, with its largest groups.
+fn range(report: &TokenReport, paint: Paint, out: &mut String) {
+    // The largest groups of the snapshot that has most of each.
+    let mut largest: Vec<(u64, &Option<String>)> = Vec::new();
+    for group in report.snapshots.iter().flat_map(|each| &each.groups) {
+        let tokens = group.totals.tokens;
+        match largest.iter_mut().find(|(_, name)| *name == &group.name) {
+            Some((most, _)) => *most = tokens.max(*most),
+            None => largest.push((tokens, &group.name)),
+        }
+    }
+    largest.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    let others = largest.len() > COLUMNS;
+    largest.truncate(COLUMNS);
+    let mut header = vec!["snapshot".to_owned(), report.tokenizer.name().to_owned()];
+    header.extend(largest.iter().map(|(_, group)| name_of(group.as_deref())));
+    if others {
+        header.push("others".to_owned());
+    }
+    let usage = report
+        .snapshots
+        .iter()
+        .any(|each| each.call.input_tokens.is_some());
+    if usage {
+        header.push("provider in".to_owned());
+    }
+    let priced = report.snapshots.iter().any(|each| each.cost.is_some());
+    if priced {
+        header.push("cost".to_owned());
+    }
+    let mut table = Table::new(header);
+    for snapshot in &report.snapshots {
+        let mut cells = vec![amount(snapshot.totals.tokens)];
+        let mut rest = snapshot.totals.tokens;
+        for (_, name) in &largest {
+            let group = snapshot.groups.iter().find(|group| &group.name == *name);
+            let tokens = group.map_or(0, |group| group.totals.tokens);
+            rest -= tokens;
+            cells.push(group.map(|_| amount(tokens)).unwrap_or_default());
+        }
+        if others {
+            cells.push(amount(rest));
+        }
+        if usage {
+            let input = snapshot.call.input_tokens;
+            cells.push(input.map(amount).unwrap_or_default());
+        }
+        if priced {
+            let cost = snapshot.cost.map(|cost| cost.nano_dollars.to_string());
+            cells.push(cost.unwrap_or_default());
+        }
+        table.add_bar(snapshot.label.clone(), cells, snapshot.totals.tokens);
+    }
+    out.push_str(&table.text(paint));
+    let distinct = totals(report.distinct, report.tokenizer);
+    let _ = writeln!(out, "each text once: {distinct}");
+    cost_of_all(report, out);
+    if report.snapshots.iter().any(|each| each.call.reconstructed) {
+        out.push_str(RECONSTRUCTED);
+    }
+}
+
+/// What the calls of all snapshots cost, or why that is not known.
+fn cost_of_all(report: &TokenReport, out: &mut String) {
+    let costs = || report.snapshots.iter().filter_map(|each| each.cost);
+    let money: Money = costs().map(|cost| cost.nano_dollars).sum();
+    let estimates = costs().filter(|cost| cost.estimate).count();
+    let unpriced = report.snapshots.iter().filter(|each| each.cost.is_none());
+    if costs().next().is_some() {
+        let _ = write!(out, "cost {money} at the prices of {}", report.prices);
+        if estimates > 0 {
+            let _ = write!(
+                out,
+                ", {} from the tokens counted here",
+                counted(estimates as u64, "call")
+            );
+        }
+        out.push('\n');
+    }
+    let mut models: Vec<Option<&str>> = unpriced.map(|each| each.call.model.as_deref()).collect();
+    models.sort_unstable();
+    models.dedup();
+    for model in models {
+        out.push_str(&no_price(model, &report.prices));
+    }
 }

@@ -4,9 +4,12 @@ use super::counts::{Counts, Totals};
 use super::groups::{By, Group, Groups, sort};
 use super::part::Part;
 use super::tokenizer::Tokenizer;
+use super::tokens::{fitting, size_table};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::support::diag::Error;
+use crate::support::table::Paint;
+use crate::support::text::counted;
 use serde::Serialize;
 
 /// Sizes of blocks in groups over any number of sessions.
@@ -51,10 +54,27 @@ impl Top {
         }
     }
 
+    /// The tokenizer that fits the model of a part of a session.
+    #[must_use]
+    pub fn fitting(engine: &Engine, session: &Session, part: &Part) -> Tokenizer {
+        let found = part.snapshots(engine, &session.history());
+        fitting(&found.unwrap_or_default())
+    }
+
+    /// The groups as a table. Every line ends in a line feed.
+    #[must_use]
+    pub fn text(&self, paint: Paint) -> String {
+        if self.groups.is_empty() {
+            return format!("no blocks in {}\n", counted(self.sessions, "session"));
+        }
+        let by = self.by.map_or("session", By::name);
+        size_table(by, self.tokenizer, &self.groups).text(paint)
+    }
+
     /// Adds a part of a session. Groups by turn have its name before them, as ids repeat.
     ///
     /// # Errors
-    /// As [`tokens`](super::tokens()).
+    /// As [`Report::of`](super::Report::of).
     pub fn add(
         &mut self,
         engine: &Engine,

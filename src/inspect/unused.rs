@@ -3,22 +3,37 @@
 use super::call::Call;
 use super::counts::Counts;
 use super::groups::{call_name, tool_name};
-use super::part::{Part, Region};
-use super::prices::{Money, Price, Prices};
+use super::part::Region;
+use super::prices::{Money, Price};
+use super::report::{Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::index::Snapshot;
 use crate::support::diag::Error;
+use crate::support::table::{Paint, Table, Tint};
+use crate::support::text::{amount, counted, printable};
 use hashbrown::HashSet;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
-/// The tools that were never called. See [`unused`].
+/// The tools that are defined in a part of a session and that no block of its snapshots calls. Linear in the
+/// definitions of each snapshot, and in the units of all.
+///
+/// ```
+/// use pactql::inspect::{Part, Report, ReportOptions, UnusedReport};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/greenhouse.jsonl")?;
+/// let options = ReportOptions::new(Part::default().at("@history"));
+/// let report = UnusedReport::of(&Engine::new(), &session, &options)?;
+/// assert_eq!(report.snapshots, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Unused {
+pub struct UnusedReport {
     /// How tokens were counted.
     pub tokenizer: Tokenizer,
     /// How many snapshots were read.
@@ -65,17 +80,17 @@ struct Tool {
 }
 
 impl Tool {
-    /// Adds a definition that was sent; `is_new` says that it is the first of the name in its request.
-    fn add(&mut self, tokens: u64, is_new: bool, price: Option<&Price>) {
-        let first = self.requests == 0;
+    /// Adds a definition that was sent; `first` says that it is the first of the name in its request.
+    fn add(&mut self, tokens: u64, first: bool, price: Option<&Price>) {
+        let uncached = self.requests == 0;
         self.tokens = tokens;
         self.sent += tokens;
-        self.requests += u64::from(is_new);
+        self.requests += u64::from(first);
         let Some(price) = price else {
             self.unpriced = true;
             return;
         };
-        let again = if first {
+        let again = if uncached {
             price.of_input(tokens)
         } else {
             price.of_cached(tokens)
@@ -86,87 +101,110 @@ impl Tool {
     }
 }
 
-/// The tools that are defined in a part of a session and that no block of its snapshots calls. Without a
-/// tokenizer, it is the one that fits the model. Linear in the definitions of each snapshot, and in the
-/// units of all.
-///
-/// # Errors
-/// As [`tokens`](super::tokens()).
-///
-/// ```
-/// use pactql::inspect::{Part, Prices, unused};
-/// use pactql::{Engine, Session};
-/// let session = Session::open("fixtures/greenhouse.jsonl")?;
-/// let part = Part::default().at("@history");
-/// let report = unused(&Engine::new(), &session, &part, None, &Prices::default())?;
-/// assert_eq!(report.snapshots, 4);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn unused(
-    engine: &Engine,
-    session: &Session,
-    part: &Part,
-    tokenizer: Option<Tokenizer>,
-    prices: &Prices,
-) -> Result<Unused, Error> {
-    let history = session.history();
-    let snapshots = part.snapshots(engine, &history)?;
-    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&snapshots));
-    let mut counts = Counts::new(tokenizer);
-    let mut calls = Calls::default();
-    let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
-    let mut model = None;
-    for (at, snapshot) in &snapshots {
-        calls.read(snapshot);
-        let call = Call::of(snapshot);
-        let price = call.model.as_deref().and_then(|model| prices.find(model));
-        model = call.model.clone().or(model);
-        let asked = part.rows(engine, &history, *at, snapshot)?;
-        let mut seen: HashSet<String> = HashSet::new();
-        for node in snapshot.nodes_in(snapshot.sys_rows()) {
-            let asked = asked.as_ref();
-            if Region::of(node).is_none()
-                || node.kind() != Some("tool")
-                || asked.is_some_and(|rows| !rows.iter().any(|rows| rows.contains(&node.row())))
-            {
-                continue;
+impl Report for UnusedReport {
+    type Line = Self;
+
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let history = session.history();
+        let snapshots = options.part.snapshots(engine, &history)?;
+        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
+        let mut counts = Counts::new(tokenizer);
+        let mut calls = Calls::default();
+        let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
+        let mut model = None;
+        for (at, snapshot) in &snapshots {
+            calls.read(snapshot);
+            let call = Call::of(snapshot);
+            let price = call
+                .model
+                .as_deref()
+                .and_then(|model| options.prices.find(model));
+            model = call.model.clone().or(model);
+            let asked = options.part.rows(engine, &history, *at, snapshot)?;
+            let mut seen: HashSet<String> = HashSet::new();
+            for node in snapshot.nodes_in(snapshot.sys_rows()) {
+                let asked = asked.as_ref();
+                if Region::of(node).is_none()
+                    || node.kind() != Some("tool")
+                    || asked.is_some_and(|rows| !rows.iter().any(|rows| rows.contains(&node.row())))
+                {
+                    continue;
+                }
+                let name = tool_name(node).unwrap_or_else(|| node.id().to_owned());
+                let tokens = counts.node(node, true).tokens;
+                let tool = tools.entry(name.clone()).or_default();
+                tool.add(tokens, seen.insert(name), price);
             }
-            let name = tool_name(node).unwrap_or_else(|| node.id().to_owned());
-            let tokens = counts.node(node, true).tokens;
-            let tool = tools.entry(name.clone()).or_default();
-            tool.add(tokens, seen.insert(name), price);
         }
-    }
-    let defined = tools.len() as u64;
-    let left = tools
-        .into_iter()
-        .filter(|(name, _)| !calls.names.contains(name));
-    let mut tools: Vec<UnusedTool> = left
-        .map(|(name, tool)| {
-            let cost = tool.cost.filter(|_| !tool.unpriced);
-            UnusedTool {
-                name,
-                tokens: tool.tokens,
-                requests: tool.requests,
-                sent_tokens: tool.sent,
-                nano_dollars: cost.map(|(whole, _)| whole),
-                cached_nano_dollars: cost.map(|(_, cached)| cached),
-            }
+        let defined = tools.len() as u64;
+        let left = tools
+            .into_iter()
+            .filter(|(name, _)| !calls.names.contains(name));
+        let mut tools: Vec<UnusedTool> = left
+            .map(|(name, tool)| {
+                let cost = tool.cost.filter(|_| !tool.unpriced);
+                UnusedTool {
+                    name,
+                    tokens: tool.tokens,
+                    requests: tool.requests,
+                    sent_tokens: tool.sent,
+                    nano_dollars: cost.map(|(whole, _)| whole),
+                    cached_nano_dollars: cost.map(|(_, cached)| cached),
+                }
+            })
+            .collect();
+        tools.sort_by(|a, b| {
+            b.sent_tokens
+                .cmp(&a.sent_tokens)
+                .then_with(|| a.name.cmp(&b.name))
+        });
+        Ok(Self {
+            tokenizer,
+            snapshots: snapshots.len() as u64,
+            defined,
+            tools,
+            prices: options.prices.date().to_owned(),
+            model,
         })
-        .collect();
-    tools.sort_by(|a, b| {
-        b.sent_tokens
-            .cmp(&a.sent_tokens)
-            .then_with(|| a.name.cmp(&b.name))
-    });
-    Ok(Unused {
-        tokenizer,
-        snapshots: snapshots.len() as u64,
-        defined,
-        tools,
-        prices: prices.date().to_owned(),
-        model,
-    })
+    }
+
+    fn lines(&self) -> &[Self] {
+        std::slice::from_ref(self)
+    }
+
+    fn text(&self, _: &ReportOptions, paint: Paint) -> String {
+        let mut out = String::new();
+        let snapshots = counted(self.snapshots, "snapshot");
+        let (count, defined) = (self.tools.len(), counted(self.defined, "tool"));
+        let title = format!("{count} of {defined} never called in {snapshots}");
+        let _ = writeln!(out, "{}", paint.tint(Tint::Place, &title));
+        if self.tools.is_empty() {
+            return out;
+        }
+        let priced = self.tools.iter().all(|tool| tool.nano_dollars.is_some());
+        let mut header = vec!["tool", self.tokenizer.name(), "requests", "sent"];
+        if priced {
+            header.extend(["cost", "cached"]);
+        }
+        let mut table = Table::new(header);
+        for tool in &self.tools {
+            let mut cells = [tool.tokens, tool.requests, tool.sent_tokens]
+                .map(amount)
+                .to_vec();
+            if priced {
+                let costs = [tool.nano_dollars, tool.cached_nano_dollars];
+                cells.extend(costs.map(|cost| cost.unwrap_or_default().to_string()));
+            }
+            table.add_bar(printable(&tool.name), cells, tool.sent_tokens);
+        }
+        out.push_str(&table.text(paint));
+        if priced {
+            let _ = writeln!(out, "at the prices of {}", self.prices);
+        } else {
+            out.push_str(&no_price(self.model.as_deref(), &self.prices));
+        }
+        out
+    }
 }
 
 /// The names of the tools that were called. Each unit is read once.

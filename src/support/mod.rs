@@ -1,4 +1,5 @@
-//! What every layer uses: diagnostics as data, the token of cancelled work, names of scratch files, differences of texts.
+//! What every layer uses: diagnostics as data, the token of cancelled work, names of scratch files, differences of
+//! texts, text and tables for terminals.
 //!
 //! It must not know anything of the layers above.
 
@@ -6,3 +7,5 @@ pub(crate) mod cancel;
 pub(crate) mod diag;
 pub(crate) mod edits;
 pub(crate) mod scratch;
+pub(crate) mod table;
+pub(crate) mod text;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pactql::budget::{BuildOptions, Cache, Query, build};
 use pactql::inspect::{
-    By, Part, PrefixOptions, Search, ShowOptions, TokenOptions, Tokenizer, grep, prefixes, show,
-    steps, tokens,
+    GrepReport, Part, PrefixReport, Report, ReportOptions, Search, ShowReport, StepReport,
+    TokenReport, Tokenizer,
 };
 use pactql::{
     Address, Cancel, Cancelled, DiffOptions, Engine, RangeOptions, Session,
@@ -83,24 +83,23 @@ fn selecting_stops() {
 fn inspecting_stops() {
     let session = Session::from_slice(lines(40, 300).as_bytes()).unwrap();
     let engine = Engine::new();
-    let (all, bytes) = (Part::all(), Some(Tokenizer::Bytes4));
+    let search = Search::new("more .* it$", false).unwrap();
+    let options = ReportOptions::new(Part::all()).tokenizer(Tokenizer::Bytes4);
+    let options = options.search(search);
     stops("show", 300, 64, || {
-        let _ = show(&engine, &session, &all, ShowOptions::default(), bytes);
+        let _ = ShowReport::of(&engine, &session, &options);
     });
     stops("grep", 300, 64, || {
-        let search = Search::new("more .* it$", false).unwrap();
-        let _ = grep(&engine, &session, &all, &search);
+        let _ = GrepReport::of(&engine, &session, &options);
     });
     stops("tokens", 300, 64, || {
-        let options = TokenOptions::by(By::Region).tokenizer(bytes);
-        let _ = tokens(&engine, &session, &all, &options);
+        let _ = TokenReport::of(&engine, &session, &options);
     });
     stops("steps", 300, 3_000, || {
-        let _ = steps(&engine, &session, &all, None, bytes);
+        let _ = StepReport::of(&engine, &session, &options);
     });
     stops("prefix", 300, 64, || {
-        let options = PrefixOptions::default().tokenizer(bytes);
-        let _ = prefixes(&engine, &session, &all, &options);
+        let _ = PrefixReport::of(&engine, &session, &options);
     });
     stops("why empty", 300, 300, || {
         let rows = engine.rows(&session, "@* .cb[content~'nothing']").unwrap();

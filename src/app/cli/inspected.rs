@@ -6,8 +6,9 @@ use super::options::{Limits, Paint, Tint};
 use super::sessions::{self, open_store};
 use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, printable};
+use crate::engine::Engine;
 use crate::history::Session;
-use crate::inspect::{Part, Prices};
+use crate::inspect::{Part, Prices, Report, ReportOptions};
 use crate::json::{get, members, string};
 use crate::store::Store;
 use crate::tree::timestamp::nanos_of_rfc3339;
@@ -17,59 +18,74 @@ use std::sync::Arc;
 /// How many files are read together.
 const TOGETHER: usize = 32;
 
-/// The sessions of a command, and the part of each that it is about.
+/// The sessions of a command.
 #[derive(Args, Debug)]
-pub(super) struct Inspected {
+pub(super) struct SessionsArgs {
     /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input.
     #[arg(value_name = "SESSION", required = true)]
     sessions: Vec<String>,
-    #[command(flatten)]
-    part: PartArgs,
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
     limits: Limits,
 }
 
+/// The sessions of a command, and the part of each that it is about.
+#[derive(Args, Debug)]
+pub(super) struct Inspected {
+    #[command(flatten)]
+    pub(super) sessions: SessionsArgs,
+    #[command(flatten)]
+    part: PartArgs,
+}
+
 impl Inspected {
     /// Which snapshots, and which nodes of them.
     pub(super) fn part(&self) -> Part {
-        self.part.part()
+        self.part.part(Part::default())
     }
 
-    /// As [`Inspected::part`], of all snapshots if none is asked for.
+    /// As [`Inspected::part`], of all snapshots by default.
     pub(super) fn part_or_all(&self) -> Part {
-        self.part.part_of(Part::all())
+        self.part.part(Part::all())
+    }
+}
+
+impl SessionsArgs {
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
-    /// Whether a range of snapshots is asked for.
-    pub(super) fn is_range(&self) -> bool {
-        self.part.over.is_some()
+    /// The arguments that name sessions.
+    pub(super) fn words(&self) -> &[String] {
+        &self.sessions
     }
 
-    /// As [`Choice::each`].
+    /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
+    /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
+    /// says so if there was none.
     ///
     /// # Errors
-    /// As [`Choice::each`].
+    /// A session that is missing or cannot be read; what `visit` returns.
     pub(super) fn each(
         &self,
         visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
-        self.choice.each(&self.sessions, &self.limits, visit)
+        self.each_of(&self.sessions, None, visit)
     }
 
-    /// As [`Inspected::each`]; of a store only the sessions are opened that `among` names. The others
-    /// are counted.
+    /// As [`SessionsArgs::each`], of some of the words; of a store only the sessions are opened that `among`
+    /// names. The others are counted.
     ///
     /// # Errors
-    /// As [`Choice::each`]; what `among` returns.
-    pub(super) fn each_among(
+    /// As [`SessionsArgs::each`]; what `among` returns.
+    pub(super) fn each_of(
         &self,
-        among: Among<'_>,
+        words: &[String],
+        among: Option<Among<'_>>,
         visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
-        self.choice
-            .each_among(&self.sessions, &self.limits, Some(among), visit)
+        self.choice.each(words, &self.limits, among, visit)
     }
 }
 
@@ -77,9 +93,9 @@ impl Inspected {
 /// their names; `None` for all.
 pub(super) type Among<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>, Failure>;
 
-/// Which snapshots of a session, and which nodes of them.
+/// Which snapshots of a session.
 #[derive(Args, Debug)]
-pub(super) struct PartArgs {
+pub(super) struct TimeArgs {
     /// One snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
@@ -91,41 +107,42 @@ pub(super) struct PartArgs {
         conflicts_with = "at"
     )]
     over: Option<String>,
+}
+
+impl TimeArgs {
+    /// The same for the library, where `default` are the snapshots without both.
+    pub(super) fn part(&self, default: Part) -> Part {
+        // As of other commands, the `@` may be left out.
+        let time = |time: &String| match &**time {
+            "working" => String::new(),
+            time if time.starts_with(['t', 'c']) => format!("@{time}"),
+            time => time.to_owned(),
+        };
+        match (&self.over, &self.at) {
+            (Some(range), _) => default.over(time(range)),
+            (None, Some(address)) => default.at(time(address)),
+            (None, None) => default,
+        }
+    }
+}
+
+/// Which snapshots of a session, and which nodes of them.
+#[derive(Args, Debug)]
+struct PartArgs {
+    #[command(flatten)]
+    time: TimeArgs,
     /// Only the nodes that a selector without a time matches, and what is below them.
     #[arg(long = "where", value_name = "SELECTOR", allow_hyphen_values = true)]
     selector: Option<String>,
 }
 
 impl PartArgs {
-    /// The same for the library.
-    pub(super) fn part(&self) -> Part {
-        self.part_of(Part::default())
-    }
-
-    /// The same, where `default` are the snapshots if none is asked for.
-    fn part_of(&self, default: Part) -> Part {
-        let (at, over) = (self.at.as_deref(), self.over.as_deref());
-        part(default, at, over, self.selector.as_deref())
-    }
-}
-
-/// A snapshot or a range, and a selector, for the library; `default` has the snapshots if there is neither.
-pub(super) fn part(
-    default: Part,
-    at: Option<&str>,
-    over: Option<&str>,
-    selector: Option<&str>,
-) -> Part {
-    let part = match over.or(at) {
-        None => default,
-        Some("working") => default.at(""),
-        // As of other commands, the `@` may be left out.
-        Some(time) if time.starts_with(['t', 'c']) => default.at(format!("@{time}")),
-        Some(time) => default.at(time),
-    };
-    match selector {
-        Some(selector) => part.only(selector),
-        None => part,
+    fn part(&self, default: Part) -> Part {
+        let part = self.time.part(default);
+        match &self.selector {
+            Some(selector) => part.only(selector),
+            None => part,
+        }
     }
 }
 
@@ -153,20 +170,9 @@ impl PriceArgs {
     }
 }
 
-/// Why there is no price: of which model, and in which table.
-pub(super) fn no_price(model: Option<&str>, date: &str) -> String {
-    match model {
-        Some(model) => {
-            let model = printable(model);
-            format!("no cost: the prices of {date} have no model `{model}`; see --prices\n")
-        }
-        None => "no cost: the session names no model\n".to_owned(),
-    }
-}
-
 /// Which sessions of a store.
 #[derive(Args, Debug)]
-pub(super) struct Choice {
+struct Choice {
     /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a
     /// date and a time with its zone, such as 2026-01-31T09:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Sessions of a store")]
@@ -203,6 +209,18 @@ impl Opened {
         }
     }
 
+    /// A report on the session.
+    ///
+    /// # Errors
+    /// As [`Report::of`].
+    pub(super) fn report<R: Report>(
+        &self,
+        engine: &Engine,
+        options: &ReportOptions,
+    ) -> Result<R, Failure> {
+        R::of(engine, &self.session, options).map_err(|error| self.failure(error))
+    }
+
     /// What went wrong with this session.
     pub(super) fn failure(&self, error: crate::support::diag::Error) -> Failure {
         Failure::in_session(error, self.label())
@@ -214,23 +232,8 @@ impl Choice {
         self.since.is_none() && self.until.is_none() && self.meta.is_empty()
     }
 
-    /// Opens the sessions that words name, in the order of the words and in a store of the names, and
-    /// gives each to `visit`. Those of a store are open one at a time, and only those that were chosen.
-    /// Returns how many there were; says so if there was none.
-    ///
-    /// # Errors
-    /// A session that is missing or cannot be read; what `visit` returns.
-    pub(super) fn each(
-        &self,
-        words: &[String],
-        limits: &Limits,
-        visit: impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
-        self.each_among(words, limits, None, visit)
-    }
-
-    /// As [`Choice::each`] and [`Inspected::each_among`].
-    fn each_among(
+    /// As [`SessionsArgs::each_of`].
+    fn each(
         &self,
         words: &[String],
         limits: &Limits,

@@ -7,9 +7,7 @@
 
 mod add;
 mod answers;
-mod assert;
 mod attempts;
-mod bars;
 mod bench;
 mod blame;
 mod check;
@@ -20,14 +18,12 @@ mod context;
 mod crash;
 mod diff;
 mod discard;
-mod duplicates;
 mod ending;
 mod explain;
 mod export;
 mod fit;
 mod fmt;
 mod fork;
-mod grep;
 mod habits;
 mod import;
 mod import_follow;
@@ -46,7 +42,6 @@ mod options;
 mod output;
 mod pager;
 mod parquet;
-mod prefix;
 mod preview;
 mod progress;
 mod refs;
@@ -54,16 +49,14 @@ mod relocate;
 mod remove;
 mod render;
 mod replace;
+mod reports;
 mod select;
 mod select_sql;
 mod serve;
 mod sessions;
 mod share;
-mod show;
-mod show_text;
 mod sql;
 mod stats;
-mod steps;
 mod store_backup;
 mod store_delete;
 mod store_erase;
@@ -72,10 +65,7 @@ mod store_list;
 mod store_prune;
 mod store_rename;
 mod store_words;
-mod tokens;
-mod top;
 mod typed;
-mod unused;
 mod update;
 mod usage;
 mod verify;
@@ -129,8 +119,25 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand, Debug)]
-enum Command {
+/// The commands, each with its arguments.
+macro_rules! commands {
+    ($($name:ident($arguments:ty),)*) => {
+        #[derive(Subcommand, Debug)]
+        enum Command {
+            $($name($arguments),)*
+        }
+
+        impl Command {
+            fn get(&self) -> &dyn Run {
+                match self {
+                    $(Self::$name(command) => command,)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
     Select(select::Select),
     Explain(explain::Explain),
     Sql(sql::Sql),
@@ -144,16 +151,16 @@ enum Command {
     Export(export::Export),
     Verify(verify::Verify),
     Stats(stats::Stats),
-    Show(show::Show),
-    Steps(steps::Steps),
-    Prefix(prefix::Prefix),
-    Tokens(tokens::Tokens),
-    Assert(assert::Assert),
-    Top(top::TopCommand),
-    Unused(unused::UnusedCommand),
-    Duplicates(duplicates::DuplicatesCommand),
+    Show(reports::ShowCommand),
+    Steps(reports::StepsCommand),
+    Prefix(reports::PrefixCommand),
+    Tokens(reports::TokensCommand),
+    Assert(reports::AssertCommand),
+    Top(reports::TopCommand),
+    Unused(reports::UnusedCommand),
+    Duplicates(reports::DuplicatesCommand),
     Share(share::Share),
-    Grep(grep::Grep),
+    Grep(reports::GrepCommand),
     Bench(bench::Bench),
     New(new::New),
     Add(add::Add),
@@ -214,59 +221,6 @@ impl Run for Man {
     fn run(&self, _: Color) -> Result<Exit, Failure> {
         let page = man::page(Cli::command(), &self.command)?;
         print(&String::from_utf8_lossy(&page))
-    }
-}
-
-impl Command {
-    fn get(&self) -> &dyn Run {
-        match self {
-            Self::Select(command) => command,
-            Self::Explain(command) => command,
-            Self::Sql(command) => command,
-            Self::Check(command) => command,
-            Self::Fmt(command) => command,
-            Self::Diff(command) => command,
-            Self::Log(command) => command,
-            Self::Blame(command) => command,
-            Self::Render(command) => command,
-            Self::Import(command) => command,
-            Self::Export(command) => command,
-            Self::Verify(command) => command,
-            Self::Stats(command) => command,
-            Self::Show(command) => command,
-            Self::Steps(command) => command,
-            Self::Prefix(command) => command,
-            Self::Tokens(command) => command,
-            Self::Assert(command) => command,
-            Self::Top(command) => command,
-            Self::Unused(command) => command,
-            Self::Duplicates(command) => command,
-            Self::Share(command) => command,
-            Self::Grep(command) => command,
-            Self::Bench(command) => command,
-            Self::New(command) => command,
-            Self::Add(command) => command,
-            Self::Update(command) => command,
-            Self::Remove(command) => command,
-            Self::Move(command) => command,
-            Self::Replace(command) => command,
-            Self::Compact(command) => command,
-            Self::Commit(command) => command,
-            Self::Discard(command) => command,
-            Self::Fork(command) => command,
-            Self::Refs(command) => command,
-            Self::Attempts(command) => command,
-            Self::Sessions(command) => command,
-            Self::Rename(command) => command,
-            Self::Delete(command) => command,
-            Self::Erase(command) => command,
-            Self::Prune(command) => command,
-            Self::Backup(command) => command,
-            Self::IndexText(command) => command,
-            Self::Context(command) => command,
-            Self::Completions(command) => command,
-            Self::Man(command) => command,
-        }
     }
 }
 

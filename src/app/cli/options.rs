@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::history::{ContentMode, ContentOptions, Material, RangeOptions};
 use crate::query::ir::Edition;
 use crate::support::diag::ColorChoice;
+pub(super) use crate::support::table::{Paint, Tint};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 
@@ -35,7 +36,7 @@ impl Color {
 
     /// Whether results on standard output are coloured.
     pub(super) fn for_results(self) -> Paint {
-        Paint(self.on(&std::io::stdout()))
+        Paint::new(self.on(&std::io::stdout()))
     }
 
     /// Whether messages on standard error are coloured.
@@ -51,58 +52,6 @@ impl Color {
 /// Whether the terminal says that it has neither colours nor a cursor to move.
 pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
-}
-
-/// Colours text, or leaves it as it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Paint(bool);
-
-/// A colour by its meaning.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Tint {
-    /// Green.
-    Added,
-    /// Red.
-    Removed,
-    /// Yellow.
-    Changed,
-    /// Snapshots and line numbers: cyan.
-    Place,
-    /// Ids and titles of columns: bold.
-    Name,
-    /// Roles and kinds: blue.
-    Kind,
-    /// The name of a tool: magenta.
-    Tool,
-    /// What the selector looked for: bold red.
-    Match,
-}
-
-impl Tint {
-    /// The parameters of the terminal's escape sequence.
-    fn code(self) -> &'static str {
-        match self {
-            Self::Added => "32",
-            Self::Removed => "31",
-            Self::Changed => "33",
-            Self::Place => "36",
-            Self::Name => "1",
-            Self::Kind => "34",
-            Self::Tool => "35",
-            Self::Match => "1;31",
-        }
-    }
-}
-
-impl Paint {
-    /// `text` in a colour.
-    pub(super) fn tint(self, tint: Tint, text: &str) -> String {
-        if self.0 && !text.is_empty() {
-            format!("\u{1b}[{}m{text}\u{1b}[0m", tint.code())
-        } else {
-            text.to_owned()
-        }
-    }
 }
 
 /// How results are printed.

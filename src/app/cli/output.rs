@@ -2,12 +2,12 @@
 
 use super::command::print;
 use super::options::{Paint, Tint};
-use super::preview::{self, PREVIEW, Previews, part};
+use super::preview::{PREVIEW, Previews};
 pub(super) use crate::app::present::node::{label, node_json, quoted, snapshot_label};
 use crate::app::present::{Exit, Failure, answer};
-pub(super) use crate::app::present::{clean, counted, printable};
 use crate::engine::Node;
 use crate::history::Delta;
+pub(super) use crate::support::text::{clean, counted, part, printable, verbatim, width_of};
 use std::fmt::Write;
 
 /// The width of a table that is not printed on a terminal, in columns.
@@ -153,20 +153,6 @@ fn push_cell(text: &mut String, cell: &str, width: usize, tint: Option<Tint>, pa
     text.extend(std::iter::repeat_n(' ', padding));
 }
 
-/// A text that takes at most some columns.
-pub(super) fn cut(text: &str, columns: usize) -> String {
-    if width_of(text) > columns {
-        part(text, None, columns).0
-    } else {
-        text.to_owned()
-    }
-}
-
-/// The columns of a terminal that a text takes.
-pub(super) fn width_of(text: &str) -> usize {
-    text.chars().map(preview::columns).sum()
-}
-
 /// The nodes as an outline below their ancestors, in document order; a new outline starts where
 /// the snapshot changes.
 pub(super) fn tree<'a>(nodes: impl Iterator<Item = Node<'a>>, previews: &Previews) -> String {
@@ -240,14 +226,4 @@ pub(super) fn print_as(
     } else {
         text()
     })
-}
-
-/// A line of text in which control characters, which a terminal would obey, are replaced.
-pub(super) fn verbatim(line: &str) -> String {
-    let safe = |letter: char| match letter {
-        '\t' => '\t',
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    };
-    line.chars().map(safe).collect()
 }

@@ -5,32 +5,46 @@ use super::state::{Answer, ServerState};
 use crate::app::present::stores::intact;
 use crate::app::present::{Failure, answer};
 use crate::engine::Engine;
-use crate::history::Session;
 use crate::inspect::{
-    By, Part, PrefixOptions, Search, ShowOptions, TokenOptions, Tokenizer, grep, prefixes, show,
-    steps, tokens,
+    By, GrepReport, Part, PrefixReport, Report, ReportOptions, Search, ShowReport, StepReport,
+    TokenReport, Tokenizer,
 };
 use crate::render::Provider;
-use std::sync::Arc;
 
 /// How many bytes of a text are shown, unless the client says otherwise.
 const SHOWN: usize = 2000;
 
-/// The session, and the part of it that is asked for.
-fn asked(state: &ServerState, arguments: &Arguments) -> Result<(Arc<Session>, Part), Failure> {
+/// The report that a call asks for; `default` is the time without `at` and `over`.
+fn report<R: Report>(
+    state: &ServerState,
+    arguments: &Arguments,
+    default: &str,
+    options: ReportOptions,
+) -> Result<R, Failure> {
     if arguments.text("at").is_some() && arguments.text("over").is_some() {
         return Err(Failure::usage(
             "`at` is one snapshot and `over` is a range: give one of them",
         ));
     }
     let time = arguments.text("at").or_else(|| arguments.text("over"));
-    let part = Part::default().at(time.unwrap_or_default());
+    let part = Part::default().at(time.unwrap_or(default));
     let part = match arguments.text("where") {
         Some(selector) => part.only(selector),
         None => part,
     };
+    let options = ReportOptions { part, ..options }
+        .tokenizer(tokenizer(arguments)?)
+        .provider(provider(arguments));
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
-    Ok((session, part))
+    let report = R::of(&Engine::new(), &session, &options)?;
+    intact(&session)?;
+    Ok(report)
+}
+
+/// A report, one line of JSON for each object.
+fn lines<R: Report>(report: &R) -> Result<Answer, Failure> {
+    let lines: Result<Vec<String>, Failure> = report.lines().iter().map(answer::json).collect();
+    Ok(lines?.join("\n").into())
 }
 
 fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
@@ -52,23 +66,19 @@ fn provider(arguments: &Arguments) -> Option<Provider> {
 
 /// `pact_show`: the snapshots, with long texts cut.
 pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
-    let (session, part) = asked(state, arguments)?;
-    let options = ShowOptions::default().before_reply(arguments.flag("before_reply"));
-    let mut found = show(
-        &Engine::new(),
-        &session,
-        &part,
-        options,
-        tokenizer(arguments)?,
-    )?;
-    intact(&session)?;
+    let options = ReportOptions::default().before_reply(arguments.flag("before_reply"));
+    let mut found: ShowReport = report(state, arguments, "", options)?;
     let limit = arguments.size("max_bytes").unwrap_or(SHOWN);
-    for block in found.iter_mut().flat_map(|shown| &mut shown.blocks) {
-        if block.text.len() > limit {
-            let end = block.text.floor_char_boundary(limit);
-            let rest = block.text.len() - end;
-            block.text.truncate(end);
-            block.text.push_str(&format!("… {rest} more bytes"));
+    let blocks = found
+        .snapshots
+        .iter_mut()
+        .flat_map(|shown| &mut shown.blocks);
+    for text in blocks.map(|block| &mut block.text) {
+        if text.len() > limit {
+            let end = text.floor_char_boundary(limit);
+            let rest = text.len() - end;
+            text.truncate(end);
+            text.push_str(&format!("… {rest} more bytes"));
         }
     }
     lines(&found)
@@ -76,44 +86,26 @@ pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<Answer
 
 /// `pact_steps`: one object for each cycle.
 pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
-    let (session, part) = asked(state, arguments)?;
-    let provider = provider(arguments);
-    let found = steps(
-        &Engine::new(),
-        &session,
-        &part,
-        provider,
-        tokenizer(arguments)?,
-    )?;
-    intact(&session)?;
-    Ok(answer::json(&found)?.into())
+    lines::<StepReport>(&report(state, arguments, "", ReportOptions::default())?)
 }
 
 /// `pact_tokens`: the tokens of snapshots in groups.
 pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
-    let (session, part) = asked(state, arguments)?;
     let by = arguments.text("by").unwrap_or("region");
     let by: By = by
         .parse()
         .map_err(|_| Failure::value(format!("there is no group `{by}`")))?;
-    let options = TokenOptions::by(by).tokenizer(tokenizer(arguments)?);
-    let found = tokens(&Engine::new(), &session, &part, &options)?;
-    intact(&session)?;
-    Ok(answer::json(&found)?.into())
+    let options = ReportOptions::default().by(by);
+    lines::<TokenReport>(&report(state, arguments, "", options)?)
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
 pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
-    let (session, part) = asked(state, arguments)?;
-    let options = PrefixOptions::default()
-        .provider(provider(arguments))
-        .tokenizer(tokenizer(arguments)?);
-    let mut found = prefixes(&Engine::new(), &session, &part, &options)?;
-    intact(&session)?;
+    let mut found: PrefixReport = report(state, arguments, "", ReportOptions::default())?;
     if !arguments.flag("all") {
         found.steps.retain(|step| step.difference.is_some());
     }
-    Ok(answer::json(&found)?.into())
+    lines(&found)
 }
 
 /// `pact_grep`: the lines of texts that a pattern matches, of all snapshots unless one is named.
@@ -122,18 +114,6 @@ pub(super) fn searched(state: &ServerState, arguments: &Arguments) -> Result<Ans
     let pattern = arguments.needed("pattern");
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;
     let search = search.context(arguments.size("context_lines").unwrap_or(0));
-    let (session, part) = asked(state, arguments)?;
-    let part = match part.time() {
-        "" => part.at("@history"),
-        _ => part,
-    };
-    let found = grep(&Engine::new(), &session, &part, &search)?;
-    intact(&session)?;
-    Ok(answer::json(&found)?.into())
-}
-
-/// Reports, one line of JSON each.
-fn lines(found: &[impl serde::Serialize]) -> Result<Answer, Failure> {
-    let lines: Result<Vec<String>, Failure> = found.iter().map(answer::json).collect();
-    Ok(lines?.join("\n").into())
+    let options = ReportOptions::default().search(search);
+    lines::<GrepReport>(&report(state, arguments, "@history", options)?)
 }

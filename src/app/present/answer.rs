@@ -2,12 +2,12 @@
 
 use super::failure::Failure;
 use super::notes;
-use super::text::counted;
 use crate::budget::Query;
 use crate::engine::{Answer, Explain, Fit, Node, Prepared};
 use crate::history::Session;
 use crate::support::cancel::check;
 use crate::support::diag::ColorChoice;
+use crate::support::text::counted;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,11 +1,11 @@
 //! How a command ends: exit codes, and failures with everything needed to report them.
 
-use super::text::printable;
 use crate::budget::CacheError;
 use crate::history::LoadError;
 use crate::history::LoadFailure;
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Diagnostic, Error};
+use crate::support::text::printable;
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};

@@ -1,7 +1,7 @@
 //! Notes on answers: on empty ones (LANGUAGE §10).
 
-use super::text::printable;
 use crate::advice::EmptyReason;
+use crate::support::text::printable;
 use serde_json::json;
 use std::fmt::Write;
 

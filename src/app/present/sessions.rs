@@ -1,12 +1,12 @@
 //! Sessions by path, and snapshots by address.
 
 use super::failure::{Exit, Failure};
-use super::text::{counted, printable};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::logs::{Fate, Format, ImportOptions, ImportedSession, import, where_messages};
 use crate::query::ir::Address;
 use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::text::printable;
 use crate::tree::source::{read_file, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
 use std::fmt::Write;
@@ -116,15 +116,29 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     }
     let session = session.session().ok()?;
     let format = imported.format.map_or("", Format::name);
-    let (without, keeps) = match others.len() as u64 {
-        0 => (String::new(), "it"),
-        count => (
-            format!(" without {}", counted(count, "branch or subagent")),
-            "all",
-        ),
+    let is_branch =
+        |one: &&ImportedSession| one.name.as_deref().is_some_and(|n| n.starts_with('~'));
+    let branches = others.iter().copied().filter(is_branch).count();
+    let parts = [
+        (branches, "1 branch", "branches"),
+        (others.len() - branches, "1 subagent", "subagents"),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(count, one, several)| match count {
+            0 => None,
+            1 => Some(one.to_owned()),
+            count => Some(format!("{count} {several}")),
+        });
+    let parts: Vec<String> = parts.collect();
+    let left_out = if parts.is_empty() {
+        String::new()
+    } else {
+        format!("; {} left out", parts.join(" and "))
     };
+    let keeps = if others.len() > 1 { "them" } else { "it" };
     let note = format!(
-        "note: {} is a log ({format}), imported for this answer{without}; `pactql import` keeps {keeps}\n",
+        "note: {} is a log ({format}), imported for this answer{left_out}; `pactql import` keeps {keeps}\n",
         printable(name)
     );
     Some((session, note))

@@ -128,9 +128,9 @@ impl Cause {
             Self::CallIds => "keep the ids that the calls had when they were first sent",
             Self::WhiteSpace => "keep the bytes that were sent first",
             Self::SystemPrompt => "keep the system prompt, and send what changes in a message",
-            Self::Compaction => "none: a compaction pays once; do it seldom, and drop much",
+            Self::Compaction => "unavoidable; compact rarely, and drop a lot each time",
             Self::MessagesDropped { .. } => {
-                "drop many messages at once and seldom, not some at every step"
+                "rarely drop messages, and many at once, instead of some at every step"
             }
             Self::MessagesInserted { .. } => "put new messages at the end",
             Self::Role => "keep the role that the message was sent with first",

@@ -24,8 +24,8 @@ pub use pieces::Place;
 
 use super::call::{Call, provider_of};
 use super::counts::Counts;
-use super::part::Part;
 use super::prices::{Money, Prices};
+use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use super::tokens::fitting;
 use crate::engine::{Engine, refused};
@@ -35,16 +35,34 @@ use crate::query::ir::Address;
 use crate::render::{Provider, RenderError, ThreadBlock};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
+use crate::support::table::{Paint, Tint};
+use crate::support::text::{counted, verbatim};
 use cause::Tails;
 use pieces::Piece;
 use requests::{Before, Front, Message, Requests};
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// The comparison of neighbouring requests.
+/// The comparison of the requests of neighbouring snapshots; without a time, of all committed ones.
+///
+/// An address alone is compared with the snapshot before. With a selector, only the breaks in blocks that it
+/// matches, and the requests without a break, are listed. Costs what changes between neighbours, and a
+/// comparison of their units.
+///
+/// ```
+/// use pactql::inspect::{PrefixReport, Report, ReportOptions};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let found = PrefixReport::of(&Engine::new(), &session, &ReportOptions::default())?;
+/// assert_eq!(found.steps.len(), 6);
+/// let reused: Vec<u64> = found.steps.iter().map(|step| step.reused_percent()).collect();
+/// assert!(reused.iter().all(|percent| *percent <= 100));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Prefixes {
+pub struct PrefixReport {
     /// The API whose form the requests have.
     #[serde(serialize_with = "name_of")]
     pub provider: Provider,
@@ -145,113 +163,116 @@ pub struct Difference {
     pub newer: String,
 }
 
-/// What requests are compared with: by default in the form in which the newest snapshot was imported or
-/// sent, with the tokenizer that fits its model, at the prices in the library.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct PrefixOptions {
-    /// The form of the requests.
-    pub provider: Option<Provider>,
-    /// How tokens are counted.
-    pub tokenizer: Option<Tokenizer>,
-    /// What tokens cost.
-    pub prices: Prices,
-}
+impl Report for PrefixReport {
+    type Line = Self;
 
-impl PrefixOptions {
-    /// In the form of this API.
-    #[must_use]
-    pub fn provider(mut self, provider: impl Into<Option<Provider>>) -> Self {
-        self.provider = provider.into();
-        self
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let history = session.history();
+        let part = options.part.or_history();
+        let mut snapshots = part.snapshots(engine, &history)?;
+        let before = match &snapshots[..] {
+            [(At::Committed(address), _)] => neighbour(&history, *address),
+            _ => None,
+        };
+        let alone = before.is_some();
+        snapshots.splice(0..0, before);
+        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
+        let mut counts = Counts::new(tokenizer);
+        let all = snapshots.iter().map(|(_, snapshot)| snapshot);
+        let found = walk(&history, all, options.provider, &mut counts);
+        let mut found = found.map_err(|error| refused(&error))?;
+        for step in &mut found.steps {
+            step.missed_nano_dollars = step.miss(&options.prices);
+        }
+        found.prices = options.prices.date().to_owned();
+        if part.selector().is_some() {
+            let mut asked = Vec::with_capacity(snapshots.len());
+            for (at, snapshot) in &snapshots {
+                asked.push(
+                    part.rows(engine, &history, *at, snapshot)?
+                        .unwrap_or_default(),
+                );
+            }
+            let has = |at: usize, id: &str| {
+                let found = snapshots
+                    .get(at)
+                    .and_then(|(_, snapshot)| snapshot.find(id));
+                found.is_some_and(|node| asked[at].iter().any(|rows| rows.contains(&node.row())))
+            };
+            let mut index = 0;
+            found.steps.retain(|step| {
+                index += 1;
+                let block = step.difference.as_ref().map(|found| found.block.as_deref());
+                block.is_none_or(|block| {
+                    block.is_some_and(|id| has(index - 1, id) || (index > 1 && has(index - 2, id)))
+                })
+            });
+        }
+        if alone {
+            found.steps.retain(|step| step.before.is_some());
+        }
+        Ok(found)
     }
 
-    /// With this tokenizer.
-    #[must_use]
-    pub fn tokenizer(mut self, tokenizer: impl Into<Option<Tokenizer>>) -> Self {
-        self.tokenizer = tokenizer.into();
-        self
+    fn lines(&self) -> &[Self] {
+        std::slice::from_ref(self)
     }
 
-    /// At these prices.
-    #[must_use]
-    pub fn prices(mut self, prices: Prices) -> Self {
-        self.prices = prices;
-        self
-    }
-}
-
-/// Compares the requests of neighbouring snapshots of `part`; without a time, of all committed ones. An
-/// address alone is compared with the snapshot before. With a selector, only the breaks in blocks that it
-/// matches, and the requests without a break, are listed.
-///
-/// Costs what changes between neighbours, and a comparison of their units.
-///
-/// # Errors
-/// A block, a tool definition or parameters that the API has no form for; the time is none, or no
-/// snapshot has it; every error of the selector; a snapshot of a store cannot be loaded.
-///
-/// ```
-/// use pactql::inspect::{Part, PrefixOptions, prefixes};
-/// use pactql::{Engine, Session};
-/// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let found = prefixes(&Engine::new(), &session, &Part::default(), &PrefixOptions::default())?;
-/// assert_eq!(found.steps.len(), 6);
-/// let reused: Vec<u64> = found.steps.iter().map(|step| step.reused_percent()).collect();
-/// assert!(reused.iter().all(|percent| *percent <= 100));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn prefixes(
-    engine: &Engine,
-    session: &Session,
-    part: &Part,
-    options: &PrefixOptions,
-) -> Result<Prefixes, Error> {
-    let history = session.history();
-    let part = part.or_history();
-    let mut snapshots = part.snapshots(engine, &history)?;
-    let before = match &snapshots[..] {
-        [(At::Committed(address), _)] => neighbour(&history, *address),
-        _ => None,
-    };
-    let alone = before.is_some();
-    snapshots.splice(0..0, before);
-    let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
-    let mut counts = Counts::new(tokenizer);
-    let all = snapshots.iter().map(|(_, snapshot)| snapshot);
-    let found = walk(&history, all, options.provider, &mut counts);
-    let mut found = found.map_err(|error| refused(&error))?;
-    for step in &mut found.steps {
-        step.missed_nano_dollars = step.miss(&options.prices);
-    }
-    found.prices = options.prices.date().to_owned();
-    if part.selector().is_some() {
-        let mut asked = Vec::with_capacity(snapshots.len());
-        for (at, snapshot) in &snapshots {
-            asked.push(
-                part.rows(engine, &history, *at, snapshot)?
-                    .unwrap_or_default(),
+    /// The sums, then the requests that break the prefix, or all.
+    fn text(&self, options: &ReportOptions, paint: Paint) -> String {
+        let mut out = String::new();
+        let later = || self.steps.iter().filter(|step| step.before.is_some());
+        let breaks = later().filter(|step| step.difference.is_some()).count();
+        let sum = |of: fn(&PrefixStep) -> u64| later().map(of).sum::<u64>();
+        let (bytes, shared) = (sum(|step| step.bytes), sum(|step| step.shared_bytes));
+        let (tokens, shared_tokens) = (sum(|step| step.tokens), sum(|step| step.shared_tokens));
+        let _ = writeln!(
+            out,
+            "{} to {}, {}",
+            counted(self.steps.len() as u64, "request"),
+            self.provider,
+            counted(breaks as u64, "break")
+        );
+        if self.reconstructed {
+            out.push_str(RECONSTRUCTED);
+        }
+        let _ = writeln!(
+            out,
+            "a cache can read {} of {bytes} bytes after the first request, {shared_tokens} of {tokens} tokens ({}), {}",
+            shared,
+            self.tokenizer,
+            percent(shared, bytes)
+        );
+        let cached =
+            later().filter_map(|step| Some((step.call.cached_tokens?, step.call.input_tokens?)));
+        let (read, input) = cached.fold((0_u64, 0_u64), |(a, b), (read, input)| {
+            (a.saturating_add(read), b.saturating_add(input))
+        });
+        if input > 0 {
+            let _ = writeln!(
+                out,
+                "the provider read {read} of {input} tokens from its cache, {}",
+                percent(read, input)
             );
         }
-        let has = |at: usize, id: &str| {
-            let found = snapshots
-                .get(at)
-                .and_then(|(_, snapshot)| snapshot.find(id));
-            found.is_some_and(|node| asked[at].iter().any(|rows| rows.contains(&node.row())))
-        };
-        let mut index = 0;
-        found.steps.retain(|step| {
-            index += 1;
-            let block = step.difference.as_ref().map(|found| found.block.as_deref());
-            block.is_none_or(|block| {
-                block.is_some_and(|id| has(index - 1, id) || (index > 1 && has(index - 2, id)))
-            })
-        });
+        let missed: Vec<Money> = later()
+            .filter_map(|step| step.missed_nano_dollars)
+            .collect();
+        if !missed.is_empty() {
+            let sum: Money = missed.into_iter().sum();
+            let _ = writeln!(
+                out,
+                "the breaks cost {sum} more at the prices of {}",
+                self.prices
+            );
+        }
+        for step in later() {
+            if options.full || step.difference.is_some() {
+                line(step, paint, &mut out);
+            }
+        }
+        out
     }
-    if alone {
-        found.steps.retain(|step| step.before.is_some());
-    }
-    Ok(found)
 }
 
 /// The committed snapshot before the one at an address.
@@ -271,7 +292,7 @@ pub(super) fn walk<'a>(
     snapshots: impl IntoIterator<Item = &'a Arc<Snapshot>>,
     provider: Option<Provider>,
     counts: &mut Counts,
-) -> Result<Prefixes, RenderError> {
+) -> Result<PrefixReport, RenderError> {
     let provider = provider.unwrap_or_else(|| form_of(history));
     let mut walk = Walk::new(provider, counts);
     let mut steps = Vec::new();
@@ -282,7 +303,7 @@ pub(super) fn walk<'a>(
         reconstructed |= call.reconstructed;
         steps.push(walk.step(history, snapshot, call)?);
     }
-    Ok(Prefixes {
+    Ok(PrefixReport {
         provider,
         tokenizer: counts.tokenizer(),
         prices: String::new(),
@@ -562,4 +583,72 @@ impl<'a> Walk<'a> {
 /// The messages as JSON.
 fn texts(messages: &[Message]) -> Vec<&str> {
     messages.iter().map(|message| &*message.json).collect()
+}
+
+/// A share in percent with one digit after the point, rounded down.
+fn percent(part: u64, whole: u64) -> String {
+    let tenths = match whole {
+        0 => 1000,
+        whole => u128::from(part) * 1000 / u128::from(whole),
+    };
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
+    let pair = format!(
+        "@c{} after @c{}",
+        step.cycle,
+        step.before.unwrap_or_default()
+    );
+    let cached = step.call.cached_tokens;
+    let cached = cached.map_or(String::new(), |cached| format!(", provider read {cached}"));
+    let _ = writeln!(
+        out,
+        "{}{}: {} % kept, {} of {} bytes, {} of {} tokens{cached}",
+        if step.difference.is_some() { "\n" } else { "" },
+        paint.tint(Tint::Place, &pair),
+        step.reused_percent(),
+        step.shared_bytes,
+        step.bytes_before,
+        step.shared_tokens,
+        step.tokens_before,
+    );
+    let Some(difference) = &step.difference else {
+        return;
+    };
+    let block = difference
+        .block
+        .as_deref()
+        .map_or(String::new(), |id| format!(", block {}", verbatim(id)));
+    let _ = writeln!(
+        out,
+        "  {}",
+        paint.tint(Tint::Name, &verbatim(&difference.cause.text()))
+    );
+    let _ = writeln!(
+        out,
+        "  at byte {}, in {}{block}",
+        difference.at,
+        verbatim(&difference.place.to_string())
+    );
+    for (sign, tint, text) in [
+        ("-", Tint::Removed, &difference.older),
+        ("+", Tint::Added, &difference.newer),
+    ] {
+        if !text.is_empty() {
+            let _ = writeln!(
+                out,
+                "    {}",
+                paint.tint(tint, &format!("{sign} {}", verbatim(text)))
+            );
+        }
+    }
+    if let Some(cost) = step.missed_nano_dollars {
+        let _ = writeln!(
+            out,
+            "  {} tokens were read again, for {cost} more",
+            step.missed_tokens()
+        );
+    }
+    let _ = writeln!(out, "  to keep it: {}", difference.mend);
 }

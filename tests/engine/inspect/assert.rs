@@ -1,6 +1,6 @@
 //! Conditions: how they are read, and whether they hold.
 
-use pactql::inspect::{Condition, check};
+use pactql::inspect::{AssertReport, Condition, Report, ReportOptions};
 use pactql::{Engine, Session};
 
 #[test]
@@ -89,8 +89,13 @@ fn conditions_hold_or_say_where_they_do_not() {
     ];
     for (line, failures, first) in cases {
         let condition = Condition::parse(line).expect(line);
-        let found = check(&engine, &session, &[(1, condition)], None).expect(line);
-        let found = &found[0];
+        let found = AssertReport::of(
+            &engine,
+            &session,
+            &ReportOptions::default().conditions(vec![(1, condition)]),
+        )
+        .expect(line);
+        let found = &found.conditions[0];
         assert_eq!(
             (found.holds, found.failures),
             (failures == 0, failures),

@@ -2,7 +2,7 @@
 
 use super::{imported, travel};
 use crate::support::random::{self, Rng, share};
-use pactql::inspect::{Part, Search, grep};
+use pactql::inspect::{GrepReport, Part, Report, ReportOptions, Search};
 use pactql::render::{Contents, Wording};
 use pactql::{Engine, Session, render::Thread};
 use proptest::prelude::TestCaseError;
@@ -17,7 +17,8 @@ fn found(
     context: usize,
 ) -> String {
     let search = Search::new(pattern, ignore_case).unwrap().context(context);
-    let found = grep(&Engine::new(), session, part, &search).unwrap();
+    let options = ReportOptions::new(part.clone()).search(search);
+    let found = GrepReport::of(&Engine::new(), session, &options).unwrap();
     let mut lines = 0;
     let blocks = found.blocks.iter().map(|block| {
         let each = block.lines.iter().map(|line| {
@@ -106,7 +107,8 @@ fn lines_that_match() {
         if pattern == "x*" {
             // An empty match is at every letter, and the search ends.
             let search = Search::new(pattern, false).unwrap();
-            let found = grep(&Engine::new(), &travel(), part, &search).unwrap();
+            let options = ReportOptions::new(part.clone()).search(search);
+            let found = GrepReport::of(&Engine::new(), &travel(), &options).unwrap();
             let line = &found.blocks[0].lines[0];
             assert_eq!(line.ranges.len(), line.text.len() + 1);
             continue;
@@ -190,7 +192,8 @@ fn random_sessions_agree_with_a_search_of_each_snapshot() {
         let pattern = *rng.pick(&["a", "[0-9]", "^$", "e.", "(?i)T", "\\s", "é|\u{4e00}", "o$"]);
         let search = Search::new(pattern, false);
         let search = search.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let found = grep(&Engine::new(), &session, &Part::all(), &search);
+        let options = ReportOptions::new(Part::all()).search(search);
+        let found = GrepReport::of(&Engine::new(), &session, &options);
         let found = found.map_err(|error| TestCaseError::fail(error.to_string()))?;
         let expected = searched(&session, &regex::Regex::new(pattern).unwrap());
         let found: Vec<[String; 3]> = found

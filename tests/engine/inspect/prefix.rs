@@ -1,7 +1,7 @@
 //! What a prompt cache can reuse: causes in a table, bytes against requests compared by hand, and real
 //! sessions.
 
-use pactql::inspect::{Cause, Part, PrefixOptions, Prefixes, Tokenizer, prefixes};
+use pactql::inspect::{Cause, PrefixReport, Report, ReportOptions, Tokenizer};
 use pactql::logs::{ImportOptions, import};
 use pactql::{Engine, Provider, Session};
 use proptest::prelude::*;
@@ -21,15 +21,15 @@ fn session(requests: &[String]) -> Session {
     Session::from_slice(&bytes).expect("a session")
 }
 
-fn compare(requests: &[String]) -> Prefixes {
+fn compare(requests: &[String]) -> PrefixReport {
     let session = session(requests);
     assert_eq!(session.history().committed().len(), requests.len());
     of(&session)
 }
 
-fn of(session: &Session) -> Prefixes {
-    let options = PrefixOptions::default().tokenizer(Tokenizer::Bytes4);
-    prefixes(&Engine::new(), session, &Part::default(), &options).expect("requests")
+fn of(session: &Session) -> PrefixReport {
+    let options = ReportOptions::default().tokenizer(Tokenizer::Bytes4);
+    PrefixReport::of(&Engine::new(), session, &options).expect("requests")
 }
 
 /// The members of an object in the order of the text.

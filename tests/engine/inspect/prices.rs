@@ -2,7 +2,7 @@
 
 use super::travel;
 use pactql::Engine;
-use pactql::inspect::{Money, Part, Prices, TokenOptions, tokens};
+use pactql::inspect::{Money, Part, Prices, Report, ReportOptions, TokenReport};
 
 /// Another table of prices, of the library that counts tokens, has the same for each model of ours that it
 /// knows.
@@ -95,8 +95,8 @@ fn costs_of_calls() {
     };
     let (engine, session) = (Engine::new(), travel());
     let costs = |part: &Part, model: &str| {
-        let options = TokenOptions::default().prices(prices(model));
-        let report = tokens(&engine, &session, part, &options).unwrap();
+        let options = ReportOptions::new(part.clone()).prices(prices(model));
+        let report = TokenReport::of(&engine, &session, &options).unwrap();
         let costs = report.snapshots.into_iter().map(|snapshot| {
             let cost = snapshot.cost?;
             Some((cost.nano_dollars, cost.estimate))
@@ -112,7 +112,7 @@ fn costs_of_calls() {
     assert_eq!(all[0], Some((Money(352 * 2_000 + 31 * 10_000), false)));
     // A part of a request has no counts of the provider.
     let part = Part::default().only(".cb[role=user]");
-    let report = tokens(&engine, &session, &part, &TokenOptions::default()).unwrap();
+    let report = TokenReport::of(&engine, &session, &ReportOptions::new(part.clone())).unwrap();
     let sent = report.snapshots[0].totals.tokens;
     assert_eq!(costs(&part, "gpt-4o"), [Some((Money(sent * 2_000), true))]);
 }

@@ -2,15 +2,16 @@
 
 use super::{greenhouse, travel};
 use pactql::Engine;
-use pactql::inspect::{By, Call, Part, TokenOptions, Tokenizer, tokens};
+use pactql::inspect::{By, Call, Part, Report, ReportOptions, TokenReport, Tokenizer};
 
 /// The groups of a report as `name tokens/bytes/blocks`.
 fn groups(part: &Part, by: By) -> String {
-    let report = tokens(
+    let report = TokenReport::of(
         &Engine::new(),
         &travel(),
-        part,
-        &TokenOptions::by(by).tokenizer(Tokenizer::Bytes4),
+        &ReportOptions::new(part.clone())
+            .by(by)
+            .tokenizer(Tokenizer::Bytes4),
     )
     .unwrap();
     let groups = report.snapshots.last().unwrap().groups.iter().map(|group| {
@@ -84,22 +85,16 @@ fn the_tokenizer_fits_the_model_and_the_provider_is_beside() {
         (call.input_tokens, call.output_tokens),
         (Some(677), Some(28))
     );
-    let report = tokens(
-        &engine,
-        &session,
-        &Part::default(),
-        &TokenOptions::by(By::Role),
-    )
-    .unwrap();
+    let report =
+        TokenReport::of(&engine, &session, &ReportOptions::default().by(By::Role)).unwrap();
     let expected = Tokenizer::for_model("gpt-4o");
     assert_eq!(report.tokenizer, expected);
     assert_eq!(report.snapshots[0].call, call);
     // A session that names no model.
-    let report = tokens(
+    let report = TokenReport::of(
         &engine,
         &greenhouse(),
-        &Part::default(),
-        &TokenOptions::by(By::Role),
+        &ReportOptions::default().by(By::Role),
     )
     .unwrap();
     assert_eq!(report.tokenizer, Tokenizer::Bytes4);
@@ -142,11 +137,10 @@ fn refusals() {
         if let Some(selector) = selector {
             part = part.only(selector);
         }
-        let error = tokens(
+        let error = TokenReport::of(
             &Engine::new(),
             &greenhouse(),
-            &part,
-            &TokenOptions::by(By::Role),
+            &ReportOptions::new(part).by(By::Role),
         )
         .unwrap_err();
         let message = &error.first().message;

@@ -1,7 +1,9 @@
 //! The page and the receipt of a session: what they have of it, and what they must not have.
 
 use pactql::inspect::share::{Page, PageOptions, Receipt, Redactor, page, receipt};
-use pactql::inspect::{Counts, Part, Region, ShowOptions, Shown, ShownBlock, Tokenizer, show};
+use pactql::inspect::{
+    Counts, Part, Region, Report, ReportOptions, ShowReport, Shown, ShownBlock, Tokenizer,
+};
 use pactql::logs::{ImportOptions, import};
 use pactql::{Engine, History, Session};
 use proptest::prelude::*;
@@ -27,9 +29,9 @@ fn all_shown(session: &Session) -> Vec<Shown> {
         return Vec::new();
     }
     let all = Part::default().at("@history");
-    let options = ShowOptions::default();
-    let tokenizer = Some(Tokenizer::Bytes4);
-    show(&Engine::new(), session, &all, options, tokenizer).expect("the history")
+    let options = ReportOptions::new(all).tokenizer(Tokenizer::Bytes4);
+    let report = ShowReport::of(&Engine::new(), session, &options);
+    report.expect("the history").snapshots
 }
 
 fn page_of(history: &History, patterns: &[&str]) -> (Page, u64) {

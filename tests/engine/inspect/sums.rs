@@ -1,9 +1,9 @@
-//! Properties: groups add up to what counting each block of the thread anew gives, whatever they are
+//! Properties: groups add up to what counting each block of the thread again gives, whatever they are
 //! grouped by, over one snapshot or a range, for all nodes or some.
 
 use super::{greenhouse, travel};
 use crate::support::random::{self, share};
-use pactql::inspect::{By, Part, TokenOptions, TokenReport, Tokenizer, tokens};
+use pactql::inspect::{By, Part, Report, ReportOptions, TokenReport, Tokenizer};
 use pactql::render::{Contents, Wording};
 use pactql::{Engine, Session, Snapshot, render::Thread};
 use std::collections::BTreeSet;
@@ -32,12 +32,8 @@ fn check(session: &Session) -> Result<(), String> {
     };
     for by in By::ALL {
         let report = |part: &Part| {
-            tokens(
-                &engine,
-                session,
-                part,
-                &TokenOptions::by(by).tokenizer(Tokenizer::Bytes4),
-            )
+            let options = ReportOptions::new(part.clone()).by(by);
+            TokenReport::of(&engine, session, &options.tokenizer(Tokenizer::Bytes4))
         };
         let all = report(&range).map_err(|error| error.to_string())?;
         let whole = report(&range.clone().only("*")).map_err(|error| error.to_string())?;

@@ -3,8 +3,10 @@
 
 use super::{greenhouse, travel};
 use crate::support::random::{self, share};
-use pactql::inspect::TokenOptions;
-use pactql::inspect::{By, Money, Part, Prices, Tokenizer, Top, duplicates, tokens, unused};
+use pactql::inspect::{
+    By, DuplicateReport, Money, Part, Prices, Report, ReportOptions, TokenReport, Tokenizer, Top,
+    UnusedReport,
+};
 use pactql::render::{Contents, Wording};
 use pactql::{Engine, Session, render::Thread};
 use proptest::prelude::TestCaseError;
@@ -45,14 +47,8 @@ fn tools_that_are_never_called() {
             "cancel_booking 69*5=345 of 1",
         ),
     ] {
-        let tokenizer = Some(Tokenizer::Bytes4);
-        let report = unused(
-            &Engine::new(),
-            &travel(),
-            &part(time, selector),
-            tokenizer,
-            &prices,
-        );
+        let options = ReportOptions::new(part(time, selector)).tokenizer(Tokenizer::Bytes4);
+        let report = UnusedReport::of(&Engine::new(), &travel(), &options.prices(prices.clone()));
         let report = report.unwrap();
         let mut tools: Vec<String> = Vec::new();
         for tool in &report.tools {
@@ -73,14 +69,8 @@ fn tools_that_are_never_called() {
     }
     // No price, no cost.
     let none = Prices::parse(r#"{"date":"d","models":{}}"#).unwrap();
-    let report = unused(
-        &Engine::new(),
-        &travel(),
-        &part("@history", ""),
-        None,
-        &none,
-    )
-    .unwrap();
+    let options = ReportOptions::new(part("@history", "")).prices(none);
+    let report = UnusedReport::of(&Engine::new(), &travel(), &options).unwrap();
     assert!(report.tools.iter().all(|tool| tool.nano_dollars.is_none()));
     assert_eq!(report.model.as_deref(), Some("gpt-4o-2024-08-06"));
 }
@@ -94,9 +84,8 @@ fn texts_that_are_sent_twice() {
         ("@t0", ".cb[kind=call]", "55: cb:3-1 cb:7-1"),
         ("@t0", ".mt:depth(1)", ""),
     ] {
-        let tokenizer = Some(Tokenizer::Bytes4);
-        let report =
-            duplicates(&Engine::new(), &travel(), &part(time, selector), tokenizer).unwrap();
+        let options = ReportOptions::new(part(time, selector)).tokenizer(Tokenizer::Bytes4);
+        let report = DuplicateReport::of(&Engine::new(), &travel(), &options).unwrap();
         let found = report.snapshots[0].texts.iter().map(|text| {
             assert_eq!(
                 text.repeated_tokens,
@@ -168,8 +157,8 @@ fn random_sessions_agree_with_a_search() {
         }
         let fail = |error: pactql::Error| TestCaseError::fail(error.to_string());
         let (engine, all) = (Engine::new(), Part::default().at("@history"));
-        let bytes = Some(Tokenizer::Bytes4);
-        let report = duplicates(&engine, &session, &all, bytes).map_err(fail)?;
+        let options = ReportOptions::new(all.clone()).tokenizer(Tokenizer::Bytes4);
+        let report = DuplicateReport::of(&engine, &session, &options).map_err(fail)?;
         for (found, expected) in report.snapshots.iter().zip(repeated(&session)) {
             let found = found
                 .texts
@@ -193,7 +182,7 @@ fn random_sessions_agree_with_a_search() {
             .flatten()
             .filter(|name| !called.contains(*name));
         let named: Vec<String> = named.cloned().collect();
-        let report = unused(&engine, &session, &all, bytes, &Prices::default()).map_err(fail)?;
+        let report = UnusedReport::of(&engine, &session, &options).map_err(fail)?;
         let tools: BTreeSet<String> = report.tools.into_iter().map(|tool| tool.name).collect();
         random::same!(
             named.iter().all(|name| tools.contains(name)),
@@ -203,8 +192,7 @@ fn random_sessions_agree_with_a_search() {
         // Sums over all requests are those of the snapshots.
         let mut top = Top::new(None, Tokenizer::Bytes4);
         top.add(&engine, "s", &session, &all).map_err(fail)?;
-        let options = TokenOptions::default().tokenizer(Tokenizer::Bytes4);
-        let report = tokens(&engine, &session, &all, &options).map_err(fail)?;
+        let report = TokenReport::of(&engine, &session, &options).map_err(fail)?;
         let sum: u64 = report.snapshots.iter().map(|each| each.totals.tokens).sum();
         let found = top.groups.first().map_or(0, |group| group.totals.tokens);
         random::same!(found, sum, "top");

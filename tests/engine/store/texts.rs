@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use pactql::inspect::{Part, Search, grep};
+use pactql::inspect::{GrepReport, Part, Report, ReportOptions, Search};
 use pactql::{Code, Message, NewNode, Store, store::Retention};
 
 use super::place::{Folder, sound};
@@ -169,9 +169,10 @@ fn agrees(store: &Store, rng: &mut Rng) -> usize {
             continue;
         };
         assert!(found.is_sorted(), "{found:?}");
+        let options = ReportOptions::new(Part::all()).search(search.clone());
         for info in store.sessions(glob).unwrap() {
             let session = store.session(&info.name).unwrap();
-            let lines = grep(store.engine(), &session, &Part::all(), &search)
+            let lines = GrepReport::of(store.engine(), &session, &options)
                 .unwrap()
                 .lines;
             if !found.contains(&info.name) {

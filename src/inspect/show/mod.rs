@@ -1,170 +1,98 @@
 //! A snapshot as a person reads it: what the model was sent, block by block, and what is new in it
 //! (INSPECT §4).
 //!
-//! This file knows snapshots. It must not know how they are printed.
+//! This module knows snapshots. `shown` is one of them, with its text.
 
-use super::call::Call;
-use super::counts::Counts;
-use super::part::{Part, Region};
-use super::steps::time_of;
-use super::tokenizer::Tokenizer;
-use super::tokens::fitting;
+mod shown;
+
+pub use shown::{News, Shown, ShownBlock};
+
 use crate::engine::Engine;
 use crate::history::{At, History, Session};
 use crate::index::{NodeRef, Snapshot};
+use crate::inspect::call::Call;
+use crate::inspect::counts::Counts;
+use crate::inspect::part::Region;
+use crate::inspect::report::{Report, ReportOptions};
+use crate::inspect::steps::time_of;
+use crate::inspect::tokens::fitting;
 use crate::json::{JsonValue, ValueType, string, value_type};
 use crate::render::{ThreadBlock, parameters_of};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
+use crate::support::table::Paint;
 use crate::tree::NodeClass;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A snapshot to read.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Shown {
-    /// `@t0`, `@t-1`, …, or `working`.
-    pub label: String,
-    /// The cycle; that of a working state is the one in progress.
-    pub cycle: i64,
-    /// When its reply came, or else when its newest block was made, in RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time: Option<String>,
-    /// What the snapshot says of the call.
-    pub call: Call,
-    /// The request parameters as JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameters: Option<String>,
-    /// How tokens are counted.
-    pub tokenizer: Tokenizer,
-    /// The tokens of all blocks.
-    pub tokens: u64,
-    /// Blocks of the snapshot before that this one does not have.
-    pub removed: usize,
-    /// The blocks in the order in which they are sent.
-    pub blocks: Vec<ShownBlock>,
-}
-
-/// How a block compares with the snapshot before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum News {
-    /// It was there, and is the same.
-    Same,
-    /// It was not there.
-    Added,
-    /// It was there, and says something else.
-    Changed,
-}
-
-/// A block to read.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct ShownBlock {
-    /// Its id.
-    pub id: String,
-    /// Where it is.
-    pub region: Region,
-    /// The id of the turn it is in, under `^seq`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turn: Option<String>,
-    /// The depth of the turn: 1 is the newest.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<i64>,
-    /// Its role, or the default of the region.
-    pub role: String,
-    /// Its kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
-    /// The tool that it defines, calls, or is a result of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// The id of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_id: Option<String>,
-    /// Whether it is the model's reply of this cycle.
-    pub reply: bool,
-    /// Whether it is a result that says it is an error.
-    pub error: bool,
-    /// How it compares with the snapshot before.
-    pub news: News,
-    /// Bytes of the text.
-    pub bytes: u64,
-    /// Tokens of the block.
-    pub tokens: u64,
-    /// The text: the content if it is a string, else its JSON.
-    pub text: String,
-}
-
-/// What is shown of a snapshot.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct ShowOptions {
-    /// Leaves out the reply of the cycle, so that what was sent remains.
-    pub before_reply: bool,
-}
-
-impl ShowOptions {
-    /// Leaves out the reply of the cycle.
-    #[must_use]
-    pub fn before_reply(mut self, before_reply: bool) -> Self {
-        self.before_reply = before_reply;
-        self
-    }
-}
-
-/// The snapshots of `part` to read, oldest first, with the blocks that its selector matches; without a
-/// tokenizer, tokens are counted by the one that fits the model. Linear in the snapshots; what is new is
-/// looked up in the one before.
-///
-/// # Errors
-/// The time is none, or no snapshot has it; every error of the selector; a snapshot of a store cannot
-/// be loaded.
+/// What the model saw: the snapshots of a part, oldest first, with the blocks that its selector matches. Linear
+/// in the snapshots; what is new is looked up in the one before.
 ///
 /// ```
-/// use pactql::inspect::{News, Part, ShowOptions, show};
+/// use pactql::inspect::{News, Part, Report, ReportOptions, ShowReport};
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let part = Part::default().at("@t0");
-/// let shown = show(&Engine::new(), &session, &part, ShowOptions::default(), None)?;
-/// let new = shown[0].blocks.iter().filter(|block| block.news == News::Added);
+/// let options = ReportOptions::new(Part::default().at("@t0"));
+/// let report = ShowReport::of(&Engine::new(), &session, &options)?;
+/// let new = report.snapshots[0].blocks.iter().filter(|block| block.news == News::Added);
 /// assert!(new.count() > 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn show(
-    engine: &Engine,
-    session: &Session,
-    part: &Part,
-    options: ShowOptions,
-    tokenizer: Option<Tokenizer>,
-) -> Result<Vec<Shown>, Error> {
-    let history = session.history();
-    let snapshots = part.snapshots(engine, &history)?;
-    let tokenizer = tokenizer.unwrap_or_else(|| fitting(&snapshots));
-    let mut counts = Counts::new(tokenizer);
-    let mut all = Vec::with_capacity(snapshots.len());
-    for (at, snapshot) in &snapshots {
-        ensure();
-        let rows = part.rows(engine, &history, *at, snapshot)?;
-        all.push(one(
-            &history,
-            (*at, snapshot),
-            options,
-            rows.as_deref(),
-            &mut counts,
-        ));
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ShowReport {
+    /// The snapshots, oldest first.
+    pub snapshots: Vec<Shown>,
+}
+
+impl Report for ShowReport {
+    type Line = Shown;
+
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let history = session.history();
+        let snapshots = options.part.snapshots(engine, &history)?;
+        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
+        let mut counts = Counts::new(tokenizer);
+        let mut all = Vec::with_capacity(snapshots.len());
+        for (at, snapshot) in &snapshots {
+            ensure();
+            let rows = options.part.rows(engine, &history, *at, snapshot)?;
+            all.push(one(
+                &history,
+                (*at, snapshot),
+                options.before_reply,
+                rows.as_deref(),
+                &mut counts,
+            ));
+        }
+        Ok(Self { snapshots: all })
     }
-    Ok(all)
+
+    fn lines(&self) -> &[Shown] {
+        &self.snapshots
+    }
+
+    fn text(&self, options: &ReportOptions, paint: Paint) -> String {
+        let texts = self.snapshots.iter();
+        texts.map(|shown| shown.text(options.full, paint)).collect()
+    }
+}
+
+impl ShowReport {
+    /// The report as Markdown.
+    #[must_use]
+    pub fn to_markdown(&self, options: &ReportOptions) -> String {
+        let texts = self.snapshots.iter();
+        texts.map(|shown| shown.markdown(options.full)).collect()
+    }
 }
 
 /// A snapshot to read; `rows` are those to show, and all without it.
 fn one(
     history: &History,
     (at, snapshot): (At, &Snapshot),
-    options: ShowOptions,
+    before_reply: bool,
     rows: Option<&[Range<u32>]>,
     counts: &mut Counts,
 ) -> Shown {
@@ -180,7 +108,7 @@ fn one(
         };
         let reply = node.field("data_reply") == Some(JsonValue::Number(&own_reply));
         let asked = rows.is_none_or(|rows| rows.iter().any(|rows| rows.contains(&node.row())));
-        if !asked || (reply && options.before_reply) {
+        if !asked || (reply && before_reply) {
             continue;
         }
         let place = Position {

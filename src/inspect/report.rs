@@ -1,0 +1,161 @@
+//! What all reports have in common: options in, text and JSON out.
+//!
+//! The command line, the tools of the Model Context Protocol and Python make and print every report through
+//! [`Report`]. This file must not know any report.
+
+use super::condition::Condition;
+use super::groups::By;
+use super::part::Part;
+use super::prices::Prices;
+use super::search::Search;
+use super::tokenizer::Tokenizer;
+use crate::engine::Engine;
+use crate::history::Session;
+use crate::render::Provider;
+use crate::support::diag::Error;
+use crate::support::table::Paint;
+use serde::Serialize;
+
+/// A report on one session.
+///
+/// ```
+/// use pactql::inspect::{Part, Report, ReportOptions, StepReport};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let options = ReportOptions::new(Part::default().over("@t-1..@t0"));
+/// let report = StepReport::of(&Engine::new(), &session, &options)?;
+/// assert_eq!(report.steps.len(), 2);
+/// assert!(report.to_text(&options).contains("what happened"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Report: Serialize + Sized {
+    /// What is one object of its JSON: the report itself, or one of the snapshots that it lists.
+    type Line: Serialize;
+
+    /// Makes the report.
+    ///
+    /// # Errors
+    /// The time is none, or no snapshot has it; every error of the selector; a request that the provider has
+    /// no form for, in reports that need it; a snapshot of a store cannot be loaded.
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error>;
+
+    /// The objects of its JSON, one a line.
+    fn lines(&self) -> &[Self::Line];
+
+    /// The report as text. Every line ends in a line feed.
+    fn text(&self, options: &ReportOptions, paint: Paint) -> String;
+
+    /// The report as text without colours.
+    fn to_text(&self, options: &ReportOptions) -> String {
+        self.text(options, Paint::default())
+    }
+}
+
+/// What reports are made with. Each says which of these it reads.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ReportOptions {
+    /// Which snapshots, and which blocks of them: all reports but [`AssertReport`](super::AssertReport).
+    pub part: Part,
+    /// How tokens are counted; by default as the model of the newest of the snapshots counts them.
+    pub tokenizer: Option<Tokenizer>,
+    /// What tokens cost: [`TokenReport`](super::TokenReport), [`PrefixReport`](super::PrefixReport),
+    /// [`UnusedReport`](super::UnusedReport). By default the prices in the library.
+    pub prices: Prices,
+    /// The form of requests: [`PrefixReport`](super::PrefixReport), [`StepReport`](super::StepReport). By
+    /// default that in which the newest snapshot was imported or sent.
+    pub provider: Option<Provider>,
+    /// What blocks are grouped by: [`TokenReport`](super::TokenReport).
+    pub by: By,
+    /// Leaves out the reply of the cycle, so that what was sent remains: [`ShowReport`](super::ShowReport).
+    pub before_reply: bool,
+    /// Text has everything: whole texts of blocks ([`ShowReport`](super::ShowReport)), requests that break
+    /// nothing ([`PrefixReport`](super::PrefixReport)).
+    pub full: bool,
+    /// What is searched for: [`GrepReport`](super::GrepReport), which finds nothing without it.
+    pub search: Option<Search>,
+    /// The conditions, each with the number of its line: [`AssertReport`](super::AssertReport).
+    pub conditions: Vec<(usize, Condition)>,
+}
+
+impl ReportOptions {
+    /// Options for a part of a session.
+    #[must_use]
+    pub fn new(part: Part) -> Self {
+        Self {
+            part,
+            ..Self::default()
+        }
+    }
+
+    /// Sets how tokens are counted.
+    #[must_use]
+    pub fn tokenizer(mut self, tokenizer: impl Into<Option<Tokenizer>>) -> Self {
+        self.tokenizer = tokenizer.into();
+        self
+    }
+
+    /// Sets what tokens cost.
+    #[must_use]
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
+        self
+    }
+
+    /// Sets the form of requests.
+    #[must_use]
+    pub fn provider(mut self, provider: impl Into<Option<Provider>>) -> Self {
+        self.provider = provider.into();
+        self
+    }
+
+    /// Sets what blocks are grouped by.
+    #[must_use]
+    pub fn by(mut self, by: By) -> Self {
+        self.by = by;
+        self
+    }
+
+    /// Sets whether the reply of the cycle is left out.
+    #[must_use]
+    pub fn before_reply(mut self, before_reply: bool) -> Self {
+        self.before_reply = before_reply;
+        self
+    }
+
+    /// Sets whether text has everything.
+    #[must_use]
+    pub fn full(mut self, full: bool) -> Self {
+        self.full = full;
+        self
+    }
+
+    /// Sets what is searched for.
+    #[must_use]
+    pub fn search(mut self, search: Search) -> Self {
+        self.search = Some(search);
+        self
+    }
+
+    /// Sets the conditions, each with the number of its line.
+    #[must_use]
+    pub fn conditions(mut self, conditions: Vec<(usize, Condition)>) -> Self {
+        self.conditions = conditions;
+        self
+    }
+}
+
+/// What is said of requests that are worked out from a log which does not have them.
+pub(super) const RECONSTRUCTED: &str =
+    "reconstructed: the log is a transcript and does not say exactly what was sent\n";
+
+/// Why there is no price: of which model, and in which table.
+pub(super) fn no_price(model: Option<&str>, date: &str) -> String {
+    match model {
+        Some(model) => {
+            let model = crate::support::text::printable(model);
+            format!("no cost: the prices of {date} have no model `{model}`; see --prices\n")
+        }
+        None => "no cost: the session names no model\n".to_owned(),
+    }
+}

@@ -1,0 +1,127 @@
+//! A pattern, and the lines of a text that match it (INSPECT §4).
+
+#[cfg(feature = "store")]
+use crate::store::Store;
+#[cfg(feature = "store")]
+use crate::query::ir::Required;
+use crate::query::ir::{Pattern, Patterns};
+use crate::support::diag::{Code, Diagnostic, Error};
+use serde::Serialize;
+use std::ops::Range;
+
+/// The most ranges that are kept of a line.
+const RANGES: usize = 1_000;
+
+/// A pattern to search for. See [`GrepReport`](super::GrepReport).
+#[derive(Clone, Debug)]
+pub struct Search {
+    pattern: Pattern,
+    /// What a text with a match contains, if that is known.
+    #[cfg(feature = "store")]
+    required: Option<Required>,
+    context: usize,
+}
+
+impl Search {
+    /// Compiles a regular expression, in the dialect of selectors (`~`), whose size is limited. It is
+    /// searched for in one line at a time.
+    ///
+    /// # Errors
+    /// It is no regular expression, or too large.
+    pub fn new(pattern: &str, ignore_case: bool) -> Result<Self, Error> {
+        let whole = if ignore_case {
+            format!("(?i:{pattern})")
+        } else {
+            pattern.to_owned()
+        };
+        // Alone first, so that a message is about what was written.
+        let compiled = Patterns::new().compile(pattern);
+        let compiled = compiled.and_then(|_| Patterns::new().compile(&whole));
+        let pattern = compiled.map_err(|error| {
+            let code = if error.is_limit() {
+                Code::Limit
+            } else {
+                Code::SelectorInvalid
+            };
+            let mistake = Diagnostic::error(code, error.to_string()).at(0..pattern.len(), "");
+            Error::new(pattern, mistake.with_help(error.help()))
+        })?;
+        Ok(Self {
+            pattern,
+            #[cfg(feature = "store")]
+            required: Required::of(&whole),
+            context: 0,
+        })
+    }
+
+    /// Keeps this many lines before and after each line that matches.
+    #[must_use]
+    pub fn context(mut self, lines: usize) -> Self {
+        self.context = lines;
+        self
+    }
+
+    /// The names of the sessions of a store that may have a match in one of their snapshots, in byte order,
+    /// among those whose name matches `glob`; an empty one matches all. No other session has one. `None` if
+    /// the store has no text index ([`Store::index_text`]), or if the pattern has no three characters
+    /// in a row that each match has: then every session may have one.
+    ///
+    /// # Errors
+    /// Those of the database.
+    #[cfg(feature = "store")]
+    pub fn sessions(&self, store: &Store, glob: &str) -> Result<Option<Vec<String>>, Error> {
+        match &self.required {
+            Some(required) => store.with_text(glob, required),
+            None => Ok(None),
+        }
+    }
+
+    /// The lines of a text that match, with those around them; none, if none matches.
+    pub(super) fn lines(&self, text: &str) -> Vec<FoundLine> {
+        let all: Vec<&str> = text
+            .split('\n')
+            .map(|line| line.strip_suffix('\r').unwrap_or(line))
+            .collect();
+        let matches: Vec<usize> = (0..all.len())
+            .filter(|at| all.get(*at).is_some_and(|line| self.pattern.is_match(line)))
+            .collect();
+        let mut lines: Vec<FoundLine> = Vec::new();
+        for at in &matches {
+            let from = at.saturating_sub(self.context);
+            let next = lines.last().map_or(0, |last| last.number as usize);
+            let around = from.max(next)
+                ..all
+                    .len()
+                    .min(at.saturating_add(self.context).saturating_add(1));
+            for number in around {
+                let Some(line) = all.get(number) else {
+                    continue;
+                };
+                lines.push(FoundLine {
+                    number: number as u64 + 1,
+                    ranges: self.ranges(line),
+                    text: (*line).to_owned(),
+                });
+            }
+        }
+        lines
+    }
+
+    /// Where a line matches.
+    fn ranges(&self, line: &str) -> Vec<Range<usize>> {
+        self.pattern.find_all(line).take(RANGES).collect()
+    }
+}
+
+/// A line of a block's text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FoundLine {
+    /// Its number in the text, from 1.
+    pub number: u64,
+    /// The line, without its end.
+    pub text: String,
+    /// Where it matches, as ranges of bytes, at most the first thousand; empty for a line that is there for
+    /// context.
+    pub ranges: Vec<Range<usize>>,
+}

@@ -1,0 +1,207 @@
+//! Tables of text for a terminal, with colours and with a bar at the end of each line.
+
+use super::text::{cut, width_of};
+
+/// Colours text by the escape sequences of a terminal, or leaves it as it is, which is the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Paint(bool);
+
+/// A colour by its meaning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tint {
+    /// Green.
+    Added,
+    /// Red.
+    Removed,
+    /// Yellow.
+    Changed,
+    /// Snapshots and line numbers: cyan.
+    Place,
+    /// Ids and titles of columns: bold.
+    Name,
+    /// Roles and kinds: blue.
+    Kind,
+    /// The name of a tool: magenta.
+    Tool,
+    /// What the selector looked for: bold red.
+    Match,
+}
+
+impl Tint {
+    /// The parameters of the terminal's escape sequence.
+    fn code(self) -> &'static str {
+        match self {
+            Self::Added => "32",
+            Self::Removed => "31",
+            Self::Changed => "33",
+            Self::Place => "36",
+            Self::Name => "1",
+            Self::Kind => "34",
+            Self::Tool => "35",
+            Self::Match => "1;31",
+        }
+    }
+}
+
+impl Paint {
+    /// With colours, or without.
+    #[must_use]
+    pub fn new(colored: bool) -> Self {
+        Self(colored)
+    }
+
+    /// `text` in a colour.
+    pub(crate) fn tint(self, tint: Tint, text: &str) -> String {
+        if self.0 && !text.is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", tint.code())
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// The length of the longest bar.
+const LONGEST: u64 = 30;
+
+/// The columns to which the cells of a table with bars are cut.
+const WIDEST: usize = 60;
+
+/// A table: words to the left and numbers to the right, maybe with bars in proportion to the largest.
+pub(crate) struct Table {
+    titles: Vec<String>,
+    /// Whether each column is of words.
+    left: Vec<bool>,
+    rows: Vec<(Vec<Cell>, Option<u64>)>,
+    hide_empty: bool,
+}
+
+/// A cell of a table, maybe in a colour.
+pub(crate) struct Cell {
+    text: String,
+    tint: Option<Tint>,
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self { text, tint: None }
+    }
+}
+
+impl Cell {
+    pub(crate) fn new(text: String, tint: Option<Tint>) -> Self {
+        Self { text, tint }
+    }
+}
+
+impl Table {
+    /// A table with these titles; only the first column has words.
+    pub(crate) fn new(titles: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let titles: Vec<String> = titles.into_iter().map(Into::into).collect();
+        Self {
+            left: (0..titles.len()).map(|at| at == 0).collect(),
+            titles,
+            rows: Vec::new(),
+            hide_empty: false,
+        }
+    }
+
+    /// These columns have words, too.
+    pub(crate) fn words(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+        for at in columns {
+            self.left[at] = true;
+        }
+        self
+    }
+
+    /// Leaves out columns with nothing in them.
+    pub(crate) fn hide_empty(mut self) -> Self {
+        self.hide_empty = true;
+        self
+    }
+
+    /// Adds a line.
+    pub(crate) fn add(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
+        let cells = cells.into_iter().map(Into::into).collect();
+        self.rows.push((cells, None));
+    }
+
+    /// Adds a line with a bar.
+    pub(crate) fn add_bar(
+        &mut self,
+        name: String,
+        cells: impl IntoIterator<Item = String>,
+        size: u64,
+    ) {
+        let cells = std::iter::once(name).chain(cells);
+        let cells = cells.map(|cell| cut(&cell, WIDEST).into()).collect();
+        self.rows.push((cells, Some(size)));
+    }
+
+    /// The table, a line for the titles and one for each row.
+    pub(crate) fn text(&self, paint: Paint) -> String {
+        let titles = self.titles.iter();
+        let titles = titles.map(|title| Cell::new(cut(title, WIDEST), Some(Tint::Name)));
+        let titles: Vec<Cell> = titles.collect();
+        let cells = |at: usize| self.rows.iter().filter_map(move |(row, _)| row.get(at));
+        let width = |at: usize| {
+            let widest = cells(at)
+                .map(|cell| width_of(&cell.text))
+                .max()
+                .unwrap_or(0);
+            let is_shown = widest > 0 || !self.hide_empty;
+            is_shown.then(|| widest.max(width_of(&titles[at].text)))
+        };
+        let widths: Vec<Option<usize>> = (0..titles.len()).map(width).collect();
+        let largest = self.rows.iter().filter_map(|(_, size)| *size).max();
+        let mut text = String::new();
+        let rows = self.rows.iter().map(|(row, size)| (row, *size));
+        for (row, size) in std::iter::once((&titles, None)).chain(rows) {
+            let mut line = String::new();
+            for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let Some(width) = width else { continue };
+                let blanks = " ".repeat(width - width_of(&cell.text));
+                let shown = match cell.tint {
+                    Some(tint) => paint.tint(tint, &cell.text),
+                    None => cell.text.clone(),
+                };
+                if !line.is_empty() {
+                    line.push_str("  ");
+                }
+                if self.left[at] {
+                    line.extend([shown, blanks]);
+                } else {
+                    line.extend([blanks, shown]);
+                }
+            }
+            let bar = size.map_or(0, |size| bar(size, largest.unwrap_or(0)));
+            line.extend(["  ", &paint.tint(Tint::Kind, &"█".repeat(bar))]);
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The length of a bar; at least one for what is not nothing.
+fn bar(size: u64, largest: u64) -> usize {
+    let length = match largest {
+        0 => 0,
+        largest => (u128::from(size) * u128::from(LONGEST)).div_ceil(u128::from(largest)),
+    };
+    // At most LONGEST.
+    length as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar;
+
+    #[test]
+    fn bars_are_in_proportion() {
+        for (size, largest, length) in [(0, 0, 0), (0, 9, 0), (1, 1_000, 1), (9, 9, 30), (3, 9, 10)]
+        {
+            assert_eq!(bar(size, largest), length, "{size} of {largest}");
+        }
+        assert_eq!(bar(u64::MAX, u64::MAX), 30);
+    }
+}

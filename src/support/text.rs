@@ -1,0 +1,225 @@
+//! Text that is safe to print on a terminal: on one line, cut to a width, without control characters.
+
+use std::ops::Range;
+use unicode_width::UnicodeWidthChar;
+
+/// At most `limit` characters of `text`: runs of white space become one space, and characters that
+/// control a terminal become U+FFFD.
+pub(crate) fn clean(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    let mut space = false;
+    for letter in text.chars() {
+        if letter.is_whitespace() {
+            space = !out.is_empty();
+            continue;
+        }
+        count += 1 + usize::from(space);
+        if count > limit {
+            out.push('…');
+            break;
+        }
+        if std::mem::take(&mut space) {
+            out.push(' ');
+        }
+        out.push(if letter.is_control() || is_direction(letter) {
+            '\u{fffd}'
+        } else {
+            letter
+        });
+    }
+    out
+}
+
+/// All of `text`, as [`clean`] makes it safe to print.
+pub(crate) fn printable(text: &str) -> String {
+    clean(text, usize::MAX)
+}
+
+/// Whether a character changes the writing direction of the text after it.
+pub(crate) fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A number of things: `1 node`, `2 nodes`, `3 hashes`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ if thing.ends_with('h') => format!("{count} {thing}es"),
+        _ => format!("{count} {thing}s"),
+    }
+}
+
+/// A number with commas between thousands.
+pub(crate) fn amount(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A line of text in which control characters, which a terminal would obey, are replaced.
+pub(crate) fn verbatim(line: &str) -> String {
+    let safe = |letter: char| match letter {
+        '\t' => '\t',
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    };
+    line.chars().map(safe).collect()
+}
+
+/// A text that takes at most some columns.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if width_of(text) > columns {
+        part(text, None, columns).0
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The columns of a terminal that a text takes.
+pub(crate) fn width_of(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+/// The part of `text` to show in at most `width` columns, on one line and safe to print: the
+/// start or, if `found` lies beyond it, the surroundings of `found`. Also where `found` is in it.
+pub(crate) fn part(
+    text: &str,
+    found: Option<Range<usize>>,
+    width: usize,
+) -> (String, Range<usize>) {
+    let Some(found) = found.filter(|found| !found.is_empty()) else {
+        return (line(text, 0, &(0..0), width).0, 0..0);
+    };
+    let (start, mark, whole) = line(text, 0, &found, width);
+    if whole {
+        return (start, mark);
+    }
+    // As much as the match leaves, at most a third; more where little follows it.
+    let length = text[found.clone()].chars().count();
+    let after = text[found.end..].chars().take(width).count();
+    let room = width.saturating_sub(length + 2);
+    let before = (width / 3).min(room / 2).max(room.saturating_sub(after));
+    let before = text[..found.start].char_indices().rev().nth(before);
+    let from = before.map_or(0, |(at, _)| at);
+    let (shown, mark, _) = line(text, from, &found, width.saturating_sub(1));
+    let cut = CUT.len_utf8();
+    (format!("{CUT}{shown}"), mark.start + cut..mark.end + cut)
+}
+
+/// The sign of what is left out.
+const CUT: char = '…';
+
+/// `text` from `from` on, on one line of at most `width` columns; where `found` is in it, and
+/// whether it is there to its end.
+fn line(
+    text: &str,
+    from: usize,
+    found: &Range<usize>,
+    width: usize,
+) -> (String, Range<usize>, bool) {
+    let mut out = String::new();
+    let (mut used, mut space) = (0, false);
+    let (mut start, mut end, mut cut) = (0, None, false);
+    for (at, letter) in text[from..].char_indices() {
+        let at = from + at;
+        if at >= found.end && end.is_none() {
+            end = Some(out.len());
+        }
+        if letter.is_whitespace() {
+            space = !out.is_empty();
+            continue;
+        }
+        let more = columns(letter) + usize::from(space);
+        if used + more > width {
+            // Room for the sign.
+            while used >= width
+                && let Some(last) = out.pop()
+            {
+                used -= columns(last);
+            }
+            cut = true;
+            break;
+        }
+        used += more;
+        if std::mem::take(&mut space) {
+            out.push(' ');
+        }
+        if at <= found.start {
+            start = out.len();
+        }
+        out.push(if letter.is_control() || is_direction(letter) {
+            '\u{fffd}'
+        } else {
+            letter
+        });
+    }
+    let whole = !cut || end.is_some_and(|end| end <= out.len());
+    let end = end.unwrap_or(out.len()).min(out.len());
+    if cut {
+        out.push(CUT);
+    }
+    (out, start.min(end)..end, whole)
+}
+
+/// The columns of a terminal that a letter takes; one for the sign that replaces a control.
+pub(crate) fn columns(letter: char) -> usize {
+    letter.width().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{amount, part};
+
+    fn shown(text: &str, found: &str, width: usize) -> (String, String) {
+        let at = text.find(found).expect("the match");
+        let (shown, mark) = part(text, Some(at..at + found.len()), width);
+        let marked = shown[mark].to_owned();
+        (shown, marked)
+    }
+
+    #[test]
+    fn thousands_have_commas() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(amount(number), text);
+        }
+    }
+
+    #[test]
+    fn a_match_near_the_start_leaves_the_start() {
+        let (text, marked) = shown("one  two\nthree", "two", 60);
+        assert_eq!((&*text, &*marked), ("one two three", "two"));
+        let (text, marked) = shown("one two three", "three", 13);
+        assert_eq!((&*text, &*marked), ("one two three", "three"));
+    }
+
+    #[test]
+    fn a_match_far_from_the_start_is_shown_with_its_surroundings() {
+        let long = format!("{} needle {}", "a ".repeat(50), "b ".repeat(50));
+        let (text, marked) = shown(&long, "needle", 30);
+        assert_eq!(marked, "needle");
+        assert!(text.starts_with('…') && text.ends_with('…'), "{text}");
+        assert!(text.chars().count() <= 30, "{text}");
+        let (text, marked) = shown(&"x".repeat(100), "xxxx", 10);
+        assert_eq!((&*text, &*marked), ("xxxxxxxxx…", "xxxx"));
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        let (text, _) = part("漢字漢字漢字", None, 6);
+        assert_eq!(text, "漢字…");
+        assert_eq!(part("", None, 6).0, "");
+        assert_eq!(part("a\u{1b}b\u{202e}", None, 6).0, "a\u{fffd}b\u{fffd}");
+    }
+}
