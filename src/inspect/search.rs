@@ -1,10 +1,10 @@
 //! A pattern, and the lines of a text that match it (INSPECT §4).
 
 #[cfg(feature = "store")]
-use crate::store::Store;
-#[cfg(feature = "store")]
 use crate::query::ir::Required;
 use crate::query::ir::{Pattern, Patterns};
+#[cfg(feature = "store")]
+use crate::store::Store;
 use crate::support::diag::{Code, Diagnostic, Error};
 use serde::Serialize;
 use std::ops::Range;

@@ -5,25 +5,20 @@
 //! parsed them, then resolved (engine, options, opened sessions) when the command runs. No
 //! other module may use this one.
 
-mod add;
 mod answers;
 mod attempts;
 mod bench;
 mod blame;
 mod check;
 mod command;
-mod commit;
-mod compact;
 mod context;
 mod crash;
 mod diff;
-mod discard;
 mod ending;
 mod explain;
 mod export;
 mod fit;
 mod fmt;
-mod fork;
 mod habits;
 mod import;
 mod import_follow;
@@ -36,7 +31,7 @@ mod inspected;
 mod interrupt;
 mod log;
 mod man;
-mod new;
+mod mutations;
 mod operands;
 mod options;
 mod output;
@@ -45,10 +40,7 @@ mod parquet;
 mod preview;
 mod progress;
 mod refs;
-mod relocate;
-mod remove;
 mod render;
-mod replace;
 mod reports;
 mod select;
 mod select_sql;
@@ -57,16 +49,9 @@ mod sessions;
 mod share;
 mod sql;
 mod stats;
-mod store_backup;
-mod store_delete;
-mod store_erase;
-mod store_index_text;
-mod store_list;
-mod store_prune;
-mod store_rename;
 mod store_words;
+mod stores;
 mod typed;
-mod update;
 mod usage;
 mod verify;
 mod wait;
@@ -162,25 +147,25 @@ commands! {
     Share(share::Share),
     Grep(reports::GrepCommand),
     Bench(bench::Bench),
-    New(new::New),
-    Add(add::Add),
-    Update(update::Update),
-    Remove(remove::Remove),
-    Move(relocate::Move),
-    Replace(replace::Replace),
-    Compact(compact::Compact),
-    Commit(commit::Commit),
-    Discard(discard::Discard),
-    Fork(fork::Fork),
+    New(mutations::New),
+    Add(mutations::Add),
+    Update(mutations::Update),
+    Remove(mutations::Remove),
+    Move(mutations::Move),
+    Replace(mutations::Replace),
+    Compact(mutations::Compact),
+    Commit(mutations::Commit),
+    Discard(mutations::Discard),
+    Fork(mutations::Fork),
     Refs(refs::Refs),
     Attempts(attempts::Attempts),
-    Sessions(store_list::Sessions),
-    Rename(store_rename::Rename),
-    Delete(store_delete::Delete),
-    Erase(store_erase::Erase),
-    Prune(store_prune::Prune),
-    Backup(store_backup::Backup),
-    IndexText(store_index_text::IndexText),
+    Sessions(stores::Sessions),
+    Rename(stores::Rename),
+    Delete(stores::Delete),
+    Erase(stores::Erase),
+    Prune(stores::Prune),
+    Backup(stores::Backup),
+    IndexText(stores::IndexText),
     Context(context::Context),
     Completions(Completions),
     Man(Man),

@@ -14,11 +14,11 @@ use super::pager::page;
 use super::render::Shape;
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::Engine;
-use crate::store::Store;
 use crate::inspect::{
     AssertReport, By, Condition, DuplicateReport, GrepReport, Part, PrefixReport, Report,
     ReportOptions, Search, ShowReport, StepReport, TokenReport, Tokenizer, Top, UnusedReport,
 };
+use crate::store::Store;
 use crate::support::text::amount;
 use clap::{Args, ValueEnum};
 use serde::Serialize;

@@ -13,6 +13,7 @@ use crate::engine::{Context, ContextBuilder, short_form};
 use crate::history::Session;
 use crate::logs::file::{FileError, SessionFile, write_context, write_file};
 use crate::runtime::{NewNode, Policy, StepClock};
+use crate::support::diag::Error;
 use clap::Args;
 use std::path::Path;
 
@@ -110,6 +111,21 @@ impl WriteArgs {
             ));
         }
         sessions::resume(&self.session, &self.limits, self.how.builder())
+    }
+
+    /// Changes the nodes of a selector, saves, and prints the ids that `change` returns.
+    ///
+    /// # Errors
+    /// Those of [`WriteArgs::open`], of `change` and of [`Writing::finish`].
+    pub(super) fn change(
+        &self,
+        selector: &str,
+        empty: Exit,
+        change: impl FnOnce(&mut Context) -> Result<Vec<String>, Error>,
+    ) -> Result<Exit, Failure> {
+        let mut writing = self.open()?;
+        let ids = change(writing.context())?;
+        writing.finish(&self.how, selector, &ids, empty)
     }
 
     /// Opens the session; in place it is locked until it is saved.
