@@ -1,6 +1,6 @@
 //! Selections and diffs as Arrow tables, over the C stream interface.
 //!
-//! A consumer takes batch after batch; a batch is made when it is asked for, without the interpreter.
+//! A consumer takes batch after batch; a batch is made on demand, without the interpreter.
 
 use crate::answers::Left;
 use crate::selection::Inner;
@@ -261,7 +261,7 @@ fn attributes(node: pactql::Node<'_>) -> Option<String> {
     (!object.is_empty()).then(|| object + "}")
 }
 
-/// Where a change is: behind so many pairs and so many rows of the next one. Reading goes on there without passing
+/// Where a change is: after a number of pairs and of rows of the next one. Reading goes on there without passing
 /// what was read.
 #[derive(Clone, Copy, Default)]
 struct Place {

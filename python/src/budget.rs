@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The documents of a cache that fit so many tokens, best first: what `pactql context resolve` prints.
+/// The documents of a cache that fit a number of tokens, best first: what `pactql context resolve` prints.
 #[pyfunction]
 #[pyo3(signature = (cache, query, budget, /))]
 pub(crate) fn resolve<'py>(

@@ -170,7 +170,7 @@ fn message(
 
 #[pymethods]
 impl Context {
-    /// A session with nothing in it but the regions. Commits prune to so many nodes or tokens, and protect so many of
+    /// A session with nothing in it but the regions. Commits prune to this many nodes or tokens, and protect this many of
     /// the newest turns.
     #[new]
     #[pyo3(signature = (*, edition = None, max_nodes = None, max_tokens = None, protect = None))]

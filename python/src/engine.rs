@@ -28,7 +28,7 @@ pub(crate) struct Engine {
 
 #[pymethods]
 impl Engine {
-    /// An engine for selectors of an edition (`canonical`, `depth` or `v0.1`), which keeps the plans of so many
+    /// An engine for selectors of an edition (`canonical`, `depth` or `v0.1`), which keeps the plans of at most this many
     /// selectors.
     #[new]
     #[pyo3(signature = (*, edition = "canonical", cached_texts = 4096), text_signature = "(*, edition='canonical', cached_texts=4096)")]

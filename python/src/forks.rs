@@ -1,6 +1,6 @@
 //! Processes that were forked.
 //!
-//! A fork copies one thread. The threads that the library shares its work among are not in the child, and whoever
+//! A fork copies one thread. The threads that the library shares its work among are not in the child, and code that
 //! gives them work there waits for ever; so a child gets threads of its own. Connections to a database are copied,
 //! and two processes must not use one; so what has one is refused in a child, and left as it is at its end.
 
@@ -48,7 +48,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     }
     let pool = Arc::new(ThreadPoolBuilder::new().build().ok()?);
     if let Some(parents) = known.replace((forks, Arc::clone(&pool))) {
-        // Its threads are not here, so nobody can end them.
+        // Its threads are not here, so they cannot be ended.
         std::mem::forget(parents);
     }
     Some(pool)

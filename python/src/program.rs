@@ -11,7 +11,7 @@ use std::io::Write as _;
 pub(crate) fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| {
         let exit = pactql::cli::main_with(arguments);
-        // Nobody does it after this: the process ends as Python ends it.
+        // It is not done after this: the process ends as Python ends it.
         let _ = std::io::stdout().flush();
         exit as u8
     })

@@ -286,7 +286,7 @@ impl Selection {
         Ok(Self::of(kept))
     }
 
-    /// The blocks that fit so many tokens, best first: scored by their texts against a query.
+    /// The blocks that fit a number of tokens, best first: scored by their texts against a query.
     #[pyo3(signature = (budget, /, query = ""))]
     fn fit(&self, py: Python<'_>, budget: u64, query: &str) -> PyResult<Fit> {
         let query = Query::new(query);

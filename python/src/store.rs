@@ -354,7 +354,7 @@ impl Store {
         })
     }
 
-    /// Removes old snapshots: those older than so many seconds, but the newest `keep`. Returns what went.
+    /// Removes old snapshots: those older than this many seconds, but the newest `keep`. Returns what went.
     #[pyo3(signature = (*, keep = None, older_than = None, sessions = "", dry_run = false))]
     fn prune<'py>(
         &self,

@@ -11,10 +11,10 @@ use std::fmt;
 /// |---|---|
 /// | `none SELECTOR` | the selector finds nothing |
 /// | `some SELECTOR` | it finds something |
-/// | `prefix >= N%` | every request keeps so much of the one before |
-/// | `tokens <= N` | every request has so many tokens at most |
+/// | `prefix >= N%` | every request keeps at least N % of the one before |
+/// | `tokens <= N` | every request has at most N tokens |
 /// | `growth <= N/step` | no request has more tokens than the one before and `N` |
-/// | `unused = 0`, `unused <= N` | so many tools are defined in the newest snapshot and never called |
+/// | `unused = 0`, `unused <= N` | at most N tools are defined in the newest snapshot and never called |
 ///
 /// ```
 /// use pactql::inspect::Condition;
@@ -30,13 +30,13 @@ pub enum Condition {
     None(String),
     /// The selector finds something.
     Some(String),
-    /// Every request keeps at least so much of the one before, in percent.
+    /// Every request keeps at least this much of the one before, in percent.
     Prefix(u64),
-    /// Every request has at most so many tokens.
+    /// Every request has at most this many tokens.
     Tokens(u64),
     /// No request has more tokens than the one before and this.
     Growth(u64),
-    /// At most so many tools are never called.
+    /// At most this many tools are never called.
     Unused(u64),
 }
 

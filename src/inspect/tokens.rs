@@ -62,7 +62,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// What a call cost by the provider's counts, if it is asked for as a whole and they are known, or
+    /// What a call cost by the provider's counts, if the report is of the whole request and they are known, or
     /// else by ours of request and reply.
     pub(super) fn of(
         prices: &Prices,

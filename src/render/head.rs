@@ -24,7 +24,7 @@ pub(crate) struct Head {
     instructions: Option<String>,
     /// The number of blocks, from the first, that the API has from earlier requests.
     previous: usize,
-    /// The one text that stands for the list of messages.
+    /// The one text in place of the list of messages.
     alone: Option<String>,
     /// Whether there are parameters, of which there may be none.
     given: bool,
@@ -136,7 +136,7 @@ impl Head {
         self.previous
     }
 
-    /// With a text that stands for the list of messages.
+    /// With a text in place of the list of messages.
     pub(super) fn with_text_alone(mut self, text: Option<String>) -> Self {
         self.alone = text;
         self
@@ -158,7 +158,7 @@ impl Head {
         Some((name, value))
     }
 
-    /// The one text, as JSON, that stands for the list of messages.
+    /// The one text, as JSON, in place of the list of messages.
     pub(super) fn text_alone(&self) -> Option<&str> {
         self.alone.as_deref()
     }

@@ -10,7 +10,7 @@ use crate::history::{Attempt, AttemptStatus};
 use crate::support::diag::{Code, Diagnostic, Error};
 use clap::{Args, ValueEnum};
 
-/// List the provider calls of a session, newest first; begin one, or end it.
+/// Which provider calls did a session make? Lists them, newest first; begins one, or ends it.
 ///
 /// `begin --as PROVIDER` prints the request to send, and keeps what it had. `end` says how it went:
 /// completed, or --canceled, or --error TEXT. A cycle may have several. Attempts are part of no

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Measure how fast selectors run.
+/// How fast do selectors run?
 ///
 /// Loads the sessions, then runs every selector on every session, over and over, for the given
 /// time. The time of one run includes listing its ids; selectors are given as text and go through

@@ -14,7 +14,7 @@ use crate::support::diag::nearest_at;
 use clap::Args;
 use std::fmt::Write as _;
 
-/// Show in which cycles a node was added, changed and removed.
+/// When was a node added, changed and removed?
 ///
 /// Prints one event a line, oldest first: the headers and fields that changed and, if they are
 /// short, their values before and after. The working state comes last.

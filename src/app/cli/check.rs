@@ -7,7 +7,7 @@ use crate::app::present::{Exit, Failure};
 use clap::Args;
 use serde_json::json;
 
-/// Check a selector, and print its normalized text and fingerprint.
+/// Is a selector valid? Prints its normalized text and fingerprint.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

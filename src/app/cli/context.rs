@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// Choose documents that fit a number of tokens.
+/// Which documents fit a number of tokens? Makes and reads caches of documents.
 ///
 /// `build` makes a cache of the Markdown files below a directory. `resolve` scores every document
 /// by the share of its words that occur in the query, and takes the best ones that fit, each whole

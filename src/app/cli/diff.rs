@@ -22,7 +22,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Compare two snapshots of a session, or of two sessions.
+/// What changed between two snapshots of a session, or between two sessions?
 ///
 /// The result lists what the newer of the two added, removed and changed, in whatever order they
 /// are named: {"added":[…],"removed":[…],"changed":[{"id","fields"}]}. On a terminal it is text,

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// Show how a selector is read and run.
+/// How is a selector read, planned and run?
 ///
 /// Prints the selector, its normalized text and fingerprint, and its plan. With a session, the
 /// snapshots it names are looked up there, and --analyze runs the plan and prints counters and the

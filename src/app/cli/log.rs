@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 /// The length of the longest bar, in signs.
 const BAR: usize = 40;
 
-/// List the committed snapshots, newest first, with what each added, removed and changed.
+/// What did each snapshot add, remove and change? Newest first.
 ///
 /// Only the matches of the selector are counted. After the counts comes a bar whose length shows
 /// the size of the change, relative to the largest one listed: `+` for added nodes, `-` for removed

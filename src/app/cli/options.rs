@@ -100,7 +100,7 @@ pub(super) enum TextOrJson {
     Json,
 }
 
-/// Text or JSON; text unless JSON is asked for.
+/// Text or JSON; text by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum TextFirst {
     /// Text.

@@ -7,7 +7,7 @@ use crate::app::present::{Exit, Failure, answer, printable};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-/// List, add or drop the references of a session.
+/// Which nodes are kept by a reference? Lists, adds or drops references.
 ///
 /// A reference has a name, and pins one node: it does not expire, is not pruned, and cannot be removed,
 /// nor can a node above it. `add` replaces a reference of the same name, and prints

@@ -9,7 +9,7 @@ use crate::engine::sent;
 use crate::render::{Provider, RenderError, Source, Thread, request, write_request};
 use clap::{Args, ValueEnum};
 
-/// Print a snapshot as the request that a model is sent.
+/// What is the request that a model is sent? Prints a snapshot as one.
 ///
 /// The default shape is one JSON array of {"id","role","kind","content"}: the blocks of `^sys`,
 /// then of the turns, oldest first, then of `^ah`.

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Find nodes with a selector.
+/// Which nodes does a selector find?
 ///
 /// The result is an ordered list of ids, or for a range of snapshots the differences between
 /// neighbours. With several sessions, each result is labelled with the path of its session; with

@@ -10,9 +10,9 @@ use crate::query::sql::{Dialect, Options};
 use crate::store::views;
 use clap::Args;
 
-/// Print a selector as one statement of SQL, or the views it reads.
+/// Which SQL statement answers a selector? Prints it, or the views it reads.
 ///
-/// An engine that exists answers the statement where the data lies: SQLite and PostgreSQL over a store,
+/// A database answers the statement where the data is: SQLite and PostgreSQL over a store,
 /// DuckDB and Spark over its export to Parquet (`pactql export STORE --parquet DIR`), after the statements
 /// that --create-views prints. Rows are session, seq, snapshot, id and ord; of a range session, newer,
 /// older, change, id and ord.

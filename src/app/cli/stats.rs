@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// How many depths the text lists.
 const SHOWN_DEPTHS: usize = 12;
 
-/// Count what a session contains.
+/// How large is a session, and what does it contain?
 ///
 /// Nodes by class, role, kind and depth are those of one snapshot; snapshots, sharing and index
 /// bytes are those of the session. Of a file of lines it also says how it ends.

@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-/// List the sessions of a store, in byte order of their names.
+/// Which sessions does a store have? In byte order of their names.
 ///
 /// One line each: the name, the number of snapshots, the cycle of the newest one, whether there is a
 /// working state, when the newest snapshot was committed, the file it was imported from, and the session

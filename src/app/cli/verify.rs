@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// Check a session: its documents, the content hashes stored in it, and its export; or a whole store.
+/// Is a session intact? Checks its documents, its content hashes and its export; or a whole store.
 ///
 /// An invalid document is an error (exit code 5) that lists every fault with its position. Wrong
 /// content hashes are listed and end with exit code 5 too. Of a file of lines it says how it ends: with the closing

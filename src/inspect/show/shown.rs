@@ -226,7 +226,7 @@ impl Shown {
                 last = Some(here);
             }
             if is_tool(block) && !full {
-                // Their definitions are long, and mostly what is asked is which there are.
+                // Their definitions are long, and mostly their names are enough.
                 let mut names = vec![printable(block.tool.as_deref().unwrap_or(&block.id))];
                 let (mut tokens, mut news) = (block.tokens, block.news);
                 while let Some(tool) = blocks.next_if(|next| is_tool(next) && next.news == news) {
