@@ -1,7 +1,6 @@
 //! Notes on answers: on empty ones (LANGUAGE §10).
 
 use crate::advice::EmptyReason;
-use crate::budget::Cache;
 use crate::support::text::printable;
 use serde_json::json;
 use std::fmt::Write;
