@@ -25,7 +25,7 @@ pub enum Contents {
 /// `^sys`, and the parameters. Memory for all texts.
 ///
 /// ```
-/// use pactql::{Provider, Session, render::{Thread, request}};
+/// use pactql::{Provider, Session, render::{Contents, Thread, request}};
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
