@@ -9,7 +9,7 @@ use super::records::Records;
 use super::{Field, Posting, Segment};
 use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::{Fields, RecordPlace, is_header, text_list};
+use crate::tree::{Fields, Record, RecordPlace, is_header, text_list};
 
 /// A custom attribute has a posting list for each value while it has at most this many.
 const FIELD_VALUES: usize = 64;
@@ -68,11 +68,17 @@ impl<'a> Collector<'a> {
     /// of the first one. Linear, plus sorting of names, tags and values.
     pub(super) fn read(&mut self, payload: &'a Records, places: &[RecordPlace], first: u32) {
         for (row, &place) in (first..).zip(places) {
-            let record = || Fields::new(payload.record(place));
+            // Without the content, which is not an attribute.
+            let record = || {
+                Fields::new(Record {
+                    content: "",
+                    fields: payload.get(place.fields),
+                })
+            };
             let (mut has_tags, mut has_cadence) = (false, false);
             for (name, value) in record() {
                 // The headers that nearly every node has.
-                if matches!(name, "content" | "created_at_iso" | "parent_id" | "ttl") {
+                if matches!(name, "created_at_iso" | "parent_id" | "ttl") {
                     continue;
                 }
                 has_tags |= TAGS.is(name);

@@ -14,6 +14,7 @@ pub struct Text<'a> {
 impl<'a> Text<'a> {
     /// The decoded string, borrowed if there are no escapes. A lone surrogate, which was reported
     /// when it was read, becomes U+FFFD.
+    #[inline(always)]
     pub fn decode(self) -> Cow<'a, str> {
         if self.escaped {
             Cow::Owned(unescape(self.raw))
