@@ -1,9 +1,12 @@
-//! Damaged inputs: a thousand of each kind that the crate reads, made from good ones. Each gives an answer or
+//! Damaged inputs: many of each kind that the crate reads, made from good ones (a thousand in CI). Each gives an answer or
 //! an error, without a panic, and with memory and work that are linear in the input.
 //!
 //! Memory and work are counted as bytes requested from the allocator, which are the same on every machine.
 //! There is one test function, so that nothing else allocates while it counts.
 
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "support/cases.rs"]
+mod cases;
 #[path = "../benches/support/memory.rs"]
 mod memory;
 #[path = "support/mutate.rs"]
@@ -23,7 +26,9 @@ use pactql::{Engine, Session};
 static ALLOCATOR: Counting = Counting;
 
 /// Damaged inputs of each kind.
-const EACH: usize = 1_000;
+fn each() -> usize {
+    cases::share(4_000) as usize
+}
 
 /// The most memory at one moment: so many times the input, and what a report of faults takes.
 const MEMORY: (usize, usize) = (8, 256 << 10);
@@ -41,11 +46,11 @@ struct Seen {
     work: f64,
 }
 
-/// Reads `EACH` damaged versions of an input. `read` says whether it was an input all the same.
+/// Reads [`each`] of the damaged versions of an input. `read` says whether it was an input all the same.
 fn damage(name: &str, good: &[u8], mut read: impl FnMut(&[u8]) -> bool) {
     assert!(read(good), "{name} is good");
     let mut seen = Seen::default();
-    for (number, bad) in Mutations::of(good).take(EACH).enumerate() {
+    for (number, bad) in Mutations::of(good).take(each()).enumerate() {
         let (ok, _, peak) = measure(|| read(&bad));
         if ok {
             seen.read += 1
@@ -80,7 +85,7 @@ fn damage(name: &str, good: &[u8], mut read: impl FnMut(&[u8]) -> bool) {
     println!(
         "{name}: {read} read, {refused} refused, memory {memory:.1} and work {work:.1} times the input"
     );
-    assert!(refused > EACH / 20, "{name}: only {refused} were damaged");
+    assert!(refused > each() / 20, "{name}: only {refused} were damaged");
 }
 
 /// A session, asked and written.

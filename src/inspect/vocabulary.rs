@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn one_long_text_stops() {
-        let prose = "Some words and 1234 numbers.\n".repeat(100_000);
+        let prose = "Some words and 1234 numbers.\n".repeat(40_000);
         // One piece without a place to cut, of letters and of white space.
         let (letters, space) = ("ab".repeat(200_000), " \t".repeat(200_000));
         for text in [&prose, &letters, &space, &format!("{prose}é")] {

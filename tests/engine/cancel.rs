@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::support::random::share;
 use pactql::budget::{BuildOptions, Cache, Query, build};
 use pactql::inspect::{
     GrepReport, Part, PrefixReport, Report, ReportOptions, Search, ShowReport, StepReport,
@@ -35,7 +36,7 @@ fn lines(cycles: usize, turns: usize) -> String {
     text
 }
 
-/// Runs some work as often as it looks at the token, or some twenty times, and sets the token at another
+/// Runs some work as often as it looks at the token, or a few times (24 in CI), and sets the token at another
 /// look each time. After that it looks at most `late` times more. Work that is not cancelled looks at
 /// least `looks` times.
 fn stops(name: &str, looks: u64, late: u64, mut work: impl FnMut()) {
@@ -43,7 +44,8 @@ fn stops(name: &str, looks: u64, late: u64, mut work: impl FnMut()) {
     assert_eq!(free.run(&mut work), Ok(()), "{name}");
     let (all, _) = free.checks();
     assert!(all >= looks, "{name} looks {all} times only");
-    for at in (1..=all).step_by((all as usize).div_ceil(24)) {
+    let moments = share(96).clamp(3, 24) as usize;
+    for at in (1..=all).step_by((all as usize).div_ceil(moments)) {
         let cancel = Cancel::at_check(at);
         let outcome = cancel.run(&mut work);
         // The order in which threads look is not always the same, and neither is their number of looks.

@@ -145,7 +145,7 @@ fn json_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(1_000))]
+    #![proptest_config(crate::support::random::property(4_000))]
 
     #[test]
     fn unified_diffs_apply((older, newer) in texts(), context in 0_usize..5) {

@@ -90,11 +90,13 @@ fn the_engine_gives_what_walking_gives_in_canonical() {
 fn long_sessions_answer_as_walking_does() {
     for edition in EDITIONS {
         let engine = Engine::new(edition);
+        let selectors = random::share(360).clamp(9, 90) as usize;
+        let sizes = if random::few() { 1 } else { 4 };
         let make = |seed| {
-            let sample = Sample::long(seed, 30 + 50 * (seed as usize % 4));
-            Case::new(seed, &sample, edition, 90)
+            let sample = Sample::long(seed, 30 + 50 * (seed as usize % sizes));
+            Case::new(seed, &sample, edition, selectors)
         };
-        random::check(random::share(4), make, |case| {
+        random::check(random::share(16), make, |case| {
             let (session, sample) = case.open()?;
             let unmerged = unmerged(case);
             let mut rng = case.rng();

@@ -84,11 +84,13 @@ fn answers_are_those_of_whole_snapshots() {
 fn long_histories_answer_as_walking_them_does() {
     for edition in EDITIONS {
         let engine = Engine::new(edition);
+        let selectors = random::share(160).clamp(6, 40) as usize;
+        let sizes = if random::few() { 1 } else { 4 };
         let make = |seed| {
-            let sample = Sample::long(seed, 25 + 20 * (seed as usize % 4));
-            Case::new(seed, &sample, edition, 40)
+            let sample = Sample::long(seed, 25 + 20 * (seed as usize % sizes));
+            Case::new(seed, &sample, edition, selectors)
         };
-        random::check(random::share(3), make, |case| {
+        random::check(random::share(12), make, |case| {
             let (session, sample) = case.open()?;
             let documents = read_lines(sample.text().as_bytes()).unwrap();
             let unmerged = Session::build(documents, Writer::without_merging()).unwrap();

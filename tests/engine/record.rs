@@ -1043,7 +1043,7 @@ fn any_message() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if std::env::var_os("CI").is_some() { 2_000 } else { 64 }, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::random::property(8_000))]
 
     #[test]
     fn whatever_is_sent_comes_back(

@@ -257,7 +257,7 @@ fn node() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(4_000))]
+    #![proptest_config(crate::support::random::property(16_000))]
 
     /// parse ∘ print is the identity on short forms of nodes, and keeps their members.
     #[test]
@@ -397,7 +397,7 @@ proptest! {
 
 proptest! {
     // A time is refused in each, and a refusal costs many attempts at a correction.
-    #![proptest_config(crate::support::random::config(400))]
+    #![proptest_config(crate::support::random::property(1_600))]
 
     /// Without an insertion point, a place is the selector, but for the time that is left out; and no
     /// text makes a place panic.

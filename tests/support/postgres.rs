@@ -51,6 +51,14 @@ impl Server {
     /// Starts a server on new data, or says why there is none: then the test prints `SKIPPED: reason`.
     pub fn start() -> Result<Self, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
+        // Each server costs seconds: by default tests run against SQLite alone.
+        if ["CI", "PACTQL_POSTGRES"]
+            .map(std::env::var_os)
+            .iter()
+            .all(Option::is_none)
+        {
+            return Err("tests start PostgreSQL where CI or PACTQL_POSTGRES is set".to_owned());
+        }
         let programs = programs().ok_or("PostgreSQL's initdb is not in /usr/lib/postgresql")?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // A socket's path may have 107 bytes, which a longer directory for temporary files could use up.

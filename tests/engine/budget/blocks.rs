@@ -153,7 +153,7 @@ fn lists_over_several_snapshots_are_filled_and_ranges_refused() {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(256))]
+    #![proptest_config(crate::support::random::property(1_024))]
     #[test]
     fn what_fits_is_what_the_definition_chooses(
         contents in prop::collection::btree_map("[a-d]{1,3}", text(), 0..12),

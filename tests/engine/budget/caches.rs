@@ -164,7 +164,7 @@ fn a_large_document_is_measured_and_resolved() {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(256))]
+    #![proptest_config(crate::support::random::property(1_024))]
     #[test]
     fn selections_are_those_of_the_definition(
         contents in prop::collection::btree_map("[a-d]{1,3}", text(), 0..12),

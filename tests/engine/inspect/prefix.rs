@@ -575,7 +575,7 @@ fn requests(steps: &[Vec<Edit>]) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(300))]
+    #![proptest_config(crate::support::random::property(1_200))]
 
     /// The requests of a session, walked from one to the next, have the bytes that were sent.
     #[test]

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
 use crate::support::documents::Sample;
+use crate::support::random::share;
 
 const FIXTURES: [&str; 3] = [
     "fixtures/support-agent.jsonl",
@@ -173,6 +174,8 @@ fn a_page_has_what_show_shows() {
 }
 
 proptest! {
+    #![proptest_config(crate::support::random::property(1_024))]
+
     #[test]
     fn pages_of_random_sessions_have_what_show_shows(seed in any::<u64>()) {
         let text = Sample::new(seed).text();
@@ -307,7 +310,8 @@ fn a_page_grows_with_the_session() {
     let text = |step: usize| format!("Message {step}: {}", "some words to fill it. ".repeat(20));
     // The time in the prompt is new at every step, so every text of the prompt is another one.
     let prompt = |step: usize| format!("It is 10:{:02}. {}", step % 60, "Be brief. ".repeat(400));
-    let all: Vec<Value> = (1..120)
+    let last = share(480).clamp(30, 120) as usize;
+    let all: Vec<Value> = (1..last)
         .map(|steps| {
             let mut messages = vec![json!({"role": "system", "content": prompt(steps)})];
             messages.extend((0..steps).map(|at| json!({"role": "user", "content": text(at)})));
@@ -315,12 +319,12 @@ fn a_page_grows_with_the_session() {
         })
         .collect();
     let session = requests(&all);
-    assert_eq!(session.history().committed().len(), 119);
+    assert_eq!(session.history().committed().len(), last - 1);
     let (page, _) = page_of(&session.history(), &[]);
-    let texts: usize = (0..120).map(|at| text(at).len()).sum();
+    let texts: usize = (0..last).map(|at| text(at).len()).sum();
     let size = page.data().len();
     // A step is what changed, and what broke the prefix.
-    assert!(size < texts + 119 * 900, "{size} bytes for {texts}");
+    assert!(size < texts + (last - 1) * 900, "{size} bytes for {texts}");
     agrees_with_show(&session);
 }
 

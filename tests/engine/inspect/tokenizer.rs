@@ -1,6 +1,7 @@
 //! Tokenizers: their vocabularies are the published ones, and their counts those of the Python
 //! package `tiktoken`.
 
+use crate::support::random::few;
 use pactql::inspect::Tokenizer;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -80,6 +81,8 @@ fn counts_of_known_texts() {
 /// One text a million times, which a merge that looks at each pair anew would take hours for.
 #[test]
 fn hostile_texts_end() {
+    // By default a sixteenth of it, which takes as much of that.
+    let bytes: u64 = if few() { 1 << 16 } else { 1 << 20 };
     for (piece, tokens) in [
         ("\u{2003}\u{a0}x ", 599_184),
         ("a", 131_072),
@@ -87,8 +90,11 @@ fn hostile_texts_end() {
         ("=", 16_384),
         ("漢", 349_525),
     ] {
-        let text = piece.repeat((1 << 20) / piece.len());
-        assert_eq!(Tokenizer::O200k.count(&text), tokens, "{piece:?}");
+        let text = piece.repeat(bytes as usize / piece.len());
+        let tokens = tokens * bytes / (1 << 20);
+        let counted = Tokenizer::O200k.count(&text);
+        assert!(counted.abs_diff(tokens) <= 1, "{piece:?}: {counted}");
+        assert!(few() || counted == tokens, "{piece:?}: {counted}");
     }
 }
 

@@ -154,7 +154,7 @@ fn message() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(128))]
+    #![proptest_config(crate::support::random::property(512))]
 
     #[test]
     fn lists_come_back_equal(log in prop::collection::vec(mostly(message()), 0..8)) {

@@ -136,6 +136,8 @@ fn half_a_letter_is_replaced_and_its_line_named() {
 }
 
 proptest! {
+    #![proptest_config(crate::support::random::property(1_024))]
+
     /// Whatever the text: it stays JSON, and no match of the pattern is left in a string.
     #[test]
     fn any_content_is_redacted(before in ".{0,20}", after in ".{0,20}", digits in "[0-9]{1,4}") {

@@ -378,7 +378,7 @@ fn growing(messages: &[Value]) -> Vec<Vec<Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("CI").is_some() { 256 } else { 24 }))]
+    #![proptest_config(crate::support::random::property(1_024))]
 
     #[test]
     fn all_text_of_a_random_log_is_there_by_role(steps in steps()) {

@@ -7,7 +7,7 @@ use pactql::{
     render::request,
 };
 
-use crate::support::random::{Rng, cases};
+use crate::support::random::{Rng, share};
 
 /// One operation that changes what is sent, or what the tree keeps of it.
 fn change(context: &mut Context, rng: &mut Rng, number: usize) {
@@ -47,7 +47,7 @@ fn change(context: &mut Context, rng: &mut Rng, number: usize) {
 
 #[test]
 fn every_request_comes_back_whatever_happened_since() {
-    let runs = (cases() / 100).clamp(20, 200) as u64;
+    let runs = u64::from(share(400));
     let mut cycles = 0;
     for seed in 0..runs {
         let mut rng = Rng::new(seed);

@@ -17,20 +17,14 @@ use super::sqlite::Answers;
 use crate::store::fleet::engines::Fleet;
 use crate::store::place::Folder;
 use crate::support::documents::Sample;
-use crate::support::random::Rng;
+use crate::support::random::{self, Rng};
 use crate::support::selector::Edition;
 use crate::support::{selectors, text};
 
-/// Selectors for each edition: 504 in all dialects together, or what `PACTQL_FLEET_CASES` says a third of in each. Spark takes
-/// seconds for one, so it has fewer of the 504.
+/// Selectors for each edition: 504 in all dialects together in CI. Spark takes seconds for one, so it has
+/// fewer of the 504.
 fn cases(dialect: Dialect) -> usize {
-    let asked = std::env::var("PACTQL_FLEET_CASES").ok();
-    let asked: Option<usize> = asked.and_then(|cases| cases.parse().ok());
-    match (asked, dialect) {
-        (Some(cases), _) => cases.div_ceil(9),
-        (None, Dialect::Spark) => 20,
-        (None, _) => 74,
-    }
+    random::share(if dialect == Dialect::Spark { 80 } else { 296 }) as usize
 }
 
 /// The sessions that are asked.

@@ -9,7 +9,7 @@ use sqlparser::dialect::{
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::support::random::Rng;
+use crate::support::random::{Rng, share};
 
 /// What people try.
 const HOSTILE: [&str; 24] = [
@@ -92,7 +92,7 @@ fn whatever_a_text_says_the_statement_has_the_same_shape() {
     let engine = Engine::new();
     let mut rng = Rng::new(4);
     for dialect in Dialect::ALL {
-        for round in 0..600 {
+        for round in 0..share(2_400).max(2 * SHAPES.len() as u32) as usize {
             let selector = SHAPES[round % SHAPES.len()];
             let options = |glob: &str, schema: &str| Options {
                 sessions: glob.to_owned(),

@@ -95,8 +95,8 @@ fn a_failing_disk_is_an_error_and_no_loss() {
         Ok(library) => library,
         Err(reason) => return println!("SKIPPED: {reason}"),
     };
-    // Every fifth call with `CI` set, which takes two minutes; every one with `PACTQL_CASES=100000`.
-    let step = (100_000 / random::cases()).clamp(1, 30);
+    // Every twentieth call with `CI` set; every one with `PACTQL_CASES=100000`.
+    let step = (100_000 / random::cases()).clamp(1, 200);
     for (code, stays) in [(EIO, false), (ENOSPC, false), (ENOSPC, true)] {
         let (mut at, mut runs, mut errors) = (1, 0, 0);
         loop {

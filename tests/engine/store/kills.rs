@@ -7,12 +7,11 @@ use pactql::Store;
 
 use super::child::{Acknowledged, LEASE, Writer, check, newest, parse};
 use super::place::Folder;
-use crate::support::random::Rng;
+use crate::support::random::{self, Rng};
 
-/// How often a process is killed: `PACTQL_KILLS`, or 20 times.
+/// How often a process is killed: 20 times in CI.
 fn kills() -> u64 {
-    let set = std::env::var("PACTQL_KILLS").ok();
-    set.and_then(|kills| kills.parse().ok()).unwrap_or(20)
+    u64::from(random::share(80).max(4))
 }
 
 fn killed(mode: &str, kills: u64) {

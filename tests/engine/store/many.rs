@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use super::place::Folder;
 use crate::support::documents::Sample;
 use crate::support::engine::open;
+use crate::support::random::{few, share};
 
 /// Selectors that read the newest commit, parts of it, a working state where there is one, and history.
 const SELECTORS: [&str; 14] = [
@@ -126,7 +127,8 @@ fn sessions_that_are_read_together_answer_as_alone() {
     let folder = Folder::quick();
     let path = folder.file("x.db");
     let store = Store::open(&path).unwrap();
-    for seed in 0..50 {
+    // More than are read together.
+    for seed in 0..share(200).clamp(34, 50).into() {
         let session = open(&Sample::new(seed).text());
         store.import(&format!("s{seed}"), &session, None).unwrap();
     }
@@ -152,7 +154,8 @@ fn sessions_that_are_read_together_answer_as_alone() {
         .collect();
     assert!(wanted.values().filter(|found| !found.is_empty()).count() > 10);
     let large = Store::open(&path).unwrap();
-    for (selector, wanted) in &wanted {
+    let step = if few() { 4 } else { 1 };
+    for (selector, wanted) in wanted.iter().step_by(step) {
         // From cold, with other parts in memory, and from memory.
         let cold = Store::builder().memory(0).open(&path).unwrap();
         for store in [&cold, &large, &large] {
@@ -174,7 +177,7 @@ fn sessions_that_are_read_together_answer_as_alone() {
     drop(context);
     other.rename("s4", "renamed").unwrap();
     other.delete("s5").unwrap();
-    for selector in SELECTORS {
+    for selector in SELECTORS.into_iter().step_by(step) {
         let found = together(&large, selector);
         assert_eq!(found, alone(&path, selector), "{selector}");
     }
@@ -186,7 +189,7 @@ fn ids_are_those_of_the_rows() {
     let folder = Folder::quick();
     let path = folder.file("x.db");
     let store = Store::open(&path).unwrap();
-    for seed in 0..120 {
+    for seed in 0..share(480).clamp(40, 120).into() {
         let session = open(&Sample::new(seed).text());
         let name = format!("{}/s{seed}", ["a", "b"][seed as usize % 2]);
         store.import(&name, &session, None).unwrap();
@@ -214,7 +217,8 @@ fn ids_are_those_of_the_rows() {
         .filter(|selector| !selector.contains(".."));
     let (large, apart) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
     let mut several = 0;
-    for selector in selectors.copied().chain([&*id]) {
+    let step = if few() { 4 } else { 1 };
+    for selector in selectors.copied().chain([&*id]).step_by(step) {
         assert_eq!(
             both_ids(&Store::open(&path).unwrap(), "", selector)[0],
             each_ids(&apart, selector),
@@ -229,7 +233,7 @@ fn ids_are_those_of_the_rows() {
             }
         }
     }
-    assert!(several > 50, "{several}");
+    assert!(several > 50 / step, "{several}");
     let range = large.select("@t-2..@t0 .cb").unwrap().ids().unwrap_err();
     assert_eq!(range.code(), Code::SelectorInvalid);
     // Sessions change while they are listed in memory.

@@ -357,7 +357,8 @@ fn an_export_that_was_ended_at_any_file_is_mended() {
         }
         let wanted = committed(&store);
         let (_, whole) = export_new(&folder, &store, &what);
-        for kept in 0..=changed.len() {
+        let step = if random::few() { 5 } else { 1 };
+        for kept in (0..=changed.len()).step_by(step) {
             let directory = states(next, kept);
             let root = Path::new(&directory);
             // What is not whole is refused, or is still as it was.
@@ -617,7 +618,7 @@ fn a_forged_copy_is_refused() {
         fs::write(root.join(path), bytes).unwrap();
     }
     println!("{refused} refused, {same} the same");
-    assert!(refused > 50);
+    assert!(refused > random::share(500));
 }
 
 /// Replaces a file of a copy, and the hashes that its manifests say.

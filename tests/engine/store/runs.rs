@@ -457,7 +457,6 @@ fn runs(steps: u32, url: &(dyn Fn(&Folder, u64) -> String + Sync)) {
     println!("{:?}", tally.lock().unwrap());
 }
 
-/// 15,000 steps with `CI` set: a minute in a debug build on two cores.
 #[test]
 fn random_runs_agree_with_those_in_sqlite() {
     runs(random::share(15_000), &|folder, _| folder.file("runs.db"));

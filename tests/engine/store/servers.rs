@@ -78,7 +78,7 @@ fn a_holder_that_slept_is_refused_by_the_fence() {
 fn a_server_that_restarts_loses_no_commit() {
     let Some(mut server) = server() else { return };
     let url = server.url("restarts");
-    let rounds = random::share(12).max(4);
+    let rounds = random::share(24).max(2);
     let mut rng = Rng::new(4);
     let over = AtomicBool::new(false);
     let commits = AtomicU64::new(0);
@@ -210,7 +210,7 @@ fn writers_of_the_same_contents_leave_a_sound_store() {
     let Some(server) = server() else { return };
     let url = server.url("races");
     drop(Store::connect(&url).unwrap());
-    let steps = random::share(300).max(100);
+    let steps = random::share(600).max(20);
     let tallies = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..3)
             .map(|number| {

@@ -16,22 +16,9 @@ use super::selector::{Axis, Body, Controls, Edition, Sel, Step};
 use super::{selectors, text};
 use pactql::Session;
 
-/// The cases of a property: 2,000, and 20,000 in CI.
-pub(crate) fn cases() -> u32 {
-    match number("PACTQL_CASES") {
-        Some(cases) => u32::try_from(cases).unwrap(),
-        None if std::env::var_os("CI").is_some() => FULL,
-        None => FULL / 10,
-    }
-}
-
-const FULL: u32 = 20_000;
-
-/// The part of `full` that [`cases`] is of 20,000; at least 1.
-pub(crate) fn share(full: u32) -> u32 {
-    let share = u64::from(full) * u64::from(cases()) / u64::from(FULL);
-    u32::try_from(share).unwrap().max(1)
-}
+#[path = "../../support/cases.rs"]
+mod count;
+pub(crate) use count::{cases, few, share};
 
 /// Whether a single seed is asked for, so that nothing can be said about how many cases ran.
 pub(crate) fn is_single() -> bool {
@@ -42,8 +29,13 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// The configuration of a `proptest!` block: the same cases on every run.
-pub(crate) fn config(cases: u32) -> ProptestConfig {
+/// The configuration of a `proptest!` block that runs `whole` cases with `PACTQL_CASES=20000`.
+pub(crate) fn property(whole: u32) -> ProptestConfig {
+    config(share(whole))
+}
+
+/// The same cases on every run.
+fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
         rng_seed: RngSeed::Fixed(0),

@@ -233,7 +233,7 @@ fn floats_are_pythons() {
     }
 }
 
-/// 20,000 doubles against Python itself; `PACTQL_DOUBLES` sets another number.
+/// Doubles against Python itself: 20,000 in CI.
 #[test]
 fn floats_are_those_of_an_installed_python() {
     use proptest::strategy::ValueTree;
@@ -252,10 +252,7 @@ fn floats_are_those_of_an_installed_python() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("python3 starts");
-    let count = std::env::var("PACTQL_DOUBLES")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let count: usize = count.unwrap_or(20_000);
+    let count = crate::support::random::share(80_000);
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut draw = || finite().new_tree(&mut runner).expect("a double").current();
     let values: Vec<f64> = (0..count).map(|_| draw()).collect();
@@ -296,7 +293,7 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(1_000))]
+    #![proptest_config(crate::support::random::property(4_000))]
 
     /// Canonical text has the same value, is ASCII, and is its own canonical text.
     #[test]

@@ -12,7 +12,7 @@ use pactql::internals::tree::{Document, arrange, read_document, read_lines};
 use pactql::logs::{write_document, write_session};
 use proptest::prelude::*;
 
-use crate::support::random::{Rng, config};
+use crate::support::random::{Rng, property};
 
 /// A node of a random document: members but `id` and `children` as JSON text.
 #[derive(Clone, Debug)]
@@ -447,7 +447,7 @@ fn session_bytes(snapshots: &[Arc<Snapshot>], full: bool) -> String {
 }
 
 proptest! {
-    #![proptest_config(config(600))]
+    #![proptest_config(property(2_400))]
 
     /// The export of a document is its canonical form; exporting that gives the same bytes.
     #[test]

@@ -690,7 +690,7 @@ fn fragments() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(crate::support::random::config(2_000))]
+    #![proptest_config(crate::support::random::property(8_000))]
 
     #[test]
     fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
