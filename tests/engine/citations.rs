@@ -56,7 +56,12 @@ fn citing() -> Vec<(PathBuf, String)> {
 }
 
 fn documents_at_the_root() -> Vec<&'static str> {
-    let names = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let names = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+    ];
     names
         .into_iter()
         .filter(|name| root().join(name).exists())
@@ -119,18 +124,27 @@ fn cited_sections_of_the_specification_exist() {
 #[test]
 fn cited_sections_of_the_sources_exist() {
     let list = fs::read_to_string(root().join("docs/spec/sources.md")).unwrap();
-    let section = Regex::new(r"^- §([0-9A-Z][0-9.]*) ").unwrap();
+    let section = Regex::new(r"(?:^|; )§([0-9A-Z][0-9.]*) ").unwrap();
     let mut known: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
-    let (mut source, mut chapter) = (String::new(), String::new());
+    let (mut source, mut chapter, mut paragraph) = (String::new(), String::new(), String::new());
     for line in list.lines() {
         if let Some(heading) = line.strip_prefix("## Source ") {
             source = heading[..3].to_owned();
             chapter.clear();
         } else if let Some(heading) = line.strip_prefix("### Chapter ") {
             chapter = heading[..2].to_owned();
-        } else if let Some(found) = section.captures(line) {
+        } else if line.is_empty() {
+            paragraph.clear();
+        } else {
+            // A heading may go on in the next line, and begins after `; `.
+            paragraph += line;
+            paragraph.push(' ');
             let sections = known.entry((source.clone(), chapter.clone())).or_default();
-            sections.insert(found[1].to_owned());
+            sections.extend(
+                section
+                    .captures_iter(&paragraph)
+                    .map(|found| found[1].to_owned()),
+            );
         }
     }
     let citation = Regex::new(&format!(

@@ -1,5 +1,5 @@
-//! Every example of `docs/language.md` is run, in the editions it names, by the engine and by the
-//! reference interpreter, and must give what the page says.
+//! Every example of `docs/language.md`, and of its corners in `tests/cases/corners.md`, is run, in the
+//! editions it names, by the engine and by the reference interpreter, and must give what the page says.
 //!
 //! Tables are recognized by their head. An unknown head, a row without a result, or a session that
 //! differs from the outline on the page fails.
@@ -15,7 +15,10 @@ use crate::support::selector::Edition;
 use crate::support::tree::{self, Tree};
 use crate::support::{answer, parse};
 
-const PAGE: &str = include_str!("../../docs/language.md");
+const PAGE: &str = concat!(
+    include_str!("../../docs/language.md"),
+    include_str!("../cases/corners.md")
+);
 const FIXTURE: &str = include_str!("../../fixtures/greenhouse.jsonl");
 const EDITIONS: [Edition; 3] = [Edition::V01, Edition::Depth, Edition::Canonical];
 
@@ -149,7 +152,7 @@ impl Check {
         self.cases += 1;
         if stated != got {
             self.wrong.push(format!(
-                "docs/language.md:{}: `{text}`\n  the page says `{stated}`\n  {who} `{got}`",
+                "line {} of language.md and corners.md: `{text}`\n  the page says `{stated}`\n  {who} `{got}`",
                 row.line
             ));
         }

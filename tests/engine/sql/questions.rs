@@ -31,7 +31,7 @@ pub(super) fn store(path: &str, sessions: u64) -> Store {
     store
 }
 
-/// A question: its selector, and the block of its rows.
+/// A question: its selector, and the cells of the table that show its rows.
 struct Question {
     selector: String,
     rows: String,
@@ -40,41 +40,38 @@ struct Question {
 /// The questions of the document, and its text with the rows that `rows` gives instead of those it has.
 fn questions(document: &str, mut rows: impl FnMut(&str) -> String) -> (Vec<Question>, String) {
     let (mut questions, mut written) = (Vec::<Question>::new(), String::new());
-    let mut lines = document.lines();
-    while let Some(line) = lines.next() {
-        written += line;
-        written.push('\n');
-        if let Some(command) = line.strip_prefix("$ pactql sql \"") {
-            let selector = command.rsplit_once('"').unwrap().0.to_owned();
-            questions.push(Question {
-                selector,
-                rows: String::new(),
-            });
-        }
-        if line == "```text" {
-            let question = questions.last_mut().unwrap();
-            for line in lines.by_ref().take_while(|line| *line != "```") {
-                writeln!(question.rows, "{line}").unwrap();
-            }
-            written += &rows(&question.selector);
-            written += "```\n";
+    let mut in_table = false;
+    for line in document.lines() {
+        in_table = line.starts_with("| question |") || in_table && line.starts_with('|');
+        let cells: Vec<&str> = line.trim_matches('|').splitn(3, " | ").collect();
+        if let (true, [question, selector, shown]) = (in_table, &cells[..])
+            && let Some(selector) = selector.strip_prefix('`')
+        {
+            let selector = selector.strip_suffix('`').unwrap().to_owned();
+            writeln!(
+                written,
+                "|{question} | `{selector}` | {} |",
+                rows(&selector)
+            )
+            .unwrap();
+            let rows = shown.trim_end().to_owned();
+            questions.push(Question { selector, rows });
+        } else {
+            written += line;
+            written.push('\n');
         }
     }
     (questions, written)
 }
 
-/// The first rows, as the document has them, and how many there are.
+/// How many rows there are, and the first ones, as the document has them.
 fn shown(rows: &[String]) -> String {
-    let mut text = String::new();
-    for row in rows.iter().take(SHOWN) {
-        writeln!(text, "{row}").unwrap();
-    }
-    if rows.len() > SHOWN {
-        text += "…\n";
-    }
-    let s = if rows.len() == 1 { "" } else { "s" };
-    writeln!(text, "{} row{s}", rows.len()).unwrap();
-    text
+    let first: Vec<String> = rows
+        .iter()
+        .take(SHOWN)
+        .map(|row| format!("`{row}`"))
+        .collect();
+    format!("{} | {}", rows.len(), first.join("; "))
 }
 
 fn in_sqlite(store: &Store, selector: &str) -> Vec<String> {
