@@ -1,6 +1,6 @@
 //! How many random cases a test runs: one number for all tests, `PACTQL_CASES`.
 //!
-//! By default few, so that all tests give their results in half a minute; many where `CI` is set.
+//! By default few, so that all tests give their results soon after an edit; many where `CI` is set.
 
 /// Cases of a property by default, and where `CI` is set.
 const FEW: u32 = 200;
