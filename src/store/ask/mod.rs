@@ -108,7 +108,7 @@ impl<'s> StoreSelection<'s> {
     }
 
     /// The answers of the sessions in which something is found, in byte order of names, while later ones are
-    /// still being asked in parallel.
+    /// still being queried in parallel.
     ///
     /// The store says first which sessions can match at all: a selector that requires an id, a key or a
     /// value of a custom attribute costs what the sessions cost that have one. Sessions are opened within
@@ -125,7 +125,7 @@ impl<'s> StoreSelection<'s> {
     }
 
     /// The ids of what a selector of rows finds in each session, as [`StoreSelection::answers`] finds them. Where
-    /// the selector compiles to SQL, the database answers the sessions that are asked for the first time, if
+    /// the selector compiles to SQL, the database answers the sessions that are queried for the first time, if
     /// there are 64 and more, by a statement for each 32; those that are queried again are opened. What a statement
     /// does not read of a session may be damaged without an error: [`Store::verify`] finds that.
     ///

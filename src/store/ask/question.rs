@@ -147,7 +147,7 @@ impl Question {
     }
 }
 
-/// Whether a session does not have the snapshot that was asked for: the selector's time has no place in it.
+/// Whether a session does not have the snapshot that was queried for: the selector's time has no place in it.
 fn is_absent(error: &Error) -> bool {
     error.code() == Code::SnapshotNotFound && !error.first().labels.is_empty()
 }

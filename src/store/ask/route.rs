@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreRoute {
-    /// By a statement for each group of sessions that are asked for the first time. One query is cheaper than
+    /// By a statement for each group of sessions that are queried for the first time. One query is cheaper than
     /// loading, so a session is loaded on its second use.
     Statement,
     /// Sessions are loaded.

@@ -108,6 +108,7 @@ fn a_query_that_is_not_text_is_invalid() {
 #[test]
 fn a_directory_that_cannot_be_written_is_an_error() {
     let scratch = Scratch::new("context-below");
+    cache(&scratch);
     let docs = scratch.path("docs");
     // A directory that cannot be written is an I/O error.
     let below = scratch.path("docs/b.md/cache");
