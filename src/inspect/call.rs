@@ -102,7 +102,7 @@ pub fn provider_of(snapshot: &Snapshot) -> Provider {
         _ => Provider::OpenAi,
     };
     match imported {
-        Some(Some(form)) => match &*form {
+        Some(Some(form)) => match form {
             "anthropic" => Provider::Anthropic,
             "openai-responses" => Provider::OpenAiResponses,
             _ => by_model(),

@@ -131,8 +131,7 @@ impl Redaction {
     pub fn apply_text(patterns: &[Self], text: &str) -> String {
         let mut counts = Redacted::default();
         let mut pass = RedactionPass::new(patterns, &mut counts, false);
-        pass.text(text, LEVELS)
-            .map_or_else(|| text.to_owned(), |text| text)
+        pass.text(text, LEVELS).unwrap_or_else(|| text.to_owned())
     }
 }
 

@@ -48,7 +48,10 @@ impl Inputs<'_> {
             .map_err(|error| Failure::output(&directory.display().to_string(), &error))?;
         match import_file(&log, spool, &self.options) {
             Ok(imported) => Ok(imported.map(|imported| {
-                let made = imported.sessions.into_iter().map(Made::Log);
+                let made = imported
+                    .sessions
+                    .into_iter()
+                    .map(|log| Made::Log(Box::new(log)));
                 (made.collect(), Some(imported.report))
             })),
             Err(LogError::Input(error)) => {

@@ -56,7 +56,7 @@ pub(super) struct Named {
 
 /// A session that is imported.
 pub(super) enum Made {
-    Log(ImportedSession),
+    Log(Box<ImportedSession>),
     /// It was one already.
     Session(Arc<Session>),
     /// One of another store, with its name there and the number of its snapshots.
@@ -275,7 +275,10 @@ impl Inputs<'_> {
         if bytes.trim_ascii() == b"[]" {
             return Err(no_messages(format!("{} has no messages", name.display())));
         }
-        let made = imported.sessions.into_iter().map(Made::Log);
+        let made = imported
+            .sessions
+            .into_iter()
+            .map(|log| Made::Log(Box::new(log)));
         Ok((made.collect(), Some(imported.report)))
     }
 

@@ -314,7 +314,7 @@ impl LogCandidate {
 
 /// Whether two snapshots have the same units and say the same, but for where a branch left another.
 fn is_same(a: &Snapshot, b: &Snapshot) -> bool {
-    if said(a.meta()) != said(b.meta()) {
+    if document_members(a.meta()) != document_members(b.meta()) {
         return false;
     }
     let (a, b) = (Change::between(None, a), Change::between(None, b));
@@ -329,9 +329,12 @@ fn is_same(a: &Snapshot, b: &Snapshot) -> bool {
     sorted(&a) == sorted(&b)
 }
 
+/// Members of a snapshot's document, each with its own members and their canonical JSON.
+type DocumentMembers<'a> = Vec<(&'a str, Vec<(Cow<'a, str>, String)>)>;
+
 /// What a snapshot says besides its tree, by value. Which branch is the newest, and so whether a session is a
 /// fork, changes as a log grows.
-fn said(meta: &Meta) -> Vec<(&str, Vec<(Cow<'_, str>, String)>)> {
+fn document_members(meta: &Meta) -> DocumentMembers<'_> {
     let extra = meta.extra.iter();
     extra
         .map(|(name, json)| {
