@@ -268,7 +268,7 @@ fn a_log_is_imported_with_memory_for_its_longest_context() {
         let length = compacted_log(&path, turns);
         let log = fs::File::open(&path).expect("the log");
         let database = directory.join(format!("{turns}.db"));
-        let store = Store::open(&database.display().to_string()).expect("a store");
+        let store = Store::open(database.display().to_string()).expect("a store");
         let (snapshots, _, peak) = measure(|| {
             let spool = tempfile::tempfile_in(&directory).expect("a file");
             let imported = import_file(&log, spool, &ImportOptions::default());

@@ -270,7 +270,7 @@ fn a_backup_stops() {
     let place = std::env::temp_dir().join(format!("pactql-backup-{}", std::process::id()));
     std::fs::create_dir_all(&place).unwrap();
     let path = |name: &str| place.join(name).display().to_string();
-    let store = Store::open(&path("store.db")).unwrap();
+    let store = Store::open(path("store.db")).unwrap();
     let text = "some words ".repeat(1_000_000);
     let line = format!(
         r#"{{"cycle":1,"root":{{"id":"r","children":[{{"id":"s","nodeType":"^sys","children":[{{"id":"b","nodeType":"cb","content":"{text}"}}]}}]}}}}"#
@@ -289,7 +289,7 @@ fn a_backup_stops() {
     });
     let _ = std::fs::remove_file(path("copy.db"));
     store.backup(path("copy.db")).unwrap();
-    let copy = Store::open(&path("copy.db")).unwrap();
+    let copy = Store::open(path("copy.db")).unwrap();
     assert!(copy.verify().unwrap().is_empty());
     drop((store, copy));
     std::fs::remove_dir_all(place).unwrap();

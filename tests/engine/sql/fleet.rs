@@ -178,7 +178,7 @@ fn over_parquet(dialect: Dialect) {
         Err(reason) => return println!("SKIPPED: {reason}"),
     };
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("x.db")).unwrap();
+    let store = Store::open(folder.file("x.db")).unwrap();
     let samples = samples();
     let sessions = fill(&store, &samples);
     let directory = folder.file("fleet");
@@ -212,7 +212,7 @@ fn postgresql_answers_as_the_engine_does() {
         Ok(server) => server,
         Err(reason) => return println!("SKIPPED: {reason}"),
     };
-    let store = Store::open(&server.url("fleet")).unwrap();
+    let store = Store::open(server.url("fleet")).unwrap();
     let samples = samples();
     let sessions = fill(&store, &samples);
     compare(Dialect::Postgres, false, &samples, &sessions, |statement| {

@@ -130,7 +130,7 @@ fn a_text_goes_with_its_snapshots() {
 #[test]
 fn a_rehearsal_counts_what_forks_share() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("x.db")).unwrap();
+    let store = Store::open(folder.file("x.db")).unwrap();
     let mut context = store.write("a").unwrap();
     context
         .add("^ah", "block:text {ttl=1} 'for one cycle'")

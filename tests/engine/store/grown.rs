@@ -119,7 +119,7 @@ fn cuts(log: &[u8], most: usize) -> Vec<usize> {
 /// number of snapshots that were added.
 fn grows(fixture: &str, log: &[u8], cuts: &[usize], replayed: bool) -> usize {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).expect("a store");
+    let store = Store::open(folder.file("a.db")).expect("a store");
     let mut told = 0;
     for &end in cuts {
         let Some(sessions) = sessions(&log[..end], "log", replayed) else {
@@ -202,7 +202,7 @@ fn line(id: &str, parent: Option<&str>, role: &str, text: &str, at: usize) -> St
 #[test]
 fn the_name_follows_the_newest_branch_and_the_old_path_becomes_a_fork() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).expect("a store");
+    let store = Store::open(folder.file("a.db")).expect("a store");
     let mut log = String::new();
     let bring = |log: &str| {
         let sessions = sessions(log.as_bytes(), "log", true).expect("a log");
@@ -254,7 +254,7 @@ fn the_name_follows_the_newest_branch_and_the_old_path_becomes_a_fork() {
 #[test]
 fn other_sessions_of_a_name_and_those_that_were_written_are_left_alone() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).expect("a store");
+    let store = Store::open(folder.file("a.db")).expect("a store");
     let one = |text: &str| {
         let log = line("1", None, "user", "go", 1) + &line("2", Some("1"), "assistant", text, 2);
         sessions(log.as_bytes(), "log", false).expect("a log")

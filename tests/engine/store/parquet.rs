@@ -127,7 +127,7 @@ fn parts(directory: &str, table: &str) -> usize {
 #[test]
 fn what_is_new_is_added_and_what_is_old_stays() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     for name in ["a", "b", "c"] {
         write(&store, name, 2);
     }
@@ -185,7 +185,7 @@ fn what_is_new_is_added_and_what_is_old_stays() {
 #[test]
 fn what_was_erased_pruned_and_deleted_is_in_no_file() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     for name in ["a", "b", "c"] {
         write(&store, name, 3);
     }
@@ -227,7 +227,7 @@ fn what_was_erased_pruned_and_deleted_is_in_no_file() {
 #[test]
 fn a_copy_goes_on_from_another_store_with_the_same_sessions() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     for name in ["a", "b", "gone"] {
         write(&store, name, 2);
     }
@@ -237,7 +237,7 @@ fn a_copy_goes_on_from_another_store_with_the_same_sessions() {
     let directory = folder.file("copy");
     store.export_parquet(&directory, &all().buckets(1)).unwrap();
 
-    let other = Store::open(&folder.file("b.db")).unwrap();
+    let other = Store::open(folder.file("b.db")).unwrap();
     for name in ["a", "b"] {
         let session = store.session(name).unwrap();
         other.import(name, &session, None).unwrap();
@@ -299,7 +299,7 @@ fn texts(directory: &Path) -> BTreeSet<String> {
 #[test]
 fn an_export_that_was_ended_at_any_file_is_mended() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     for name in ["a", "b", "c", "d"] {
         write(&store, name, 2);
     }
@@ -403,14 +403,14 @@ fn export_new(folder: &Folder, store: &Store, what: &ParquetExport) -> (String, 
 #[test]
 fn a_bucket_that_was_being_written_is_written_again() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     for name in ["gone", "a", "b"] {
         write(&store, name, 2);
     }
     store.delete("gone").unwrap();
     let directory = folder.file("copy");
     store.export_parquet(&directory, &all().buckets(1)).unwrap();
-    let other = Store::open(&folder.file("b.db")).unwrap();
+    let other = Store::open(folder.file("b.db")).unwrap();
     for name in ["a", "b"] {
         let session = store.session(name).unwrap();
         other.import(name, &session, None).unwrap();
@@ -432,7 +432,7 @@ fn a_bucket_that_was_being_written_is_written_again() {
 #[test]
 fn another_copy_in_the_same_directory_is_refused() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     write(&store, "a", 1);
     let directory = folder.file("copy");
     store
@@ -480,7 +480,7 @@ fn another_copy_in_the_same_directory_is_refused() {
 #[test]
 fn readers_hold_exports_off() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     write(&store, "a", 1);
     let directory = folder.file("copy");
     store.export_parquet(&directory, &all().buckets(1)).unwrap();
@@ -502,7 +502,7 @@ fn readers_hold_exports_off() {
 #[test]
 fn sessions_are_chosen_by_the_time_of_their_newest_commit() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     write(&store, "old", 1);
     let now = store.sessions("").unwrap()[0].committed_at_ns.unwrap();
     write(&store, "new", 2);
@@ -522,7 +522,7 @@ fn sessions_are_chosen_by_the_time_of_their_newest_commit() {
 #[test]
 fn an_altered_copy_is_refused() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     store
         .import(
             "greenhouse",
@@ -532,7 +532,7 @@ fn an_altered_copy_is_refused() {
         .unwrap();
     let directory = folder.file("copy");
     store.export_parquet(&directory, &all().buckets(1)).unwrap();
-    let into = Store::open(&folder.file("b.db")).unwrap();
+    let into = Store::open(folder.file("b.db")).unwrap();
     let there = files(Path::new(&directory));
     for (path, bytes) in &there {
         if bytes.is_empty() || path.ends_with("format.parquet") {
@@ -567,7 +567,7 @@ fn an_altered_copy_is_refused() {
 #[test]
 fn a_forged_copy_is_refused() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     write(&store, "a", 3);
     let directory = folder.file("copy");
     store.export_parquet(&directory, &all().buckets(1)).unwrap();
@@ -692,7 +692,7 @@ fn uniform(like: &Path, rows: usize, content: Option<&[u8]>) -> Vec<u8> {
 #[test]
 fn a_row_group_that_no_export_writes_is_refused() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("a.db")).unwrap();
+    let store = Store::open(folder.file("a.db")).unwrap();
     write(&store, "a", 1);
     let directory = folder.file("copy");
     store.export_parquet(&directory, &all().buckets(1)).unwrap();
@@ -712,7 +712,7 @@ fn a_row_group_that_no_export_writes_is_refused() {
         let forged = uniform(Path::new(&like), rows, content);
         assert!(forged.len() < 500_000, "{}", forged.len());
         forge(root, path.to_str().unwrap(), &forged);
-        let into = Store::open(&folder.file(&format!("into {rows}.db"))).unwrap();
+        let into = Store::open(folder.file(&format!("into {rows}.db"))).unwrap();
         let error = into.import_parquet(&directory).unwrap_err().to_string();
         assert!(error.contains(said), "{rows} rows: {error}");
     }

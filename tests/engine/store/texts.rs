@@ -310,7 +310,7 @@ fn an_erased_text_is_not_in_the_index() {
 #[test]
 fn a_copy_has_the_index() {
     let folder = Folder::quick();
-    let store = Store::open(&folder.file("x.db")).unwrap();
+    let store = Store::open(folder.file("x.db")).unwrap();
     let mut context = store.write("a").unwrap();
     context
         .append(Message::user("Where is my refund?"))

@@ -228,7 +228,7 @@ fn a_damaged_session_is_an_error() {
         assert!(ran.out.contains('a'), "{damage}: {}", ran.out);
         let opened = Store::builder().read_only().open(&path).expect("a store");
         let stored = opened.session("a").expect("a session");
-        let copy = Store::open(&scratch.path("copy.db")).expect("a store");
+        let copy = Store::open(scratch.path("copy.db")).expect("a store");
         assert!(copy.import("b", &stored, None).is_err(), "{damage}");
     }
 }
