@@ -4,7 +4,7 @@
 //! `removable`, `provenance`, `parent_id`, custom fields, and any header given as an explicit null.
 //! The content has a place of its own, so that a search reads nothing else, and long ones can be shared. The
 //! others are a run of fields sorted by name in byte order, each written as: name length, name, value
-//! length, value. Values are as [`JsonValue::store`] writes them. A length has six bits a byte, the lowest
+//! length, value. Values are as `JsonValue::store` writes them. A length has six bits a byte, the lowest
 //! first, and a seventh if another byte follows, so records are text, and a field of one is a slice of it.
 
 use crate::json::JsonValue;

@@ -97,7 +97,7 @@ impl Page {
 /// have to be in memory ([`History::fetch_all`]).
 ///
 /// Each distinct text is in the page once, and a step is what changed, so the page grows with the
-/// session and not with its square. Costs as much as [`prefixes`](crate::inspect::prefixes), and the distinct texts.
+/// session and not with its square. Costs as much as [`PrefixReport`](crate::inspect::PrefixReport), and the distinct texts.
 ///
 /// ```
 /// use pactql::Session;

@@ -148,7 +148,7 @@ pub struct ReceiptPrefix {
 /// in the form of the session. All snapshots have to be in memory ([`History::fetch_all`]).
 ///
 /// A hash says nothing about a text to those who do not have it, except that a short text can be
-/// found by trying all of them. Costs as much as [`prefixes`](crate::inspect::prefixes), and the distinct texts.
+/// found by trying all of them. Costs as much as [`PrefixReport`](crate::inspect::PrefixReport), and the distinct texts.
 ///
 /// ```
 /// use pactql::Session;

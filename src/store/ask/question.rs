@@ -12,7 +12,7 @@ use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
 use crate::support::diag::{Code, Error};
 
-/// The answer of one session. See [`Store::select`].
+/// The answer of one session. See [`crate::Store::select`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SessionAnswer {

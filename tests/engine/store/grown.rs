@@ -6,7 +6,7 @@ use pactql::internals::json::JsonValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pactql::logs::{ImportOptions, import};
+use pactql::logs::{ImportOptions, import, session_names};
 use pactql::{Code, Context, Message, Session, Store};
 use serde_json::{Value, json};
 
@@ -15,35 +15,19 @@ use super::place::{Folder, documents, sound};
 /// The sessions of a log, named as the command line does it.
 fn sessions(log: &[u8], name: &str, replayed: bool) -> Option<Vec<(String, Session)>> {
     let imported = import(log, &ImportOptions::default()).ok()?;
-    let several = imported
-        .sessions
-        .iter()
-        .all(|session| session.name.is_none());
-    let several = several && imported.sessions.len() > 1;
-    let named = |(at, session): (usize, pactql::logs::ImportedSession)| {
+    let names = session_names(name, &imported.sessions);
+    let read = |session: pactql::logs::ImportedSession| {
         let mut bytes = Vec::new();
         let recording = &session.recording;
         recording.write_jsonl(&mut bytes, false).expect("memory");
-        let name = match session.name {
-            Some(part) if part.starts_with(['~', '/']) => format!("{name}{part}"),
-            _ if several => format!("{name}-{}", at + 1),
-            _ => name.to_owned(),
-        };
-        let session = if replayed {
+        if replayed {
             Session::replayed(Arc::new(session.recording))
         } else {
             Session::from_slice(&bytes).expect("a session")
-        };
-        (name, session)
+        }
     };
-    Some(
-        imported
-            .sessions
-            .into_iter()
-            .enumerate()
-            .map(named)
-            .collect(),
-    )
+    let sessions = imported.sessions.into_iter().map(read);
+    Some(names.into_iter().zip(sessions).collect())
 }
 
 /// What a session says, without where it was forked: that is as of its import.
@@ -177,7 +161,12 @@ fn recorded_logs_grow() {
     for path in crate::real_data::logs() {
         let log = crate::real_data::contents(&path);
         let name = path.display().to_string();
-        let most = if log.len() < 100_000 { 400 } else { 12 };
+        let most = match (random::few(), log.len() < 100_000) {
+            (true, true) => 16,
+            (true, false) => 2,
+            (false, true) => 400,
+            (false, false) => 12,
+        };
         logs += usize::from(grows(&name, &log, &cuts(&log, most), true) > 0);
     }
     println!("{logs} recorded logs grew");
