@@ -89,9 +89,10 @@ impl StoreAnswers {
         let asked = forks::shared(py, || {
             // Over a session without snapshots both kinds say whether the selector is theirs.
             let nothing = pactql::History::default();
-            let refused = match changes {
-                true => prepared.range_in(&nothing, &options).err(),
-                false => prepared.rows_in(&Arc::new(nothing)).err(),
+            let refused = if changes {
+                prepared.range_in(&nothing, &options).err()
+            } else {
+                prepared.rows_in(&Arc::new(nothing)).err()
             };
             if let Some(error) =
                 refused.filter(|error| error.code() == pactql::Code::SelectorInvalid)

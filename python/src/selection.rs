@@ -462,9 +462,10 @@ impl NodeIterator {
                 self.inner.list();
             });
         }
-        let at = match self.backwards {
-            true => self.inner.count().checked_sub(next.checked_add(1)?)?,
-            false => next,
+        let at = if self.backwards {
+            self.inner.count().checked_sub(next.checked_add(1)?)?
+        } else {
+            next
         };
         self.inner.handle(at).map(Node::new)
     }

@@ -31,11 +31,12 @@ impl Position {
     pub(crate) fn of(what: &str, index: &Bound<'_, PyAny>) -> PyResult<Self> {
         let class = index.get_type().name()?;
         index.extract().map_err(|error: PyErr| {
-            match error.is_instance_of::<PyTypeError>(index.py()) {
-                true => PyTypeError::new_err(format!(
+            if error.is_instance_of::<PyTypeError>(index.py()) {
+                PyTypeError::new_err(format!(
                     "{what} is indexed by integers and slices, and not by {class}"
-                )),
-                false => error,
+                ))
+            } else {
+                error
             }
         })
     }

@@ -132,9 +132,10 @@ impl Store {
         let closed = store
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .take();
-        match self.origin.is_here() {
-            true => py.detach(|| drop(closed)),
-            false => std::mem::forget(closed),
+        if self.origin.is_here() {
+            py.detach(|| drop(closed))
+        } else {
+            std::mem::forget(closed)
         }
     }
 

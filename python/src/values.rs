@@ -34,11 +34,12 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
     if let Ok(number) = value.cast::<PyFloat>() {
         let number = number.value();
-        return match number.is_finite() {
-            true => Ok(Value::Decimal(number)),
-            false => Err(PyValueError::new_err(format!(
+        return if number.is_finite() {
+            Ok(Value::Decimal(number))
+        } else {
+            Err(PyValueError::new_err(format!(
                 "{number} is no number of a selector"
-            ))),
+            )))
         };
     }
     if let Ok(text) = value.cast::<PyString>() {
@@ -48,11 +49,12 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         let items = value.try_iter()?.map(|item| {
             let item = item?;
             // A list inside a list is no value, however deep; one may hold itself.
-            match item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
-                true => Err(PyTypeError::new_err(
+            if item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
+                Err(PyTypeError::new_err(
                     "a list of a parameter has no lists in it",
-                )),
-                false => parameter(&item),
+                ))
+            } else {
+                parameter(&item)
             }
         });
         return Ok(Value::List(items.collect::<PyResult<_>>()?));
@@ -237,11 +239,10 @@ where
     keywords.del_item(name)?;
     let value = value.extract::<T>().map_err(|error| {
         let error: PyErr = error.into();
-        match error.is_instance_of::<PyTypeError>(keywords.py()) {
-            true => {
-                PyTypeError::new_err(format!("argument '{name}': {}", error.value(keywords.py())))
-            }
-            false => error,
+        if error.is_instance_of::<PyTypeError>(keywords.py()) {
+            PyTypeError::new_err(format!("argument '{name}': {}", error.value(keywords.py())))
+        } else {
+            error
         }
     });
     value.map(Some)
