@@ -11,7 +11,9 @@ pub(crate) mod notes;
 pub(crate) mod sessions;
 pub(crate) mod stores;
 
-pub(crate) use crate::support::text::{clean, counted, printable};
+#[cfg(feature = "mcp")]
+pub(crate) use crate::support::text::clean;
+pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;
 

@@ -10,7 +10,7 @@ use crate::index::Snapshot;
 use crate::query::ir::{Required, fold};
 use crate::store::Store;
 use crate::store::read::catalog;
-use crate::store::read::names::{self, Glob};
+use crate::store::read::names::Glob;
 use crate::support::diag::Error;
 
 /// The text index of a store. See [`Store::index_text`].
@@ -109,7 +109,9 @@ impl Store {
     #[cfg(feature = "cli")]
     pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
         let glob = Glob::new(glob);
-        Ok(self.core.read(|database| names::count(database, &glob))?)
+        Ok(self
+            .core
+            .read(|database| crate::store::read::names::count(database, &glob))?)
     }
 }
 
