@@ -212,7 +212,7 @@ fn postgresql_answers_as_the_engine_does() {
         Ok(server) => server,
         Err(reason) => return println!("SKIPPED: {reason}"),
     };
-    let store = Store::open(server.url("fleet")).unwrap();
+    let store = Store::connect(&server.url("fleet")).unwrap();
     let samples = samples();
     let sessions = fill(&store, &samples);
     compare(Dialect::Postgres, false, &samples, &sessions, |statement| {

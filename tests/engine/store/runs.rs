@@ -267,7 +267,7 @@ impl InStore {
                 self.away(play, |home, _| {
                     if rng.chance(50) {
                         home.store = None;
-                        home.store = Some(Store::open(&home.url).map_err(said)?);
+                        home.store = Some(Store::connect(&home.url).map_err(said)?);
                     }
                     Ok(())
                 })?;
