@@ -196,7 +196,7 @@ fn is_stopped() -> bool {
 }
 
 /// Ends the work of this thread if it is cancelled, by unwinding to [`Cancel::run`]. No message is
-/// printed: this is no panic of the hook. Costs what [`stopped`] costs.
+/// printed: the panic hook does not see it. Costs what [`stopped`] costs.
 #[inline]
 pub(crate) fn ensure() {
     if stopped() {
