@@ -128,6 +128,9 @@ fn assistant(text: &str) -> Value {
 
 #[test]
 fn requests_of_odd_shapes_come_back_equal() {
+    if crate::support::random::left_to_ci() {
+        return;
+    }
     for provider in APIS {
         for (number, request) in odd(provider).iter().enumerate() {
             let home = Home::new();

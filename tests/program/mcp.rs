@@ -1170,6 +1170,9 @@ fn many_calls_at_once_are_all_answered() {
 
 #[test]
 fn a_client_that_does_not_read_messages_is_answered() {
+    if crate::cases::left_to_ci() {
+        return;
+    }
     let scratch = Scratch::new("unread");
     let mut client = Client::spawn(&scratch.path("root")).greeted();
     // More than the buffer of a pipe.

@@ -29,3 +29,12 @@ pub(crate) fn share(whole: u32) -> u32 {
 pub(crate) fn few() -> bool {
     cases() < MANY / 5
 }
+
+/// Whether a test that takes seconds ends here, with a line that says so: it runs where `CI` is set, and
+/// with 400 cases or more.
+pub(crate) fn left_to_ci() -> bool {
+    if few() {
+        println!("SKIPPED: takes seconds; runs with CI=true");
+    }
+    few()
+}

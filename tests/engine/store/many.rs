@@ -124,6 +124,9 @@ fn answered(answer: &Answer) -> String {
 
 #[test]
 fn sessions_that_are_read_together_answer_as_alone() {
+    if crate::support::random::left_to_ci() {
+        return;
+    }
     let folder = Folder::quick();
     let path = folder.file("x.db");
     let store = Store::open(&path).unwrap();
@@ -246,6 +249,9 @@ fn ids_are_those_of_the_rows() {
 
 #[test]
 fn a_long_list_comes_in_order_and_may_be_left() {
+    if crate::support::random::left_to_ci() {
+        return;
+    }
     let folder = Folder::quick();
     let path = folder.file("x.db");
     let store = Store::open(&path).unwrap();

@@ -18,7 +18,7 @@ use pactql::Session;
 
 #[path = "../../support/cases.rs"]
 mod count;
-pub(crate) use count::{cases, few, share};
+pub(crate) use count::{cases, few, left_to_ci, share};
 
 /// Whether a single seed is asked for, so that nothing can be said about how many cases ran.
 pub(crate) fn is_single() -> bool {

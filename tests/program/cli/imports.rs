@@ -119,6 +119,9 @@ fn large(turns: usize) -> String {
 
 #[test]
 fn a_large_log_is_read_line_by_line_and_gives_the_same() {
+    if crate::cases::left_to_ci() {
+        return;
+    }
     let scratch = Scratch::new("import-large");
     let (log, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
     let import = ["import", &log, "-o", &store];

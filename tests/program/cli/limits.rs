@@ -56,6 +56,9 @@ mod signals {
     /// that it was writing.
     #[test]
     fn a_signal_leaves_nothing() {
+        if crate::cases::left_to_ci() {
+            return;
+        }
         let scratch = Scratch::new("signals");
         let session = scratch.write("large.jsonl", large());
         for (number, signal, code) in [(2, "INT", 130), (15, "TERM", 143), (1, "HUP", 129)] {
@@ -87,6 +90,9 @@ mod signals {
     /// Neither an unfinished copy of a store, nor what SQLite keeps beside it.
     #[test]
     fn an_interrupted_backup_leaves_nothing() {
+        if crate::cases::left_to_ci() {
+            return;
+        }
         let scratch = Scratch::new("backup-signals");
         let text = "some words ".repeat(4_000_000);
         let session = scratch.write(
@@ -167,6 +173,9 @@ mod signals {
     /// A pipe that nobody reads does not keep a program from its end.
     #[test]
     fn a_full_standard_error_is_not_waited_for() {
+        if crate::cases::left_to_ci() {
+            return;
+        }
         let scratch = Scratch::new("full-error");
         let session = scratch.write("large.jsonl", large());
         let (_reader, mut writer) = std::io::pipe().expect("a pipe");
@@ -204,6 +213,9 @@ mod signals {
     /// the program.
     #[test]
     fn a_pager_is_not_interrupted() {
+        if crate::cases::left_to_ci() {
+            return;
+        }
         let scratch = Scratch::new("pager");
         let mark = scratch.path("mark");
         let paged = |pager: &str, options: &str| {
@@ -254,6 +266,9 @@ mod signals {
     /// What a killed program leaves is removed by the next one that writes there.
     #[test]
     fn what_a_killed_program_leaves_is_cleaned() {
+        if crate::cases::left_to_ci() {
+            return;
+        }
         let scratch = Scratch::new("killed");
         let session = scratch.write("large.jsonl", large());
         let out = scratch.path("out.jsonl");

