@@ -12,7 +12,7 @@ use super::ids::Ids;
 use super::records::{Collected, Records, SHARED};
 use super::segment::{CORE, LEVEL_POSTINGS};
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
-use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Row, Tree};
+use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Row, Tree, header};
 
 /// Collects units, in document order, for a [`Segment`].
 #[derive(Default)]
@@ -23,22 +23,17 @@ pub(super) struct SegmentBuilder {
     end: Vec<u32>,
     class: Vec<u8>,
     present: Vec<u8>,
-    types: TextColumn,
-    /// Roles, kinds, keys.
-    texts: [TextColumn; 3],
-    /// By the constants [`LEVEL`] and following.
-    numbers: [Vec<i64>; 7],
+    level: Vec<i64>,
+    /// By [`header::TEXTS`]; a nodeType has [`IMPLIED`] or [`GIVEN`] before it.
+    texts: [TextColumn; header::TEXTS.len()],
+    /// By [`header::NUMBERS`].
+    numbers: [Vec<i64>; header::NUMBERS.len()],
     ttl_stored: Vec<u32>,
     ids: Ids,
     payload: Collected,
     payload_at: Vec<RecordPlace>,
     irregular_cores: bool,
 }
-
-// Indexes of integer columns.
-const LEVEL: usize = 0;
-const OFFSET: usize = 1;
-const TTL: usize = 2;
 
 /// A text column under construction.
 #[derive(Default)]
@@ -69,6 +64,12 @@ impl TextColumn {
                 *own
             }
         };
+        self.codes.push(own);
+    }
+
+    /// Adds a row with this text.
+    fn push_text(&mut self, text: &str) {
+        let own = self.dictionary.intern(text);
         self.codes.push(own);
     }
 }
@@ -107,10 +108,8 @@ impl SegmentBuilder {
 
     /// Begins to read from `tree`, before its units are added.
     pub(super) fn begin_tree(&mut self, tree: &Tree) {
-        self.types.begin(tree.types.values().len());
-        let names = [&tree.roles, &tree.kinds, &tree.keys];
-        for (column, names) in self.texts.iter_mut().zip(names) {
-            column.begin(names.values().len());
+        for (column, texts) in self.texts.iter_mut().zip(&tree.texts) {
+            column.begin(texts.values().len());
         }
     }
 
@@ -130,7 +129,7 @@ impl SegmentBuilder {
         self.end.reserve(rows);
         self.class.reserve(rows);
         self.present.reserve(rows);
-        self.types.codes.reserve(rows);
+        self.level.reserve(rows);
         let texts = &mut self.texts;
         texts.iter_mut().for_each(|c| c.codes.reserve(rows));
         self.numbers.iter_mut().for_each(|c| c.reserve(rows));
@@ -216,15 +215,15 @@ impl SegmentBuilder {
         // Children are sorted by offset, so a core that is not written begins before the first child whose
         // offset is not negative, and ends before the first one that is positive.
         match top.core {
-            Core::Due if row.offset >= 0 => {
+            Core::Due if row.numbers[header::OFFSET] >= 0 => {
                 let core = self.add_core(top.row);
-                top.core = if row.offset > 0 {
+                top.core = if row.numbers[header::OFFSET] > 0 {
                     Core::Done
                 } else {
                     Core::At(core)
                 };
             }
-            Core::At(core) if row.offset > 0 => {
+            Core::At(core) if row.numbers[header::OFFSET] > 0 => {
                 self.end[core as usize] = self.len();
                 top.core = Core::Done;
             }
@@ -244,34 +243,33 @@ impl SegmentBuilder {
         self.end.push(own + 1);
         self.class.push(row.class as u8);
         self.present.push(row.present.0);
-        self.add_type(tree, row.node_type, row.class);
-        let names = [
-            (&tree.roles, row.role),
-            (&tree.kinds, row.kind),
-            (&tree.keys, row.key),
-        ];
-        for (column, (names, code)) in self.texts.iter_mut().zip(names) {
-            column.push(code, || names.get(code).unwrap_or_default().into());
+        self.level.push(i64::from(row.level));
+        let [types, others @ ..] = &mut self.texts;
+        let codes = row.texts.iter().zip(&tree.texts).skip(1);
+        for (column, (&code, texts)) in others.iter_mut().zip(codes) {
+            column.push(code, || texts.get(code).unwrap_or_default().into());
         }
-        let counted = ttls.expires(at, row.ttl);
-        if row.present.has(Present::TTL) && counted.is_none() {
-            self.ttl_stored.push(own);
+        match row.texts[header::NODE_TYPE] {
+            // A node without a nodeType has the one that its class implies (LANGUAGE §1).
+            NONE => types.push_text(&[IMPLIED, row.class.as_str()].concat()),
+            code => types.push(code, || {
+                let given = tree.text(row, header::NODE_TYPE).unwrap_or_default();
+                [GIVEN, given].concat().into()
+            }),
         }
-        self.add_numbers(&[
-            i64::from(row.level),
-            row.offset,
-            counted.unwrap_or(row.ttl),
-            row.priority,
-            row.cycle,
-            row.created_at_ns,
-            row.creation_index,
-        ]);
+        let mut numbers = row.numbers;
+        match ttls.expires(at, numbers[header::TTL]) {
+            Some(expires) => numbers[header::TTL] = expires,
+            None if row.present.has(Present::TTL) => self.ttl_stored.push(own),
+            None => {}
+        }
+        self.add_numbers(numbers);
         self.ids.push(tree.id(at));
     }
 
     #[inline]
-    fn add_numbers(&mut self, row: &[i64; 7]) {
-        for (column, &number) in self.numbers.iter_mut().zip(row) {
+    fn add_numbers(&mut self, row: [i64; header::NUMBERS.len()]) {
+        for (column, number) in self.numbers.iter_mut().zip(row) {
             column.push(number);
         }
     }
@@ -297,28 +295,12 @@ impl SegmentBuilder {
         self.end.push(own + 1);
         self.class.push(CORE);
         self.present.push(0);
-        self.types.codes.push(NONE);
         self.texts.iter_mut().for_each(|c| c.codes.push(NONE));
-        let level = self.numbers[LEVEL][owner as usize] + 1;
-        self.add_numbers(&[level, 0, 0, 0, 0, 0, 0]);
+        self.level.push(self.level[owner as usize] + 1);
+        self.add_numbers(Default::default());
         self.ids.push("");
         self.payload_at.push(RecordPlace::default());
         own
-    }
-
-    /// Adds the nodeType of a row, or the one its class implies (LANGUAGE §1).
-    fn add_type(&mut self, tree: &Tree, code: u32, class: NodeClass) {
-        if code != NONE {
-            let text = || {
-                [GIVEN, tree.types.get(code).unwrap_or_default()]
-                    .concat()
-                    .into()
-            };
-            return self.types.push(code, text);
-        }
-        let implied = [IMPLIED, class.as_str()].concat();
-        let code = self.types.dictionary.intern(&implied);
-        self.types.codes.push(code);
     }
 
     /// Adds neighbouring units of another segment, column by column.
@@ -347,33 +329,21 @@ impl SegmentBuilder {
         self.end.extend(ends.map(|&end| shifted(end)));
         self.class.extend_from_slice(&segment.class[at.clone()]);
         self.present.extend_from_slice(&segment.present[at.clone()]);
-        self.types.begin(segment.types.values().len());
-        segment.types.for_each_in(rows.clone(), |code| {
-            self.types.push(code, || {
-                let implied = segment.type_implied[code as usize];
-                let mark = if implied { IMPLIED } else { GIVEN };
-                [mark, &*segment.types.values()[code as usize]]
-                    .concat()
-                    .into()
-            });
-        });
-        let sources = [&segment.roles, &segment.kinds, &segment.keys];
-        for (column, source) in self.texts.iter_mut().zip(sources) {
+        for (at, (column, source)) in self.texts.iter_mut().zip(&segment.texts).enumerate() {
             column.begin(source.values().len());
             source.for_each_in(rows.clone(), |code| {
-                column.push(code, || Cow::Borrowed(&*source.values()[code as usize]));
+                column.push(code, || {
+                    let value = &*source.values()[code as usize];
+                    match segment.type_implied.get(code as usize) {
+                        Some(true) if at == header::NODE_TYPE => [IMPLIED, value].concat().into(),
+                        _ if at == header::NODE_TYPE => [GIVEN, value].concat().into(),
+                        _ => value.into(),
+                    }
+                });
             });
         }
-        let columns = [
-            &segment.level,
-            &segment.offset,
-            &segment.ttl,
-            &segment.priority,
-            &segment.cycle,
-            &segment.created_at_ns,
-            &segment.creation_index,
-        ];
-        for (out, column) in self.numbers.iter_mut().zip(columns) {
+        segment.level.append_to(&mut self.level, rows.clone());
+        for (out, column) in self.numbers.iter_mut().zip(&segment.numbers) {
             column.append_to(out, rows.clone());
         }
         let stored = &mut self.ttl_stored;
@@ -430,23 +400,16 @@ impl SegmentBuilder {
                 || self.class[row] == NodeClass::Seq as u8
         });
         let has_ttl = self.posting(|row| self.present[row] & Present::TTL != 0);
-        let names = self.types.dictionary.values().iter();
-        let (types, type_implied): (Vec<Box<str>>, Vec<bool>) = names
-            .map(|name| (name[1..].into(), name.starts_with(IMPLIED)))
-            .unzip();
-        let [roles, kinds, keys] = self
-            .texts
-            .map(|column| DictColumn::new(&column.codes, column.dictionary.into_values()));
-        let columns = self.numbers.each_ref();
-        let [
-            level,
-            offset,
-            ttl,
-            priority,
-            cycle,
-            created_at_ns,
-            creation_index,
-        ] = columns.map(|column| IntColumn::new(column));
+        let mut type_implied = Vec::new();
+        let mut column = 0..;
+        let texts = self.texts.map(|text| {
+            let mut values = text.dictionary.into_values();
+            if column.next() == Some(header::NODE_TYPE) {
+                type_implied.extend(values.iter().map(|name| name.starts_with(IMPLIED)));
+                values.iter_mut().for_each(|name| *name = name[1..].into());
+            }
+            DictColumn::new(&text.codes, values)
+        });
         Segment {
             directory,
             inner,
@@ -456,18 +419,10 @@ impl SegmentBuilder {
             classes,
             signs,
             levels,
-            level,
-            types: DictColumn::new(&self.types.codes, types),
+            level: IntColumn::new(&self.level),
+            texts,
             type_implied: type_implied.into(),
-            roles,
-            kinds,
-            keys,
-            offset,
-            ttl,
-            priority,
-            cycle,
-            created_at_ns,
-            creation_index,
+            numbers: self.numbers.map(|column| IntColumn::new(&column)),
             has_tags: attributes.has_tags,
             tags: attributes.tags,
             fields: attributes.fields,
@@ -487,10 +442,10 @@ impl SegmentBuilder {
     /// Gives rows without a ttl one that others have, so that they do not widen the column.
     fn fill_ttls(&mut self) {
         let given = |present: &u8| present & Present::TTL != 0;
-        let ttls = self.numbers[TTL].iter().zip(&self.present);
+        let ttls = self.numbers[header::TTL].iter().zip(&self.present);
         let given_ttls = ttls.filter(|(_, present)| given(present));
         let filler = given_ttls.map(|(&ttl, _)| ttl).min().unwrap_or(0);
-        for (ttl, present) in self.numbers[TTL].iter_mut().zip(&self.present) {
+        for (ttl, present) in self.numbers[header::TTL].iter_mut().zip(&self.present) {
             if !given(present) {
                 *ttl = filler;
             }
@@ -499,7 +454,7 @@ impl SegmentBuilder {
 
     /// The last cycle in which a ttl that counts down expires.
     fn counts_until(&self, ttl_stored: &Posting) -> i64 {
-        let ttls = (0..).zip(self.numbers[TTL].iter().zip(&self.present));
+        let ttls = (0..).zip(self.numbers[header::TTL].iter().zip(&self.present));
         let counting = ttls.filter(|(row, (_, present))| {
             **present & Present::TTL != 0 && !ttl_stored.contains(*row)
         });
@@ -521,7 +476,7 @@ impl SegmentBuilder {
     /// The posting lists of classes, offset signs and levels.
     fn row_postings(&self) -> ([Posting; 8], [Posting; 3], Box<[Posting]>) {
         let rows = self.len();
-        let levels = self.numbers[LEVEL].iter().max().map_or(0, |&max| max + 1);
+        let levels = self.level.iter().max().map_or(0, |&max| max + 1);
         let levels = levels.min(i64::from(LEVEL_POSTINGS)) as usize;
         // Commits make many segments of one turn: their lists are single words on the stack.
         if rows <= 64 {
@@ -569,7 +524,7 @@ impl SegmentBuilder {
     /// and its level.
     #[inline]
     fn each_row(&self, mut visit: impl FnMut(usize, usize, Option<usize>, usize)) {
-        let numbers = self.numbers[OFFSET].iter().zip(&self.numbers[LEVEL]);
+        let numbers = self.numbers[header::OFFSET].iter().zip(&self.level);
         for (row, (&class, (offset, &level))) in self.class.iter().zip(numbers).enumerate() {
             let sign = (class != CORE).then(|| (offset.signum() + 1) as usize);
             visit(row, usize::from(class), sign, level as usize);
@@ -593,6 +548,6 @@ impl SegmentBuilder {
 fn has_core(tree: &Tree, row: u32) -> bool {
     tree.children(row)
         .map(|child| &tree.rows[child as usize])
-        .take_while(|node| node.offset <= 0)
-        .any(|node| node.offset == 0 && node.class == NodeClass::Container)
+        .take_while(|node| node.numbers[header::OFFSET] <= 0)
+        .any(|node| node.numbers[header::OFFSET] == 0 && node.class == NodeClass::Container)
 }

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::copy::TreeBuilder;
+use super::copy::push_node;
 use super::fresh::Ttl;
 use super::merge::Merge;
 use super::snapshot::Run;
 use super::writer::{Layout, Ttls, UnitRows, UnitSource, locate, units};
 use super::{Meta, NodeRef, Piece, Segment, Snapshot, Unit, UnitKind, Writer};
-use crate::tree::{Delta, NodeClass, Present, Tree, check, patch};
+use crate::tree::{Delta, NodeClass, Present, Tree, TreeBuilder, check, header, patch};
 
 impl Writer {
     /// Applies `delta` to `previous`, the newest committed snapshot. Returns the same snapshot
@@ -139,10 +139,10 @@ impl Touched {
             head: (!head.is_empty()).then(|| place(previous.node(head.start))),
         };
         let nodes = &delta.replace.nodes;
-        let classes = check::classes(&nodes.types);
+        let classes = check::classes(&nodes.texts[header::NODE_TYPE]);
         for (row, parent) in nodes.rows.iter().zip(&delta.replace.parents) {
             if let Some(NodeClass::Root | NodeClass::Sys | NodeClass::Seq) =
-                classes.get(row.node_type as usize)
+                classes.get(row.texts[header::NODE_TYPE] as usize)
             {
                 touched.units.insert(touched.preamble);
             }
@@ -177,7 +177,7 @@ impl Touched {
         for (at, piece) in previous.pieces().iter().enumerate() {
             let segment = &piece.segment;
             segment.ttl_stored.for_each_in(piece.rows.clone(), |row| {
-                if segment.ttl.get(row) > 0 && !piece.is_dead(row) {
+                if segment.ttls().get(row) > 0 && !piece.is_dead(row) {
                     self.units.insert((at, segment.unit_of(row)));
                 }
             });
@@ -220,9 +220,8 @@ impl Touched {
             let (at, unit) = place;
             if self.units.contains(&place) {
                 let rows = previous.pieces()[at].segment.unit_rows(unit);
-                previous
-                    .live(at, rows)
-                    .for_each(|node| copy.push_at(node, cycle));
+                let nodes = previous.live(at, rows);
+                nodes.for_each(|node| push_node(&mut copy, node, cycle));
                 continue;
             }
             let regions = if place == self.preamble {
@@ -233,7 +232,7 @@ impl Touched {
                 [Some(previous.head_rows().start), None, None]
             };
             for row in regions.into_iter().flatten() {
-                copy.push_at(previous.node(row), cycle);
+                push_node(&mut copy, previous.node(row), cycle);
             }
         }
         copy.finish()
@@ -289,9 +288,9 @@ fn key<'a>(tree: &'a Tree, unit: &UnitRows) -> Key<'a> {
     let row = &tree.rows[first as usize];
     (
         unit.kind.rank(),
-        row.offset,
-        row.created_at_ns,
-        row.creation_index,
+        row.numbers[header::OFFSET],
+        row.numbers[header::CREATED_AT_NS],
+        row.numbers[header::CREATION_INDEX],
         tree.id(first).as_bytes(),
     )
 }
@@ -302,9 +301,9 @@ pub(super) fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
         let row = unit.start;
         let own: Key<'_> = (
             unit.kind.rank(),
-            segment.offset.get(row),
-            segment.created_at_ns.get(row),
-            segment.creation_index.get(row),
+            segment.offsets().get(row),
+            segment.creation_times().get(row),
+            segment.creation_indexes().get(row),
             segment.id(row).as_bytes(),
         );
         own < *key

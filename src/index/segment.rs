@@ -23,7 +23,7 @@ use super::ids::{IdView, Ids};
 use super::records::Records;
 use super::{DictColumn, IntColumn, Posting};
 use crate::json::{JsonValue, StoredValue};
-use crate::tree::{NodeClass, Present, Record, RecordPlace};
+use crate::tree::{NodeClass, Present, Record, RecordPlace, header};
 
 /// The class code of implicit cores; [`NodeClass`] has the codes below it.
 pub(super) const CORE: u8 = 7;
@@ -120,18 +120,12 @@ pub struct Segment {
     pub(super) class: Box<[u8]>,
     pub(super) present: Box<[u8]>,
     pub(super) level: IntColumn,
-    pub(super) types: DictColumn,
-    /// By code of `types`: whether the nodes have no stored nodeType and this one is implied.
+    /// By [`header::TEXTS`]; among the nodeTypes are those that the class implies.
+    pub(super) texts: [DictColumn; header::TEXTS.len()],
+    /// By code of the nodeTypes: whether the nodes have no stored nodeType and this one is implied.
     pub(super) type_implied: Box<[bool]>,
-    pub(super) roles: DictColumn,
-    pub(super) kinds: DictColumn,
-    pub(super) keys: DictColumn,
-    pub(super) offset: IntColumn,
-    pub(super) ttl: IntColumn,
-    pub(super) priority: IntColumn,
-    pub(super) cycle: IntColumn,
-    pub(super) created_at_ns: IntColumn,
-    pub(super) creation_index: IntColumn,
+    /// By [`header::NUMBERS`].
+    pub(super) numbers: [IntColumn; header::NUMBERS.len()],
     /// By class code.
     pub(super) classes: [Posting; 8],
     /// Offsets below, at and above 0.
@@ -158,11 +152,11 @@ pub struct Segment {
 
 /// Getters of fields: `name: field -> type`.
 macro_rules! columns {
-    ($($(#[$doc:meta])* $name:ident: $field:ident -> $type:ty,)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $field:ident $([$column:expr])? -> $type:ty,)*) => {$(
         $(#[$doc])*
         #[inline]
         pub fn $name(&self) -> &$type {
-            &self.$field
+            &self.$field $([$column])?
         }
     )*};
 }
@@ -275,27 +269,27 @@ impl Segment {
 
     columns! {
         /// The nodeTypes, also those implied by the class.
-        types: types -> DictColumn,
+        types: texts[header::NODE_TYPE] -> DictColumn,
         /// The roles.
-        roles: roles -> DictColumn,
+        roles: texts[header::ROLE] -> DictColumn,
         /// The stored kinds.
-        kinds: kinds -> DictColumn,
+        kinds: texts[header::KIND] -> DictColumn,
         /// The keys.
-        keys: keys -> DictColumn,
+        keys: texts[header::KEY] -> DictColumn,
         /// The levels below the root.
         levels: level -> IntColumn,
         /// The offsets, 0 if absent.
-        offsets: offset -> IntColumn,
+        offsets: numbers[header::OFFSET] -> IntColumn,
         /// The ttls in the form of [`Segment::with_stored_ttl`]; undefined for rows without one.
-        ttls: ttl -> IntColumn,
+        ttls: numbers[header::TTL] -> IntColumn,
         /// The priorities, 0 if absent.
-        priorities: priority -> IntColumn,
+        priorities: numbers[header::PRIORITY] -> IntColumn,
         /// The introducing cycles; undefined for rows without [`Present::CYCLE`].
-        cycles: cycle -> IntColumn,
+        cycles: numbers[header::CYCLE] -> IntColumn,
         /// The creation times in nanoseconds, 0 if absent.
-        creation_times: created_at_ns -> IntColumn,
+        creation_times: numbers[header::CREATED_AT_NS] -> IntColumn,
         /// The tie-breakers inside a cycle, 0 if absent.
-        creation_indexes: creation_index -> IntColumn,
+        creation_indexes: numbers[header::CREATION_INDEX] -> IntColumn,
         /// The rows with children, and the root and `^seq`, whose children may be in other segments.
         with_children: inner -> Posting,
         /// The rows with a ttl.
@@ -343,6 +337,12 @@ impl Segment {
         })
     }
 
+    /// The stored nodeType of a row.
+    pub(super) fn node_type(&self, row: u32) -> Option<&str> {
+        let code = self.types().code(row)? as usize;
+        (!self.type_implied[code]).then(|| &*self.types().values()[code])
+    }
+
     /// The class codes of some rows: `NodeClass as u8`, and one more for implicit cores.
     #[inline]
     pub fn class_codes(&self, rows: Range<u32>) -> &[u8] {
@@ -378,7 +378,7 @@ impl Segment {
         if !self.present(row).has(Present::TTL) {
             return None;
         }
-        let value = self.ttl.get(row);
+        let value = self.ttls().get(row);
         // A deadline is the same number in every cycle, so a commit changes no ttl column; only this
         // subtraction differs between snapshots.
         Some(if self.ttl_stored.contains(row) {
@@ -403,23 +403,10 @@ impl Segment {
     /// Heap size in bytes, without payload records and id text.
     pub fn index_bytes(&self) -> usize {
         let rows = self.parent.len();
-        let columns = rows * (4 + 4 + 1 + 1 + 4 + 8)
-            + [&self.types, &self.roles, &self.kinds, &self.keys]
-                .map(DictColumn::heap_bytes)
-                .iter()
-                .sum::<usize>()
-            + [
-                &self.level,
-                &self.offset,
-                &self.ttl,
-                &self.priority,
-                &self.cycle,
-                &self.created_at_ns,
-                &self.creation_index,
-            ]
-            .map(IntColumn::heap_bytes)
-            .iter()
-            .sum::<usize>();
+        let texts = self.texts.iter().map(DictColumn::heap_bytes);
+        let numbers = self.numbers.iter().chain([&self.level]);
+        let numbers = numbers.map(IntColumn::heap_bytes);
+        let columns = rows * (4 + 4 + 1 + 1 + 4 + 8) + texts.chain(numbers).sum::<usize>();
         let single = [&self.inner, &self.has_ttl, &self.ttl_stored, &self.has_tags];
         let postings: usize = self
             .classes

@@ -6,7 +6,7 @@ use super::hash::hash_text;
 use super::{Segment, Snapshot, UnitKind};
 use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::{Fields, NodeClass, Present, Record};
+use crate::tree::{Fields, NodeClass, NodeHeaders, Present, Record};
 
 #[doc(hidden)]
 impl Snapshot {
@@ -187,31 +187,27 @@ impl<'a> NodeRef<'a> {
 
     /// The stored nodeType as written; `None` if the node was given none.
     pub fn node_type(self) -> Option<&'a str> {
-        let code = self.segment.types.code(self.local)?;
-        if self.segment.type_implied[code as usize] {
-            return None;
-        }
-        Some(&self.segment.types.values()[code as usize])
+        self.segment.node_type(self.local)
     }
 
     /// The nodeType, or the one implied by the class (`mt`, `mc`, `cb`, `^root`).
     pub fn type_or_class(self) -> &'a str {
-        self.segment.types.get(self.local).unwrap_or("cb")
+        self.segment.types().get(self.local).unwrap_or("cb")
     }
 
     /// The role; `None` if absent or null.
     pub fn role(self) -> Option<&'a str> {
-        self.segment.roles.get(self.local)
+        self.segment.roles().get(self.local)
     }
 
     /// The stored kind; `None` if absent or null.
     pub fn kind(self) -> Option<&'a str> {
-        self.segment.kinds.get(self.local)
+        self.segment.kinds().get(self.local)
     }
 
     /// The key; `None` if absent or null.
     pub fn key(self) -> Option<&'a str> {
-        self.segment.keys.get(self.local)
+        self.segment.keys().get(self.local)
     }
 
     /// The identity for `@unique` (LANGUAGE §7): the key, else the id. The flag is true for keys.
@@ -221,7 +217,7 @@ impl<'a> NodeRef<'a> {
 
     /// The offset, 0 if absent.
     pub fn offset(self) -> i64 {
-        self.segment.offset.get(self.local)
+        self.segment.offsets().get(self.local)
     }
 
     /// The ttl in this snapshot; `None` if absent or null.
@@ -234,29 +230,46 @@ impl<'a> NodeRef<'a> {
     pub fn expires(self) -> Option<i64> {
         let counts =
             self.present().has(Present::TTL) && !self.segment.ttl_stored.contains(self.local);
-        counts.then(|| self.segment.ttl.get(self.local))
+        counts.then(|| self.segment.ttls().get(self.local))
     }
 
     /// The priority, 0 if absent.
     pub fn priority(self) -> i64 {
-        self.segment.priority.get(self.local)
+        self.segment.priorities().get(self.local)
     }
 
     /// The introducing cycle; `None` if absent or null.
     pub fn cycle(self) -> Option<i64> {
         self.present()
             .has(Present::CYCLE)
-            .then(|| self.segment.cycle.get(self.local))
+            .then(|| self.segment.cycles().get(self.local))
     }
 
     /// Creation time in nanoseconds, 0 if absent.
     pub fn created_at_ns(self) -> i64 {
-        self.segment.created_at_ns.get(self.local)
+        self.segment.creation_times().get(self.local)
     }
 
     /// The tie-breaker inside a cycle, 0 if absent.
     pub fn creation_index(self) -> i64 {
-        self.segment.creation_index.get(self.local)
+        self.segment.creation_indexes().get(self.local)
+    }
+
+    /// The id and the headers that have columns; the ttl as in this snapshot.
+    pub fn headers(self) -> NodeHeaders<'a> {
+        NodeHeaders {
+            id: self.id(),
+            present: self.present(),
+            texts: [self.node_type(), self.role(), self.kind(), self.key()],
+            numbers: [
+                self.offset(),
+                self.ttl().unwrap_or(0),
+                self.priority(),
+                self.cycle().unwrap_or(0),
+                self.created_at_ns(),
+                self.creation_index(),
+            ],
+        }
     }
 
     /// Which fields the node was given.

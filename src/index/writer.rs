@@ -14,7 +14,7 @@ use super::merge::{Merge, merge, push_run};
 use super::snapshot::Run;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
 use crate::support::cancel::ensure;
-use crate::tree::{NodeClass, Present, Tree};
+use crate::tree::{NodeClass, Present, Tree, header};
 
 /// Versions are unique in the process, so they also differ between sessions.
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
@@ -410,7 +410,7 @@ fn compare_unit(
             return Match::Different;
         }
         if wanted.present.has(Present::TTL) {
-            let here = Some(wanted.ttl);
+            let here = Some(wanted.numbers[header::TTL]);
             ttl_moved |= segment.ttl(local, cycle) != here;
             ttl_stayed &= segment.ttl(local, previous.cycle()) == here;
         }
@@ -442,14 +442,16 @@ fn compare_unit(
 /// Whether two rows are equal except for the ttl.
 fn same_row(tree: &Tree, row: u32, segment: &Segment, local: u32, kind: UnitKind) -> bool {
     let wanted = &tree.rows[row as usize];
-    let text = |dictionary: &'_ crate::tree::Dictionary, code: u32, own: Option<&str>| {
-        dictionary.get(code) == own
+    let same_text = |column: usize| {
+        let own = match column {
+            header::NODE_TYPE => segment.node_type(local),
+            column => segment.texts[column].get(local),
+        };
+        tree.text(wanted, column) == own
     };
-    let node_type = segment
-        .types
-        .code(local)
-        .filter(|&code| !segment.type_implied[code as usize])
-        .map(|code| &*segment.types.values()[code as usize]);
+    let same_number = |(at, number): (usize, &i64)| {
+        at == header::TTL || segment.numbers[at].get(local) == *number
+    };
     // Equal levels in one order make equal shapes, so ends need no comparison, except that a
     // block or region with children differs from one without. The root and `^seq` end after the
     // preamble.
@@ -464,14 +466,7 @@ fn same_row(tree: &Tree, row: u32, segment: &Segment, local: u32, kind: UnitKind
         && segment.present[local as usize] == wanted.present.0
         && segment.level.get(local) == i64::from(wanted.level)
         && childless
-        && text(&tree.types, wanted.node_type, node_type)
-        && text(&tree.roles, wanted.role, segment.roles.get(local))
-        && text(&tree.kinds, wanted.kind, segment.kinds.get(local))
-        && text(&tree.keys, wanted.key, segment.keys.get(local))
-        && segment.offset.get(local) == wanted.offset
-        && segment.priority.get(local) == wanted.priority
-        && segment.cycle.get(local) == wanted.cycle
-        && segment.created_at_ns.get(local) == wanted.created_at_ns
-        && segment.creation_index.get(local) == wanted.creation_index
+        && (0..header::TEXTS.len()).all(same_text)
+        && wanted.numbers.iter().enumerate().all(same_number)
         && segment.record(local) == wanted.payload.get(&tree.payload)
 }

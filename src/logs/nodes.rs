@@ -2,7 +2,7 @@
 
 use super::log::{Field, Part};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{PatchNode, Present};
+use crate::tree::{NodeHeaders, Present};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -44,13 +44,15 @@ impl Node {
     }
 
     /// The node as a row of a tree, without its fields.
-    pub(super) fn row(&self) -> PatchNode<'_> {
-        PatchNode {
+    pub(super) fn row(&self) -> NodeHeaders<'_> {
+        NodeHeaders {
             id: &self.id,
-            node_type: Some(&self.node_type),
-            role: self.role.as_deref(),
-            kind: self.kind.as_deref(),
-            key: self.key.as_deref(),
+            texts: [
+                Some(&self.node_type),
+                self.role.as_deref(),
+                self.kind.as_deref(),
+                self.key.as_deref(),
+            ],
             present: Present(
                 Present::OFFSET
                     | Present::PRIORITY
@@ -58,12 +60,14 @@ impl Node {
                     | Present::CREATED_AT_NS
                     | Present::CREATION_INDEX,
             ),
-            offset: 0,
-            ttl: 0,
-            priority: 0,
-            cycle: self.made.cycle,
-            created_at_ns: self.created_at_ns,
-            creation_index: self.made.index,
+            numbers: [
+                0,
+                0,
+                0,
+                self.made.cycle,
+                self.created_at_ns,
+                self.made.index,
+            ],
         }
     }
 

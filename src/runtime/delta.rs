@@ -6,7 +6,7 @@ use super::overlay::{Change, Fresh};
 use super::state::{Node, State};
 use crate::index::{Merge, Meta, NodeRef, Snapshot, Writer};
 use crate::json::JsonValue;
-use crate::tree::{Delta, NONE, NodeClass, Patch, PatchNode, Present, Tree, push_row};
+use crate::tree::{Delta, NONE, NodeClass, NodeHeaders, Patch, Present, Tree, header, push_row};
 use smallvec::SmallVec;
 
 /// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
@@ -77,21 +77,28 @@ const FILLED: u8 = Present::OFFSET
     | Present::CREATION_INDEX;
 
 /// Gives a new node to `push`: its row, and its fields sorted by name.
-fn with_row(fresh: &Fresh, push: impl for<'f> FnOnce(PatchNode<'f>, &[(&'f str, JsonValue<'f>)])) {
+fn with_row(
+    fresh: &Fresh,
+    push: impl for<'f> FnOnce(NodeHeaders<'f>, &[(&'f str, JsonValue<'f>)]),
+) {
     let ttl = if fresh.ttl.is_some() { Present::TTL } else { 0 };
-    let node = PatchNode {
+    let node = NodeHeaders {
         id: &fresh.id,
-        node_type: Some(&fresh.node_type),
-        role: fresh.role.as_deref(),
-        kind: fresh.kind.as_deref(),
-        key: fresh.key.as_deref(),
         present: Present(FILLED | ttl),
-        offset: fresh.offset,
-        ttl: fresh.ttl.unwrap_or(0),
-        priority: fresh.priority,
-        cycle: fresh.cycle,
-        created_at_ns: fresh.created_at_ns,
-        creation_index: fresh.creation_index,
+        texts: [
+            Some(&fresh.node_type),
+            fresh.role.as_deref(),
+            fresh.kind.as_deref(),
+            fresh.key.as_deref(),
+        ],
+        numbers: [
+            fresh.offset,
+            fresh.ttl.unwrap_or(0),
+            fresh.priority,
+            fresh.cycle,
+            fresh.created_at_ns,
+            fresh.creation_index,
+        ],
     };
     let grown = fresh.growing.as_ref().map(super::growing::Growing::text);
     let own = fresh.fields.iter();
@@ -174,29 +181,18 @@ fn push_old(
     parent: Option<&str>,
 ) {
     let ttl = change.ttl.unwrap_or(kept_ttl);
-    let mut present = node.present();
+    let mut row = node.headers();
     // Whether it has children is seen when it is put into the tree.
-    present.0 &= !(Present::TTL | Present::EMPTY_CHILDREN);
+    row.present.0 &= !(Present::TTL | Present::EMPTY_CHILDREN);
     if ttl.is_some() {
-        present.0 |= Present::TTL;
+        row.present.0 |= Present::TTL;
     }
-    if change.priority.is_some() {
-        present.0 |= Present::PRIORITY;
+    row.texts[header::NODE_TYPE] = node_type;
+    row.numbers[header::TTL] = ttl.unwrap_or(0);
+    if let Some(priority) = change.priority {
+        row.present.0 |= Present::PRIORITY;
+        row.numbers[header::PRIORITY] = priority;
     }
-    let row = PatchNode {
-        id: node.id(),
-        node_type,
-        role: node.role(),
-        kind: node.kind(),
-        key: node.key(),
-        present,
-        offset: node.offset(),
-        ttl: ttl.unwrap_or(0),
-        priority: change.priority.unwrap_or_else(|| node.priority()),
-        cycle: node.cycle().unwrap_or(0),
-        created_at_ns: node.created_at_ns(),
-        creation_index: node.creation_index(),
-    };
     let given_null = |name: &str| {
         (name == "ttl" && change.ttl.is_some()) || (name == "priority" && change.priority.is_some())
     };

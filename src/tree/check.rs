@@ -13,7 +13,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::draft::{Draft, ParentClaim};
 use super::fault::Faults;
-use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree, header};
 use crate::json::shorten;
 
 /// The class of a stored nodeType (LANGUAGE §1).
@@ -43,7 +43,7 @@ pub(crate) fn classify(
     if row.parent == NONE {
         return NodeClass::Root;
     }
-    match classes.get(row.node_type as usize) {
+    match classes.get(row.texts[header::NODE_TYPE] as usize) {
         Some(&class) => class,
         None if parent == NodeClass::Seq => NodeClass::Turn,
         None if row.end > index + 1 => NodeClass::Container,
@@ -127,7 +127,7 @@ pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) 
 /// Sets the class of every row and checks regions and cores. Returns whether the rows are in
 /// canonical order already.
 pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults) -> bool {
-    let classes = classes(&tree.types);
+    let classes = classes(&tree.texts[header::NODE_TYPE]);
     let count = tree.rows.len();
     let mut regions = [NONE; 3];
     // For each row: its last child so far, and its first container with a given offset of 0.
@@ -146,7 +146,7 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
         let class = classify(row, index, above, &classes);
         if parent == NONE {
             if let Some(NodeClass::Sys | NodeClass::Seq | NodeClass::Head) =
-                classes.get(row.node_type as usize)
+                classes.get(row.texts[header::NODE_TYPE] as usize)
             {
                 let message =
                     format_args!("the root must be `^root` or have no nodeType, not be a region");
@@ -176,7 +176,7 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
                 }
             }
             NodeClass::Container
-                if row.offset == 0
+                if row.numbers[header::OFFSET] == 0
                     && row.present.has(Present::OFFSET)
                     && matches!(above, NodeClass::Turn | NodeClass::Head) =>
             {
@@ -228,10 +228,11 @@ fn order(tree: &Tree, a: u32, b: u32) -> std::cmp::Ordering {
     } else {
         std::cmp::Ordering::Equal
     };
+    let number = |column: usize| x.numbers[column].cmp(&y.numbers[column]);
     regions
-        .then_with(|| x.offset.cmp(&y.offset))
-        .then_with(|| x.created_at_ns.cmp(&y.created_at_ns))
-        .then_with(|| x.creation_index.cmp(&y.creation_index))
+        .then_with(|| number(header::OFFSET))
+        .then_with(|| number(header::CREATED_AT_NS))
+        .then_with(|| number(header::CREATION_INDEX))
         .then_with(|| tree.id(a).as_bytes().cmp(tree.id(b).as_bytes()))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::check;
 use super::draft::Draft;
 use super::fault::{Faults, Position};
-use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use super::model::{NodeHeaders, Tree};
 use super::payload::write_record;
 use crate::json::JsonValue;
 
@@ -43,35 +43,6 @@ pub struct Patch {
     pub parents: Vec<Option<Box<str>>>,
 }
 
-/// A node for [`Patch::push`]: what a row of a tree holds, as borrowed text.
-#[derive(Clone, Copy, Debug)]
-pub struct PatchNode<'a> {
-    /// The id.
-    pub id: &'a str,
-    /// The nodeType.
-    pub node_type: Option<&'a str>,
-    /// The role.
-    pub role: Option<&'a str>,
-    /// The kind.
-    pub kind: Option<&'a str>,
-    /// The key.
-    pub key: Option<&'a str>,
-    /// Which of the following are given.
-    pub present: Present,
-    /// The offset.
-    pub offset: i64,
-    /// The ttl as it reads in the new snapshot.
-    pub ttl: i64,
-    /// The priority.
-    pub priority: i64,
-    /// The introducing cycle.
-    pub cycle: i64,
-    /// Creation time in nanoseconds.
-    pub created_at_ns: i64,
-    /// Tie-breaker inside a cycle.
-    pub creation_index: i64,
-}
-
 impl Delta {
     /// A delta that was not read from a text.
     pub fn new(base: i64, replace: Patch, remove: Vec<Box<str>>) -> Self {
@@ -89,7 +60,7 @@ impl Patch {
     pub fn push<'f>(
         &mut self,
         parent: Option<&str>,
-        node: PatchNode<'_>,
+        node: NodeHeaders<'_>,
         fields: impl Iterator<Item = (&'f str, JsonValue<'f>)> + Clone,
     ) {
         push_row(&mut self.nodes, node, fields);
@@ -115,38 +86,12 @@ impl Patch {
     }
 }
 
-/// Adds a row without a place: its parent, end, level and class are for the caller to set. `fields` are
-/// those of its payload record, sorted by name. Linear in the node.
+/// As [`Tree::push`], with the fields of the node's payload record, sorted by name. Linear in the node.
 pub fn push_row<'f>(
     tree: &mut Tree,
-    node: PatchNode<'_>,
+    node: NodeHeaders<'_>,
     fields: impl Iterator<Item = (&'f str, JsonValue<'f>)> + Clone,
 ) {
-    let payload = Arc::make_mut(&mut tree.payload);
-    let id = tree.ids.len() as u32;
-    tree.ids.push_str(node.id);
-    let record = write_record(payload, fields);
-    let row = tree.rows.len() as u32;
-    let code = |dictionary: &mut Dictionary, value: Option<&str>| {
-        value.map_or(NONE, |value| dictionary.intern(value))
-    };
-    tree.rows.push(Row {
-        parent: NONE,
-        end: row + 1,
-        level: 0,
-        class: NodeClass::Block,
-        present: node.present,
-        id: (id, tree.ids.len() as u32),
-        payload: record,
-        node_type: code(&mut tree.types, node.node_type),
-        role: code(&mut tree.roles, node.role),
-        kind: code(&mut tree.kinds, node.kind),
-        key: code(&mut tree.keys, node.key),
-        offset: node.offset,
-        ttl: node.ttl,
-        priority: node.priority,
-        cycle: node.cycle,
-        created_at_ns: node.created_at_ns,
-        creation_index: node.creation_index,
-    });
+    let record = write_record(Arc::make_mut(&mut tree.payload), fields);
+    tree.push(node, record);
 }

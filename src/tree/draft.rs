@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::alias::TAGS;
 use super::fault::Faults;
-use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
+use super::model::{NONE, NodeHeaders, Present, Row, Tree, header};
 use super::payload::{CONTENT, RecordPlace, write_field};
 use crate::json::{
     Halt, JsonValue, MAX_NESTING, Reader, Text, elements, named, not_integer, shorten,
@@ -106,36 +106,17 @@ pub(super) struct Open {
 
 /// A bit for each name with a meaning.
 mod name {
-    pub(super) const ID: u32 = 1;
-    pub(super) const NODE_TYPE: u32 = 1 << 1;
-    pub(super) const ROLE: u32 = 1 << 2;
-    pub(super) const KIND: u32 = 1 << 3;
-    pub(super) const KEY: u32 = 1 << 4;
-    pub(super) const OFFSET: u32 = 1 << 5;
-    pub(super) const TTL: u32 = 1 << 6;
-    pub(super) const PRIORITY: u32 = 1 << 7;
-    pub(super) const CYCLE: u32 = 1 << 8;
-    pub(super) const CREATED_AT_NS: u32 = 1 << 9;
-    pub(super) const CREATION_INDEX: u32 = 1 << 10;
-    pub(super) const CHILDREN: u32 = 1 << 11;
-    pub(super) const PARENT_ID: u32 = 1 << 12;
+    /// Of the first of [`header::NUMBERS`](super::header::NUMBERS), the bits of which are those of
+    /// [`Present`](super::Present).
+    pub(super) const NUMBERS: u32 = 1;
+    /// Of the first of [`header::TEXTS`](super::header::TEXTS).
+    pub(super) const TEXTS: u32 = 1 << 8;
+    pub(super) const ID: u32 = 1 << 12;
+    pub(super) const CHILDREN: u32 = 1 << 13;
+    pub(super) const PARENT_ID: u32 = 1 << 14;
     /// An id was given but is invalid, so it is not reported as missing too.
-    pub(super) const BAD_ID: u32 = 1 << 13;
+    pub(super) const BAD_ID: u32 = 1 << 15;
 }
-
-/// The integer headers: name, bit of [`name`], bit of [`Present`].
-const COLUMNS: [(&str, u32, u8); 6] = [
-    ("offset", name::OFFSET, Present::OFFSET),
-    ("ttl", name::TTL, Present::TTL),
-    ("priority", name::PRIORITY, Present::PRIORITY),
-    ("cycle", name::CYCLE, Present::CYCLE),
-    ("created_at_ns", name::CREATED_AT_NS, Present::CREATED_AT_NS),
-    (
-        "creation_index",
-        name::CREATION_INDEX,
-        Present::CREATION_INDEX,
-    ),
-];
 
 /// Reads nodes into a draft.
 pub(crate) struct NodeReader<'r, 'a> {
@@ -219,26 +200,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         if row >= NONE - 1 {
             return Err(self.reader.expected("fewer nodes than 2^32"));
         }
-        let id = tree.ids.len() as u32;
-        tree.rows.push(Row {
-            parent,
-            end: row + 1,
-            level: level as u32,
-            class: NodeClass::Block,
-            present: Present::default(),
-            id: (id, id),
-            payload: RecordPlace::default(),
-            node_type: NONE,
-            role: NONE,
-            kind: NONE,
-            key: NONE,
-            offset: 0,
-            ttl: 0,
-            priority: 0,
-            cycle: 0,
-            created_at_ns: 0,
-            creation_index: 0,
-        });
+        let opened = tree.push(NodeHeaders::default(), RecordPlace::default());
+        (opened.parent, opened.level) = (parent, level as u32);
         self.draft.starts.push(start);
         self.open.push(Open {
             row,
@@ -305,16 +268,16 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         match name.as_bytes() {
             b"id" => self.id(row, at)?,
             b"children" => return self.children(row, at),
-            b"nodeType" => self.text(row, name, at, name::NODE_TYPE)?,
-            b"role" => self.text(row, name, at, name::ROLE)?,
-            b"kind" => self.text(row, name, at, name::KIND)?,
-            b"key" => self.text(row, name, at, name::KEY)?,
-            b"offset" => self.integer(row, 0, at)?,
-            b"ttl" => self.integer(row, 1, at)?,
-            b"priority" => self.integer(row, 2, at)?,
-            b"cycle" => self.integer(row, 3, at)?,
-            b"created_at_ns" => self.integer(row, 4, at)?,
-            b"creation_index" => self.integer(row, 5, at)?,
+            b"nodeType" => self.text(row, header::NODE_TYPE, at)?,
+            b"role" => self.text(row, header::ROLE, at)?,
+            b"kind" => self.text(row, header::KIND, at)?,
+            b"key" => self.text(row, header::KEY, at)?,
+            b"offset" => self.integer(row, header::OFFSET, at)?,
+            b"ttl" => self.integer(row, header::TTL, at)?,
+            b"priority" => self.integer(row, header::PRIORITY, at)?,
+            b"cycle" => self.integer(row, header::CYCLE, at)?,
+            b"created_at_ns" => self.integer(row, header::CREATED_AT_NS, at)?,
+            b"creation_index" => self.integer(row, header::CREATION_INDEX, at)?,
             b"parent_id" => self.parent_id(row, at)?,
             _ => self.field(name, at)?,
         }
@@ -383,16 +346,17 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads a nodeType, role, kind or key.
+    /// Reads the text header `column`.
     #[inline]
-    fn text(&mut self, row: u32, name: Cow<'a, str>, at: usize, bit: u32) -> Result<(), Halt> {
-        let first = self.see(bit, at);
+    fn text(&mut self, row: u32, column: usize, at: usize) -> Result<(), Halt> {
+        let first = self.see(name::TEXTS << column, at);
+        let name = header::TEXTS[column];
         if self.reader.peek() != Some(b'"') {
             let offset = self.reader.offset();
             let value = self.reader.skip_value()?;
             if value == "null" {
                 if first {
-                    self.keep(name, FieldValue::Other(value), at);
+                    self.keep(Cow::Borrowed(name), FieldValue::Other(value), at);
                 }
             } else {
                 self.faults.add(
@@ -406,33 +370,30 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         if !first {
             return Ok(());
         }
-        let tree = &mut self.draft.tree;
-        let row = &mut tree.rows[row as usize];
-        let (dictionary, code) = match bit {
-            name::NODE_TYPE => (&mut tree.types, &mut row.node_type),
-            name::ROLE => (&mut tree.roles, &mut row.role),
-            name::KIND => (&mut tree.kinds, &mut row.kind),
-            _ => (&mut tree.keys, &mut row.key),
+        let dictionary = &mut self.draft.tree.texts[column];
+        let code = if text.escaped {
+            dictionary.intern(&text.decode())
+        } else {
+            dictionary.intern(text.raw)
         };
-        *code = intern(dictionary, text);
+        self.row(row).texts[column] = code;
         Ok(())
     }
 
-    /// Reads the integer header `COLUMNS[column]`.
+    /// Reads the integer header `column`.
     #[inline]
     fn integer(&mut self, row: u32, column: usize, at: usize) -> Result<(), Halt> {
-        let (name, bit, present) = COLUMNS[column];
-        let first = self.see(bit, at);
+        let first = self.see(name::NUMBERS << column, at);
         let byte = self.reader.peek();
         let offset = self.reader.offset();
         let value = match self.reader.short_integer() {
-            None => self.other_integer(name, at, byte, offset)?,
+            None => self.other_integer(header::NUMBERS[column], at, byte, offset)?,
             short => short,
         };
         let Some(value) = value else {
             return Ok(());
         };
-        if bit == name::TTL && value < 0 {
+        if column == header::TTL && value < 0 {
             self.faults
                 .add(offset, "the ttl must be 0 or more, or null for no limit");
         }
@@ -440,15 +401,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             return Ok(());
         }
         let row = self.row(row);
-        row.present.0 |= present;
-        *match column {
-            0 => &mut row.offset,
-            1 => &mut row.ttl,
-            2 => &mut row.priority,
-            3 => &mut row.cycle,
-            4 => &mut row.created_at_ns,
-            _ => &mut row.creation_index,
-        } = value;
+        row.present.0 |= 1 << column;
+        row.numbers[column] = value;
         Ok(())
     }
 
@@ -638,13 +592,4 @@ impl<'r, 'a> NodeReader<'r, 'a> {
 fn is_list_of_texts(value: &str) -> bool {
     let mut items = elements(value).into_iter();
     value.starts_with('[') && items.all(|item| item.starts_with('"'))
-}
-
-#[inline]
-fn intern(dictionary: &mut Dictionary, text: Text<'_>) -> u32 {
-    if text.escaped {
-        dictionary.intern(&text.decode())
-    } else {
-        dictionary.intern(text.raw)
-    }
 }

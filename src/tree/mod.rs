@@ -13,11 +13,12 @@
 //! | seal | the closing line of a file of lines | whether it fits | `seal` |
 //! | source | files, directories, streams | documents | `source` |
 //! | stream | a large file | its documents, some at a time | `stream`, `large` |
-//! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch` |
+//! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch`, `builder` |
 //! | read back | fields of a node | headers under either spelling | `alias` |
 //! | write | fields | content hashes, times | `hash`, `timestamp` |
 
 pub mod alias;
+mod builder;
 pub mod check;
 pub mod delta;
 pub mod document;
@@ -35,10 +36,13 @@ pub mod source;
 pub(crate) mod stream;
 pub(crate) mod timestamp;
 
-pub use delta::{Delta, Patch, PatchNode, push_row};
+pub(crate) use builder::TreeBuilder;
+pub use delta::{Delta, Patch, push_row};
 pub use document::{Body, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
-pub use model::{Dictionary, NONE, NodeClass, Present, Row, Tree, is_header, text_list};
+pub use model::{
+    Dictionary, NONE, NodeClass, NodeHeaders, Present, Row, Tree, header, is_header, text_list,
+};
 pub use payload::{Fields, Record, RecordPlace};
 pub(crate) use sequence::InOrder;
 pub use sequence::{Difference, Header, Runtime, Sequence, Step, Steps, arrange};

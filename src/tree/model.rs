@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 
 use super::alias;
-use super::payload::{Record, RecordPlace};
+use super::payload::{CONTENT, Record, RecordPlace};
 use crate::json::{JsonValue, elements, string};
 
 /// "No row" and "no value" in `u32` columns.
@@ -116,26 +116,58 @@ pub struct Row {
     pub id: (u32, u32),
     /// Where the payload record is in [`Tree::payload`].
     pub payload: RecordPlace,
-    /// The stored nodeType, as spelled, in [`Tree::types`]; [`NONE`] where absent.
-    pub node_type: u32,
-    /// Role, in [`Tree::roles`]; [`NONE`] where absent or null.
-    pub role: u32,
-    /// Stored kind, in [`Tree::kinds`]; [`NONE`] where absent or null.
-    pub kind: u32,
-    /// Key, in [`Tree::keys`]; [`NONE`] where absent or null.
-    pub key: u32,
-    /// The offset.
-    pub offset: i64,
-    /// The ttl as written.
-    pub ttl: i64,
-    /// The priority.
-    pub priority: i64,
-    /// The introducing cycle.
-    pub cycle: i64,
-    /// Creation time in nanoseconds.
-    pub created_at_ns: i64,
-    /// Tie-breaker inside a cycle.
-    pub creation_index: i64,
+    /// The text headers as codes of [`Tree::texts`], by [`header::TEXTS`]; [`NONE`] where absent or null.
+    pub texts: [u32; header::TEXTS.len()],
+    /// The integer headers, by [`header::NUMBERS`].
+    pub numbers: [i64; header::NUMBERS.len()],
+}
+
+/// The headers that have columns, and their indexes in a row.
+pub mod header {
+    /// The text headers. A nodeType and a kind are as spelled.
+    pub const TEXTS: [&str; 4] = ["nodeType", "role", "kind", "key"];
+    /// `nodeType` in [`TEXTS`].
+    pub const NODE_TYPE: usize = 0;
+    /// `role`.
+    pub const ROLE: usize = 1;
+    /// `kind`.
+    pub const KIND: usize = 2;
+    /// `key`.
+    pub const KEY: usize = 3;
+    /// The integer headers, in the order of their bits in [`Present`](super::Present). A ttl is as written.
+    pub const NUMBERS: [&str; 6] = [
+        "offset",
+        "ttl",
+        "priority",
+        "cycle",
+        "created_at_ns",
+        "creation_index",
+    ];
+    /// `offset` in [`NUMBERS`].
+    pub const OFFSET: usize = 0;
+    /// `ttl`.
+    pub const TTL: usize = 1;
+    /// `priority`.
+    pub const PRIORITY: usize = 2;
+    /// `cycle`.
+    pub const CYCLE: usize = 3;
+    /// `created_at_ns`.
+    pub const CREATED_AT_NS: usize = 4;
+    /// `creation_index`.
+    pub const CREATION_INDEX: usize = 5;
+}
+
+/// The headers of a node that have columns, and its id.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeHeaders<'a> {
+    /// The id.
+    pub id: &'a str,
+    /// Which of the numbers are given.
+    pub present: Present,
+    /// The text headers, by [`header::TEXTS`].
+    pub texts: [Option<&'a str>; header::TEXTS.len()],
+    /// The integer headers, by [`header::NUMBERS`]; 0 where absent.
+    pub numbers: [i64; header::NUMBERS.len()],
 }
 
 /// One validated tree, rows in canonical document order. Row 0 is the root.
@@ -147,14 +179,8 @@ pub struct Tree {
     pub ids: String,
     /// All payload records (see [`super::payload`]). Shared with the segment, if the whole tree becomes one.
     pub payload: Arc<String>,
-    /// Stored nodeTypes.
-    pub types: Dictionary,
-    /// Roles.
-    pub roles: Dictionary,
-    /// Stored kinds.
-    pub kinds: Dictionary,
-    /// Keys.
-    pub keys: Dictionary,
+    /// The values of each text header, by [`header::TEXTS`].
+    pub texts: [Dictionary; header::TEXTS.len()],
 }
 
 impl Tree {
@@ -167,6 +193,44 @@ impl Tree {
     /// The payload record of a row.
     pub fn record(&self, row: u32) -> Record<'_> {
         self.rows[row as usize].payload.get(&self.payload)
+    }
+
+    /// The text header `column` of a row.
+    pub fn text(&self, row: &Row, column: usize) -> Option<&str> {
+        self.texts[column].get(row.texts[column])
+    }
+
+    /// The headers of a row.
+    pub fn headers(&self, at: u32) -> NodeHeaders<'_> {
+        let row = &self.rows[at as usize];
+        NodeHeaders {
+            id: self.id(at),
+            present: row.present,
+            texts: std::array::from_fn(|column| self.text(row, column)),
+            numbers: row.numbers,
+        }
+    }
+
+    /// Adds a row without a place: its parent, end, level and class are for the caller to set.
+    pub fn push(&mut self, node: NodeHeaders<'_>, payload: RecordPlace) -> &mut Row {
+        let (row, id) = (self.rows.len(), self.ids.len() as u32);
+        self.ids.push_str(node.id);
+        let mut texts = [NONE; header::TEXTS.len()];
+        for ((code, dictionary), text) in texts.iter_mut().zip(&mut self.texts).zip(node.texts) {
+            *code = text.map_or(NONE, |text| dictionary.intern(text));
+        }
+        self.rows.push(Row {
+            parent: NONE,
+            end: row as u32 + 1,
+            level: 0,
+            class: NodeClass::Block,
+            present: node.present,
+            id: (id, self.ids.len() as u32),
+            payload,
+            texts,
+            numbers: node.numbers,
+        });
+        &mut self.rows[row]
     }
 
     /// The rows of the children of a row, in order.
@@ -231,12 +295,12 @@ impl Dictionary {
         self.values.get(code as usize).map(|value| &**value)
     }
 
-    /// All strings, by code.
+    /// All of them, by code.
     pub fn values(&self) -> &[Box<str>] {
         &self.values
     }
 
-    /// All strings, by code.
+    /// As [`Dictionary::values`].
     pub fn into_values(self) -> Vec<Box<str>> {
         self.values
     }
@@ -265,24 +329,10 @@ pub fn text_list(tags: JsonValue<'_>) -> Vec<Cow<'_, str>> {
 /// (LANGUAGE §5). Both spellings of `tags` and `cadence` are headers; `removable` and
 /// `provenance` are custom, as selectors have no names for them.
 pub fn is_header(name: &str) -> bool {
+    let others = [CONTENT, "content_hash", "created_at_iso", "id", "parent_id"];
     alias::TAGS.is(name)
         || alias::CADENCE.is(name)
-        || matches!(
-            name,
-            "content"
-                | "content_hash"
-                | "created_at_iso"
-                | "id"
-                | "nodeType"
-                | "role"
-                | "kind"
-                | "key"
-                | "ttl"
-                | "offset"
-                | "priority"
-                | "cycle"
-                | "created_at_ns"
-                | "creation_index"
-                | "parent_id"
-        )
+        || others.contains(&name)
+        || header::TEXTS.contains(&name)
+        || header::NUMBERS.contains(&name)
 }

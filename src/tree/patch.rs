@@ -3,16 +3,14 @@
 //! The nodes of both are linked to their parents, copied in pre-order without the removed
 //! subtrees, and checked like a whole document.
 
-use std::hash::BuildHasher;
-use std::sync::Arc;
-
 use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
 
+use super::builder::TreeBuilder;
 use super::check;
 use super::delta::Delta;
 use super::fault::{Faults, InputError, Position};
-use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree};
-use super::payload::copy_record;
+use super::model::{NONE, NodeClass, Tree};
 use crate::json::{MAX_NESTING, shorten};
 
 /// Applies `delta` to `base`: nodes are added, moved or replaced, then the subtrees of removed ids
@@ -187,10 +185,13 @@ impl<'a> Union<'a> {
     /// The rows in pre-order, and the node of each.
     fn build(&self, faults: &mut Faults) -> (Tree, Vec<usize>) {
         let patch = self.patch_count();
-        let mut out = TreeBuilder::new(self.base, &self.delta.replace.nodes);
+        let replace = &self.delta.replace.nodes;
+        let mut out = TreeBuilder::default();
+        out.reserve(self.base);
+        out.reserve(replace);
         let mut origins = Vec::with_capacity(self.child.len());
-        // The row of each open node (`NONE` if removed) and its next child.
-        let mut open: Vec<(u32, u32)> = Vec::new();
+        // Of each open node: whether it is removed, and its next child.
+        let mut open: Vec<(bool, u32)> = Vec::new();
         let mut next = self.root;
         let mut reached = vec![false; self.child.len()];
         // Nodes whose descendants are reached, but not copied.
@@ -205,15 +206,17 @@ impl<'a> Union<'a> {
                     left.push(next);
                 } else {
                     // Removed nodes are walked too, as the check for loops needs it.
-                    let gone = self.removed[node] || matches!(open.last(), Some(&(NONE, _)));
-                    let row = if gone {
-                        NONE
-                    } else {
+                    let gone = self.removed[node] || matches!(open.last(), Some((true, _)));
+                    if !gone {
                         origins.push(node);
-                        let parent = open.last().map_or(NONE, |&(row, _)| row);
-                        out.push(node.checked_sub(patch), node, parent, open.len() as u32)
-                    };
-                    open.push((row, self.child[node]));
+                        let (source, row) = match node.checked_sub(patch) {
+                            Some(row) => (self.base, row as u32),
+                            None => (replace, next),
+                        };
+                        let (headers, record) = (source.headers(row), source.record(row));
+                        out.push(open.len() as u32, NodeClass::Block, headers, record);
+                    }
+                    open.push((gone, self.child[node]));
                 }
             }
             let Some(top) = open.last_mut() else {
@@ -223,9 +226,6 @@ impl<'a> Union<'a> {
             if next != NONE {
                 top.1 = self.sibling[next as usize];
             } else {
-                if top.0 != NONE {
-                    out.close(top.0);
-                }
                 open.pop();
             }
         }
@@ -294,86 +294,5 @@ fn node_id<'a>(base: &'a Tree, patch: &'a Tree, node: u32) -> &'a str {
     match (node as usize).checked_sub(patch.rows.len()) {
         Some(row) => base.id(row as u32),
         None => patch.id(node),
-    }
-}
-
-/// Copies rows of two trees into a new one, which keeps the dictionary codes of the base.
-struct TreeBuilder<'a> {
-    tree: Tree,
-    /// The bytes of [`Tree::payload`] to be.
-    payload: String,
-    base: &'a Tree,
-    patch: &'a Tree,
-}
-
-impl<'a> TreeBuilder<'a> {
-    fn new(base: &'a Tree, patch: &'a Tree) -> Self {
-        let mut tree = Tree {
-            types: base.types.clone(),
-            roles: base.roles.clone(),
-            kinds: base.kinds.clone(),
-            keys: base.keys.clone(),
-            ..Tree::default()
-        };
-        tree.rows.reserve(base.rows.len() + patch.rows.len());
-        tree.ids.reserve(base.ids.len() + patch.ids.len());
-        let payload = String::with_capacity(base.payload.len() + patch.payload.len());
-        Self {
-            tree,
-            payload,
-            base,
-            patch,
-        }
-    }
-
-    /// Appends row `base_row` of the base, or row `patch_row` of the patch if that is `None`.
-    fn push(&mut self, base_row: Option<usize>, patch_row: usize, parent: u32, level: u32) -> u32 {
-        let (source, from) = match base_row {
-            Some(row) => (self.base, row),
-            None => (self.patch, patch_row),
-        };
-        let old = &source.rows[from];
-        let tree = &mut self.tree;
-        let index = tree.rows.len() as u32;
-        let id = tree.ids.len() as u32;
-        tree.ids.push_str(source.id(from as u32));
-        let payload = copy_record(&mut self.payload, source.record(from as u32));
-        let translate = |to: &mut Dictionary, names: &Dictionary, code: u32| {
-            if base_row.is_some() {
-                return code;
-            }
-            names.get(code).map_or(NONE, |value| to.intern(value))
-        };
-        tree.rows.push(Row {
-            parent,
-            end: index + 1,
-            level,
-            class: NodeClass::Block,
-            id: (id, tree.ids.len() as u32),
-            payload,
-            node_type: translate(&mut tree.types, &source.types, old.node_type),
-            role: translate(&mut tree.roles, &source.roles, old.role),
-            kind: translate(&mut tree.kinds, &source.kinds, old.kind),
-            key: translate(&mut tree.keys, &source.keys, old.key),
-            ..old.clone()
-        });
-        index
-    }
-
-    fn finish(self) -> Tree {
-        Tree {
-            payload: Arc::new(self.payload),
-            ..self.tree
-        }
-    }
-
-    /// Ends the subtree of a row.
-    fn close(&mut self, row: u32) {
-        let end = self.tree.rows.len() as u32;
-        let row = &mut self.tree.rows[row as usize];
-        if end > row.end {
-            row.present.0 &= !Present::EMPTY_CHILDREN;
-        }
-        row.end = end;
     }
 }

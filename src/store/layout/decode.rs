@@ -12,7 +12,7 @@ use crate::store::layout::present;
 use crate::store::layout::wide::{Cells, Kind, Wide};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{NONE, NodeClass, PatchNode, Present, Tree, is_header, push_row};
+use crate::tree::{NONE, NodeClass, NodeHeaders, Present, Tree, is_header, push_row};
 
 /// The columns that [`Units::read`] reads.
 const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
@@ -236,22 +236,21 @@ impl Units {
         };
         self.values.clear();
         let fields = node.fields(attributes, parent_id, &mut self.values)?;
-        let [node_type, role, kind, key] = node.all_headers();
+        let texts = node.all_headers();
         push_row(
             &mut self.tree,
-            PatchNode {
+            NodeHeaders {
                 id: node.id,
-                node_type: node_type.as_deref(),
-                role: role.as_deref(),
-                kind: kind.as_deref(),
-                key: key.as_deref(),
                 present: Present((node.present & 0xFF) as u8),
-                offset: node.offset,
-                ttl: node.ttl.or(node.expires).unwrap_or(0),
-                priority: node.priority,
-                cycle: node.cycle.unwrap_or(0),
-                created_at_ns: node.created_at_ns,
-                creation_index: node.creation_index,
+                texts: texts.each_ref().map(Option::as_deref),
+                numbers: [
+                    node.offset,
+                    node.ttl.or(node.expires).unwrap_or(0),
+                    node.priority,
+                    node.cycle.unwrap_or(0),
+                    node.created_at_ns,
+                    node.creation_index,
+                ],
             },
             fields.iter().map(|(name, at)| {
                 let value = self.values.get(at.clone());

@@ -9,7 +9,7 @@ use pactql::internals::history::Part;
 use pactql::internals::index::{
     Layout, Merge, Meta, Segment, Snapshot, UnitKind, UnitPart, Writer,
 };
-use pactql::internals::tree::{Dictionary, NONE, NodeClass, Row, Tree};
+use pactql::internals::tree::{NONE, NodeClass, Row, Tree, header};
 
 /// A session in units.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Kept {
         let mut expires = Vec::new();
         for (row, node) in snapshot.nodes().enumerate() {
             if let Some(cycle) = node.expires() {
-                tree.rows[row].ttl = cycle;
+                tree.rows[row].numbers[header::TTL] = cycle;
                 expires.push(row as u32);
             }
         }
@@ -249,13 +249,9 @@ impl Copy {
                 self.payload.push_str(&from.payload[text]);
                 *part = (start, self.payload.len() as u32);
             }
-            let code = |to: &mut Dictionary, from: &Dictionary, code: &mut u32| {
+            for ((to, from), code) in tree.texts.iter_mut().zip(&from.texts).zip(&mut row.texts) {
                 *code = from.get(*code).map_or(NONE, |text| to.intern(text));
-            };
-            code(&mut tree.types, &from.types, &mut row.node_type);
-            code(&mut tree.roles, &from.roles, &mut row.role);
-            code(&mut tree.kinds, &from.kinds, &mut row.kind);
-            code(&mut tree.keys, &from.keys, &mut row.key);
+            }
             tree.rows.push(row);
         }
         start..tree.rows.len() as u32

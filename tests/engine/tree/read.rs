@@ -84,18 +84,11 @@ fn fields_of_a_node() {
     let row = &tree.rows[1];
     assert_eq!(tree.id(1), "na");
     assert_eq!(row.class, NodeClass::Block);
-    assert_eq!(tree.types.get(row.node_type), Some("cb:x"));
-    assert_eq!(tree.roles.get(row.role), Some("user"));
-    assert_eq!(tree.kinds.get(row.kind), Some("k\n"));
-    assert_eq!(tree.keys.get(row.key), Some("K"));
     assert_eq!(
-        (row.offset, row.ttl, row.priority, row.cycle),
-        (-3, 0, 9, 2)
+        tree.headers(1).texts,
+        ["cb:x", "user", "k\n", "K"].map(Some)
     );
-    assert_eq!(
-        (row.created_at_ns, row.creation_index),
-        (1_700_000_000_000_000_001, 4)
-    );
+    assert_eq!(row.numbers, [-3, 0, 9, 2, 1_700_000_000_000_000_001, 4]);
     assert_eq!(row.present.0, 0x7F);
     assert_eq!(row.level, 1);
     let expected = [
