@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::archive::{Archive, LoadFailure, Part, Position, Source};
 use super::{History, Session};
-use crate::index::{Follower, Snapshot};
+use crate::index::{Snapshot, SnapshotBuilder};
 use crate::support::cancel::{Cancelled, stopped};
 use crate::support::diag::Code;
 use crate::tree::documents::Documents;
@@ -28,7 +28,7 @@ struct Replay {
 /// How far it is.
 #[derive(Debug, Default)]
 struct Made {
-    follower: Follower,
+    builder: SnapshotBuilder,
     /// The index of the next document.
     next: usize,
 }
@@ -53,7 +53,7 @@ impl Made {
         if !has_place {
             return Err(failed("its documents are not in the order of their cycles"));
         }
-        let snapshot = self.follower.next(document, cycle).map_err(failed)?;
+        let snapshot = self.builder.next(document).map_err(failed)?;
         self.next += 1;
         Ok(snapshot)
     }

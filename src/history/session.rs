@@ -7,12 +7,12 @@ use arc_swap::{ArcSwap, Guard};
 
 use super::History;
 use super::attempt::Attempts;
-use crate::index::{Merge, Meta, Snapshot, Writer};
+use crate::index::{Snapshot, SnapshotBuilder, Writer};
 use crate::support::cancel::{ensure, stopped};
 use crate::tree::stream::{Next, Stream};
 use crate::tree::{
-    Body, Delta, Document, Header, InOrder, InputError, Limits, Runtime, SourceError, Step, Tree,
-    arrange, patch, read_slice, read_source,
+    Document, DocumentOrder, InputError, Limits, PlacedDocument, Runtime, SourceError, arrange,
+    read_slice, read_source,
 };
 
 /// The history of one conversation's context. `Send + Sync`; readers take no lock.
@@ -129,34 +129,30 @@ impl Session {
     /// As [`Session::from_documents`].
     #[doc(hidden)]
     pub fn build(documents: Vec<Document>, writer: Writer) -> Result<Self, InputError> {
-        let mut building = Building::new(writer);
-        let sequence = arrange(documents);
-        let runtime = sequence.runtime().cloned();
-        let attempts = runtime.as_ref().map_or(Ok(Attempts::default()), attempts)?;
-        let mut steps = sequence.steps();
-        while let Some(item) = steps.next() {
+        let (placed, mut order) = arrange(documents);
+        let attempts = attempts(&order)?;
+        let mut builder = SnapshotBuilder::of_all(writer);
+        let mut working = None;
+        for mut document in placed {
             if stopped() {
                 return Err(InputError::cancelled());
             }
-            let (header, step) = item?;
-            match step {
-                Step::Tree(tree) => building.tree(&tree, header),
-                Step::Difference(difference) => {
-                    if let Err(error) = building.difference(difference.delta(), header) {
-                        steps.refuse(&difference, difference.place(error));
-                    }
-                }
+            let meta = std::mem::take(&mut document.meta);
+            match builder.add(meta, &document.body) {
+                Ok(made) => working = made.filter(|made| made.is_working()),
+                Err(error) => order.refuse(&document, error),
             }
         }
-        Ok(building.session(runtime, attempts))
+        Ok(Self::built(builder, working, order.finish()?, attempts))
     }
 
     /// Reads a large file some documents at a time. `None` if it is to be read as a whole: it is not large, or something in it
     /// is wrong or unusual.
     pub(crate) fn streamed(path: &Path, limits: Limits) -> Option<Self> {
         let mut stream = Stream::open(path, limits).ok()??;
-        let mut building = Building::new(Writer::new());
-        let mut order = InOrder::default();
+        let mut builder = SnapshotBuilder::of_all(Writer::new());
+        let mut order = DocumentOrder::default();
+        let mut working = None;
         loop {
             let documents = match stream.next().ok()? {
                 Next::Documents(documents) => documents,
@@ -165,28 +161,37 @@ impl Session {
             };
             for document in documents {
                 ensure();
-                let Some((mut header, body)) = order.take(document).ok()? else {
+                let Some(PlacedDocument { meta, body, .. }) = order.place(document) else {
                     continue;
                 };
-                match body {
-                    Body::Full(tree) => building.tree(&tree, header),
-                    Body::Delta(delta) => {
-                        let base = base(&building.committed, &delta)?;
-                        let inherited = || base.meta().spec_version.clone();
-                        header.spec_version = header.spec_version.or_else(inherited);
-                        building.difference(&delta, header).ok()?;
-                    }
-                    Body::Runtime(_) => return None,
+                let newest = builder.committed().last();
+                let is_next = newest.is_none_or(|newest| newest.cycle() < meta.cycle);
+                if working.is_some() || !(meta.working || is_next) {
+                    return None;
                 }
+                let made = builder.add(meta, &body).ok()??;
+                working = Some(made).filter(|made| made.is_working());
             }
         }
-        let runtime = order.runtime().cloned();
-        let attempts = runtime.as_ref().map_or(Ok(Attempts::default()), attempts);
-        let empty = building.committed.is_empty() && building.working.is_none();
-        if empty {
+        let attempts = attempts(&order).ok()?;
+        let runtime = order.finish().ok()?;
+        if builder.committed().is_empty() && working.is_none() {
             return None;
         }
-        Some(building.session(runtime, attempts.ok()?))
+        Some(Self::built(builder, working, runtime, attempts))
+    }
+
+    fn built(
+        builder: SnapshotBuilder,
+        working: Option<Arc<Snapshot>>,
+        runtime: Option<Runtime>,
+        attempts: Attempts,
+    ) -> Self {
+        let history = History::new(builder.into_committed(), working).with_attempts(attempts);
+        Self {
+            kept: runtime.map(|runtime| runtime.json),
+            ..Self::new(history)
+        }
     }
 
     /// Replaces the history for readers that ask from now on. Constant time; only one thread may
@@ -247,104 +252,9 @@ impl std::fmt::Debug for Moment {
 }
 
 /// What a writer kept of its attempts.
-fn attempts(runtime: &Runtime) -> Result<Attempts, InputError> {
+fn attempts(order: &DocumentOrder) -> Result<Attempts, InputError> {
+    let Some(runtime) = order.runtime() else {
+        return Ok(Attempts::default());
+    };
     Attempts::read(&runtime.json).map_err(|error| runtime.refused(error.to_string()))
-}
-
-/// The snapshots of a session that is being read, in the order of their cycles.
-struct Building {
-    writer: Writer,
-    committed: Vec<Arc<Snapshot>>,
-    working: Option<Arc<Snapshot>>,
-}
-
-impl Building {
-    fn new(mut writer: Writer) -> Self {
-        writer.stop_early();
-        Self {
-            writer,
-            committed: Vec::new(),
-            working: None,
-        }
-    }
-
-    /// Adds the snapshot of a tree.
-    fn tree(&mut self, tree: &Tree, header: Header) {
-        let working = header.working;
-        let meta = self.meta(header);
-        let previous = self.committed.last().map(|snapshot| &**snapshot);
-        let made = self.writer.append(previous, tree, meta);
-        self.add(made, working);
-    }
-
-    /// Adds the snapshot of a difference.
-    ///
-    /// # Errors
-    /// Why it cannot be applied, with positions in its document.
-    fn difference(&mut self, delta: &Delta, header: Header) -> Result<(), InputError> {
-        let working = header.working;
-        let meta = self.meta(header);
-        let previous = self.committed.last().map(|snapshot| &**snapshot);
-        let base = base(&self.committed, delta);
-        let quick = base.and_then(|base| {
-            if previous.is_some_and(|previous| std::ptr::eq(previous, base)) {
-                self.writer.commit(base, delta, &meta)
-            } else {
-                self.writer.commit_apart(base, delta, &meta)
-            }
-        });
-        let made = match quick {
-            Some(made) => made,
-            None => {
-                let tree = base.map(Snapshot::to_tree).unwrap_or_default();
-                let tree = patch::apply(&tree, delta)?;
-                self.writer.append(previous, &tree, meta)
-            }
-        };
-        self.add(made, working);
-        Ok(())
-    }
-
-    fn meta(&self, header: Header) -> Meta {
-        let newest = self.committed.last().map_or(0, |snapshot| snapshot.cycle());
-        Meta {
-            cycle: if header.working { newest } else { header.cycle },
-            working: header.working,
-            cycle_given: header.cycle_given,
-            spec_version: header.spec_version,
-            extra: header.extra.into(),
-        }
-    }
-
-    fn add(&mut self, (snapshot, merges): (Snapshot, Vec<Merge>), working: bool) {
-        if !merges.is_empty() {
-            // Older snapshots move to the merged segments, so that no row is stored twice.
-            // Only the newest ones can refer to what was merged.
-            for older in self.committed.iter_mut().rev() {
-                match older.moved(&merges) {
-                    Some(moved) => *older = Arc::new(moved),
-                    None => break,
-                }
-            }
-        }
-        if working {
-            self.working = Some(Arc::new(snapshot));
-        } else {
-            self.committed.push(Arc::new(snapshot));
-        }
-    }
-
-    fn session(self, runtime: Option<Runtime>, attempts: Attempts) -> Session {
-        let history = History::new(self.committed, self.working).with_attempts(attempts);
-        Session {
-            kept: runtime.map(|runtime| runtime.json),
-            ..Session::new(history)
-        }
-    }
-}
-
-/// The snapshot that a difference applies to.
-fn base<'a>(committed: &'a [Arc<Snapshot>], delta: &Delta) -> Option<&'a Snapshot> {
-    let found = committed.binary_search_by_key(&delta.base, |snapshot| snapshot.cycle());
-    Some(&**committed.get(found.ok()?)?)
 }

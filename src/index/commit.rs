@@ -61,20 +61,6 @@ impl Writer {
         let parts = touched.splice(previous, fresh);
         Some(self.assemble(&tree, parts, Layout::ByLifetime, meta.clone()))
     }
-
-    /// As [`Writer::commit`], of a snapshot that is not the newest one. Nothing is merged, as the newest one
-    /// does not refer to what it would be merged into.
-    pub(crate) fn commit_apart(
-        &mut self,
-        base: &Snapshot,
-        delta: &Delta,
-        meta: &Meta,
-    ) -> Option<(Snapshot, Vec<Merge>)> {
-        let merging = std::mem::replace(&mut self.merging, false);
-        let made = self.commit(base, delta, meta);
-        self.merging = merging;
-        made
-    }
 }
 
 impl Writer {

@@ -1,104 +1,184 @@
-//! Snapshots of documents that come one after the other, each whole or a difference to the one before it.
-//!
-//! Only the newest snapshot is kept, so going forwards costs what changed. This file knows no order of documents but the one
-//! in which they come.
+//! Snapshots of documents in the order of their cycles: the one road from documents to snapshots, whether all of them are kept
+//! or only the newest, of which going forwards costs what changed. This file knows no order of documents but the one in which
+//! they come.
 
-use super::snapshot::{Meta, Snapshot};
-use super::writer::Writer;
-use crate::tree::{Body, Document, patch};
+use super::merge::Merge;
+use super::{Meta, Snapshot, Writer};
+use crate::tree::{Body, Delta, Document, InputError, patch};
 use std::sync::Arc;
 
 /// Makes snapshots of documents.
 #[derive(Debug, Default)]
-pub struct Follower {
+pub struct SnapshotBuilder {
     writer: Writer,
-    newest: Option<Arc<Snapshot>>,
+    /// In the order of their cycles; only the newest one, unless all are kept.
+    committed: Vec<Arc<Snapshot>>,
+    keeps_all: bool,
 }
 
-impl Follower {
-    /// Goes on after a snapshot.
-    pub fn after(newest: Arc<Snapshot>) -> Self {
+impl SnapshotBuilder {
+    /// Keeps all snapshots.
+    pub(crate) fn of_all(mut writer: Writer) -> Self {
+        writer.stop_early();
         Self {
-            newest: Some(newest),
+            writer,
+            committed: Vec::new(),
+            keeps_all: true,
+        }
+    }
+
+    /// Goes on after a snapshot, and keeps only the newest one.
+    pub(crate) fn after(newest: Option<Arc<Snapshot>>) -> Self {
+        Self {
+            committed: Vec::from_iter(newest),
             ..Self::default()
         }
     }
 
-    /// The snapshot of the next document; a committed one has this cycle.
+    /// The committed snapshots that are kept, oldest first.
+    pub(crate) fn committed(&self) -> &[Arc<Snapshot>] {
+        &self.committed
+    }
+
+    /// The same, at the end.
+    pub(crate) fn into_committed(self) -> Vec<Arc<Snapshot>> {
+        self.committed
+    }
+
+    /// Adds the snapshot of a document, and returns it. `None` if it is a difference to none of the snapshots that are kept.
     ///
     /// # Errors
-    /// Why it is not a snapshot, or no difference to the newest one.
-    pub fn next(&mut self, document: Document, cycle: i64) -> Result<Arc<Snapshot>, String> {
-        let previous = self.newest.as_deref();
-        let snapshot = follow(&mut self.writer, previous, document, cycle)?;
+    /// Why a difference cannot be applied, by positions in its document.
+    pub(crate) fn add(
+        &mut self,
+        meta: Meta,
+        body: &Body,
+    ) -> Result<Option<Arc<Snapshot>>, InputError> {
+        let newest = self.committed.last().map(|newest| &**newest);
+        let base = match body {
+            Body::Delta(delta) => {
+                let cycle = |snapshot: &Arc<Snapshot>| snapshot.cycle();
+                let found = self.committed.binary_search_by_key(&delta.base, cycle);
+                found.ok().map(|at| &*self.committed[at])
+            }
+            Body::Full(_) | Body::Runtime(_) => None,
+        };
+        let Some((snapshot, merges)) = make(&mut self.writer, newest, base, meta, body)? else {
+            return Ok(None);
+        };
         let snapshot = Arc::new(snapshot);
-        if !snapshot.is_working() {
-            self.newest = Some(Arc::clone(&snapshot));
-        }
-        Ok(snapshot)
-    }
-}
-
-/// The snapshot of a document that is whole, or a difference to `previous`. As much of `previous` is shared as of any
-/// snapshot before it.
-///
-/// # Errors
-/// As [`Follower::next`].
-fn follow(
-    writer: &mut Writer,
-    previous: Option<&Snapshot>,
-    document: Document,
-    cycle: i64,
-) -> Result<Snapshot, String> {
-    // A working state is of the cycle of the newest commit; a commit has the cycle that the caller counted.
-    let newest = previous.map_or(0, Snapshot::cycle);
-    // Only a difference inherits it.
-    let base = previous.filter(|_| matches!(document.body, Body::Delta(_)));
-    let inherited = base.and_then(|base| base.meta().spec_version.clone());
-    let meta = Meta {
-        cycle: if document.working { newest } else { cycle },
-        working: document.working,
-        cycle_given: !document.working && document.cycle.is_some(),
-        spec_version: document.spec_version.or(inherited),
-        extra: document.extra.into(),
-    };
-    // Merges leave what is in memory as it is: it goes soon.
-    let (snapshot, _) = match (document.body, previous) {
-        (Body::Full(tree), _) => writer.append(previous, &tree, meta),
-        (Body::Delta(delta), Some(previous)) if delta.base == newest => {
-            match writer.commit(previous, &delta, &meta) {
-                Some(made) => made,
-                // The writer needs the whole tree: the line has a fault, which is found there with its place, or it
-                // replaces `^seq`.
-                None => {
-                    let tree = patch::apply(&previous.to_tree(), &delta);
-                    let tree = tree.map_err(|error| error.to_string())?;
-                    writer.append(Some(previous), &tree, meta)
+        // Older snapshots move to the merged segments, so that no row is stored twice. Only the newest ones can refer to what
+        // was merged. One that is kept alone goes now.
+        if self.keeps_all && !merges.is_empty() {
+            for older in self.committed.iter_mut().rev() {
+                match older.moved(&merges) {
+                    Some(moved) => *older = Arc::new(moved),
+                    None => break,
                 }
             }
         }
-        (Body::Delta(_) | Body::Runtime(_), _) => {
-            return Err(
-                "a document of it is not a snapshot, or no difference to the one before it"
-                    .to_owned(),
-            );
+        if !snapshot.is_working() {
+            if !self.keeps_all {
+                self.committed.clear();
+            }
+            self.committed.push(Arc::clone(&snapshot));
         }
-    };
-    Ok(snapshot)
+        Ok(Some(snapshot))
+    }
+
+    /// The snapshot of the next document, which is whole or a difference to the newest snapshot.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn next(&mut self, document: Document) -> Result<Arc<Snapshot>, String> {
+        let newest = self.committed.last().map(|newest| &**newest);
+        let (meta, body) = properties(document, newest);
+        let made = self.add(meta, &body).map_err(|error| error.to_string())?;
+        made.ok_or_else(|| NO_SNAPSHOT.to_owned())
+    }
 }
 
+const NO_SNAPSHOT: &str =
+    "a document of it is not a snapshot, or no difference to the one before it";
+
 /// The snapshot of a document after `previous`, which may be of another writer: it shares what the document leaves of
-/// `previous`, and merges nothing. A committed one has this cycle unless it says another.
+/// `previous`, and merges nothing.
 ///
 /// # Errors
-/// As [`Follower::next`].
-pub fn after(
-    previous: Option<&Snapshot>,
-    document: Document,
-    cycle: i64,
-) -> Result<Snapshot, String> {
-    let mut writer = Writer::new();
-    writer.merging = false;
-    let cycle = document.cycle.unwrap_or(cycle);
-    follow(&mut writer, previous, document, cycle)
+/// As [`SnapshotBuilder::next`].
+pub fn after(previous: Option<&Snapshot>, document: Document) -> Result<Snapshot, String> {
+    let mut writer = Writer::without_merging();
+    let (meta, body) = properties(document, previous);
+    let base = match &body {
+        Body::Delta(delta) => previous.filter(|previous| previous.cycle() == delta.base),
+        Body::Full(_) | Body::Runtime(_) => None,
+    };
+    let made = make(&mut writer, previous, base, meta, &body);
+    let made = made.map_err(|error| error.to_string())?;
+    Ok(made.ok_or(NO_SNAPSHOT)?.0)
+}
+
+/// The properties of a document after `previous`, and its nodes.
+fn properties(document: Document, previous: Option<&Snapshot>) -> (Meta, Body) {
+    let next = previous.map_or(0, Snapshot::cycle).saturating_add(1);
+    let meta = Meta {
+        cycle: document.cycle.unwrap_or(next),
+        working: document.working,
+        cycle_given: !document.working && document.cycle.is_some(),
+        spec_version: document.spec_version,
+        extra: document.extra.into(),
+    };
+    (meta, document.body)
+}
+
+/// The snapshot of a document after `newest`: a difference is to `base`. As much of `newest` is shared as of any snapshot before
+/// it. `None` if it is no difference to a snapshot.
+fn make(
+    writer: &mut Writer,
+    newest: Option<&Snapshot>,
+    base: Option<&Snapshot>,
+    mut meta: Meta,
+    body: &Body,
+) -> Result<Option<(Snapshot, Vec<Merge>)>, InputError> {
+    if meta.working {
+        meta.cycle = newest.map_or(0, Snapshot::cycle);
+    }
+    match (body, base) {
+        (Body::Full(tree), _) => Ok(Some(writer.append(newest, tree, meta))),
+        (Body::Delta(delta), Some(base)) => {
+            let inherited = || base.meta().spec_version.clone();
+            meta.spec_version = meta.spec_version.or_else(inherited);
+            writer.apply(newest, base, delta, meta).map(Some)
+        }
+        (Body::Delta(_) | Body::Runtime(_), _) => Ok(None),
+    }
+}
+
+impl Writer {
+    /// The snapshot that a difference makes of `base`, after `newest`, which may be another one.
+    ///
+    /// # Errors
+    /// Why it cannot be applied.
+    pub(crate) fn apply(
+        &mut self,
+        newest: Option<&Snapshot>,
+        base: &Snapshot,
+        delta: &Delta,
+        meta: Meta,
+    ) -> Result<(Snapshot, Vec<Merge>), InputError> {
+        // What segments of an older snapshot are merged into would be referred to by this one only.
+        let merging = self.merging;
+        self.merging &= newest.is_some_and(|newest| std::ptr::eq(newest, base));
+        let made = self.commit(base, delta, &meta);
+        self.merging = merging;
+        match made {
+            Some(made) => Ok(made),
+            // The writer needs the whole tree: the difference has a fault, which is found there with its place, or it
+            // replaces `^seq`.
+            None => {
+                let tree = patch::apply(&base.to_tree(), delta)?;
+                Ok(self.append(newest, &tree, meta))
+            }
+        }
+    }
 }

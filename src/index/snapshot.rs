@@ -7,32 +7,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::{Segment, Unit, UnitKind};
-use crate::json::{get, members};
-use crate::tree::{NONE, NodeClass};
-
-/// The properties of a snapshot besides its nodes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Meta {
-    /// The cycle. For a working state the newest committed cycle, from which its ttls count.
-    pub cycle: i64,
-    /// Whether it is the working state, which has no number.
-    pub working: bool,
-    /// Whether the document has a `cycle`.
-    pub cycle_given: bool,
-    /// `spec_version` as JSON text.
-    pub spec_version: Option<Box<str>>,
-    /// Other members of the document, sorted by name, values as JSON text.
-    pub extra: Box<[(Box<str>, Box<str>)]>,
-}
-
-impl Meta {
-    /// The parameters of the request, `meta.request` of the document, as JSON text; `None` if absent or
-    /// null (RUNTIME §5). Linear in `meta`.
-    pub(crate) fn request(&self) -> Option<&str> {
-        let (_, meta) = self.extra.iter().find(|(name, _)| &**name == "meta")?;
-        get(&members(meta), "request").filter(|request| *request != "null")
-    }
-}
+use crate::tree::{Meta, NONE, NodeClass};
 
 /// A run of units that becomes a [`Piece`]: the segment, the units, and the dead rows.
 pub(super) type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);

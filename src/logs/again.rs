@@ -76,11 +76,6 @@ impl Previous<'_> {
             Self::Other(snapshot) => Some(snapshot),
         }
     }
-
-    /// The cycle of a document after it that says none.
-    fn next_cycle(&self) -> i64 {
-        self.get().map_or(0, Snapshot::cycle).saturating_add(1)
-    }
 }
 
 /// Reads again what is written.
@@ -102,7 +97,7 @@ impl<'a> Again<'a> {
             let document = read_document(line.as_bytes()).map_err(|error| error.to_string())?;
             // A line can be as large as the session.
             drop(line);
-            after(self.previous.get(), document, self.previous.next_cycle())
+            after(self.previous.get(), document)
         };
         match read() {
             Ok(found) => {
@@ -166,7 +161,7 @@ impl<'a> Again<'a> {
         line.extend_from_slice(text.as_bytes());
         let document = read_document(&line).map_err(|error| error.to_string())?;
         drop(line);
-        let found = after(None, document, self.previous.next_cycle())?;
+        let found = after(None, document)?;
         if envelope(&found, found.meta().cycle_given) != *around {
             return Ok(Some(Mismatch::Document));
         }
@@ -229,22 +224,17 @@ fn length(node: NodeRef<'_>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{Meta, Writer};
-    use crate::tree::{arrange, read_slice};
+    use crate::index::Writer;
+    use crate::tree::{read_slice, whole_trees};
 
     fn snapshots(text: &str) -> Vec<Arc<Snapshot>> {
         let mut writer = Writer::new();
         let mut made: Vec<Arc<Snapshot>> = Vec::new();
-        for item in arrange(read_slice(text.as_bytes()).expect("documents")) {
-            let (header, tree) = item.expect("a tree");
-            let newest = made.last().map_or(0, |last| last.cycle());
-            let meta = Meta {
-                cycle: if header.working { newest } else { header.cycle },
-                working: header.working,
-                cycle_given: header.cycle_given,
-                spec_version: header.spec_version,
-                extra: header.extra.into(),
-            };
+        for item in whole_trees(read_slice(text.as_bytes()).expect("documents")) {
+            let (mut meta, tree) = item.expect("a tree");
+            if meta.working {
+                meta.cycle = made.last().map_or(0, |last| last.cycle());
+            }
             let (snapshot, _) = writer.append(made.last().map(|last| &**last), &tree, meta);
             made.push(Arc::new(snapshot));
         }

@@ -89,8 +89,8 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::{Comparison, Mismatch};
-    use crate::index::{Meta, Writer};
-    use crate::tree::{arrange, read_document};
+    use crate::index::Writer;
+    use crate::tree::{read_document, whole_trees};
 
     #[test]
     fn the_first_difference_is_found() {
@@ -98,17 +98,10 @@ mod tests {
         let compare = |text: &str| {
             let read = |text: &str| {
                 let document = read_document(text.as_bytes()).expect("a document");
-                let (header, tree) = arrange(vec![document])
+                let (meta, tree) = whole_trees(vec![document])
                     .next()
                     .expect("one tree")
                     .expect("a valid tree");
-                let meta = Meta {
-                    cycle: header.cycle,
-                    working: header.working,
-                    cycle_given: header.cycle_given,
-                    spec_version: header.spec_version,
-                    extra: header.extra.into(),
-                };
                 Writer::new().append(None, &tree, meta).0
             };
             Comparison::new().difference(&read(base), &read(text))

@@ -9,7 +9,7 @@ use super::change::Change;
 use super::delta::write_next;
 use super::export::write_document;
 use super::spool::{Spool, Spooled};
-use crate::index::{Follower, Snapshot};
+use crate::index::{Snapshot, SnapshotBuilder};
 use crate::support::cancel::check;
 use crate::tree::Document;
 use crate::tree::documents::Documents;
@@ -111,12 +111,12 @@ impl Recording {
     /// # Errors
     /// Those of the writer, and of the spool of a large log.
     pub fn write_jsonl(&self, out: &mut dyn Write, full: bool) -> io::Result<()> {
-        let mut follower = Follower::default();
+        let mut builder = SnapshotBuilder::default();
         let mut older: Option<Arc<Snapshot>> = None;
         let all = self.snapshots() + usize::from(self.has_working());
         for index in 0..all {
             check().map_err(io::Error::other)?;
-            let next = follower.next(self.read(index)?, index as i64 + 1);
+            let next = builder.next(self.read(index)?);
             let snapshot = next.map_err(io::Error::other)?;
             if snapshot.is_working() {
                 write_document(&snapshot, out)?;

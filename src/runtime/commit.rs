@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::delta::{apply, delta, only_turn};
+use super::delta::{delta, only_turn};
 use super::header::read;
 use super::mutate::{Place, check_unpinned, is_region};
 use super::node::NewNode;
@@ -228,7 +228,8 @@ impl Workspace {
         let made = self.add_turn(&turn, &meta, moved.is_empty()).or_else(|| {
             let passed = cycle.saturating_sub(self.base.cycle());
             let delta = delta(self.state(), &moved, passed);
-            apply(&mut self.writer, &self.base, &delta, meta)
+            let base = &*self.base;
+            self.writer.apply(Some(base), base, &delta, meta).ok()
         });
         let unsound = || placement("the tree of the cycle breaks a rule of documents");
         let (snapshot, merges) = made.ok_or_else(unsound)?;

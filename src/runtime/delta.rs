@@ -1,10 +1,10 @@
-//! The changes of a cycle as a delta of the newest snapshot, and the snapshot that it makes.
+//! The changes of a cycle as a delta of the newest snapshot.
 
 use std::sync::Arc;
 
 use super::overlay::{Change, Fresh};
 use super::state::{Node, State};
-use crate::index::{Merge, Meta, NodeRef, Snapshot, Writer};
+use crate::index::NodeRef;
 use crate::json::JsonValue;
 use crate::tree::{Delta, NONE, NodeClass, NodeHeaders, Patch, Present, Tree, header, push_row};
 use smallvec::SmallVec;
@@ -54,20 +54,6 @@ fn retyped(state: State<'_>) -> Vec<Arc<str>> {
     let got = got.filter(|parent| parent.class() == NodeClass::Block);
     let untyped = lost.chain(got).filter(|node| node.node_type().is_none());
     untyped.map(|node| node.id().into()).collect()
-}
-
-/// The snapshot that `delta` makes of `base`.
-pub(super) fn apply(
-    writer: &mut Writer,
-    base: &Snapshot,
-    delta: &Delta,
-    meta: Meta,
-) -> Option<(Snapshot, Vec<Merge>)> {
-    if let Some(made) = writer.commit(base, delta, &meta) {
-        return Some(made);
-    }
-    let tree = crate::tree::patch::apply(&base.to_tree(), delta).ok()?;
-    Some(writer.append(Some(base), &tree, meta))
 }
 
 const FILLED: u8 = Present::OFFSET

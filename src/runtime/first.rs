@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{Delta, NodeClass, Patch, Step, Tree, arrange, read_slice};
+use crate::tree::{Body, Delta, NodeClass, Patch, Tree, read_document};
 
 /// The version of the tree model that new sessions say.
 const SPEC_VERSION: &str = "\"PACT/0.1.0\"";
@@ -21,10 +21,9 @@ pub(super) fn first_snapshot() -> Arc<Snapshot> {
         let [root, sys, seq, head] = [("^root", 0), ("^sys", 0), ("^seq", 1), ("^ah", 2)]
             .map(|(id, index)| region(id, index));
         let text = format!(r#"{{"root":{root},"children":[{sys}}},{seq}}},{head}}}]}}}}"#);
-        let steps = read_slice(text.as_bytes()).map(|documents| arrange(documents).steps().next());
-        let tree = match steps {
-            Ok(Some(Ok((_, Step::Tree(tree))))) => tree,
-            _ => Arc::new(Tree::default()),
+        let tree = match read_document(text.as_bytes()).map(|document| document.body) {
+            Ok(Body::Full(tree)) => tree,
+            _ => Tree::default(),
         };
         let meta = Meta {
             spec_version: Some(SPEC_VERSION.into()),

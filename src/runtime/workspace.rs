@@ -9,7 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use roaring::RoaringBitmap;
 
 use super::clock::{Clock, Readings};
-use super::delta::{apply, delta};
+use super::delta::delta;
 use super::first::{first_of, first_snapshot};
 use super::header::{Headers, read};
 use super::node::NewNode;
@@ -442,10 +442,10 @@ impl Workspace {
         move || {
             let delta = delta(State::new(&base, &overlay), &[], 0);
             let mut writer = Writer::counting_without_merging();
-            match apply(&mut writer, &base, &delta, meta) {
-                Some((snapshot, _)) => Arc::new(snapshot),
+            match writer.apply(Some(&*base), &base, &delta, meta) {
+                Ok((snapshot, _)) => Arc::new(snapshot),
                 // Unreachable: every mutation keeps the rules of documents.
-                None => base,
+                Err(_) => base,
             }
         }
     }

@@ -13,7 +13,8 @@
 //! | seal | the closing line of a file of lines | whether it fits | `seal` |
 //! | source | files, directories, streams | documents | `source` |
 //! | stream | a large file | its documents, some at a time | `stream`, `large` |
-//! | sequence | documents | trees in cycle order, deltas applied or passed on | `sequence`, `delta`, `patch`, `builder` |
+//! | sequence | documents | documents in the order of their cycles | `sequence` |
+//! | patch | a tree, a difference | a tree | `delta`, `patch`, `builder` |
 //! | read back | fields of a node | headers under either spelling | `alias` |
 //! | write | fields | content hashes, times | `hash`, `timestamp` |
 
@@ -44,6 +45,5 @@ pub use model::{
     Dictionary, NONE, NodeClass, NodeHeaders, Present, Row, Tree, header, is_header, text_list,
 };
 pub use payload::{Fields, Record, RecordPlace};
-pub(crate) use sequence::InOrder;
-pub use sequence::{Difference, Header, Runtime, Sequence, Step, Steps, arrange};
+pub use sequence::{DocumentOrder, Meta, PlacedDocument, Runtime, arrange, whole_trees};
 pub use source::{Limits, SourceError, read_slice, read_source};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use pactql::internals::index::{Meta, NodeRef, Snapshot, Writer};
-use pactql::internals::tree::{Body, arrange, read_document, read_slice};
+use pactql::internals::tree::{Body, read_document, read_slice, whole_trees};
 use pactql::logs::{write_document, write_members};
 use pactql::{Answer, Edition, Engine, History, Session};
 
@@ -184,19 +184,15 @@ fn by_trees(text: &str) -> Result<Session, String> {
     let mut writer = Writer::new();
     let mut committed: Vec<Arc<Snapshot>> = Vec::new();
     let mut working = None;
-    for item in arrange(documents) {
-        let (header, tree) = item.map_err(|error| error.to_string())?;
-        let newest = committed.last().map_or(0, |snapshot| snapshot.cycle());
-        let meta = Meta {
-            cycle: if header.working { newest } else { header.cycle },
-            working: header.working,
-            cycle_given: header.cycle_given,
-            spec_version: header.spec_version,
-            extra: header.extra.into(),
-        };
+    for item in whole_trees(documents) {
+        let (mut meta, tree) = item.map_err(|error| error.to_string())?;
+        let is_working = meta.working;
+        if is_working {
+            meta.cycle = committed.last().map_or(0, |snapshot| snapshot.cycle());
+        }
         let previous = committed.last().map(|snapshot| &**snapshot);
         let (snapshot, _) = writer.append(previous, &tree, meta);
-        if header.working {
+        if is_working {
             working = Some(Arc::new(snapshot));
         } else {
             committed.push(Arc::new(snapshot));

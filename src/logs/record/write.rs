@@ -3,7 +3,7 @@
 use super::call::{ProviderCall, Recorded};
 use super::choice::{Fit, fit, has_last_reply, is_of, source};
 use crate::history::{Attempt, AttemptStatus};
-use crate::index::{Follower, Snapshot};
+use crate::index::{Snapshot, SnapshotBuilder};
 use crate::json::canonical;
 use crate::logs::{LiveCall, Numbers, Print, Redaction, ResumedSession};
 use crate::render::{Contents, Thread};
@@ -243,9 +243,8 @@ impl Sessions {
         };
         let made = live.document(resumed, attempts);
         let (document, numbers, prints) = made.ok_or_else(|| not_calls(row))?;
-        let cycle = self.cycle(row);
-        let mut follower = newest.map(Follower::after).unwrap_or_default();
-        let snapshot = follower.next(document, cycle).map_err(refused)?;
+        let snapshot = SnapshotBuilder::after(newest).next(document);
+        let snapshot = snapshot.map_err(refused)?;
         Ok(Next {
             snapshot,
             numbers,

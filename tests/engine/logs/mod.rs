@@ -15,8 +15,8 @@ mod shapes;
 mod transcripts;
 
 use pactql::Provider;
-use pactql::internals::index::{Meta, Snapshot, Writer};
-use pactql::internals::tree::{arrange, read_document, read_lines};
+use pactql::internals::index::{Snapshot, Writer};
+use pactql::internals::tree::{read_document, read_lines, whole_trees};
 use pactql::logs::{ImportOptions, Imported, MessageLocation, Pointer, import, write_session};
 use serde_json::Value;
 use std::sync::Arc;
@@ -38,28 +38,20 @@ impl Session {
             committed: Vec::new(),
             working: None,
         };
-        for item in arrange(documents) {
-            let (header, tree) = item.expect("a valid session");
+        for item in whole_trees(documents) {
+            let (mut meta, tree) = item.expect("a valid session");
             let previous = session.committed.last().cloned();
-            let cycle = if header.working {
-                previous.as_ref().map_or(0, |previous| previous.cycle())
-            } else {
-                header.cycle
-            };
-            let meta = Meta {
-                cycle,
-                working: header.working,
-                cycle_given: header.cycle_given,
-                spec_version: header.spec_version,
-                extra: header.extra.into(),
-            };
+            let working = meta.working;
+            if working {
+                meta.cycle = previous.as_ref().map_or(0, |previous| previous.cycle());
+            }
             let (snapshot, merges) = writer.append(previous.as_deref(), &tree, meta);
             for older in &mut session.committed {
                 if let Some(moved) = older.moved(&merges) {
                     *older = Arc::new(moved);
                 }
             }
-            if header.working {
+            if working {
                 session.working = Some(Arc::new(snapshot));
             } else {
                 session.committed.push(Arc::new(snapshot));

@@ -6,9 +6,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use pactql::internals::index::{Meta, Snapshot, Writer};
+use pactql::internals::index::{Snapshot, Writer};
 use pactql::internals::json::canonical;
-use pactql::internals::tree::{Document, arrange, read_document, read_lines};
+use pactql::internals::tree::{Document, read_document, read_lines, whole_trees};
 use pactql::logs::{write_document, write_session};
 use proptest::prelude::*;
 
@@ -419,15 +419,8 @@ fn expected(node: &Node, level: u64) -> String {
 fn snapshots(documents: Vec<Document>) -> Vec<Arc<Snapshot>> {
     let mut writer = Writer::new();
     let mut out: Vec<Arc<Snapshot>> = Vec::new();
-    for item in arrange(documents) {
-        let (header, tree) = item.expect("a tree");
-        let meta = Meta {
-            cycle: header.cycle,
-            working: header.working,
-            cycle_given: header.cycle_given,
-            spec_version: header.spec_version,
-            extra: header.extra.into(),
-        };
+    for item in whole_trees(documents) {
+        let (meta, tree) = item.expect("a tree");
         let (snapshot, _) = writer.append(out.last().map(|last| &**last), &tree, meta);
         out.push(Arc::new(snapshot));
     }
@@ -508,7 +501,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         if let Ok(documents) = read_lines(&bytes) {
-            let errors = arrange(documents).filter(Result::is_err).count();
+            let errors = whole_trees(documents).filter(Result::is_err).count();
             assert!(errors <= 1);
         }
     }

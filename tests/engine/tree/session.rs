@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pactql::internals::tree::source::{Limits, SourceError, read_source, read_stream};
 use pactql::internals::tree::{
-    Document, Fault, Header, InputError, Tree, arrange, read_document, read_lines, read_slice,
+    Document, Fault, InputError, Meta, Tree, read_document, read_lines, read_slice, whole_trees,
 };
 use pactql::{Session, error::LoadError};
 
@@ -18,8 +18,8 @@ fn documents(lines: &[&str]) -> Vec<Document> {
 }
 
 /// The headers and the ids of every tree in order, or the faults.
-fn run(documents: Vec<Document>) -> Result<Vec<(Header, String)>, String> {
-    arrange(documents)
+fn run(documents: Vec<Document>) -> Result<Vec<(Meta, String)>, String> {
+    whole_trees(documents)
         .map(|item| match item {
             Ok((header, tree)) => Ok((header, outline(&tree))),
             Err(error) => Err(error.to_string()),
@@ -118,7 +118,7 @@ fn cycles_are_given_or_counted() {
 const BASE: &str = r#"{"cycle":1,"spec_version":"x","root":{"id":"r","children":[{"id":"q","nodeType":"^seq","children":[
     {"id":"t1","children":[{"id":"c1","offset":0,"children":[{"id":"b1"},{"id":"b2","offset":2}]}]},{"id":"t2"}]},{"id":"h","nodeType":"^ah"}]}}"#;
 
-fn with_delta(delta: &str) -> Result<Vec<(Header, String)>, String> {
+fn with_delta(delta: &str) -> Result<Vec<(Meta, String)>, String> {
     let base = BASE.replace('\n', "");
     run(documents(&[&base, delta]))
 }
@@ -227,7 +227,7 @@ fn differences_that_cannot_be() {
 /// The faults of a session; the same whether deltas are applied to trees or to the index.
 fn faults(text: &[u8]) -> Vec<Fault> {
     let error = Session::from_slice(text).expect_err("a session at fault");
-    let by_trees: Vec<InputError> = arrange(read_slice(text).expect("documents"))
+    let by_trees: Vec<InputError> = whole_trees(read_slice(text).expect("documents"))
         .filter_map(Result::err)
         .collect();
     assert_eq!(by_trees, std::slice::from_ref(&error));
