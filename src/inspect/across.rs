@@ -3,12 +3,14 @@
 //!
 //! This file knows snapshots. It must not know how a difference is printed.
 
+use super::lists::ascending;
+use super::part::{Saying, saying};
 use crate::history::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::{JsonValue, Member, get, members};
+use crate::json::{get, members};
 use crate::tree::NodeClass;
 use serde::Serialize;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// The difference of two snapshots of different sessions.
 #[derive(Clone, Debug, Serialize)]
@@ -104,7 +106,10 @@ pub struct ParameterChange {
 #[must_use]
 pub fn across(a: &Snapshot, b: &Snapshot, content: &ContentOptions) -> Across {
     let (first, second) = (blocks(a), blocks(b));
-    let mut pairs = Pairs::new(first.len(), second.len());
+    let mut pairs = Pairs {
+        a: vec![None; first.len()],
+        b: vec![None; second.len()],
+    };
     by_key(&first, &second, &mut pairs);
     by_content(&first, &second, &mut pairs);
     let in_order = pairs.in_order();
@@ -153,12 +158,8 @@ pub fn across(a: &Snapshot, b: &Snapshot, content: &ContentOptions) -> Across {
 /// The request parameters that differ, sorted by name.
 #[must_use]
 pub fn parameters(a: &Snapshot, b: &Snapshot) -> Vec<ParameterChange> {
-    let of = |snapshot: &Snapshot| snapshot.meta().request().unwrap_or("{}").to_owned();
-    let (a, b) = (of(a), of(b));
-    let (a, b): (Vec<Member<'_>>, Vec<Member<'_>>) = (members(&a), members(&b));
-    let mut names: Vec<&str> = a.iter().chain(&b).map(|(name, _)| &**name).collect();
-    names.sort_unstable();
-    names.dedup();
+    let [a, b] = [a, b].map(|snapshot| members(snapshot.meta().request().unwrap_or("{}")));
+    let names: BTreeSet<&str> = a.iter().chain(&b).map(|(name, _)| &**name).collect();
     let change = |name: &str| {
         let [a, b] = [get(&a, name), get(&b, name)];
         (a != b).then(|| ParameterChange {
@@ -170,20 +171,15 @@ pub fn parameters(a: &Snapshot, b: &Snapshot) -> Vec<ParameterChange> {
     names.into_iter().filter_map(change).collect()
 }
 
-/// A block with what it is compared by.
+/// A block with what it says.
 struct Block<'a> {
     node: NodeRef<'a>,
-    content: Option<JsonValue<'a>>,
+    says: Saying<'a>,
 }
 
 impl Block<'_> {
-    /// What it says.
-    fn says(&self) -> (Option<&str>, Option<&str>, Option<JsonValue<'_>>) {
-        (self.node.role(), self.node.kind(), self.content)
-    }
-
     fn differs(&self, other: &Self) -> Vec<&'static str> {
-        let (a, b) = (self.says(), other.says());
+        let (a, b) = (self.says, other.says);
         let fields = [
             ("role", a.0 != b.0),
             ("kind", a.1 != b.1),
@@ -195,14 +191,13 @@ impl Block<'_> {
 }
 
 fn blocks(snapshot: &Snapshot) -> Vec<Block<'_>> {
-    let blocks = snapshot
-        .nodes()
-        .filter(|node| node.class() == NodeClass::Block);
-    let with_content = blocks.map(|node| Block {
+    let nodes = snapshot.nodes();
+    let blocks = nodes.filter(|node| node.class() == NodeClass::Block);
+    let blocks = blocks.map(|node| Block {
         node,
-        content: node.field("content"),
+        says: saying(node),
     });
-    with_content.collect()
+    blocks.collect()
 }
 
 /// Which blocks belong together: for each the index of the other.
@@ -212,13 +207,6 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn new(a: usize, b: usize) -> Self {
-        Self {
-            a: vec![None; a],
-            b: vec![None; b],
-        }
-    }
-
     fn add(&mut self, a: usize, b: usize, by: PairedBy) {
         self.a[a] = Some(b);
         self.b[b] = Some((a, by));
@@ -226,51 +214,32 @@ impl Pairs {
 
     /// The pairs that are in the same order on both sides, as many as there are at most, ascending.
     fn in_order(&self) -> Vec<(usize, usize)> {
-        let pairs: Vec<(usize, usize)> = self
-            .a
-            .iter()
-            .enumerate()
-            .filter_map(|(a, b)| Some((a, (*b)?)))
-            .collect();
-        // The longest ascending run: for each length the pair that ends lowest.
-        let mut ends: Vec<usize> = Vec::new();
-        let mut before: Vec<Option<usize>> = vec![None; pairs.len()];
-        for (at, (_, b)) in pairs.iter().enumerate() {
-            let length = ends.partition_point(|end| pairs[*end].1 < *b);
-            before[at] = length.checked_sub(1).map(|last| ends[last]);
-            match ends.get_mut(length) {
-                Some(end) => *end = at,
-                None => ends.push(at),
-            }
-        }
-        let last = ends.last().copied();
-        let mut run: Vec<(usize, usize)> = std::iter::successors(last, |at| before[*at])
-            .map(|at| pairs[at])
-            .collect();
-        run.reverse();
-        run
+        let pairs = self.a.iter().enumerate();
+        let pairs = pairs.filter_map(|(a, b)| Some((a, (*b)?)));
+        ascending(&pairs.collect::<Vec<_>>())
     }
 }
 
 /// Pairs blocks that have a key which no other block of their snapshot has.
 fn by_key(a: &[Block<'_>], b: &[Block<'_>], pairs: &mut Pairs) {
-    let keys = |blocks: &[Block<'_>]| -> HashMap<String, Option<usize>> {
-        let mut keys: HashMap<String, Option<usize>> = HashMap::new();
-        for (at, block) in blocks.iter().enumerate() {
-            if let Some(key) = block.node.key() {
-                keys.entry(key.to_owned())
-                    .and_modify(|known| *known = None)
-                    .or_insert(Some(at));
-            }
-        }
-        keys
-    };
     let known = keys(b);
     for (key, at) in keys(a) {
-        if let (Some(a), Some(Some(b))) = (at, known.get(&key)) {
+        if let (Some(a), Some(Some(b))) = (at, known.get(key)) {
             pairs.add(a, *b, PairedBy::Key);
         }
     }
+}
+
+/// The blocks by their keys; `None` where several have a key.
+fn keys<'a>(blocks: &[Block<'a>]) -> HashMap<&'a str, Option<usize>> {
+    let mut keys = HashMap::new();
+    for (at, block) in blocks.iter().enumerate() {
+        if let Some(key) = block.node.key() {
+            let known = keys.entry(key).and_modify(|known| *known = None);
+            known.or_insert(Some(at));
+        }
+    }
+    keys
 }
 
 /// Pairs blocks that say the same: the first of one side with the first of the other, and so on.
@@ -278,12 +247,12 @@ fn by_content(a: &[Block<'_>], b: &[Block<'_>], pairs: &mut Pairs) {
     let mut open: HashMap<_, VecDeque<usize>> = HashMap::new();
     for (at, block) in a.iter().enumerate() {
         if pairs.a[at].is_none() {
-            open.entry(block.says()).or_default().push_back(at);
+            open.entry(block.says).or_default().push_back(at);
         }
     }
     for (at, block) in b.iter().enumerate() {
         if pairs.b[at].is_none()
-            && let Some(found) = open.get_mut(&block.says()).and_then(VecDeque::pop_front)
+            && let Some(found) = open.get_mut(&block.says).and_then(VecDeque::pop_front)
         {
             pairs.add(found, at, PairedBy::Content);
         }
@@ -297,16 +266,15 @@ const NEAR: usize = 64;
 fn by_position(a: &[Block<'_>], b: &[Block<'_>], in_order: &[(usize, usize)], pairs: &mut Pairs) {
     let mut start = (0, 0);
     for end in in_order.iter().copied().chain([(a.len(), b.len())]) {
-        let mut open: VecDeque<usize> = (start.0..end.0)
-            .filter(|at| pairs.a[*at].is_none())
-            .collect();
+        let open = (start.0..end.0).filter(|at| pairs.a[*at].is_none());
+        let mut open: VecDeque<usize> = open.collect();
         for (at, newer) in b.iter().enumerate().take(end.1).skip(start.1) {
             if pairs.b[at].is_some() {
                 continue;
             }
             let agrees = |other: &usize| {
-                let (older, newer) = (a[*other].node, newer.node);
-                older.role() == newer.role() && older.kind() == newer.kind()
+                let (older, newer) = (a[*other].says, newer.says);
+                (older.0, older.1) == (newer.0, newer.1)
             };
             // Those before the one that agrees stay alone, so that the order is kept.
             if let Some(found) = open.iter().take(NEAR).position(agrees) {

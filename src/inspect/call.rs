@@ -2,10 +2,11 @@
 //!
 //! This file knows the members of snapshots. It must not know nodes.
 
-use crate::index::Snapshot;
+use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, elements, get, members, string};
 use crate::render::Provider;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// What is known of a provider call besides the request. What a log does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -38,16 +39,12 @@ pub struct Call {
     /// Whether what was sent is worked out from a transcript, which does not say it exactly.
     pub reconstructed: bool,
     /// Whether the snapshot is the one after a compaction.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compaction: bool,
 }
 
-fn is_zero(count: &usize) -> bool {
+pub(super) fn is_zero(count: &usize) -> bool {
     *count == 0
-}
-
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 impl Call {
@@ -61,7 +58,7 @@ impl Call {
         };
         let (usage, meta) = (of("usage"), of("meta"));
         let number = |name: &str| get(&usage, name).and_then(|raw| raw.parse().ok());
-        let text = |raw: Option<&str>| raw.and_then(string).map(|text| text.into_owned());
+        let text = |raw: Option<&str>| raw.and_then(string).map(Cow::into_owned);
         let request = snapshot.meta().request().map(members).unwrap_or_default();
         let attempts = get(&meta, "attempts").map(elements).unwrap_or_default();
         let last = attempts.last().map(|attempt| members(attempt));
@@ -82,6 +79,17 @@ impl Call {
     }
 }
 
+/// The cycle whose request a snapshot has: of a working state, the one in progress.
+pub(super) fn cycle_of(snapshot: &Snapshot) -> i64 {
+    let cycle = snapshot.cycle();
+    cycle.saturating_add(i64::from(snapshot.is_working()))
+}
+
+/// Whether a block is of the reply of a cycle.
+pub(super) fn is_reply(node: NodeRef<'_>, cycle: &str) -> bool {
+    node.field("data_reply") == Some(JsonValue::Number(cycle))
+}
+
 /// An error as text: a string, the `message` of an object, or the JSON.
 fn error_text(raw: &str) -> String {
     let message = || string(get(&members(raw), "message")?);
@@ -97,17 +105,13 @@ pub fn provider_of(snapshot: &Snapshot) -> Provider {
         node.field("data_message")?;
         Some(node.field("data_form").and_then(JsonValue::text))
     });
-    let by_model = || match Call::of(snapshot).model {
-        Some(model) if model.contains("claude") => Provider::Anthropic,
-        _ => Provider::OpenAi,
-    };
     match imported {
-        Some(Some(form)) => match form {
-            "anthropic" => Provider::Anthropic,
-            "openai-responses" => Provider::OpenAiResponses,
-            _ => by_model(),
-        },
+        Some(Some("anthropic")) => Provider::Anthropic,
+        Some(Some("openai-responses")) => Provider::OpenAiResponses,
         Some(None) => Provider::OpenAi,
-        None => by_model(),
+        _ => match Call::of(snapshot).model {
+            Some(model) if model.contains("claude") => Provider::Anthropic,
+            _ => Provider::OpenAi,
+        },
     }
 }

@@ -9,6 +9,7 @@ use crate::render::{ThreadBlock, Wording};
 use hashbrown::HashMap;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::iter::Sum;
 use std::ops::AddAssign;
 
 /// Sizes that add up.
@@ -31,6 +32,15 @@ impl AddAssign for Totals {
         self.bytes += other.bytes;
         self.tokens += other.tokens;
         self.media += other.media;
+    }
+}
+
+impl Sum for Totals {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, one| {
+            sum += one;
+            sum
+        })
     }
 }
 

@@ -1,22 +1,21 @@
 //! Texts that one request sends more than once (INSPECT §4).
 
 use super::counts::Counts;
-use super::part::Region;
+use super::part::{Chosen, Region};
 use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
-use super::tokens::fitting;
 use crate::engine::Engine;
 use crate::history::Session;
-use crate::index::Snapshot;
+use crate::index::NodeRef;
 use crate::render::Wording;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Table, Tint};
 use crate::support::text::{amount, clean, counted};
-use crate::tree::hash::{hex, text_hash};
+use crate::tree::hash::{ContentHash, hex, text_hash};
 use hashbrown::HashMap;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
-use std::ops::Range;
 
 /// The texts that a part of a session sends more than once in one request: equal texts of blocks, equal
 /// arguments of calls, equal definitions of tools. Empty texts do not count. Linear in the blocks of each
@@ -75,27 +74,23 @@ impl Report for DuplicateReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let history = session.history();
-        let snapshots = options.part.snapshots(engine, &history)?;
-        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
+        let (chosen, counts) = options.read(engine, session)?;
         let mut finder = Finder {
-            counts: Counts::new(tokenizer),
+            counts,
             hashes: HashMap::new(),
         };
-        let mut found = Vec::with_capacity(snapshots.len());
-        for (at, snapshot) in &snapshots {
-            let rows = options.part.rows(engine, &history, *at, snapshot)?;
-            let texts = finder.find(snapshot, rows);
-            found.push(SnapshotDuplicates {
-                label: at.to_string(),
-                cycle: snapshot.cycle(),
+        let snapshots = chosen.iter().map(|chosen| {
+            let texts = finder.find(chosen);
+            SnapshotDuplicates {
+                label: chosen.at.to_string(),
+                cycle: chosen.snapshot.cycle(),
                 repeated_tokens: texts.iter().map(|text| text.repeated_tokens).sum(),
                 texts,
-            });
-        }
+            }
+        });
         Ok(Self {
-            tokenizer,
-            snapshots: found,
+            snapshots: snapshots.collect(),
+            tokenizer: finder.counts.tokenizer(),
         })
     }
 
@@ -113,65 +108,49 @@ impl Report for DuplicateReport {
     }
 }
 
-type Hash = crate::tree::hash::ContentHash;
-
 /// Finds equal texts. The text of a node is read once, however many snapshots have the node.
 struct Finder {
     counts: Counts,
     /// Of each node by its version; `None` if it has no text.
-    hashes: HashMap<(u64, u32), Option<Hash>>,
+    hashes: HashMap<(u64, u32), Option<ContentHash>>,
 }
 
 impl Finder {
-    fn find(&mut self, snapshot: &Snapshot, rows: Option<Vec<Range<u32>>>) -> Vec<Duplicate> {
-        let rows = rows.unwrap_or_else(|| std::iter::once(0..snapshot.end_row()).collect());
-        let mut order: Vec<Hash> = Vec::new();
-        let mut places: HashMap<Hash, Vec<u32>> = HashMap::new();
-        for node in rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone())) {
-            let Some(region) = Region::of(node) else {
-                continue;
-            };
-            let read = || {
-                let text = Wording::of_node(node, region == Region::Sys).text;
-                text.filter(|text| !text.is_empty())
-                    .map(|text| text_hash(&text))
-            };
-            let Some(hash) = *self.hashes.entry(node.version()).or_insert_with(read) else {
-                continue;
-            };
-            let copies = places.entry(hash).or_default();
-            copies.push(node.row());
-            if copies.len() == 2 {
-                order.push(hash);
+    fn find(&mut self, chosen: &Chosen) -> Vec<Duplicate> {
+        let text_of = |(node, region)| {
+            let text = Wording::of_node(node, region == Region::Sys).text;
+            text.filter(|text| !text.is_empty())
+        };
+        let mut copies: HashMap<ContentHash, Vec<(NodeRef<'_>, Region)>> = HashMap::new();
+        for block in chosen.blocks() {
+            let read = || text_of(block).map(|text| text_hash(&text));
+            let known = self.hashes.entry(block.0.version());
+            if let Some(hash) = *known.or_insert_with(read) {
+                copies.entry(hash).or_default().push(block);
             }
         }
-        let mut texts: Vec<(u32, Duplicate)> = Vec::new();
-        for hash in order {
-            let copies = places.get(&hash).map(Vec::as_slice).unwrap_or_default();
-            let Some(first) = copies.first() else {
-                continue;
-            };
-            let node = snapshot.node(*first);
-            let system = Region::of(node) == Some(Region::Sys);
-            let text = Wording::of_node(node, system).text.unwrap_or_default();
+        let mut copies: Vec<_> = copies.into_iter().collect();
+        copies.retain(|(_, blocks)| blocks.len() > 1);
+        // In document order, which the sort by size keeps.
+        copies.sort_unstable_by_key(|(_, blocks)| blocks[0].0.row());
+        let texts = copies.into_iter().map(|(hash, blocks)| {
+            let text = text_of(blocks[0]).unwrap_or_default();
             let tokens = self.counts.text(&text);
-            let more = copies.len() as u64 - 1;
-            let ids = copies.iter().map(|row| snapshot.node(*row).id().to_owned());
-            let duplicate = Duplicate {
+            Duplicate {
                 sha256: hex(&hash),
                 bytes: text.len() as u64,
                 tokens,
-                repeated_tokens: tokens * more,
-                blocks: ids.collect(),
+                repeated_tokens: tokens * (blocks.len() as u64 - 1),
+                blocks: blocks
+                    .iter()
+                    .map(|(node, _)| node.id().to_owned())
+                    .collect(),
                 text,
-            };
-            texts.push((*first, duplicate));
-        }
-        texts.sort_by(|a, b| {
-            let size = |text: &Duplicate| text.repeated_tokens;
-            size(&b.1).cmp(&size(&a.1)).then_with(|| a.0.cmp(&b.0))
+            }
         });
-        texts.into_iter().map(|(_, text)| text).collect()
+        let mut texts: Vec<Duplicate> = texts.collect();
+        texts.sort_by_key(|text| Reverse(text.repeated_tokens));
+        texts
     }
 }
 
@@ -208,28 +187,20 @@ fn entry(text: &Duplicate, paint: Paint, out: &mut String) {
     let ids: Vec<String> = ids
         .map(|id| paint.tint(Tint::Name, &clean(id, BEGINNING)))
         .collect();
-    let more = match copies.checked_sub(BLOCKS) {
-        Some(more @ 1..) => format!(" and {more} more"),
-        _ => String::new(),
-    };
-    let _ = writeln!(out, "  {}{more}", ids.join(" "));
+    let _ = write!(out, "  {}", ids.join(" "));
+    if let Some(more @ 1..) = copies.checked_sub(BLOCKS) {
+        let _ = write!(out, " and {more} more");
+    }
+    out.push('\n');
 }
 
 fn range(report: &DuplicateReport, paint: Paint, out: &mut String) {
     let mut table = Table::new(["snapshot", report.tokenizer.name(), "texts", "blocks"]);
     for snapshot in &report.snapshots {
-        let blocks = snapshot
-            .texts
-            .iter()
-            .map(|text| text.blocks.len())
-            .sum::<usize>();
-        let cells = [
-            snapshot.repeated_tokens,
-            snapshot.texts.len() as u64,
-            blocks as u64,
-        ];
-        let cells = cells.map(amount);
-        table.add_bar(snapshot.label.clone(), cells, snapshot.repeated_tokens);
+        let (tokens, texts) = (snapshot.repeated_tokens, &snapshot.texts);
+        let blocks: usize = texts.iter().map(|text| text.blocks.len()).sum();
+        let cells = [tokens, texts.len() as u64, blocks as u64].map(amount);
+        table.add_bar(snapshot.label.clone(), cells, tokens);
     }
     out.push_str(&table.text(paint));
 }

@@ -62,7 +62,6 @@ impl Report for GrepReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let history = session.history();
         let Some(search) = &options.search else {
             return Ok(Self {
                 lines: 0,
@@ -76,21 +75,18 @@ impl Report for GrepReport {
             units: HashMap::new(),
             places: HashMap::new(),
         };
-        for (at, snapshot) in options.part.snapshots(engine, &history)? {
-            ensure();
-            let label = match at {
-                At::Committed(_) => format!("@c{}", snapshot.cycle()),
+        for chosen in options.part.chosen(engine, &session.history())? {
+            let label = match chosen.at {
+                At::Committed(_) => format!("@c{}", chosen.snapshot.cycle()),
                 at => at.to_string(),
             };
-            match options.part.rows(engine, &history, at, &snapshot)? {
-                None => finder.units(&snapshot, &label),
-                Some(rows) => {
-                    let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
-                    for node in nodes.inspect(|_| ensure()) {
-                        if let Some(block) = finder.node(node, &label) {
-                            finder.see(block, &label);
-                        }
-                    }
+            if chosen.rows.is_none() {
+                finder.units(&chosen.snapshot, &label);
+                continue;
+            }
+            for (node, region) in chosen.blocks() {
+                if let Some(block) = finder.node(node, region, &label) {
+                    finder.see(block, &label);
                 }
             }
         }
@@ -136,8 +132,8 @@ impl Finder<'_> {
                 continue;
             }
             let nodes = unit.nodes().inspect(|_| ensure());
-            let nodes = nodes.filter_map(|node| self.node(node, label));
-            let found: Vec<usize> = nodes.collect();
+            let found = nodes.filter_map(|node| self.node(node, Region::of(node)?, label));
+            let found: Vec<usize> = found.collect();
             found.iter().for_each(|block| self.see(*block, label));
             if whole {
                 self.units.insert(unit.version(), found);
@@ -147,16 +143,13 @@ impl Finder<'_> {
 
     /// Notes that a snapshot has a block.
     fn see(&mut self, block: usize, label: &str) {
-        if let Some(block) = self.blocks.get_mut(block)
-            && block.last != label
-        {
+        if let Some(block) = self.blocks.get_mut(block) {
             label.clone_into(&mut block.last);
         }
     }
 
     /// The block of a node, if it matches. Its text is searched if it was not before.
-    fn node(&mut self, node: NodeRef<'_>, label: &str) -> Option<usize> {
-        let region = Region::of(node)?;
+    fn node(&mut self, node: NodeRef<'_>, region: Region, label: &str) -> Option<usize> {
         if let Some(known) = self.nodes.get(&node.version()) {
             return *known;
         }
@@ -167,6 +160,7 @@ impl Finder<'_> {
             None => {
                 let lines = self.search.lines(&text);
                 (!lines.is_empty()).then(|| {
+                    let block = self.blocks.len();
                     self.blocks.push(FoundBlock {
                         id: node.id().to_owned(),
                         role: role(node, region).to_owned(),
@@ -175,8 +169,8 @@ impl Finder<'_> {
                         last: label.to_owned(),
                         lines,
                     });
-                    self.places.insert(key, self.blocks.len() - 1);
-                    self.blocks.len() - 1
+                    self.places.insert(key, block);
+                    block
                 })
             }
         };
@@ -202,10 +196,8 @@ fn text_of(block: &FoundBlock, paint: Paint, out: &mut String) {
         format!("{} to {}", block.first, block.last)
     };
     let _ = writeln!(out, "{id}  {what}  {}", paint.tint(Tint::Place, &when));
-    let widest = block
-        .lines
-        .last()
-        .map_or(0, |line| line.number.to_string().len());
+    let widest = block.lines.last().map_or(0, |line| line.number);
+    let widest = widest.to_string().len();
     let mut last = None;
     for line in &block.lines {
         if last.is_some_and(|last| last + 1 < line.number) {
@@ -213,38 +205,28 @@ fn text_of(block: &FoundBlock, paint: Paint, out: &mut String) {
         }
         last = Some(line.number);
         let sign = if line.ranges.is_empty() { '-' } else { ':' };
-        let _ = writeln!(
-            out,
-            "  {:>widest$}{sign} {}",
-            line.number,
-            shown(line, paint)
-        );
+        let (number, text) = (line.number, shown(line, paint));
+        let _ = writeln!(out, "  {number:>widest$}{sign} {text}");
     }
 }
 
 /// A line with what matches in it; a long one around the first match.
 fn shown(line: &FoundLine, paint: Paint) -> String {
     if width_of(&line.text) > WIDTH {
-        let (cut, mark) = part(&line.text, line.ranges.first().cloned(), WIDTH);
-        let parts = [
-            cut.get(..mark.start),
-            cut.get(mark.clone()),
-            cut.get(mark.end..),
-        ];
-        let [before, found, after] = parts.map(Option::unwrap_or_default);
-        return format!("{before}{}{after}", paint.tint(Tint::Match, found));
+        let (mut text, mark) = part(&line.text, line.ranges.first().cloned(), WIDTH);
+        let found = paint.tint(Tint::Match, &text[mark.clone()]);
+        text.replace_range(mark, &found);
+        return text;
     }
     let mut text = String::new();
     let mut from = 0;
     for range in &line.ranges {
-        text.push_str(&verbatim(
-            line.text.get(from..range.start).unwrap_or_default(),
-        ));
-        let found = verbatim(line.text.get(range.clone()).unwrap_or_default());
+        text.push_str(&verbatim(&line.text[from..range.start]));
+        let found = verbatim(&line.text[range.clone()]);
         text.push_str(&paint.tint(Tint::Match, &found));
         from = range.end;
     }
-    text.push_str(&verbatim(line.text.get(from..).unwrap_or_default()));
+    text.push_str(&verbatim(&line.text[from..]));
     text.truncate(text.trim_end().len());
     text
 }

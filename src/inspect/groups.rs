@@ -4,15 +4,15 @@
 //! units and not its nodes. This file must not know sessions or reports.
 
 use super::counts::{Counts, Totals};
-use super::part::Region;
-use crate::index::{NodeRef, Snapshot, UnitRef};
-use crate::json::{JsonValue, string};
+use super::lists::Numbered;
+use super::part::{Chosen, Region};
+use crate::index::{NodeRef, UnitRef};
+use crate::json::{JsonValue, get, members, string};
 use crate::support::cancel::ensure;
 use hashbrown::HashMap;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Range;
 use std::str::FromStr;
 
 /// What blocks are grouped by.
@@ -108,52 +108,40 @@ pub(super) fn sort(groups: &mut [Group]) {
 /// Groups by one thing, for snapshots of one session in any order.
 pub(super) struct Groups {
     by: By,
-    names: Vec<Option<String>>,
-    numbers: HashMap<Option<String>, u32>,
+    names: Numbered<Option<String>>,
     /// The sizes of whole units, by version.
     units: HashMap<u64, Vec<(u32, Totals)>>,
-    /// The tools of calls by the ids of the calls.
-    calls: HashMap<String, String>,
+    tools: ToolNames,
 }
 
 impl Groups {
     pub(super) fn new(by: By) -> Self {
         Self {
             by,
-            names: Vec::new(),
-            numbers: HashMap::new(),
+            names: Numbered::default(),
             units: HashMap::new(),
-            calls: HashMap::new(),
+            tools: ToolNames::default(),
         }
     }
 
-    /// Adds the blocks of a snapshot up. With `rows`, only those in them.
-    pub(super) fn add_up(
-        &mut self,
-        snapshot: &Snapshot,
-        rows: Option<&[Range<u32>]>,
-        counts: &mut Counts,
-    ) -> Vec<Group> {
-        let mut sums: Vec<Option<Totals>> = vec![None; self.names.len()];
-        match rows {
-            None => {
-                for unit in snapshot.units().inspect(|_| ensure()) {
-                    self.add_unit(unit, counts, &mut sums);
-                }
+    /// Adds the blocks of a snapshot up that are asked for.
+    pub(super) fn add_up(&mut self, chosen: &Chosen, counts: &mut Counts) -> Vec<Group> {
+        let mut sums: Vec<Option<Totals>> = vec![None; self.names.list.len()];
+        if chosen.rows.is_none() {
+            for unit in chosen.snapshot.units().inspect(|_| ensure()) {
+                self.add_unit(unit, counts, &mut sums);
             }
-            Some(rows) => {
-                if self.by == By::Tool {
-                    snapshot.nodes().for_each(|node| self.note_call(node));
-                }
-                let nodes = rows.iter().flat_map(|rows| snapshot.nodes_in(rows.clone()));
-                for node in nodes.inspect(|_| ensure()) {
-                    if let Some((group, totals)) = self.block(node, counts) {
-                        add(&mut sums, group, totals);
-                    }
-                }
+        } else {
+            if self.by == By::Tool {
+                let nodes = chosen.snapshot.nodes();
+                nodes.for_each(|node| self.tools.note(node));
+            }
+            for (node, region) in chosen.blocks() {
+                let (group, totals) = self.block(node, region, counts);
+                add(&mut sums, group, totals);
             }
         }
-        let groups = sums.into_iter().zip(&self.names);
+        let groups = sums.into_iter().zip(&self.names.list);
         let mut groups: Vec<Group> = groups
             .filter_map(|(totals, name)| {
                 let name = name.clone();
@@ -174,10 +162,13 @@ impl Groups {
         }
         let mut found: Vec<(u32, Totals)> = Vec::new();
         for node in unit.nodes().inspect(|_| ensure()) {
-            self.note_call(node);
-            let Some((group, totals)) = self.block(node, counts) else {
+            if self.by == By::Tool {
+                self.tools.note(node);
+            }
+            let Some(region) = Region::of(node) else {
                 continue;
             };
+            let (group, totals) = self.block(node, region, counts);
             match found.iter_mut().find(|(known, _)| *known == group) {
                 Some((_, sum)) => *sum += totals,
                 None => found.push((group, totals)),
@@ -189,20 +180,11 @@ impl Groups {
         }
     }
 
-    /// The group of a block and its sizes; `None` if it is not sent.
-    fn block(&mut self, node: NodeRef<'_>, counts: &mut Counts) -> Option<(u32, Totals)> {
-        let region = Region::of(node)?;
+    /// The group of a block and its sizes.
+    fn block(&mut self, node: NodeRef<'_>, region: Region, counts: &mut Counts) -> (u32, Totals) {
         let name = self.name_of(node, region);
-        let group = match self.numbers.get(&name) {
-            Some(group) => *group,
-            None => {
-                let group = self.names.len() as u32;
-                self.names.push(name.clone());
-                self.numbers.insert(name, group);
-                group
-            }
-        };
-        Some((group, counts.node(node, region == Region::Sys)))
+        let group = self.names.number(&name, || name.clone());
+        (group, counts.node(node, region == Region::Sys))
     }
 
     fn name_of(&self, node: NodeRef<'_>, region: Region) -> Option<String> {
@@ -212,35 +194,11 @@ impl Groups {
             By::Kind => node.kind().map(str::to_owned),
             By::Key => node.key().map(str::to_owned),
             By::Turn => Some(turn(node, region).to_owned()),
-            By::Tool => self.tool(node, region),
-        }
-    }
-
-    fn tool(&self, node: NodeRef<'_>, region: Region) -> Option<String> {
-        let named = |name: &str| {
-            node.field(name)
-                .and_then(JsonValue::text)
-                .map(str::to_owned)
-        };
-        match node.kind()? {
-            "call" => call_name(node),
-            "tool" if region == Region::Sys => tool_name(node),
-            "result" | "error" => named("data_call_name").or_else(|| {
-                let id = named("data_call_id")?;
-                self.calls.get(&id).cloned()
-            }),
-            _ => None,
-        }
-    }
-
-    /// Keeps the tool of a call for its result.
-    fn note_call(&mut self, node: NodeRef<'_>) {
-        if self.by == By::Tool
-            && node.kind() == Some("call")
-            && let Some(name) = call_name(node)
-        {
-            let id = node.field("data_call_id").and_then(JsonValue::text);
-            self.calls.insert(id.unwrap_or(node.id()).to_owned(), name);
+            By::Tool => match node.kind()? {
+                "tool" if region != Region::Sys => None,
+                "tool" | "call" | "result" | "error" => self.tools.of(node),
+                _ => None,
+            },
         }
     }
 }
@@ -264,10 +222,39 @@ pub(super) fn role<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
 }
 
 /// The id of the turn that a block is in, or the name of its region.
-pub(super) fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
+fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
     match region {
         Region::Seq => UnitRef::of(node).top().id(),
         Region::Sys | Region::Ah => region.name(),
+    }
+}
+
+/// The tools of calls by the ids of the calls, for their results.
+#[derive(Default)]
+pub(super) struct ToolNames(HashMap<String, String>);
+
+impl ToolNames {
+    /// Keeps the tool of a call.
+    pub(super) fn note(&mut self, node: NodeRef<'_>) {
+        if node.kind() == Some("call")
+            && let Some(name) = call_name(node)
+        {
+            let id = node.field("data_call_id").map(JsonValue::plain);
+            self.0.insert(id.unwrap_or(node.id().into()).into(), name);
+        }
+    }
+
+    /// The tool that a block defines, calls, or is a result of.
+    pub(super) fn of(&self, node: NodeRef<'_>) -> Option<String> {
+        match node.kind() {
+            Some("call") => call_name(node),
+            Some("tool") => tool_name(node),
+            _ => {
+                let named = node.field("data_call_name").and_then(JsonValue::text);
+                let of_call = || self.0.get(&*node.field("data_call_id")?.plain());
+                named.map(str::to_owned).or_else(|| of_call().cloned())
+            }
+        }
     }
 }
 
@@ -279,14 +266,14 @@ pub(super) fn call_name(node: NodeRef<'_>) -> Option<String> {
 
 /// The name of the tool that a block defines: its key, or else what the definition says.
 pub(super) fn tool_name(node: NodeRef<'_>) -> Option<String> {
-    use crate::json::{get, members};
-    if let Some(key) = node.key() {
-        return Some(key.to_owned());
-    }
-    let content = node.field("content")?;
-    let content = content.text().map_or_else(|| content.json(), Cow::Borrowed);
-    let found = members(&content);
+    let defined = || named_in(&node.field("content")?.plain());
+    node.key().map(str::to_owned).or_else(defined)
+}
+
+/// The name in the definition of a tool, which is JSON.
+pub(super) fn named_in(definition: &str) -> Option<String> {
+    let found = members(definition);
     let inner = get(&found, "function").map(members).unwrap_or_default();
     let name = get(&found, "name").or_else(|| get(&inner, "name"))?;
-    string(name).map(|name| name.into_owned())
+    string(name).map(Cow::into_owned)
 }

@@ -9,7 +9,7 @@
 //! | part | files |
 //! |---|---|
 //! | what a report is about | `part`, `call`, `search`, `condition` |
-//! | what reports have in common | `report` |
+//! | what reports have in common | `report`, `lists` |
 //! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
 //! | reports | `across`, `duplicates`, `grep`, `prefix`, `show`, `steps`, `tokens`, `top`, `unused` |
 //! | a session to give away | `share` |
@@ -22,6 +22,7 @@ mod counts;
 mod duplicates;
 mod grep;
 mod groups;
+mod lists;
 mod part;
 mod prefix;
 mod prices;

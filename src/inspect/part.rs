@@ -2,7 +2,9 @@
 
 use crate::engine::Engine;
 use crate::history::{At, History};
-use crate::index::{NodeRef, Snapshot, UnitKind};
+use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
+use crate::json::JsonValue;
+use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::tree::NodeClass;
 use serde::Serialize;
@@ -79,7 +81,6 @@ impl Part {
         }
     }
 
-    /// The selector.
     pub(super) fn selector(&self) -> Option<&str> {
         self.selector.as_deref()
     }
@@ -113,8 +114,34 @@ impl Part {
         Ok(found)
     }
 
-    /// The rows of a snapshot that are asked for, ascending and disjoint; `None` for all.
-    pub(super) fn rows(
+    /// The snapshots, oldest first, each with the rows that are asked for.
+    pub(super) fn chosen(
+        &self,
+        engine: &Engine,
+        history: &Arc<History>,
+    ) -> Result<Vec<Chosen>, Error> {
+        self.with_rows(engine, history, self.snapshots(engine, history)?)
+    }
+
+    /// These snapshots, each with the rows that are asked for.
+    pub(super) fn with_rows(
+        &self,
+        engine: &Engine,
+        history: &Arc<History>,
+        snapshots: Vec<(At, Arc<Snapshot>)>,
+    ) -> Result<Vec<Chosen>, Error> {
+        let snapshots = snapshots.into_iter();
+        let chosen = snapshots.inspect(|_| ensure()).map(|(at, snapshot)| {
+            Ok(Chosen {
+                rows: self.rows(engine, history, at, &snapshot)?,
+                at,
+                snapshot,
+            })
+        });
+        chosen.collect()
+    }
+
+    fn rows(
         &self,
         engine: &Engine,
         history: &Arc<History>,
@@ -152,6 +179,54 @@ impl Part {
         }
         Ok(Some(rows))
     }
+}
+
+/// A snapshot that a report is about.
+pub(super) struct Chosen {
+    pub(super) at: At,
+    pub(super) snapshot: Arc<Snapshot>,
+    /// The rows that are asked for, ascending and disjoint; `None` for all.
+    pub(super) rows: Option<Vec<Range<u32>>>,
+}
+
+impl Chosen {
+    /// Whether a node of the snapshot is asked for.
+    pub(super) fn has(&self, node: NodeRef<'_>) -> bool {
+        self.rows.as_ref().is_none_or(|rows| {
+            let after = rows.partition_point(|rows| rows.end <= node.row());
+            rows.get(after)
+                .is_some_and(|rows| rows.contains(&node.row()))
+        })
+    }
+
+    /// The blocks that are asked for and sent, in document order.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (NodeRef<'_>, Region)> {
+        let all = || std::iter::once(0..self.snapshot.end_row()).collect();
+        let rows = self.rows.clone().unwrap_or_else(all).into_iter();
+        let nodes = rows.flat_map(|rows| self.snapshot.nodes_in(rows));
+        let nodes = nodes.inspect(|_| ensure());
+        nodes.filter_map(|node| Some((node, Region::of(node)?)))
+    }
+}
+
+/// What a unit is known by: its version, and its dead rows, from its start. Equal keys mean equal nodes.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct UnitKey(u64, Vec<u32>);
+
+impl UnitKey {
+    pub(super) fn of(unit: UnitRef<'_>) -> Self {
+        let start = unit.rows().start;
+        // Most have none.
+        let dead = unit.dead_rows().map(|row| row - start);
+        Self(unit.version(), dead.collect())
+    }
+}
+
+/// What a block says: its role, its kind and its content.
+pub(super) type Saying<'a> = (Option<&'a str>, Option<&'a str>, Option<JsonValue<'a>>);
+
+pub(super) fn saying<'a>(node: NodeRef<'a>) -> Saying<'a> {
+    (node.role(), node.kind(), node.field("content"))
 }
 
 /// Where a block is.

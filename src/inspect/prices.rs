@@ -5,9 +5,10 @@
 use super::call::Call;
 use super::tokenizer::plain_name;
 use crate::json::{Reader, get, members, string};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 use std::iter::Sum;
+use std::ops::Add;
 
 /// The table that is in the binary.
 const TABLE: &str = include_str!("prices.json");
@@ -18,7 +19,7 @@ const TABLE: &str = include_str!("prices.json");
 /// use pactql::inspect::Money;
 /// assert_eq!(Money(1_234_500).to_string(), "$0.001235");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Money(pub u64);
 
 impl fmt::Display for Money {
@@ -28,16 +29,17 @@ impl fmt::Display for Money {
     }
 }
 
-impl Sum for Money {
-    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
-        Self(amounts.fold(0, |sum, amount| sum.saturating_add(amount.0)))
+impl Add for Money {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
     }
 }
 
-impl Serialize for Money {
-    /// The number of nano-dollars.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(self.0)
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self(0), Self::add)
     }
 }
 
@@ -82,13 +84,12 @@ impl Price {
         let cached = call.cached_tokens.unwrap_or(0).min(input);
         let written = call.cache_write_tokens.unwrap_or(0).min(input - cached);
         let write = self.cache_write.unwrap_or(self.input);
-        let parts = [
-            self.of_input(input - cached - written),
-            self.of_cached(cached),
-            Money(written.saturating_mul(write)),
-            self.of_output(call.output_tokens.unwrap_or(0)),
-        ];
-        Some(parts.into_iter().sum())
+        Some(
+            self.of_input(input - cached - written)
+                + self.of_cached(cached)
+                + Money(written.saturating_mul(write))
+                + self.of_output(call.output_tokens.unwrap_or(0)),
+        )
     }
 }
 

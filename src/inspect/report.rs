@@ -4,17 +4,20 @@
 //! [`Report`]. This file must not know any report.
 
 use super::condition::Condition;
+use super::counts::Counts;
 use super::groups::By;
-use super::part::Part;
+use super::part::{Chosen, Part};
 use super::prices::Prices;
 use super::search::Search;
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
+use crate::index::Snapshot;
 use crate::render::Provider;
 use crate::support::diag::Error;
 use crate::support::table::Paint;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// A report on one session.
 ///
@@ -78,6 +81,18 @@ pub struct ReportOptions {
     pub conditions: Vec<(usize, Condition)>,
 }
 
+/// Writes functions that set one option each.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, $name: $type) -> Self {
+            self.$name = $name.into();
+            self
+        })*
+    };
+}
+
 impl ReportOptions {
     /// Options for a part of a session.
     #[must_use]
@@ -88,60 +103,43 @@ impl ReportOptions {
         }
     }
 
-    /// Sets how tokens are counted.
-    #[must_use]
-    pub fn tokenizer(mut self, tokenizer: impl Into<Option<Tokenizer>>) -> Self {
-        self.tokenizer = tokenizer.into();
-        self
+    setters! {
+        /// Sets how tokens are counted.
+        tokenizer: impl Into<Option<Tokenizer>>;
+        /// Sets what tokens cost.
+        prices: Prices;
+        /// Sets the form of requests.
+        provider: impl Into<Option<Provider>>;
+        /// Sets what blocks are grouped by.
+        by: By;
+        /// Sets whether the reply of the cycle is left out.
+        before_reply: bool;
+        /// Sets whether text has everything.
+        full: bool;
+        /// Sets what is searched for.
+        search: Search;
+        /// Sets the conditions, each with the number of its line.
+        conditions: Vec<(usize, Condition)>;
     }
 
-    /// Sets what tokens cost.
-    #[must_use]
-    pub fn prices(mut self, prices: Prices) -> Self {
-        self.prices = prices;
-        self
+    /// Nothing counted yet, by the tokenizer that was asked for or that fits these snapshots.
+    pub(super) fn counts<'a>(
+        &self,
+        snapshots: impl DoubleEndedIterator<Item = &'a Arc<Snapshot>>,
+    ) -> Counts {
+        let fitting = || Tokenizer::fitting(snapshots);
+        Counts::new(self.tokenizer.unwrap_or_else(fitting))
     }
 
-    /// Sets the form of requests.
-    #[must_use]
-    pub fn provider(mut self, provider: impl Into<Option<Provider>>) -> Self {
-        self.provider = provider.into();
-        self
-    }
-
-    /// Sets what blocks are grouped by.
-    #[must_use]
-    pub fn by(mut self, by: By) -> Self {
-        self.by = by;
-        self
-    }
-
-    /// Sets whether the reply of the cycle is left out.
-    #[must_use]
-    pub fn before_reply(mut self, before_reply: bool) -> Self {
-        self.before_reply = before_reply;
-        self
-    }
-
-    /// Sets whether text has everything.
-    #[must_use]
-    pub fn full(mut self, full: bool) -> Self {
-        self.full = full;
-        self
-    }
-
-    /// Sets what is searched for.
-    #[must_use]
-    pub fn search(mut self, search: Search) -> Self {
-        self.search = Some(search);
-        self
-    }
-
-    /// Sets the conditions, each with the number of its line.
-    #[must_use]
-    pub fn conditions(mut self, conditions: Vec<(usize, Condition)>) -> Self {
-        self.conditions = conditions;
-        self
+    /// The snapshots that a report is about, and what counts their tokens.
+    pub(super) fn read(
+        &self,
+        engine: &Engine,
+        session: &Session,
+    ) -> Result<(Vec<Chosen>, Counts), Error> {
+        let chosen = self.part.chosen(engine, &session.history())?;
+        let counts = self.counts(chosen.iter().map(|chosen| &chosen.snapshot));
+        Ok((chosen, counts))
     }
 }
 

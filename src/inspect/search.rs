@@ -78,38 +78,24 @@ impl Search {
 
     /// The lines of a text that match, with those around them; none, if none matches.
     pub(super) fn lines(&self, text: &str) -> Vec<FoundLine> {
-        let all: Vec<&str> = text
-            .split('\n')
-            .map(|line| line.strip_suffix('\r').unwrap_or(line))
-            .collect();
-        let matches: Vec<usize> = (0..all.len())
-            .filter(|at| all.get(*at).is_some_and(|line| self.pattern.is_match(line)))
-            .collect();
+        let all = text.split('\n');
+        let all = all.map(|line| line.strip_suffix('\r').unwrap_or(line));
+        let all: Vec<&str> = all.collect();
+        let matching = all.iter().enumerate();
+        let matching = matching.filter(|(_, line)| self.pattern.is_match(line));
         let mut lines: Vec<FoundLine> = Vec::new();
-        for at in &matches {
-            let from = at.saturating_sub(self.context);
-            let next = lines.last().map_or(0, |last| last.number as usize);
-            let around = from.max(next)
-                ..all
-                    .len()
-                    .min(at.saturating_add(self.context).saturating_add(1));
-            for number in around {
-                let Some(line) = all.get(number) else {
-                    continue;
-                };
-                lines.push(FoundLine {
-                    number: number as u64 + 1,
-                    ranges: self.ranges(line),
-                    text: (*line).to_owned(),
-                });
-            }
+        for (at, _) in matching {
+            let last = lines.last().map_or(0, |last| last.number as usize);
+            let from = at.saturating_sub(self.context).max(last);
+            let end = at.saturating_add(self.context).saturating_add(1);
+            let around = all.iter().enumerate().take(end).skip(from);
+            lines.extend(around.map(|(at, line)| FoundLine {
+                number: at as u64 + 1,
+                ranges: self.pattern.find_all(line).take(RANGES).collect(),
+                text: (*line).to_owned(),
+            }));
         }
         lines
-    }
-
-    /// Where a line matches.
-    fn ranges(&self, line: &str) -> Vec<Range<usize>> {
-        self.pattern.find_all(line).take(RANGES).collect()
     }
 }
 

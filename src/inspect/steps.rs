@@ -3,24 +3,22 @@
 //! This file knows sessions, selectors and the comparison of requests. It must not know how a line is
 //! printed.
 
-use super::call::Call;
-use super::counts::Counts;
-use super::prefix::{Difference, PrefixStep, walk};
+use super::call::{Call, is_reply};
+use super::groups::call_name;
+use super::prefix::{Difference, PrefixStep, by_cycle};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
-use super::tokens::fitting;
 use crate::engine::Engine;
-use crate::history::{History, Session};
+use crate::history::Session;
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
-use crate::render::{Provider, RenderError};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Cell, Paint, Table, Tint};
 use crate::support::text::{clean, printable};
 use crate::tree::NodeClass;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// One step for each cycle: of the snapshots of a part; without a time, of all committed ones. The selector says
@@ -113,12 +111,8 @@ impl Report for StepReport {
         let history = session.history();
         let wanted = options.part.or_history().snapshots(engine, &history)?;
         let log = engine.log(session, options.part.selector().unwrap_or(".cb"))?;
-        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&wanted));
-        let mut counts = Counts::new(tokenizer);
-        let (prefixes, no_prefixes) = match by_cycle(&history, options.provider, &mut counts) {
-            Ok(found) => (found, None),
-            Err(error) => (BTreeMap::new(), Some(error.to_string())),
-        };
+        let mut counts = options.counts(wanted.iter().map(|(_, snapshot)| snapshot));
+        let (prefixes, no_prefixes) = by_cycle(&history, options.provider, &mut counts);
         let wanted: BTreeSet<i64> = wanted
             .iter()
             .map(|(_, snapshot)| snapshot.cycle())
@@ -149,7 +143,7 @@ impl Report for StepReport {
             });
         }
         Ok(Self {
-            tokenizer,
+            tokenizer: counts.tokenizer(),
             reconstructed: steps.iter().any(|step| step.call.reconstructed),
             no_prefixes,
             steps,
@@ -162,13 +156,11 @@ impl Report for StepReport {
 
     /// A table, without the columns that have nothing in them.
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
-        let models: Vec<&str> = self
-            .steps
-            .iter()
-            .filter_map(|step| step.call.model.as_deref())
-            .collect();
-        let one_model = models.iter().all(|model| Some(model) == models.first());
-        let mut out = match models.first().filter(|_| one_model) {
+        let models = self.steps.iter();
+        let mut models = models.filter_map(|step| step.call.model.as_deref());
+        let first = models.next();
+        let one_model = models.all(|model| Some(model) == first);
+        let mut out = match first.filter(|_| one_model) {
             Some(model) => format!("model {}, tokens by {}\n", printable(model), self.tokenizer),
             None => format!("tokens by {}\n", self.tokenizer),
         };
@@ -180,30 +172,10 @@ impl Report for StepReport {
         }
         let mut table = Table::new(COLUMNS).words([0, 1, 6, 8]).hide_empty();
         for step in &self.steps {
-            let broken = step.broken.as_ref().map(|_| Tint::Removed);
-            let cells = row(step, !one_model).into_iter().enumerate();
-            table.add(cells.map(|(at, cell)| {
-                let tint = match at {
-                    0 => Some(Tint::Place),
-                    7 => broken,
-                    _ => None,
-                };
-                Cell::new(cell, tint)
-            }));
+            table.add(row(step, !one_model));
         }
         out + &table.text(paint)
     }
-}
-
-/// The comparisons of requests by the cycle of the later one.
-fn by_cycle(
-    history: &History,
-    provider: Option<Provider>,
-    counts: &mut Counts,
-) -> Result<BTreeMap<i64, PrefixStep>, RenderError> {
-    let found = walk(history, history.committed().iter(), provider, counts)?;
-    let steps = found.steps.into_iter();
-    Ok(steps.map(|step| (step.cycle, step)).collect())
 }
 
 /// The blocks of the newest turn and of `^ah`.
@@ -218,9 +190,7 @@ fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
 pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
     let cycle = snapshot.cycle().to_string();
     let last = |reply: bool| {
-        let blocks = newest(snapshot);
-        let blocks = blocks
-            .filter(|node| !reply || node.field("data_reply") == Some(JsonValue::Number(&cycle)));
+        let blocks = newest(snapshot).filter(|node| !reply || is_reply(*node, &cycle));
         let times = blocks.filter_map(|node| node.field("created_at_iso")?.text());
         times.last().map(str::to_owned)
     };
@@ -252,14 +222,13 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     let (mut errors, mut replied) = (0, false);
     let mut tools: Vec<(String, usize)> = Vec::new();
     for node in newest(snapshot) {
-        let is_reply = node.field("data_reply") == Some(JsonValue::Number(&cycle));
+        let is_reply = is_reply(node, &cycle);
         match node.kind() {
             Some("call") if is_reply => {
-                let name = node.field("data_call_name").and_then(JsonValue::text);
-                let name = name.or(node.key()).unwrap_or("unknown");
-                match tools.iter_mut().find(|(known, _)| known == name) {
+                let name = call_name(node).unwrap_or_else(|| "unknown".to_owned());
+                match tools.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, count)) => *count += 1,
-                    None => tools.push((name.to_owned(), 1)),
+                    None => tools.push((name, 1)),
                 }
             }
             Some("thinking") => {}
@@ -295,16 +264,15 @@ const COLUMNS: [&str; 9] = [
 ];
 
 /// The cells of a line.
-fn row(step: &Step, with_model: bool) -> [String; 9] {
-    let number = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
+fn row(step: &Step, with_model: bool) -> [Cell; 9] {
+    let number =
+        |count: Option<u64>| Cell::from(count.map_or_else(String::new, |count| count.to_string()));
     let mut happened: Vec<String> = step.events.iter().map(event_words).collect();
     if let Some(broken) = &step.broken {
         let place = broken.block.as_deref().map(printable);
         let place = place.unwrap_or_else(|| broken.place.to_string());
-        happened.push(format!(
-            "prefix broken at {place}: {}",
-            printable(&broken.cause.text())
-        ));
+        let cause = printable(&broken.cause.text());
+        happened.push(format!("prefix broken at {place}: {cause}"));
     }
     if let Some(model) = step.call.model.as_deref().filter(|_| with_model) {
         happened.push(printable(model));
@@ -313,18 +281,23 @@ fn row(step: &Step, with_model: bool) -> [String; 9] {
     if step.added + step.removed + step.changed == 0 {
         changes = "none".to_owned();
     }
+    let kept = step.prefix_percent.map(|percent| format!("{percent} %"));
     [
-        format!("@c{}", step.cycle),
-        step.time.as_deref().map(seconds).unwrap_or_default(),
+        Cell::new(format!("@c{}", step.cycle), Some(Tint::Place)),
+        step.time
+            .as_deref()
+            .map_or_else(String::new, seconds)
+            .into(),
         number(step.tokens),
         number(step.call.input_tokens),
         number(step.call.cached_tokens),
         number(step.call.output_tokens),
-        changes,
-        step.prefix_percent
-            .map(|percent| format!("{percent} %"))
-            .unwrap_or_default(),
-        happened.join("; "),
+        changes.into(),
+        Cell::new(
+            kept.unwrap_or_default(),
+            step.broken.as_ref().map(|_| Tint::Removed),
+        ),
+        happened.join("; ").into(),
     ]
 }
 
@@ -332,12 +305,11 @@ fn row(step: &Step, with_model: bool) -> [String; 9] {
 fn event_words(event: &StepEvent) -> String {
     match event {
         StepEvent::Compaction => "compaction".to_owned(),
-        StepEvent::Failed { count, error } => {
-            let error = error
-                .as_deref()
-                .map(|error| format!(" ({})", clean(error, 60)));
-            format!("failed {count}×{}", error.unwrap_or_default())
-        }
+        StepEvent::Failed { count, error: None } => format!("failed {count}×"),
+        StepEvent::Failed {
+            count,
+            error: Some(error),
+        } => format!("failed {count}× ({})", clean(error, 60)),
         StepEvent::ToolErrors { count } => format!("tool errors {count}×"),
         StepEvent::Reply => "reply".to_owned(),
         StepEvent::Calls { tools } => {

@@ -1,12 +1,15 @@
 //! Tokenizers by name, and the one that fits a model (INSPECT §3).
 //!
-//! This file knows texts. It must not know trees, sessions or prices.
+//! This file must not know sessions or prices.
 
+use super::call::Call;
 #[cfg(feature = "tokens")]
 use super::vocabulary::{self, Vocabulary};
+use crate::index::Snapshot;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// How tokens are counted. Every figure goes with the name of its tokenizer.
 ///
@@ -73,6 +76,16 @@ impl Tokenizer {
         found
             .and_then(|(_, tokenizer)| tokenizer.parse().ok())
             .unwrap_or_default()
+    }
+
+    /// The one that fits the model of the newest of these snapshots that names one; they are oldest first.
+    pub(crate) fn fitting<'a>(
+        snapshots: impl DoubleEndedIterator<Item = &'a Arc<Snapshot>>,
+    ) -> Self {
+        let model = snapshots
+            .rev()
+            .find_map(|snapshot| Call::of(snapshot).model);
+        model.map_or_else(Self::default, |model| Self::for_model(&model))
     }
 
     /// The tokens of a text. `n log n` in its bytes for the worst text, such as one letter a million

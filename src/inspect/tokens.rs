@@ -1,23 +1,20 @@
 //! How many tokens a session's requests have, and in which groups (INSPECT §4).
 
-use super::call::Call;
+use super::call::{Call, cycle_of, is_reply};
 use super::counts::{Counts, Totals};
 use super::groups::{By, Group, Groups};
-use super::part::Region;
+use super::part::{Chosen, Region};
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
-use crate::history::{At, Session};
-use crate::index::{NodeRef, Snapshot};
-use crate::json::JsonValue;
+use crate::history::Session;
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Table, Tint};
 use crate::support::text::{amount, counted, printable};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::ops::Range;
 
 /// The sizes of a session's snapshots, in groups.
 ///
@@ -72,9 +69,9 @@ impl Cost {
     ) -> Option<Self> {
         let price = prices.find(call.model.as_deref()?)?;
         let known = price.of_call(call).filter(|_| whole);
-        let ours = [price.of_input(request), price.of_output(reply)];
+        let ours = || price.of_input(request) + price.of_output(reply);
         Some(Self {
-            nano_dollars: known.unwrap_or_else(|| ours.into_iter().sum()),
+            nano_dollars: known.unwrap_or_else(ours),
             estimate: known.is_none(),
         })
     }
@@ -106,35 +103,29 @@ impl Report for TokenReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let history = session.history();
-        let snapshots = options.part.snapshots(engine, &history)?;
-        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
-        let mut counts = Counts::new(tokenizer);
+        let (chosen, mut counts) = options.read(engine, session)?;
         let mut groups = Groups::new(options.by);
-        let mut found = Vec::with_capacity(snapshots.len());
-        for (at, snapshot) in &snapshots {
-            ensure();
-            let rows = options.part.rows(engine, &history, *at, snapshot)?;
-            let groups = groups.add_up(snapshot, rows.as_deref(), &mut counts);
-            let mut totals = Totals::default();
-            groups.iter().for_each(|group| totals += group.totals);
-            let reply = reply(snapshot, rows.as_deref(), &mut counts);
-            let call = Call::of(snapshot);
+        let snapshots = chosen.iter().inspect(|_| ensure());
+        let snapshots = snapshots.map(|chosen| {
+            let groups = groups.add_up(chosen, &mut counts);
+            let totals: Totals = groups.iter().map(|group| group.totals).sum();
+            let reply = reply(chosen, &mut counts);
+            let call = Call::of(&chosen.snapshot);
             let counted = (totals.tokens.saturating_sub(reply.tokens), reply.tokens);
-            found.push(SnapshotTokens {
-                cost: Cost::of(&options.prices, &call, counted, rows.is_none()),
-                label: at.to_string(),
-                cycle: snapshot.cycle(),
+            SnapshotTokens {
+                cost: Cost::of(&options.prices, &call, counted, chosen.rows.is_none()),
+                label: chosen.at.to_string(),
+                cycle: chosen.snapshot.cycle(),
                 totals,
                 reply,
                 groups,
                 call,
-            });
-        }
+            }
+        });
         Ok(Self {
-            tokenizer,
+            snapshots: snapshots.collect(),
+            tokenizer: counts.tokenizer(),
             by: options.by,
-            snapshots: found,
             distinct: counts.distinct(),
             prices: options.prices.date().to_owned(),
         })
@@ -154,37 +145,17 @@ impl Report for TokenReport {
     }
 }
 
-/// The tokenizer that fits the model of the newest snapshot that names one.
-pub(super) fn fitting(snapshots: &[(At, std::sync::Arc<Snapshot>)]) -> Tokenizer {
-    let mut newest = snapshots.iter().rev();
-    let model = newest.find_map(|(_, snapshot)| Call::of(snapshot).model);
-    model.map_or(Tokenizer::default(), |model| Tokenizer::for_model(&model))
-}
-
-/// The sizes of the reply: of the blocks whose `data_reply` is the snapshot's cycle. They are in the last
-/// unit of `^seq`.
-fn reply(snapshot: &Snapshot, rows: Option<&[Range<u32>]>, counts: &mut Counts) -> Totals {
-    let mut totals = Totals::default();
-    for node in reply_blocks(snapshot) {
-        let asked = rows.is_none_or(|rows| rows.iter().any(|rows| rows.contains(&node.row())));
-        if let Some(region) = Region::of(node).filter(|_| asked) {
-            totals += counts.node(node, region == Region::Sys);
-        }
-    }
-    totals
-}
-
-/// The blocks of the reply.
-fn reply_blocks(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
-    let cycle = snapshot.cycle();
-    let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
-    let cycle = cycle.to_string();
-    let last = snapshot.last_of_seq();
-    let nodes = last.into_iter().flat_map(move |top| {
-        let rows = top.row()..snapshot.end(top.row());
-        snapshot.nodes_in(rows)
-    });
-    nodes.filter(move |node| node.field("data_reply") == Some(JsonValue::Number(&cycle)))
+/// The sizes of the reply, whose blocks are in the last unit of `^seq`.
+fn reply(chosen: &Chosen, counts: &mut Counts) -> Totals {
+    let snapshot = &chosen.snapshot;
+    let cycle = cycle_of(snapshot).to_string();
+    let last = snapshot.last_of_seq().into_iter();
+    let nodes = last.flat_map(|top| snapshot.nodes_in(top.row()..snapshot.end(top.row())));
+    let nodes = nodes.filter(|node| is_reply(*node, &cycle) && chosen.has(*node));
+    let blocks = nodes.filter_map(|node| Some((node, Region::of(node)?)));
+    blocks
+        .map(|(node, region)| counts.node(node, region == Region::Sys))
+        .sum()
 }
 
 /// How many groups a line of a range shows.

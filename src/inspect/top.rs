@@ -4,7 +4,7 @@ use super::counts::{Counts, Totals};
 use super::groups::{By, Group, Groups, sort};
 use super::part::Part;
 use super::tokenizer::Tokenizer;
-use super::tokens::{fitting, size_table};
+use super::tokens::size_table;
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::support::diag::Error;
@@ -58,7 +58,8 @@ impl Top {
     #[must_use]
     pub fn fitting(engine: &Engine, session: &Session, part: &Part) -> Tokenizer {
         let found = part.snapshots(engine, &session.history());
-        fitting(&found.unwrap_or_default())
+        let found = found.unwrap_or_default();
+        Tokenizer::fitting(found.iter().map(|(_, snapshot)| snapshot))
     }
 
     /// The groups as a table. Every line ends in a line feed.
@@ -82,18 +83,14 @@ impl Top {
         session: &Session,
         part: &Part,
     ) -> Result<(), Error> {
-        let history = session.history();
         let mut groups = Groups::new(self.by.unwrap_or_default());
         let mut sums: Vec<Group> = Vec::new();
-        for (at, snapshot) in part.snapshots(engine, &history)? {
-            let rows = part.rows(engine, &history, at, &snapshot)?;
-            let found = groups.add_up(&snapshot, rows.as_deref(), &mut self.counts);
-            merge(&mut sums, found);
+        for chosen in part.chosen(engine, &session.history())? {
+            merge(&mut sums, groups.add_up(&chosen, &mut self.counts));
         }
         match self.by {
             None => {
-                let mut totals = Totals::default();
-                sums.iter().for_each(|group| totals += group.totals);
+                let totals: Totals = sums.iter().map(|group| group.totals).sum();
                 if totals.blocks > 0 {
                     let name = Some(name.to_owned());
                     self.groups.push(Group { name, totals });

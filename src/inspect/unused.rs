@@ -1,13 +1,11 @@
 //! Tools that the model was given and never called (INSPECT §4).
 
 use super::call::Call;
-use super::counts::Counts;
 use super::groups::{call_name, tool_name};
 use super::part::Region;
 use super::prices::{Money, Price};
 use super::report::{Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
-use super::tokens::fitting;
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::index::Snapshot;
@@ -16,6 +14,7 @@ use crate::support::table::{Paint, Table, Tint};
 use crate::support::text::{amount, counted, printable};
 use hashbrown::HashSet;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -69,35 +68,33 @@ pub struct UnusedTool {
     pub cached_nano_dollars: Option<Money>,
 }
 
-/// What is known of a tool so far.
-#[derive(Default)]
-struct Tool {
-    tokens: u64,
-    requests: u64,
-    sent: u64,
-    cost: Option<(Money, Money)>,
-    unpriced: bool,
-}
+impl UnusedTool {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            tokens: 0,
+            requests: 0,
+            sent_tokens: 0,
+            nano_dollars: Some(Money(0)),
+            cached_nano_dollars: Some(Money(0)),
+        }
+    }
 
-impl Tool {
     /// Adds a definition that was sent; `first` says that it is the first of the name in its request.
     fn add(&mut self, tokens: u64, first: bool, price: Option<&Price>) {
-        let uncached = self.requests == 0;
-        self.tokens = tokens;
-        self.sent += tokens;
-        self.requests += u64::from(first);
-        let Some(price) = price else {
-            self.unpriced = true;
-            return;
+        let add = |sum: &mut Option<Money>, cost: fn(&Price, u64) -> Money| {
+            *sum = sum.zip(price).map(|(sum, price)| sum + cost(price, tokens));
         };
-        let again = if uncached {
-            price.of_input(tokens)
+        add(&mut self.nano_dollars, Price::of_input);
+        let cost = if self.requests == 0 {
+            Price::of_input
         } else {
-            price.of_cached(tokens)
+            Price::of_cached
         };
-        let (whole, cached) = self.cost.get_or_insert_default();
-        *whole = [*whole, price.of_input(tokens)].into_iter().sum();
-        *cached = [*cached, again].into_iter().sum();
+        add(&mut self.cached_nano_dollars, cost);
+        self.tokens = tokens;
+        self.sent_tokens += tokens;
+        self.requests += u64::from(first);
     }
 }
 
@@ -105,62 +102,38 @@ impl Report for UnusedReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let history = session.history();
-        let snapshots = options.part.snapshots(engine, &history)?;
-        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
-        let mut counts = Counts::new(tokenizer);
+        let (chosen, mut counts) = options.read(engine, session)?;
         let mut calls = Calls::default();
-        let mut tools: BTreeMap<String, Tool> = BTreeMap::new();
+        let mut tools: BTreeMap<String, UnusedTool> = BTreeMap::new();
         let mut model = None;
-        for (at, snapshot) in &snapshots {
+        for chosen in &chosen {
+            let snapshot = &chosen.snapshot;
             calls.read(snapshot);
             let call = Call::of(snapshot);
-            let price = call
-                .model
-                .as_deref()
-                .and_then(|model| options.prices.find(model));
+            let price = call.model.as_deref();
+            let price = price.and_then(|model| options.prices.find(model));
             model = call.model.clone().or(model);
-            let asked = options.part.rows(engine, &history, *at, snapshot)?;
             let mut seen: HashSet<String> = HashSet::new();
-            for node in snapshot.nodes_in(snapshot.sys_rows()) {
-                let asked = asked.as_ref();
-                if Region::of(node).is_none()
-                    || node.kind() != Some("tool")
-                    || asked.is_some_and(|rows| !rows.iter().any(|rows| rows.contains(&node.row())))
-                {
-                    continue;
-                }
+            let nodes = snapshot.nodes_in(snapshot.sys_rows());
+            let defined = nodes.filter(|node| {
+                node.kind() == Some("tool") && Region::of(*node).is_some() && chosen.has(*node)
+            });
+            for node in defined {
                 let name = tool_name(node).unwrap_or_else(|| node.id().to_owned());
                 let tokens = counts.node(node, true).tokens;
-                let tool = tools.entry(name.clone()).or_default();
+                let tool = tools.entry(name.clone());
+                let tool = tool.or_insert_with(|| UnusedTool::new(name.clone()));
                 tool.add(tokens, seen.insert(name), price);
             }
         }
         let defined = tools.len() as u64;
-        let left = tools
-            .into_iter()
-            .filter(|(name, _)| !calls.names.contains(name));
-        let mut tools: Vec<UnusedTool> = left
-            .map(|(name, tool)| {
-                let cost = tool.cost.filter(|_| !tool.unpriced);
-                UnusedTool {
-                    name,
-                    tokens: tool.tokens,
-                    requests: tool.requests,
-                    sent_tokens: tool.sent,
-                    nano_dollars: cost.map(|(whole, _)| whole),
-                    cached_nano_dollars: cost.map(|(_, cached)| cached),
-                }
-            })
-            .collect();
-        tools.sort_by(|a, b| {
-            b.sent_tokens
-                .cmp(&a.sent_tokens)
-                .then_with(|| a.name.cmp(&b.name))
-        });
+        let mut tools: Vec<UnusedTool> = tools.into_values().collect();
+        tools.retain(|tool| !calls.names.contains(&tool.name));
+        // They are in the order of their names.
+        tools.sort_by_key(|tool| Reverse(tool.sent_tokens));
         Ok(Self {
-            tokenizer,
-            snapshots: snapshots.len() as u64,
+            tokenizer: counts.tokenizer(),
+            snapshots: chosen.len() as u64,
             defined,
             tools,
             prices: options.prices.date().to_owned(),

@@ -1,5 +1,6 @@
 //! Providers by name.
 
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// The form of a rendered request.
@@ -35,6 +36,12 @@ impl Provider {
             Self::OpenAiResponses => "openai-responses",
             Self::Anthropic => "anthropic",
         }
+    }
+}
+
+impl Serialize for Provider {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
     }
 }
 

@@ -8,9 +8,9 @@ use super::reports::tokenizer;
 use super::sessions::SessionArgs;
 use crate::app::present::stores::{Address, intact};
 use crate::app::present::{Exit, Failure, answer, counted};
-use crate::history::{History, Session};
+use crate::history::Session;
 use crate::inspect::share::{PageOptions, Receipt, ReceiptStep, Redactor, page, receipt};
-use crate::inspect::{Call, Counts, Tokenizer};
+use crate::inspect::{Counts, Tokenizer};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -74,7 +74,8 @@ impl Run for Share {
         let history = session.history();
         history.fetch_all()?;
         intact(&session)?;
-        let mut counts = Counts::new(self.tokenizer.unwrap_or_else(|| fitting(&history)));
+        let fitting = || Tokenizer::fitting(history.committed().iter());
+        let mut counts = Counts::new(self.tokenizer.unwrap_or_else(fitting));
         if history.working().is_some() {
             say("note: the working state is left out: it is not a step yet\n");
         }
@@ -129,13 +130,6 @@ impl Share {
             None => print(&text),
         }
     }
-}
-
-/// The tokenizer of the newest model that a snapshot names.
-fn fitting(history: &History) -> Tokenizer {
-    let mut newest = history.committed().iter().rev();
-    let model = newest.find_map(|snapshot| Call::of(snapshot).model);
-    model.map_or_else(Tokenizer::default, |model| Tokenizer::for_model(&model))
 }
 
 /// How many matches were taken out, and which patterns took out none.
@@ -238,7 +232,7 @@ fn write_step(out: &mut String, step: &ReceiptStep) {
         if let Some(percent) = prefix.reused_percent {
             let _ = write!(out, ", {percent} % of the request before kept");
         }
-        if let (Some(cause), Some(place)) = (&prefix.cause, prefix.place) {
+        if let (Some(cause), Some(place)) = (&prefix.cause, &prefix.place) {
             let _ = write!(out, ", broken by {} in {place}", cause.replace('_', " "));
         }
         out.push('\n');

@@ -9,25 +9,25 @@
 //! | the request of each snapshot, in pieces | `requests` |
 //! | what comes before the messages | `pieces` |
 //! | the block at a byte of a message | `locate` |
-//! | why two requests differ | `cause`, `text` |
+//! | why two requests differ | `compare`, `cause` |
 //!
 //! This module knows sessions and the forms of requests. It must not know prices or the command line.
 
 mod cause;
+mod compare;
 mod locate;
 mod pieces;
 mod requests;
-mod text;
 
 pub use cause::Cause;
 pub use pieces::Place;
 
-use super::call::{Call, provider_of};
+use super::call::{Call, cycle_of, provider_of};
 use super::counts::Counts;
+use super::part::Chosen;
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
-use super::tokens::fitting;
 use crate::engine::{Engine, refused};
 use crate::history::{At, History, Session};
 use crate::index::Snapshot;
@@ -37,10 +37,11 @@ use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
 use crate::support::text::{counted, verbatim};
-use cause::Tails;
+use compare::Tails;
 use pieces::Piece;
 use requests::{Before, Front, Message, Requests};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -64,7 +65,6 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub struct PrefixReport {
     /// The API whose form the requests have.
-    #[serde(serialize_with = "name_of")]
     pub provider: Provider,
     /// How tokens are counted.
     pub tokenizer: Tokenizer,
@@ -74,10 +74,6 @@ pub struct PrefixReport {
     pub reconstructed: bool,
     /// One for each request, oldest first.
     pub steps: Vec<PrefixStep>,
-}
-
-fn name_of<S: serde::Serializer>(provider: &Provider, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(provider.name())
 }
 
 /// A request and the one before.
@@ -118,11 +114,8 @@ impl PrefixStep {
         self.difference.as_ref()?;
         let price = prices.find(self.call.model.as_deref()?)?;
         let missed = self.missed_tokens();
-        let more = price
-            .of_input(missed)
-            .0
-            .saturating_sub(price.of_cached(missed).0);
-        Some(Money(more))
+        let (whole, cached) = (price.of_input(missed), price.of_cached(missed));
+        Some(Money(whole.0.saturating_sub(cached.0)))
     }
 
     /// How much of the request before is reused, in percent, rounded down. 100 only if it is all.
@@ -163,6 +156,29 @@ pub struct Difference {
     pub newer: String,
 }
 
+impl Difference {
+    fn new(at: u64, place: Place, block: Option<String>, cause: Cause) -> Self {
+        Self {
+            at,
+            place,
+            block,
+            mend: cause.mend(),
+            cause,
+            older: String::new(),
+            newer: String::new(),
+        }
+    }
+
+    /// The same with the texts around byte `at` of both.
+    fn showing(self, older: &str, newer: &str, at: usize) -> Self {
+        Self {
+            older: locate::excerpt(older, at),
+            newer: locate::excerpt(newer, at),
+            ..self
+        }
+    }
+}
+
 impl Report for PrefixReport {
     type Line = Self;
 
@@ -176,9 +192,9 @@ impl Report for PrefixReport {
         };
         let alone = before.is_some();
         snapshots.splice(0..0, before);
-        let tokenizer = options.tokenizer.unwrap_or_else(|| fitting(&snapshots));
-        let mut counts = Counts::new(tokenizer);
-        let all = snapshots.iter().map(|(_, snapshot)| snapshot);
+        let chosen = part.with_rows(engine, &history, snapshots)?;
+        let all = chosen.iter().map(|chosen| &chosen.snapshot);
+        let mut counts = options.counts(all.clone());
         let found = walk(&history, all, options.provider, &mut counts);
         let mut found = found.map_err(|error| refused(&error))?;
         for step in &mut found.steps {
@@ -186,25 +202,18 @@ impl Report for PrefixReport {
         }
         found.prices = options.prices.date().to_owned();
         if part.selector().is_some() {
-            let mut asked = Vec::with_capacity(snapshots.len());
-            for (at, snapshot) in &snapshots {
-                asked.push(
-                    part.rows(engine, &history, *at, snapshot)?
-                        .unwrap_or_default(),
-                );
-            }
-            let has = |at: usize, id: &str| {
-                let found = snapshots
-                    .get(at)
-                    .and_then(|(_, snapshot)| snapshot.find(id));
-                found.is_some_and(|node| asked[at].iter().any(|rows| rows.contains(&node.row())))
+            let has = |chosen: &Chosen, id: &str| {
+                let node = chosen.snapshot.find(id);
+                node.is_some_and(|node| chosen.has(node))
             };
-            let mut index = 0;
+            let mut at = 0;
             found.steps.retain(|step| {
-                index += 1;
-                let block = step.difference.as_ref().map(|found| found.block.as_deref());
-                block.is_none_or(|block| {
-                    block.is_some_and(|id| has(index - 1, id) || (index > 1 && has(index - 2, id)))
+                // The block may be one of the request before.
+                let both = &chosen[usize::saturating_sub(at, 1)..=at];
+                at += 1;
+                step.difference.as_ref().is_none_or(|found| {
+                    let block = found.block.as_deref();
+                    block.is_some_and(|id| both.iter().any(|chosen| has(chosen, id)))
                 })
             });
         }
@@ -226,22 +235,17 @@ impl Report for PrefixReport {
         let sum = |of: fn(&PrefixStep) -> u64| later().map(of).sum::<u64>();
         let (bytes, shared) = (sum(|step| step.bytes), sum(|step| step.shared_bytes));
         let (tokens, shared_tokens) = (sum(|step| step.tokens), sum(|step| step.shared_tokens));
-        let _ = writeln!(
-            out,
-            "{} to {}, {}",
-            counted(self.steps.len() as u64, "request"),
-            self.provider,
-            counted(breaks as u64, "break")
-        );
+        let requests = counted(self.steps.len() as u64, "request");
+        let breaks = counted(breaks as u64, "break");
+        let _ = writeln!(out, "{requests} to {}, {breaks}", self.provider);
         if self.reconstructed {
             out.push_str(RECONSTRUCTED);
         }
+        let (tokenizer, kept) = (self.tokenizer, percent(shared, bytes));
         let _ = writeln!(
             out,
-            "a cache can read {} of {bytes} bytes after the first request, {shared_tokens} of {tokens} tokens ({}), {}",
-            shared,
-            self.tokenizer,
-            percent(shared, bytes)
+            "a cache can read {shared} of {bytes} bytes after the first request, \
+             {shared_tokens} of {tokens} tokens ({tokenizer}), {kept}",
         );
         let cached =
             later().filter_map(|step| Some((step.call.cached_tokens?, step.call.input_tokens?)));
@@ -249,22 +253,18 @@ impl Report for PrefixReport {
             (a.saturating_add(read), b.saturating_add(input))
         });
         if input > 0 {
+            let kept = percent(read, input);
             let _ = writeln!(
                 out,
-                "the provider read {read} of {input} tokens from its cache, {}",
-                percent(read, input)
+                "the provider read {read} of {input} tokens from its cache, {kept}"
             );
         }
-        let missed: Vec<Money> = later()
+        let mut missed = later()
             .filter_map(|step| step.missed_nano_dollars)
-            .collect();
-        if !missed.is_empty() {
-            let sum: Money = missed.into_iter().sum();
-            let _ = writeln!(
-                out,
-                "the breaks cost {sum} more at the prices of {}",
-                self.prices
-            );
+            .peekable();
+        if missed.peek().is_some() {
+            let (sum, date) = (missed.sum::<Money>(), &self.prices);
+            let _ = writeln!(out, "the breaks cost {sum} more at the prices of {date}");
         }
         for step in later() {
             if options.full || step.difference.is_some() {
@@ -312,6 +312,22 @@ pub(super) fn walk<'a>(
     })
 }
 
+/// The comparisons of the requests of all committed snapshots by the cycle of the later one, or why there are
+/// none.
+pub(super) fn by_cycle(
+    history: &History,
+    provider: Option<Provider>,
+    counts: &mut Counts,
+) -> (BTreeMap<i64, PrefixStep>, Option<String>) {
+    match walk(history, history.committed().iter(), provider, counts) {
+        Ok(found) => {
+            let steps = found.steps.into_iter();
+            (steps.map(|step| (step.cycle, step)).collect(), None)
+        }
+        Err(error) => (BTreeMap::new(), Some(error.to_string())),
+    }
+}
+
 /// The form of the requests of a session.
 #[must_use]
 pub fn form_of(history: &History) -> Provider {
@@ -320,8 +336,8 @@ pub fn form_of(history: &History) -> Provider {
         let mut all = Provider::ALL.into_iter();
         all.find(|provider| provider.name() == &*attempt.provider)
     });
-    let newest = history.latest();
-    named.unwrap_or_else(|| newest.map_or(Provider::OpenAi, |newest| provider_of(newest)))
+    let newest = || history.latest().map(|newest| provider_of(newest));
+    named.or_else(newest).unwrap_or(Provider::OpenAi)
 }
 
 /// The sums of one request.
@@ -332,8 +348,9 @@ struct Sums {
 }
 
 /// The pieces of a front, with their sums.
+#[derive(Default)]
 struct FrontPieces {
-    of: Arc<Front>,
+    of: Option<Arc<Front>>,
     pieces: Vec<Piece>,
     sums: Sums,
 }
@@ -342,7 +359,7 @@ struct FrontPieces {
 struct Walk<'a> {
     counts: &'a mut Counts,
     requests: Requests,
-    front: Option<FrontPieces>,
+    front: FrontPieces,
     /// For each block of the request, the tokens of the messages' blocks up to its end.
     tokens: Vec<u64>,
     /// The cycle and the sums of the request.
@@ -354,7 +371,7 @@ impl<'a> Walk<'a> {
         Self {
             counts,
             requests: Requests::new(provider),
-            front: None,
+            front: FrontPieces::default(),
             tokens: Vec::new(),
             current: None,
         }
@@ -370,16 +387,11 @@ impl<'a> Walk<'a> {
         let before = self.requests.advance(history, snapshot)?;
         let older_tokens = self.count_blocks(&before);
         let front = self.count_front();
-        let cycle = snapshot.cycle();
-        let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
+        let cycle = cycle_of(snapshot);
         let messages = self.requests.messages.len();
-        let sums = self
-            .front
-            .as_ref()
-            .map_or_else(Sums::default, |front| front.sums);
         let sums = Sums {
-            bytes: sums.bytes + self.requests.bytes_of(messages),
-            tokens: sums.tokens + self.tokens.last().copied().unwrap_or(0),
+            bytes: self.front.sums.bytes + self.requests.bytes_of(messages),
+            tokens: self.front.sums.tokens + self.tokens.last().copied().unwrap_or(0),
         };
         let last = self.current.replace((cycle, sums));
         let (before_cycle, older) = last.unzip();
@@ -423,9 +435,8 @@ impl<'a> Walk<'a> {
     /// Counts the front, if it is another one. Returns the one before if its bytes differ.
     fn count_front(&mut self) -> Option<FrontPieces> {
         let front = self.requests.front.as_ref()?;
-        if let Some(counted) = &self.front
-            && Arc::ptr_eq(&counted.of, front)
-        {
+        let counted = self.front.of.as_ref();
+        if counted.is_some_and(|counted| Arc::ptr_eq(counted, front)) {
             return None;
         }
         let pieces = pieces::front(&front.head);
@@ -434,16 +445,12 @@ impl<'a> Walk<'a> {
         let blocks = self.requests.blocks.iter().filter(head);
         let tokens = blocks.map(|block| self.counts.block(block)).sum();
         let new = FrontPieces {
-            of: Arc::clone(front),
+            of: Some(Arc::clone(front)),
             pieces,
             sums: Sums { bytes, tokens },
         };
-        let older = self.front.replace(new)?;
-        let same = self
-            .front
-            .as_ref()
-            .is_some_and(|new| new.pieces == older.pieces);
-        (!same).then_some(older)
+        let older = std::mem::replace(&mut self.front, new);
+        (older.pieces != self.front.pieces).then_some(older)
     }
 
     /// The difference of two fronts, which differ.
@@ -452,7 +459,7 @@ impl<'a> Walk<'a> {
         older: &FrontPieces,
         before: &Before,
     ) -> Option<(Sums, Difference)> {
-        let newer = self.front.as_ref()?;
+        let newer = &self.front;
         let pairs = older.pieces.iter().zip(&newer.pieces);
         let same = pairs.take_while(|(a, b)| a.json == b.json).count();
         let (old, new) = (&older.pieces[same..], &newer.pieces[same..]);
@@ -467,36 +474,22 @@ impl<'a> Walk<'a> {
             _ => newest,
         };
         let (old_json, new_json) = (json(old, oldest), json(new, newest));
-        let common = text::common_prefix(&old_json, &new_json);
+        let common = compare::common_prefix(&old_json, &new_json);
         let mut shared = Sums::default();
         for piece in &newer.pieces[..same] {
             shared.bytes += piece.json.len() as u64;
             shared.tokens += self.counts.text(&pieces::counted(piece));
         }
         shared.bytes += common as u64;
-        if let (
-            Some(Piece {
-                place: Place::System | Place::Tool { .. },
-                ..
-            }),
-            Some(_),
-        ) = (old.first(), new.first())
-        {
+        let counts = |piece: &Piece| matches!(piece.place, Place::System | Place::Tool { .. });
+        if old.first().is_some_and(counts) && !new.is_empty() {
             shared.tokens += self.counts.text(&new_json[..common]);
         }
         let place = new.first().or(old.first())?.place.clone();
         let block = self.requests.block_of(&place, &new_json, common);
-        let cause = cause::of_front(old, new);
-        let difference = Difference {
-            at: shared.bytes,
-            place,
-            block,
-            mend: cause.mend(),
-            cause,
-            older: locate::excerpt(&old_json, common),
-            newer: locate::excerpt(&new_json, common),
-        };
-        Some((shared, difference))
+        let cause = compare::of_front(old, new);
+        let difference = Difference::new(shared.bytes, place, block, cause);
+        Some((shared, difference.showing(&old_json, &new_json, common)))
     }
 
     /// The difference of the messages; `None` if the older ones begin the newer ones.
@@ -517,28 +510,22 @@ impl<'a> Walk<'a> {
             // The last message got parts at its end.
             return None;
         }
-        let common = text::common_prefix(&first.json, new_json);
-        let older_block = |at: usize| match at.checked_sub(before.blocks_kept) {
-            None => self.requests.blocks.get(at),
-            Some(at) => before.blocks.get(at),
-        };
-        let older_blocks: Vec<Arc<ThreadBlock>> = first
-            .blocks
-            .clone()
-            .filter_map(older_block)
-            .cloned()
-            .collect();
-        let newer_blocks = new.map_or(&[][..], |message| {
-            self.requests
-                .blocks
-                .get(message.blocks.clone())
-                .unwrap_or_default()
+        let common = compare::common_prefix(&first.json, new_json);
+        let older_blocks = first.blocks.clone().filter_map(|at| {
+            let block = older(
+                before.blocks_kept,
+                &self.requests.blocks,
+                &before.blocks,
+                at,
+            );
+            block.cloned()
         });
-        let (older, newer): (Vec<&str>, Vec<&str>) =
-            (texts(&before.messages[same..]), texts(&newer[same..]));
-        let cause = cause::of_messages(&Tails {
-            older: &older,
-            newer: &newer,
+        let older_blocks: Vec<Arc<ThreadBlock>> = older_blocks.collect();
+        let newer_blocks = new.map_or(0..0, |message| message.blocks.clone());
+        let newer_blocks = self.requests.blocks.get(newer_blocks).unwrap_or_default();
+        let cause = compare::of_messages(&Tails {
+            older: &texts(&before.messages[same..]),
+            newer: &texts(&newer[same..]),
             older_blocks: &older_blocks,
             newer_blocks,
             compaction,
@@ -547,36 +534,31 @@ impl<'a> Walk<'a> {
         let block = locate::block(new_json, common, newer_blocks).map(|(at, _)| &newer_blocks[at]);
         let block = block.or_else(|| older_blocks.get(at?.0));
         let block = block.map(|block| block.id().to_owned());
-        let front = self
-            .front
-            .as_ref()
-            .map_or_else(Sums::default, |front| front.sums);
         // The tokens of the blocks before, and of the part of the text that is shared.
         let start = first.blocks.start + at.map_or(0, |(at, _)| at);
-        let kept_blocks = before.sums_kept();
         let before_block = start
             .checked_sub(1)
-            .and_then(|at| match at.checked_sub(kept_blocks) {
-                None => self.tokens.get(at),
-                Some(at) => older_tokens.get(at),
-            });
+            .and_then(|at| older(before.sums_kept(), &self.tokens, older_tokens, at));
         let part = at.map_or("", |(_, text)| first.json.get(text..common).unwrap_or(""));
+        let front = self.front.sums;
         let shared = Sums {
             bytes: front.bytes + self.requests.bytes_of(kept + same) + common as u64,
             tokens: front.tokens
                 + before_block.copied().unwrap_or(0)
                 + self.counts.text(&locate::unescaped(part)),
         };
-        let difference = Difference {
-            at: shared.bytes,
-            place: Place::Message { index: kept + same },
-            block,
-            mend: cause.mend(),
-            cause,
-            older: locate::excerpt(&first.json, common),
-            newer: locate::excerpt(new_json, common),
-        };
-        Some((shared, difference))
+        let place = Place::Message { index: kept + same };
+        let difference = Difference::new(shared.bytes, place, block, cause);
+        Some((shared, difference.showing(&first.json, new_json, common)))
+    }
+}
+
+/// An element of the list before, of which the first `kept` are those of the list now, and the others were
+/// `replaced`.
+fn older<'a, T>(kept: usize, now: &'a [T], replaced: &'a [T], at: usize) -> Option<&'a T> {
+    match at.checked_sub(kept) {
+        None => now.get(at),
+        Some(at) => replaced.get(at),
     }
 }
 
@@ -595,17 +577,15 @@ fn percent(part: u64, whole: u64) -> String {
 }
 
 fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
-    let pair = format!(
-        "@c{} after @c{}",
-        step.cycle,
-        step.before.unwrap_or_default()
-    );
+    let pair = format!("@c{} after @c{}", step.cycle, step.before.unwrap_or(0));
     let cached = step.call.cached_tokens;
     let cached = cached.map_or(String::new(), |cached| format!(", provider read {cached}"));
+    if step.difference.is_some() {
+        out.push('\n');
+    }
     let _ = writeln!(
         out,
-        "{}{}: {} % kept, {} of {} bytes, {} of {} tokens{cached}",
-        if step.difference.is_some() { "\n" } else { "" },
+        "{}: {} % kept, {} of {} bytes, {} of {} tokens{cached}",
         paint.tint(Tint::Place, &pair),
         step.reused_percent(),
         step.shared_bytes,
@@ -616,39 +596,25 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
     let Some(difference) = &step.difference else {
         return;
     };
-    let block = difference
-        .block
-        .as_deref()
-        .map_or(String::new(), |id| format!(", block {}", verbatim(id)));
-    let _ = writeln!(
-        out,
-        "  {}",
-        paint.tint(Tint::Name, &verbatim(&difference.cause.text()))
-    );
-    let _ = writeln!(
-        out,
-        "  at byte {}, in {}{block}",
-        difference.at,
-        verbatim(&difference.place.to_string())
-    );
+    let cause = paint.tint(Tint::Name, &verbatim(&difference.cause.text()));
+    let place = verbatim(&difference.place.to_string());
+    let _ = write!(out, "  {cause}\n  at byte {}, in {place}", difference.at);
+    if let Some(id) = &difference.block {
+        let _ = write!(out, ", block {}", verbatim(id));
+    }
+    out.push('\n');
     for (sign, tint, text) in [
         ("-", Tint::Removed, &difference.older),
         ("+", Tint::Added, &difference.newer),
     ] {
         if !text.is_empty() {
-            let _ = writeln!(
-                out,
-                "    {}",
-                paint.tint(tint, &format!("{sign} {}", verbatim(text)))
-            );
+            let text = paint.tint(tint, &format!("{sign} {}", verbatim(text)));
+            let _ = writeln!(out, "    {text}");
         }
     }
     if let Some(cost) = step.missed_nano_dollars {
-        let _ = writeln!(
-            out,
-            "  {} tokens were read again, for {cost} more",
-            step.missed_tokens()
-        );
+        let missed = step.missed_tokens();
+        let _ = writeln!(out, "  {missed} tokens were read again, for {cost} more");
     }
     let _ = writeln!(out, "  to keep it: {}", difference.mend);
 }

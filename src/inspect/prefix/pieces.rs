@@ -4,6 +4,7 @@
 //! those count that change what the model reads; a temperature does not. This file must not know
 //! snapshots.
 
+use crate::inspect::groups::named_in;
 use crate::json::{ValueType, elements, get, members, string, value_type};
 use crate::render::{Head, Provider};
 use serde::Serialize;
@@ -150,12 +151,9 @@ fn after_tools(pieces: &[Piece]) -> usize {
 
 /// The name in a tool definition, or else its type.
 pub(super) fn tool_name(definition: &str) -> String {
-    let found = members(definition);
-    let inner = get(&found, "function").map(members).unwrap_or_default();
-    let text = |raw: Option<&str>| raw.and_then(string).map(|name| name.into_owned());
-    text(get(&found, "name"))
-        .or_else(|| text(get(&inner, "name")))
-        .or_else(|| text(get(&found, "type")))
+    let kind = || get(&members(definition), "type").and_then(string);
+    named_in(definition)
+        .or_else(|| kind().map(Cow::into_owned))
         .unwrap_or_default()
 }
 

@@ -12,6 +12,8 @@ use super::locate;
 use super::pieces::{self, Place};
 use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitRef};
+use crate::inspect::call::cycle_of;
+use crate::inspect::part::UnitKey;
 use crate::render::{
     self, Head, Provider, RenderError, Source, Thread, ThreadBlock, grouping_of, head_of,
     is_in_head,
@@ -90,9 +92,7 @@ impl Before {
 
 /// The blocks of one unit in a request.
 struct UnitBlocks {
-    version: u64,
-    /// Dead rows, from the start of the unit.
-    dead: Vec<u32>,
+    key: UnitKey,
     /// The values of `data_reply` in it, as JSON.
     replies: Vec<Box<str>>,
     /// Whether blocks were left out, as the reply of the cycle.
@@ -159,8 +159,7 @@ impl Requests {
         history: &History,
         snapshot: &Snapshot,
     ) -> Result<Before, RenderError> {
-        let cycle = snapshot.cycle();
-        let cycle = cycle.saturating_add(i64::from(snapshot.is_working()));
+        let cycle = cycle_of(snapshot);
         let kept = history.attempts().sent_in(cycle);
         let (blocks_kept, keys, parameters) = match kept.and_then(|records| self.records(records)) {
             Some(found) => found,
@@ -176,10 +175,9 @@ impl Requests {
         }
         let front = self.front(parameters)?;
         // A head that changes can move blocks between itself and the messages.
-        let same = self
-            .front
-            .as_ref()
-            .is_some_and(|before| before.groups_as(&front));
+        let groups_as =
+            |before: &Arc<Front>| before.head.instructions() == front.head.instructions();
+        let same = self.front.as_ref().is_some_and(groups_as);
         let usable = if same { blocks_kept } else { 0 };
         self.front = Some(front);
         let (messages_kept, messages) = self.group(usable)?;
@@ -328,8 +326,7 @@ impl Requests {
                 keys.push(self.node(node, system));
             }
             self.units.push(UnitBlocks {
-                version: unit.version(),
-                dead: dead_rows(unit),
+                key: UnitKey::of(unit),
                 replies,
                 left_out,
                 end: start + keys.len(),
@@ -352,27 +349,13 @@ impl Requests {
     }
 }
 
-impl Front {
-    /// Whether the same blocks are in the messages, and in the same way.
-    fn groups_as(&self, other: &Self) -> bool {
-        self.head.instructions() == other.head.instructions()
-    }
-}
-
 impl UnitBlocks {
     /// Whether a unit gives the same blocks in the request of a cycle.
     fn is(&self, unit: UnitRef<'_>, cycle: &str) -> bool {
-        self.version == unit.version()
-            && self.dead == dead_rows(unit)
+        self.key == UnitKey::of(unit)
             && !self.replies.iter().any(|reply| **reply == *cycle)
             && !self.left_out
     }
-}
-
-/// The dead rows of a unit, from its start. Most have none.
-fn dead_rows(unit: UnitRef<'_>) -> Vec<u32> {
-    let start = unit.rows().start;
-    unit.dead_rows().map(|row| row - start).collect()
 }
 
 /// Appends messages that are made of these blocks.

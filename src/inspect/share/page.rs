@@ -4,17 +4,17 @@
 //! only. The policy in the document names the hashes of the style and of the script, so nothing else
 //! runs, whatever a text contains. This file must not know how the page looks.
 
-use super::table::{Block, Table, TableStep};
+use super::table::{Block, Splice, Table, TableStep};
 use super::texts::Written;
 use crate::history::History;
-use crate::inspect::prefix::walk;
+use crate::inspect::lists::Numbered;
+use crate::inspect::prefix::by_cycle;
 use crate::inspect::steps::{events, time_of};
 use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
 use crate::json::Redactor;
 use crate::render::Provider;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 const DOCUMENT: &str = include_str!("page.html");
@@ -71,22 +71,14 @@ impl Page {
         while let Some((before, after)) = rest.split_once("{{") {
             out.write_all(before.as_bytes())?;
             let (name, after) = after.split_once("}}").unwrap_or_default();
-            let hash;
-            let part = match name {
-                "style" => STYLE,
-                "script" => SCRIPT,
-                "data" => &self.data,
-                "hash of style" => {
-                    hash = integrity(STYLE);
-                    &hash
-                }
-                "hash of script" => {
-                    hash = integrity(SCRIPT);
-                    &hash
-                }
-                _ => "",
-            };
-            out.write_all(part.as_bytes())?;
+            match name {
+                "style" => out.write_all(STYLE.as_bytes())?,
+                "script" => out.write_all(SCRIPT.as_bytes())?,
+                "data" => out.write_all(self.data.as_bytes())?,
+                "hash of style" => out.write_all(integrity(STYLE).as_bytes())?,
+                "hash of script" => out.write_all(integrity(SCRIPT).as_bytes())?,
+                _ => {}
+            }
             rest = after;
         }
         out.write_all(rest.as_bytes())
@@ -121,34 +113,21 @@ pub fn page(
     counts: &mut Counts,
 ) -> Page {
     let table = Table::of(history, counts);
-    let found = walk(
-        history,
-        history.committed().iter(),
-        options.provider,
-        counts,
-    );
-    let (found, no_prefixes) = match found {
-        Ok(found) => (found.steps, None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
-    };
-    let found: BTreeMap<i64, PrefixStep> =
-        found.into_iter().map(|step| (step.cycle, step)).collect();
+    let (found, no_prefixes) = by_cycle(history, options.provider, counts);
     let mut writer = PageWriter {
-        names: HashMap::new(),
-        list: Vec::new(),
+        table: &table,
+        names: Numbered::default(),
         hides: !redactor.is_empty(),
         redactor,
     };
-    let texts = table.texts.iter();
+    let texts = table.texts.list.iter();
     let texts: Vec<String> = texts.map(|text| writer.text(&text.text)).collect();
-    let ids: HashMap<&str, u32> = table.ids.iter().map(String::as_str).zip(0..).collect();
     let steps = table.steps.iter();
-    let steps: Vec<PageStep<'_>> = steps
-        .map(|step| writer.step(step, found.get(&step.snapshot.cycle()), &ids))
-        .collect();
-    let blocks = table.blocks.iter();
-    let blocks: Vec<BlockRow<'_>> = blocks.map(|block| writer.block(block, &table)).collect();
-    let written = texts.iter().zip(&table.texts).map(|(text, of)| {
+    let steps = steps.map(|step| writer.step(step, found.get(&step.snapshot.cycle())));
+    let steps: Vec<PageStep<'_>> = steps.collect();
+    let blocks = table.blocks.list.iter();
+    let blocks: Vec<BlockRow<'_>> = blocks.map(|block| writer.block(block)).collect();
+    let written = texts.iter().zip(&table.texts.list).map(|(text, of)| {
         let base = of
             .before
             .and_then(|at| Some((at, &**texts.get(at as usize)?)));
@@ -159,16 +138,16 @@ pub fn page(
         title: writer.text(&options.title),
         tokenizer: counts.tokenizer(),
         estimate: counts.tokenizer().is_estimate(),
-        provider: options.provider.unwrap_or_else(|| form_of(history)).name(),
+        provider: options.provider.unwrap_or_else(|| form_of(history)),
         reconstructed: table.steps.iter().any(|step| step.call.reconstructed),
         no_prefixes: no_prefixes.map(|text| writer.text(&text)),
-        ids: table.ids.iter().map(|id| writer.text(id)).collect(),
-        turns: table.turns.iter().map(|id| writer.text(id)).collect(),
+        ids: writer.all(&table.ids.list),
+        turns: writer.all(&table.turns.list),
         texts: written.collect(),
         blocks,
         steps,
         redacted: writer.redactor.count(),
-        names: writer.list,
+        names: writer.names.list,
     };
     // Strings and numbers always have a JSON form.
     let data = serde_json::to_string(&data).unwrap_or_default();
@@ -184,7 +163,7 @@ struct Data<'a> {
     title: String,
     tokenizer: Tokenizer,
     estimate: bool,
-    provider: &'static str,
+    provider: Provider,
     reconstructed: bool,
     no_prefixes: Option<String>,
     redacted: u64,
@@ -230,7 +209,7 @@ struct PageStep<'a> {
     stop: Option<String>,
     events: Vec<PageEvent>,
     /// Where, how many places go, what comes.
-    changes: Vec<(usize, usize, &'a [u32])>,
+    changes: &'a [Splice],
     #[serde(skip_serializing_if = "Option::is_none")]
     prefix: Option<PagePrefix>,
 }
@@ -267,33 +246,33 @@ struct Broken {
 }
 
 /// Writes what comes from the session, redacted.
-struct PageWriter<'r> {
-    redactor: &'r mut Redactor,
+struct PageWriter<'a> {
+    table: &'a Table,
+    redactor: &'a mut Redactor,
     /// Whether anything is redacted.
     hides: bool,
-    names: HashMap<String, u32>,
-    list: Vec<String>,
+    /// Redacted names by what they were.
+    names: Numbered<String>,
 }
 
-impl PageWriter<'_> {
+impl<'a> PageWriter<'a> {
     fn text(&mut self, text: &str) -> String {
         self.redactor.redact(text).into_owned()
     }
 
-    /// The number of a name.
-    fn name(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.names.get(name) {
-            return *number;
-        }
-        let number = self.list.len() as u32;
-        let redacted = self.text(name);
-        self.list.push(redacted);
-        self.names.insert(name.to_owned(), number);
-        number
+    fn all(&mut self, texts: &[String]) -> Vec<String> {
+        texts.iter().map(|text| self.text(text)).collect()
     }
 
-    fn block<'a>(&mut self, block: &'a Block, table: &Table) -> BlockRow<'a> {
-        let bytes = table.texts.get(block.text as usize);
+    /// The number of a name.
+    fn name(&mut self, name: &str) -> u32 {
+        let redacted = || self.redactor.redact(name).into_owned();
+        self.names.number(name, redacted)
+    }
+
+    fn block(&mut self, block: &'a Block) -> BlockRow<'a> {
+        // Anything but the number of a cycle is no reply.
+        let is_cycle = |cycle: &&str| cycle.parse::<i64>().is_ok();
         (
             block.id,
             block.region as u8,
@@ -302,28 +281,18 @@ impl PageWriter<'_> {
             block.kind.as_deref().map(|kind| self.name(kind)),
             block.tool.as_deref().map(|tool| self.name(tool)),
             block.call_id.as_deref().map(|id| self.text(id)),
-            // Anything but the number of a cycle is no reply.
-            block
-                .reply
-                .as_deref()
-                .filter(|cycle| cycle.parse::<i64>().is_ok()),
+            block.reply.as_deref().filter(is_cycle),
             u8::from(block.error),
-            bytes.map_or(0, |text| text.text.len()),
+            self.table.text(block).text.len(),
             block.tokens,
             block.text,
         )
     }
 
-    fn step<'a>(
-        &mut self,
-        step: &'a TableStep,
-        prefix: Option<&PrefixStep>,
-        ids: &HashMap<&str, u32>,
-    ) -> PageStep<'a> {
+    fn step(&mut self, step: &'a TableStep, prefix: Option<&PrefixStep>) -> PageStep<'a> {
         let call = &step.call;
         let time = time_of(&step.snapshot).map(|time| self.text(&time));
         let stop = call.stop_reason.as_deref().map(|stop| self.text(stop));
-        let changes = step.splices.iter();
         PageStep {
             cycle: step.snapshot.cycle().to_string(),
             time,
@@ -338,38 +307,34 @@ impl PageWriter<'_> {
             ],
             stop,
             events: self.events(step),
-            changes: changes
-                .map(|change| (change.at, change.removed, &*change.added))
-                .collect(),
-            prefix: prefix.map(|prefix| self.prefix(prefix, ids)),
+            changes: &step.splices,
+            prefix: prefix.map(|prefix| self.prefix(prefix)),
         }
     }
 
     fn events(&mut self, step: &TableStep) -> Vec<PageEvent> {
-        let mut all = Vec::new();
-        for event in events(&step.snapshot, &step.call) {
-            match event {
-                StepEvent::Compaction => all.push(("compaction", 1, None)),
-                StepEvent::Failed { count, error } => {
-                    all.push(("failed", count, error.map(|error| self.text(&error))));
-                }
-                StepEvent::ToolErrors { count } => all.push(("tool errors", count, None)),
-                StepEvent::Reply => all.push(("reply", 1, None)),
-                StepEvent::Calls { tools } => {
-                    for (tool, count) in tools {
-                        all.push(("call", count, Some(self.text(&tool))));
-                    }
-                }
+        let events = events(&step.snapshot, &step.call).into_iter();
+        let each = |event| match event {
+            StepEvent::Compaction => vec![("compaction", 1, None)],
+            StepEvent::Failed { count, error } => {
+                vec![("failed", count, error.map(|error| self.text(&error)))]
             }
-        }
-        all
+            StepEvent::ToolErrors { count } => vec![("tool errors", count, None)],
+            StepEvent::Reply => vec![("reply", 1, None)],
+            StepEvent::Calls { tools } => {
+                let calls = tools.iter();
+                let calls = calls.map(|(tool, count)| ("call", *count, Some(self.text(tool))));
+                calls.collect()
+            }
+        };
+        events.flat_map(each).collect()
     }
 
-    fn prefix(&mut self, prefix: &PrefixStep, ids: &HashMap<&str, u32>) -> PagePrefix {
+    fn prefix(&mut self, prefix: &PrefixStep) -> PagePrefix {
         let broken = prefix.difference.as_ref().map(|found| Broken {
             at: found.at,
             place: self.text(&found.place.to_string()),
-            block: found.block.as_deref().and_then(|id| ids.get(id)).copied(),
+            block: found.block.as_ref().and_then(|id| self.table.ids.find(id)),
             cause: self.text(&found.cause.text()),
             mend: found.mend,
             // A text that is cut can begin in the middle of a match, which then is none.

@@ -6,14 +6,13 @@
 
 use super::table::{Block, Splice, Table, TableStep};
 use crate::history::History;
-use crate::inspect::prefix::walk;
+use crate::inspect::call::is_zero;
+use crate::inspect::prefix::by_cycle;
 use crate::inspect::steps::{events, time_of};
-use crate::inspect::{Cause, Place, Region};
-use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
+use crate::inspect::{Counts, PrefixStep, Region, StepEvent, Tokenizer, form_of};
 use crate::render::Provider;
 use crate::tree::hash::hex;
 use serde::Serialize;
-use serde::ser::Serializer;
 use std::collections::BTreeMap;
 
 /// A session without its content.
@@ -25,7 +24,6 @@ pub struct Receipt {
     /// How tokens are counted.
     pub tokenizer: Tokenizer,
     /// The API in whose form requests are compared.
-    #[serde(serialize_with = "name_of")]
     pub provider: Provider,
     /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
     pub reconstructed: bool,
@@ -33,10 +31,6 @@ pub struct Receipt {
     pub blocks: Vec<ReceiptBlock>,
     /// One for each committed snapshot, oldest first.
     pub steps: Vec<ReceiptStep>,
-}
-
-fn name_of<S: Serializer>(provider: &Provider, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(provider.name())
 }
 
 /// A block as it is in one or many steps.
@@ -114,10 +108,6 @@ pub struct ReceiptStep {
     pub prefix: Option<ReceiptPrefix>,
 }
 
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 /// What a prompt cache can reuse.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -138,7 +128,7 @@ pub struct ReceiptPrefix {
     pub cause: Option<String>,
     /// What the first byte that differs is a part of: `parameter`, `tool`, `system` or `message`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<&'static str>,
+    pub place: Option<String>,
     /// What would keep the prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<&'static str>,
@@ -163,19 +153,13 @@ pub struct ReceiptPrefix {
 #[must_use]
 pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Counts) -> Receipt {
     let table = Table::of(history, counts);
-    let found = walk(history, history.committed().iter(), provider, counts);
-    let found = found.map_or_else(|_| Vec::new(), |found| found.steps);
-    let found: BTreeMap<i64, PrefixStep> =
-        found.into_iter().map(|step| (step.cycle, step)).collect();
-    let blocks: Vec<ReceiptBlock> = table
-        .blocks
-        .iter()
-        .map(|block| without_content(block, &table))
-        .collect();
-    let mut shape = Shape::new(&blocks);
+    let (found, _) = by_cycle(history, provider, counts);
+    let blocks = table.blocks.list.iter();
+    let blocks: Vec<ReceiptBlock> = blocks.map(|block| without_content(block, &table)).collect();
+    let mut shape = Shape::default();
     let steps = table.steps.iter();
     let steps = steps.map(|step| {
-        shape.change(&step.splices);
+        shape.change(&step.splices, &blocks);
         of_step(step, &shape, found.get(&step.snapshot.cycle()))
     });
     Receipt {
@@ -189,79 +173,58 @@ pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Count
 }
 
 /// How many blocks of a step have which role and kind.
-struct Shape<'a> {
-    blocks: &'a [ReceiptBlock],
+#[derive(Default)]
+struct Shape {
     list: Vec<u32>,
     roles: BTreeMap<&'static str, u64>,
     kinds: BTreeMap<&'static str, u64>,
 }
 
-impl<'a> Shape<'a> {
-    fn new(blocks: &'a [ReceiptBlock]) -> Self {
-        Self {
-            blocks,
-            list: Vec::new(),
-            roles: BTreeMap::new(),
-            kinds: BTreeMap::new(),
-        }
-    }
-
-    fn change(&mut self, splices: &[Splice]) {
-        for splice in splices {
-            let places = splice.at..splice.at + splice.removed;
-            let gone = self.list.splice(places, splice.added.iter().copied());
-            for block in gone.filter_map(|at| self.blocks.get(at as usize)) {
-                less(&mut self.roles, block.role);
-                less(&mut self.kinds, block.kind);
+impl Shape {
+    fn change(&mut self, splices: &[Splice], blocks: &[ReceiptBlock]) {
+        let mut count = |block: u32, more: i64| {
+            let block = &blocks[block as usize];
+            for (counts, name) in [(&mut self.roles, block.role), (&mut self.kinds, block.kind)] {
+                let count: &mut u64 = counts.entry(name).or_default();
+                *count = count.saturating_add_signed(more);
             }
-            let added = splice.added.iter();
-            for block in added.filter_map(|at| self.blocks.get(*at as usize)) {
-                *self.roles.entry(block.role).or_default() += 1;
-                *self.kinds.entry(block.kind).or_default() += 1;
-            }
+        };
+        for (at, removed, added) in splices {
+            added.iter().for_each(|block| count(*block, 1));
+            let gone = self.list.splice(*at..at + removed, added.iter().copied());
+            gone.for_each(|block| count(block, -1));
         }
-    }
-}
-
-fn less(counts: &mut BTreeMap<&'static str, u64>, name: &'static str) {
-    if let Some(count) = counts.get_mut(name) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(name);
-        }
+        self.roles.retain(|_, count| *count > 0);
+        self.kinds.retain(|_, count| *count > 0);
     }
 }
 
 fn without_content(block: &Block, table: &Table) -> ReceiptBlock {
-    let text = table.texts.get(block.text as usize);
+    let text = table.text(block);
+    let kind = block.kind.as_deref();
     ReceiptBlock {
         region: block.region,
         role: usual(&ROLES, &block.role),
-        kind: block
-            .kind
-            .as_deref()
-            .map_or("none", |kind| usual(&KINDS, kind)),
+        kind: kind.map_or("none", |kind| usual(&KINDS, kind)),
         tool: block.tool.as_deref().and_then(name),
         error: block.error,
-        bytes: text.map_or(0, |text| text.text.len() as u64),
+        bytes: text.text.len() as u64,
         tokens: block.tokens,
-        sha256: text.map_or_else(String::new, |text| hex(&text.hash)),
+        sha256: hex(&text.hash),
     }
 }
 
-fn of_step(step: &TableStep, shape: &Shape<'_>, prefix: Option<&PrefixStep>) -> ReceiptStep {
+fn of_step(step: &TableStep, shape: &Shape, prefix: Option<&PrefixStep>) -> ReceiptStep {
     let call = &step.call;
     let mut calls = BTreeMap::new();
     for event in events(&step.snapshot, call) {
         if let StepEvent::Calls { tools } = event {
             for (tool, count) in tools {
-                *calls
-                    .entry(name(&tool).unwrap_or_else(|| OTHER.to_owned()))
-                    .or_default() += count;
+                let name = name(&tool).unwrap_or_else(|| OTHER.to_owned());
+                *calls.entry(name).or_default() += count;
             }
         }
     }
-    let changes = step.splices.iter();
     ReceiptStep {
         cycle: step.snapshot.cycle(),
         time: time_of(&step.snapshot).filter(|time| is_time(time)),
@@ -271,9 +234,7 @@ fn of_step(step: &TableStep, shape: &Shape<'_>, prefix: Option<&PrefixStep>) -> 
         tokens: step.tokens,
         by_role: shape.roles.clone(),
         by_kind: shape.kinds.clone(),
-        changes: changes
-            .map(|change| (change.at, change.removed, change.added.clone()))
-            .collect(),
+        changes: step.splices.clone(),
         calls,
         failed: call.failed,
         compaction: call.compaction,
@@ -293,21 +254,16 @@ fn of_prefix(prefix: &PrefixStep) -> ReceiptPrefix {
         shared_bytes: prefix.shared_bytes,
         shared_tokens: prefix.shared_tokens,
         reused_percent: prefix.before.map(|_| prefix.reused_percent()),
-        cause: difference.and_then(|found| kind_of(&found.cause)),
-        place: difference.map(|found| match found.place {
-            Place::Parameter { .. } => "parameter",
-            Place::Tool { .. } => "tool",
-            Place::System => "system",
-            Place::Message { .. } => "message",
-        }),
+        cause: difference.and_then(|found| tag(&found.cause, "cause")),
+        place: difference.and_then(|found| tag(&found.place, "in")),
         mend: difference.map(|found| found.mend),
     }
 }
 
-/// The cause without what it is about.
-fn kind_of(cause: &Cause) -> Option<String> {
-    let json = serde_json::to_value(cause).ok()?;
-    Some(json.get("cause")?.as_str()?.to_owned())
+/// Which variant a value is, by the member `name` of its JSON.
+fn tag(value: &impl Serialize, name: &str) -> Option<String> {
+    let json = serde_json::to_value(value).ok()?;
+    Some(json.get(name)?.as_str()?.to_owned())
 }
 
 const OTHER: &str = "other";
@@ -329,11 +285,8 @@ const KINDS: [&str; 11] = [
 
 /// The word, if it is a usual one.
 fn usual(words: &[&'static str], word: &str) -> &'static str {
-    words
-        .iter()
-        .find(|known| **known == word)
-        .copied()
-        .unwrap_or(OTHER)
+    let mut words = words.iter();
+    words.find(|known| **known == word).unwrap_or(&OTHER)
 }
 
 /// The name of a tool, a model or a reason, if it looks like one: letters, digits and a few signs.

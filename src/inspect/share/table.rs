@@ -6,9 +6,11 @@
 
 use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
-use crate::inspect::show::{text_of, tool_of};
+use crate::inspect::groups::ToolNames;
+use crate::inspect::lists::{Numbered, ascending};
+use crate::inspect::part::UnitKey;
+use crate::inspect::show::{call_id_of, is_error, text_of};
 use crate::inspect::{Call, Counts, Region};
-use crate::json::string;
 use crate::render::ThreadBlock;
 use crate::tree::hash::{ContentHash, text_hash};
 use std::collections::HashMap;
@@ -18,13 +20,11 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Table {
     /// Ids of blocks. A block keeps its number when its content changes.
-    pub(super) ids: Vec<String>,
+    pub(super) ids: Numbered<String>,
     /// Ids of turns.
-    pub(super) turns: Vec<String>,
-    /// Distinct texts, in the order in which they first appear.
-    pub(super) texts: Vec<Text>,
-    /// Distinct blocks, in the order in which they first appear.
-    pub(super) blocks: Vec<Block>,
+    pub(super) turns: Numbered<String>,
+    pub(super) texts: Numbered<ContentHash, Text>,
+    pub(super) blocks: Numbered<Block>,
     /// One for each committed snapshot, oldest first.
     pub(super) steps: Vec<TableStep>,
 }
@@ -69,17 +69,9 @@ pub(super) struct TableStep {
     pub(super) bytes: u64,
 }
 
-/// A replacement in a list of blocks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Splice {
-    /// Where it begins, in the new list. Splices are in ascending order, so they can be done one after
-    /// the other.
-    pub(super) at: usize,
-    /// How many places go.
-    pub(super) removed: usize,
-    /// The indexes of blocks that come.
-    pub(super) added: Vec<u32>,
-}
+/// A replacement in a list of blocks: where it begins in the new list, how many places go, and the indexes of
+/// the blocks that come. They ascend, so they can be done one after the other.
+pub(super) type Splice = (usize, usize, Vec<u32>);
 
 impl Table {
     /// The table of the committed snapshots of `history`, which are all in memory. Costs what changes
@@ -88,12 +80,8 @@ impl Table {
         let mut builder = TableBuilder {
             table: Self::default(),
             counts,
-            ids: HashMap::new(),
-            turns: HashMap::new(),
-            texts: HashMap::new(),
-            blocks: HashMap::new(),
             newest: Vec::new(),
-            tools: HashMap::new(),
+            tools: ToolNames::default(),
             units: Vec::new(),
             list: Vec::new(),
         };
@@ -102,34 +90,26 @@ impl Table {
         }
         builder.table
     }
+
+    /// The text of a block.
+    pub(super) fn text(&self, block: &Block) -> &Text {
+        &self.texts.list[block.text as usize]
+    }
 }
 
 /// A unit of the snapshot before, and where its blocks end in the list.
+#[derive(Clone)]
 struct KnownUnit {
-    version: u64,
-    dead: Vec<u32>,
+    key: UnitKey,
     end: usize,
-}
-
-impl KnownUnit {
-    fn is(&self, unit: UnitRef<'_>) -> bool {
-        let start = unit.rows().start;
-        let dead = unit.dead_rows().map(|row| row - start);
-        self.version == unit.version() && dead.eq(self.dead.iter().copied())
-    }
 }
 
 struct TableBuilder<'a> {
     table: Table,
     counts: &'a mut Counts,
-    ids: HashMap<String, u32>,
-    turns: HashMap<String, u32>,
-    texts: HashMap<ContentHash, u32>,
-    blocks: HashMap<Block, u32>,
     /// For each id, its newest block, and the snapshot and row it was read from.
     newest: Vec<Option<(u32, Arc<Snapshot>, u32)>>,
-    /// The names of tools by the ids of their calls, as JSON.
-    tools: HashMap<String, String>,
+    tools: ToolNames,
     units: Vec<KnownUnit>,
     list: Vec<u32>,
 }
@@ -137,13 +117,11 @@ struct TableBuilder<'a> {
 impl TableBuilder<'_> {
     fn step(&mut self, snapshot: &Arc<Snapshot>) {
         let units: Vec<UnitRef<'_>> = snapshot.units().collect();
-        let pairs = self.units.iter().zip(&units);
-        let first = pairs.take_while(|(known, unit)| known.is(**unit)).count();
-        let rest = self.units[first..]
-            .iter()
-            .rev()
-            .zip(units[first..].iter().rev());
-        let last = rest.take_while(|(known, unit)| known.is(**unit)).count();
+        let same = |(known, unit): &(&KnownUnit, &UnitRef<'_>)| known.key == UnitKey::of(**unit);
+        let first = self.units.iter().zip(&units).take_while(same).count();
+        let (known, rest) = (&self.units[first..], &units[first..]);
+        let ends = known.iter().rev().zip(rest.iter().rev());
+        let last = ends.take_while(same).count();
         let older = self.units.split_off(first);
         let before = self.units.last();
         let start = before.map_or(0, |known| known.end);
@@ -159,26 +137,21 @@ impl TableBuilder<'_> {
                 }
             }
             self.units.push(KnownUnit {
-                version: unit.version(),
-                dead: unit
-                    .dead_rows()
-                    .map(|row| row - unit.rows().start)
-                    .collect(),
+                key: UnitKey::of(*unit),
                 end: start + fresh.len(),
             });
         }
         let fresh_end = start + fresh.len();
         self.units.extend(kept.iter().map(|known| KnownUnit {
-            version: known.version,
-            dead: known.dead.clone(),
             end: known.end - gone_end + fresh_end,
+            ..known.clone()
         }));
         let splices = splices(&self.list[start..gone_end], &fresh, start);
         self.list.splice(start..gone_end, fresh);
         let sizes = |sums: (u64, u64), at: &u32| {
-            let block = &self.table.blocks[*at as usize];
-            let text = &self.table.texts[block.text as usize];
-            (sums.0 + block.tokens, sums.1 + text.text.len() as u64)
+            let block = &self.table.blocks.list[*at as usize];
+            let text = &self.table.text(block).text;
+            (sums.0 + block.tokens, sums.1 + text.len() as u64)
         };
         let (tokens, bytes) = self.list.iter().fold((0, 0), sizes);
         self.table.steps.push(TableStep {
@@ -199,75 +172,45 @@ impl TableBuilder<'_> {
         region: Region,
         turn: Option<&str>,
     ) -> u32 {
-        let id = number(&mut self.ids, &mut self.table.ids, node.id());
-        let turn = turn.map(|turn| number(&mut self.turns, &mut self.table.turns, turn));
+        let id = self.table.ids.name(node.id());
+        let turn = turn.map(|turn| self.table.turns.name(turn));
         if self.newest.len() <= id as usize {
             self.newest.resize(id as usize + 1, None);
         }
         // A unit that grew has its older blocks once more.
         let newest = self.newest[id as usize].clone();
         if let Some((block, older, row)) = &newest {
-            let known = &self.table.blocks[*block as usize];
+            let known = &self.table.blocks.list[*block as usize];
             let is_there = known.region == region && known.turn == turn;
             if is_there && is_equal(older.node(*row), node) {
                 return *block;
             }
         }
         let read = ThreadBlock::of(node, region == Region::Sys);
-        if read.kind() == Some("call")
-            && let Some(call) = read.data("data_call_id")
-            && let Some(tool) = tool_of(&read, &self.tools)
-        {
-            self.tools.insert(call.to_owned(), tool);
-        }
-        let before = newest.map(|(block, _, _)| self.table.blocks[block as usize].text);
+        self.tools.note(node);
+        let before = newest.map(|(block, _, _)| self.table.blocks.list[block as usize].text);
+        let text = text_of(&read);
+        let hash = text_hash(&text);
         let block = Block {
             id,
             region,
             turn,
             role: read.role().to_owned(),
             kind: read.kind().map(str::to_owned),
-            tool: tool_of(&read, &self.tools),
-            call_id: read
-                .data("data_call_id")
-                .and_then(string)
-                .map(|id| id.into_owned()),
-            reply: node
-                .field("data_reply")
-                .map(|reply| reply.json().into_owned()),
-            error: read.data("data_is_error") == Some("true") || read.kind() == Some("error"),
+            tool: self.tools.of(node),
+            call_id: call_id_of(&read),
+            reply: node.field("data_reply").map(|reply| reply.json().into()),
+            error: is_error(&read),
             tokens: self.counts.block(&read),
-            text: self.text(text_of(&read), before),
+            text: self
+                .table
+                .texts
+                .number(&hash, || Text { text, hash, before }),
         };
-        let next = self.table.blocks.len() as u32;
-        let index = *self.blocks.entry(block.clone()).or_insert(next);
-        if index == next {
-            self.table.blocks.push(block);
-        }
+        let index = self.table.blocks.number(&block, || block.clone());
         self.newest[id as usize] = Some((index, Arc::clone(snapshot), node.row()));
         index
     }
-
-    fn text(&mut self, text: String, before: Option<u32>) -> u32 {
-        let hash = text_hash(&text);
-        let next = self.table.texts.len() as u32;
-        let index = *self.texts.entry(hash).or_insert(next);
-        if index == next {
-            self.table.texts.push(Text { text, hash, before });
-        }
-        index
-    }
-}
-
-/// The number of a name.
-fn number(known: &mut HashMap<String, u32>, names: &mut Vec<String>, name: &str) -> u32 {
-    if let Some(number) = known.get(name) {
-        return *number;
-    }
-    let next = names.len() as u32;
-    names.push(name.to_owned());
-    known.insert(name.to_owned(), next);
-    next
 }
 
 /// Whether two nodes say the same.
@@ -291,47 +234,18 @@ pub(super) fn splices(old: &[u32], new: &[u32], start: usize) -> Vec<Splice> {
     let start = start + head;
 
     let places: HashMap<u32, usize> = old.iter().copied().zip(0..).collect();
-    let places: Vec<Option<usize>> = new.iter().map(|at| places.get(at).copied()).collect();
+    let pairs = new.iter().enumerate();
+    let pairs = pairs.filter_map(|(at, block)| Some((at, *places.get(block)?)));
+    let stay = ascending(&pairs.collect::<Vec<_>>());
     let mut splices = Vec::new();
     let (mut from, mut to) = (0, 0);
-    let ends = std::iter::once((old.len(), new.len()));
-    for (a, b) in ascending(&places).into_iter().chain(ends) {
+    for (b, a) in stay.into_iter().chain([(new.len(), old.len())]) {
         if a > from || b > to {
-            splices.push(Splice {
-                at: start + to,
-                removed: a - from,
-                added: new[to..b].to_vec(),
-            });
+            splices.push((start + to, a - from, new[to..b].to_vec()));
         }
         (from, to) = (a + 1, b + 1);
     }
     splices
-}
-
-/// The longest ascending run of places, as pairs of a place and its index.
-fn ascending(places: &[Option<usize>]) -> Vec<(usize, usize)> {
-    // For each length, the run with the smallest end: the index of its last element.
-    let mut ends: Vec<(usize, usize)> = Vec::new();
-    let mut before: Vec<Option<usize>> = vec![None; places.len()];
-    for (index, place) in places.iter().enumerate() {
-        let Some(place) = *place else {
-            continue;
-        };
-        let length = ends.partition_point(|(end, _)| *end < place);
-        before[index] = length.checked_sub(1).map(|shorter| ends[shorter].1);
-        match ends.get_mut(length) {
-            Some(end) => *end = (place, index),
-            None => ends.push((place, index)),
-        }
-    }
-    let mut run = Vec::with_capacity(ends.len());
-    let mut next = ends.last().map(|(_, index)| *index);
-    while let Some(index) = next {
-        run.extend(places[index].map(|place| (place, index)));
-        next = before[index];
-    }
-    run.reverse();
-    run
 }
 
 #[cfg(test)]
@@ -341,8 +255,8 @@ mod tests {
 
     fn applied(old: &[u32], new: &[u32]) -> Vec<u32> {
         let mut list = old.to_vec();
-        for splice in splices(old, new, 0) {
-            list.splice(splice.at..splice.at + splice.removed, splice.added);
+        for (at, removed, added) in splices(old, new, 0) {
+            list.splice(at..at + removed, added);
         }
         list
     }
@@ -366,9 +280,9 @@ mod tests {
         new.insert(50, 201);
         new.push(202);
         let found = splices(&old, &new, 7);
-        let named: usize = found.iter().map(|splice| splice.added.len()).sum();
+        let named: usize = found.iter().map(|(_, _, added)| added.len()).sum();
         assert_eq!((found.len(), named), (3, 3));
-        assert_eq!(found[0].at, 10);
+        assert_eq!(found[0].0, 10);
         assert!(splices(&old, &old, 0).is_empty());
     }
 }
