@@ -338,7 +338,8 @@ fn statements<'a>(code: &'a str, start: &str) -> Vec<&'a str> {
     for (at, _) in code.match_indices(start) {
         let line = code[..at].rfind('\n').map_or(0, |at| at + 1);
         let before = code[line..at].trim();
-        if before.is_empty() || (start == "use " && before.starts_with("pub")) {
+        let is_word = code[..at].ends_with(char::is_whitespace);
+        if before.is_empty() || (start == "use " && is_word && before.starts_with("pub")) {
             let statement = &code[at + start.len()..];
             found.push(&statement[..statement.find(';').unwrap()]);
         }
