@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::canonical::{Appended, Sink, write_string, write_value};
 use super::text::{Text, unescape_into};
 
@@ -191,6 +193,19 @@ impl From<JsonValue<'_>> for StoredValue {
         let mut stored = String::with_capacity(value.stored_len());
         value.store(&mut stored);
         Self(stored.into())
+    }
+}
+
+/// As a string that has the JSON text.
+impl Serialize for StoredValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.get().json())
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::of_json(&String::deserialize(deserializer)?))
     }
 }
 

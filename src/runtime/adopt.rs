@@ -5,13 +5,11 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::header::COLUMNS;
-use super::mutate::is_region;
 use super::overlay::{Body, Change, Fresh};
 use super::refusal::{Refusal, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
 use crate::index::{Changes, NodeRef, Snapshot};
-use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
 impl Workspace {
@@ -42,7 +40,7 @@ impl Workspace {
         let older = changes.older.iter().cloned();
         for old in older.flat_map(|rows| base.nodes_in(rows)) {
             // A region that the working state lacks stays, without what was in it.
-            if working.find(old.id()).is_some() || is_region(Node::Old(old)) {
+            if working.find(old.id()).is_some() || Node::Old(old).is_region() {
                 continue;
             }
             let above = old
@@ -129,7 +127,7 @@ impl Workspace {
         let ttl = (node.ttl() != old.ttl()).then(|| node.ttl());
         let priority = (node.priority() != old.priority()).then(|| node.priority());
         if ttl.is_some() || priority.is_some() {
-            if !is_region(Node::Old(old)) {
+            if !Node::Old(old).is_region() {
                 self.check_open(Node::Old(old))?;
             }
             self.overlay
@@ -145,26 +143,9 @@ impl Workspace {
             let message = format!("`{id}` is a turn that no commit has sealed");
             return Err(region(message).help("put its blocks into `^ah`"));
         }
-        let fields = node.fields().filter(|(name, _)| !COLUMNS.contains(name));
         let parent = node.parent().map_or("", |parent| parent.id());
-        let body = Body {
-            id: id.into(),
-            class: node.class(),
-            node_type: node.type_or_class().into(),
-            role: node.role().map(Into::into),
-            kind: node.kind().map(Into::into),
-            key: node.key().map(Into::into),
-            ttl: node.ttl(),
-            priority: node.priority(),
-            cycle: self.cycle(),
-            created_at_ns: node.created_at_ns(),
-            creation_index: node.creation_index(),
-            removable: node.field("removable") == Some(JsonValue::Bool(true)),
-            fields: fields
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-            growing: None,
-        };
+        let mut body = Body::of(node, |name| !COLUMNS.contains(&name));
+        body.cycle = self.cycle();
         let mut fresh = Fresh::new(parent.into(), node.offset(), body);
         if fresh.field("created_at_iso").is_none() {
             let iso = crate::tree::timestamp::rfc3339_of_nanos(fresh.created_at_ns);

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::delta::{delta, only_turn};
-use super::header::read;
-use super::mutate::{Place, check_unpinned, is_region};
+use super::header::DraftNode;
+use super::mutate::{NodePlace, check_unpinned};
 use super::node::NewNode;
-#[cfg(feature = "store")]
-use super::overlay::Overlay;
 use super::overlay::{Compaction, Fresh};
-use super::refusal::{Refusal, header, placement, region, sealed};
+use super::refusal::{Refusal, header, placement, sealed};
 use super::state::{Node, Seal};
-use super::workspace::Workspace;
-use crate::index::{Merge, Meta, Snapshot};
+use super::workspace::{Checkpoint, Workspace};
+use crate::index::{Merge, Snapshot};
 use crate::json::MAX_NESTING;
 use crate::tree::NodeClass;
 
@@ -40,49 +38,38 @@ pub struct Commit {
     pub over: u64,
 }
 
-/// A commit that is ready to be published.
-#[derive(Debug)]
-pub(crate) struct Made {
-    pub(crate) commit: Commit,
-    pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) merges: Vec<Merge>,
-}
-
-/// A commit that is made and not settled.
-struct Done {
-    made: Made,
+/// A commit that is made, and can be finished or taken back.
+pub(crate) struct Pending {
+    commit: Commit,
+    /// The newest commit before.
+    #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks"))]
+    older: Option<Arc<Snapshot>>,
+    snapshot: Arc<Snapshot>,
+    merges: Vec<Merge>,
     /// Nodes past their time that a reference keeps.
     overdue: Vec<Arc<str>>,
     /// Ids that are in use no more.
     retired: Vec<Box<str>>,
 }
 
-/// A commit that can be finished or taken back.
-#[cfg(feature = "store")]
-pub(crate) struct Pending {
-    done: Done,
-    before: Before,
-}
-
-/// What a commit changes in a workspace before it is settled.
-#[cfg(feature = "store")]
-struct Before {
-    overlay: Overlay,
-    waiting: Vec<Arc<str>>,
-    last_ns: i64,
-    next_index: i64,
-}
+/// What a commit says, and the next history.
+type Made = (Commit, Arc<Snapshot>, Vec<Merge>);
 
 #[cfg(feature = "store")]
 impl Pending {
+    /// The newest commit before.
+    pub(crate) fn older(&self) -> Option<&Snapshot> {
+        self.older.as_deref()
+    }
+
     /// The snapshot.
-    pub(crate) fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.done.made.snapshot
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
     }
 
     /// The ids that are in use no more, sorted.
     pub(crate) fn retired(&self) -> Vec<&str> {
-        let mut ids: Vec<&str> = self.done.retired.iter().map(|id| &**id).collect();
+        let mut ids: Vec<&str> = self.retired.iter().map(|id| &**id).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
@@ -100,45 +87,36 @@ impl Workspace {
         }
         for node in &topmost {
             let id = node.id();
-            if is_region(*node) {
-                return Err(region(format!(
-                    "`{id}` is a region or the root and cannot be compacted"
-                )));
-            }
-            let parent = state.parent(*node);
-            let in_turn = parent
-                .is_some_and(|parent| matches!(parent.class(), NodeClass::Turn | NodeClass::Head));
-            if in_turn && node.is_core_container() && state.location(*node).seal == Seal::Core {
+            node.check_no_region("cannot be compacted")?;
+            let is_core = node.is_core_container() && state.is_in_turn(*node);
+            if is_core && state.location(*node).seal == Seal::Core {
                 let message = format!("`{id}` is the core of a sealed turn, which always has one");
                 return Err(sealed(message).help("compact its blocks, or the whole turn"));
             }
             check_unpinned(id, &kept)?;
         }
-        let at_core = |node: &&Node<'_>| {
-            let parent = state.parent(**node);
-            node.offset() == 0 && parent.is_some_and(is_turn)
-        };
+        let at_core = |node: &&Node<'_>| node.offset() == 0 && state.is_in_turn(**node);
         let at_core = topmost.iter().find(at_core).map(|node| node.id());
         let deepest = topmost.iter().map(|node| state.location(*node).level).max();
         let first = topmost[0];
         let level = deepest.unwrap_or(0).saturating_sub(1);
         let draft = self.draft(node, level)?;
-        if let Some((headers, id, _)) = draft.0.first()
-            && headers.class == NodeClass::Container
+        if draft[0].body.class() == NodeClass::Container
             && let Some(other) = at_core
         {
+            let id = &draft[0].body.id;
             let message =
                 format!("`{id}` is a container and cannot take the place of `{other}` in a core");
             return Err(placement(message).help("make the summary a block"));
         }
-        Place::of(state, first).check(&draft)?;
+        NodePlace::of(state, first).check(&draft)?;
         let ids = topmost.iter().map(|node| Arc::from(node.id())).collect();
-        if draft.0.iter().any(|(headers, ..)| headers.ttl == Some(0)) {
+        if draft.iter().any(|node| node.body.ttl == Some(0)) {
             return Err(
                 header("a summary with ttl 0 would be in no snapshot").help("leave out the ttl")
             );
         }
-        let summary = self.build(&draft, "".into(), 0)?;
+        let summary = self.build(draft, "".into(), 0)?;
         let id = Arc::clone(&summary[0].id);
         let promised = summary.iter().map(|fresh| Arc::clone(&fresh.id));
         self.overlay.promised.extend(promised);
@@ -146,86 +124,41 @@ impl Workspace {
         Ok(id)
     }
 
-    /// Commits the cycle in progress. Nothing is changed if it fails.
+    /// Makes the commit of the cycle in progress. Nothing is changed if that fails. What it returns is for
+    /// [`Workspace::finish`] or, as if there had been no commit, for [`Workspace::restore`]; nothing else
+    /// may be done in between.
     ///
     /// Linear in what was changed, what expires, the units concerned and, with a policy, the nodes of
     /// its scopes; logarithmic in the session, merges aside.
-    pub(crate) fn commit(&mut self) -> Result<Made, Refusal> {
-        let cycle = self.next_cycle()?;
-        let done = self.all_or_nothing(|workspace| workspace.commit_cycle(cycle))?;
-        Ok(self.settle(done))
-    }
-
-    /// As [`Workspace::commit`], in two steps: what it returns is for [`Workspace::finish`] or, as if there
-    /// had been no commit, for [`Workspace::undo`]. Nothing else may be done in between.
-    #[cfg(feature = "store")]
-    pub(crate) fn prepare(&mut self) -> Result<Pending, Refusal> {
-        let cycle = self.next_cycle()?;
-        let before = Before {
-            overlay: self.overlay.clone(),
-            waiting: self.waiting.clone(),
-            last_ns: self.last_ns,
-            next_index: self.next_index,
-        };
-        let done = self.all_or_nothing(|workspace| workspace.commit_cycle(cycle))?;
-        Ok(Pending { done, before })
-    }
-
-    /// Finishes a commit that was prepared.
-    #[cfg(feature = "store")]
-    pub(crate) fn finish(&mut self, pending: Pending) -> Made {
-        self.settle(pending.done)
-    }
-
-    /// Takes a prepared commit back.
-    #[cfg(feature = "store")]
-    pub(crate) fn undo(&mut self, pending: Pending) {
-        let Before {
-            overlay,
-            waiting,
-            last_ns,
-            next_index,
-        } = pending.before;
-        self.overlay = overlay;
-        self.waiting = waiting;
-        self.last_ns = last_ns;
-        self.next_index = next_index;
-    }
-
-    fn next_cycle(&self) -> Result<i64, Refusal> {
+    pub(crate) fn prepare(&mut self) -> Result<(Pending, Checkpoint), Refusal> {
         let cycle = self.base.cycle().checked_add(1);
-        cycle.ok_or_else(|| placement("no later cycle is left"))
+        let cycle = cycle.ok_or_else(|| placement("no later cycle is left"))?;
+        self.revocable(|workspace| workspace.commit_cycle(cycle))
     }
 
-    fn commit_cycle(&mut self, cycle: i64) -> Result<Done, Refusal> {
+    fn commit_cycle(&mut self, cycle: i64) -> Result<Pending, Refusal> {
         let kept = self.kept();
-        let commit = Commit {
+        let mut commit = Commit {
             cycle,
             ..Commit::default()
         };
         self.overlay.bereft.append(&mut self.waiting);
-        self.commit_prepared(cycle, &kept, commit)
-    }
-
-    fn commit_prepared(
-        &mut self,
-        cycle: i64,
-        kept: &HashSet<Arc<str>>,
-        mut commit: Commit,
-    ) -> Result<Done, Refusal> {
-        let overdue = self.expire(cycle, kept, &mut commit);
-        self.cascade(kept, &mut commit.emptied);
+        let overdue = self.expire(cycle, &kept, &mut commit);
+        self.cascade(&kept, &mut commit.emptied);
         for compaction in std::mem::take(&mut self.overlay.compactions) {
-            self.make_compaction(compaction, kept, &mut commit.compacted);
+            self.make_compaction(compaction, &kept, &mut commit.compacted);
         }
-        let (pruned, over) = self.prune(kept);
+        let (pruned, over) = self.prune(&kept);
         commit.pruned = strings(pruned);
         commit.over = over;
-        self.cascade(kept, &mut commit.emptied);
+        self.cascade(&kept, &mut commit.emptied);
         let (turn, moved) = self.seal(cycle)?;
         commit.turn = turn.to_string();
         let meta = self.meta(cycle);
-        let made = self.add_turn(&turn, &meta, moved.is_empty()).or_else(|| {
+        // Most cycles only add a turn.
+        let only_turn = only_turn(self.state(), &turn).filter(|_| moved.is_empty());
+        let made = only_turn.and_then(|tree| self.writer.append_turn(&self.base, &tree, &meta));
+        let made = made.or_else(|| {
             let passed = cycle.saturating_sub(self.base.cycle());
             let delta = delta(self.state(), &moved, passed);
             let base = &*self.base;
@@ -233,15 +166,13 @@ impl Workspace {
         });
         let unsound = || placement("the tree of the cycle breaks a rule of documents");
         let (snapshot, merges) = made.ok_or_else(unsound)?;
-        let snapshot = Arc::new(snapshot);
-        Ok(Done {
+        Ok(Pending {
             retired: self.retires(&snapshot),
+            older: self.committed.then(|| Arc::clone(&self.base)),
+            snapshot: Arc::new(snapshot),
+            commit,
+            merges,
             overdue,
-            made: Made {
-                commit,
-                snapshot,
-                merges,
-            },
         })
     }
 
@@ -265,17 +196,6 @@ impl Workspace {
             }
         }
         retired
-    }
-
-    /// The snapshot with the new turn, where that is all that has changed: most cycles only add one.
-    fn add_turn(
-        &mut self,
-        turn: &str,
-        meta: &Meta,
-        only_new: bool,
-    ) -> Option<(Snapshot, Vec<Merge>)> {
-        let tree = only_turn(self.state(), turn).filter(|_| only_new)?;
-        self.writer.append_turn(&self.base, &tree, meta)
     }
 
     /// Takes what expires. Returns the nodes past their time that a reference keeps.
@@ -339,11 +259,9 @@ impl Workspace {
     /// Regions, sealed turns and cores stay, whatever their ttl.
     fn never_expires(&self, node: Node<'_>) -> bool {
         let state = self.state();
-        let in_turn =
-            |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
-        is_region(node)
+        node.is_region()
             || state.location(node).seal == Seal::Turn
-            || (node.is_core_container() && state.parent(node).is_some_and(in_turn))
+            || (node.is_core_container() && state.is_in_turn(node))
     }
 
     /// Takes removable containers that lost their last child, until none is left.
@@ -375,8 +293,7 @@ impl Workspace {
         let turn = match node.class() {
             NodeClass::Container if !state.has_children(node) => {
                 let parent = state.parent(node)?;
-                let in_turn = matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
-                if !(in_turn && node.offset() == 0) {
+                if !(parent.is_turn() && node.offset() == 0) {
                     return node.is_removable().then(|| id.into());
                 }
                 parent
@@ -411,16 +328,12 @@ impl Workspace {
         let Some(first) = topmost.first() else {
             return;
         };
-        let place = Place::of(state, *first);
+        let place = NodePlace::of(state, *first);
         // What was asked for may not be possible any more, as the nodes may have been moved.
-        let parent = state.find(&place.parent);
         let level = state.location(*first).level;
         let height = heights(&compaction.summary);
-        let is_container = compaction
-            .summary
-            .first()
-            .is_some_and(|first| first.class == NodeClass::Container);
-        let at_core = is_container && place.offset == 0 && parent.is_some_and(is_turn);
+        let is_container = compaction.summary[0].class() == NodeClass::Container;
+        let at_core = is_container && place.offset == 0 && state.is_in_turn(*first);
         if at_core || level + height > MAX_NESTING {
             return;
         }
@@ -428,9 +341,7 @@ impl Workspace {
         self.take_all(&taken);
         compacted.extend(taken.iter().map(ToString::to_string));
         let mut summary = compaction.summary;
-        if let Some(first) = summary.first_mut() {
-            first.parent = Arc::clone(&place.parent);
-        }
+        summary[0].parent = Arc::clone(&place.parent);
         self.put_at(summary, &place);
     }
 
@@ -444,11 +355,9 @@ impl Workspace {
         let head = state.region(NodeClass::Head).ok_or_else(missing)?;
         let last = state.last_child(seq).map_or(0, |last| last.offset().max(0));
         let (seq, head): (Arc<str>, Arc<str>) = (seq.id().into(), head.id().into());
-        let empty = read(&NewNode::new())?;
         let turn_id = self.free_id(&format!("mt:{cycle}"))?;
-        let mut turn = self.make(&empty, Arc::clone(&turn_id), seq, last)?;
-        turn.class = NodeClass::Turn;
-        turn.node_type = "mt".into();
+        let turn = DraftNode::of(Arc::clone(&turn_id), NodeClass::Turn);
+        let turn = self.make(turn, seq, last)?;
         self.overlay.insert(turn);
         let state = self.state();
         let head_node = state.find(&head).ok_or_else(missing)?;
@@ -471,9 +380,8 @@ impl Workspace {
         let mut core_id = Arc::clone(&turn_id);
         if !has_core {
             let id = self.free_id(&format!("mc:{cycle}"))?;
-            let mut core = self.make(&empty, Arc::clone(&id), Arc::clone(&turn_id), 0)?;
-            core.class = NodeClass::Container;
-            core.node_type = "mc".into();
+            let core = DraftNode::of(Arc::clone(&id), NodeClass::Container);
+            let core = self.make(core, Arc::clone(&turn_id), 0)?;
             self.overlay.insert(core);
             core_id = id;
         }
@@ -486,41 +394,30 @@ impl Workspace {
         Ok((turn_id, moved))
     }
 
-    /// Goes on with the next cycle.
-    fn settle(&mut self, done: Done) -> Made {
-        let Done {
-            made,
-            overdue,
-            retired,
-        } = done;
-        let cycle = made.commit.cycle;
+    /// Goes on with the next cycle after a commit that was prepared.
+    pub(crate) fn finish(&mut self, pending: Pending) -> Made {
+        let cycle = pending.commit.cycle;
         let overlay = std::mem::take(&mut self.overlay);
-        self.retired.extend(retired);
+        self.retired.extend(pending.retired);
         self.due = self.due.split_off(&cycle.saturating_add(1));
-        for fresh in overlay.fresh() {
-            if let Some(ttl) = fresh.ttl {
-                self.expire_at(Arc::clone(&fresh.id), cycle.checked_add(ttl));
-            }
-        }
-        for (id, change) in &overlay.changed {
-            if let Some(Some(ttl)) = change.ttl {
+        let fresh = overlay.fresh().map(|fresh| (&fresh.id, fresh.ttl));
+        let changed = overlay.changed.iter();
+        let changed = changed.map(|(id, change)| (id, change.ttl.flatten()));
+        for (id, ttl) in fresh.chain(changed) {
+            if let Some(ttl) = ttl {
                 self.expire_at(Arc::clone(id), cycle.checked_add(ttl));
             }
         }
         // Looked at again by every commit, until the reference is dropped.
-        for id in overdue {
+        for id in pending.overdue {
             self.expire_at(id, Some(cycle));
         }
-        self.base = Arc::clone(&made.snapshot);
+        self.base = Arc::clone(&pending.snapshot);
         self.committed = true;
         self.next_index = 0;
         self.request_before.clone_from(&self.request);
-        made
+        (pending.commit, pending.snapshot, pending.merges)
     }
-}
-
-fn is_turn(node: Node<'_>) -> bool {
-    matches!(node.class(), NodeClass::Turn | NodeClass::Head)
 }
 
 /// Levels of a subtree whose nodes come after their parents.

@@ -144,7 +144,7 @@ pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
             .get(parent as usize)
             .map_or(2, |parent| parent.level + 1);
         let own = &mut tree.rows[row as usize];
-        (own.parent, own.level, own.class) = (parent, level, fresh.class);
+        (own.parent, own.level, own.class) = (parent, level, fresh.class());
         open.extend(fresh.children().iter().rev().map(|&child| (child, row)));
     }
     // The index shares it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// The text of a block that grows: chunks as they came. Adding one costs its own length and, over many, a
 /// logarithm of their number; so does cloning, for a reader of the working state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Growing {
     /// Runs of chunks, each longer than the next, their lengths powers of two as in a binary counter.
     runs: Vec<Arc<[Arc<str>]>>,

@@ -1,37 +1,59 @@
 //! Checks the members of a node to be added or updated, and gives them their types (source 002
 //! chapter 02 §3).
 
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
 use super::node::NewNode;
+use super::overlay::Body;
 use super::refusal::{Refusal, header, input, region};
+use super::slot::Mover;
 use crate::json::{JsonValue, StoredValue, elements, string};
 use crate::support::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::check::class_of;
-use crate::tree::hash::{content_hash, hex};
 use crate::tree::{NodeClass, text_list};
 
 /// A field of a payload record.
 type Field = (Box<str>, StoredValue);
 
-/// Fields of a payload record, sorted by name.
-pub(super) type Fields = Vec<Field>;
-
-/// The checked members of a node to be added.
-#[derive(Clone, Debug)]
-pub(super) struct Headers {
-    pub(super) id: Option<Box<str>>,
-    pub(super) node_type: Box<str>,
-    pub(super) class: NodeClass,
+/// A node to be made, checked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DraftNode {
+    /// What it is; the id is empty until one is made.
+    pub(super) body: Body,
+    /// The offset that was given.
     pub(super) offset: Option<i64>,
-    pub(super) ttl: Option<i64>,
-    pub(super) priority: i64,
-    pub(super) role: Option<Box<str>>,
-    pub(super) kind: Option<Box<str>>,
-    pub(super) key: Option<Box<str>>,
     /// `created_at_iso` as given, and its time.
     pub(super) created: Option<(Box<str>, i64)>,
-    pub(super) removable: bool,
-    pub(super) fields: Fields,
+    /// The index of its parent in the draft.
+    pub(super) above: Option<usize>,
+}
+
+impl DraftNode {
+    /// A node of a class that has nothing else.
+    pub(super) fn of(id: Arc<str>, class: NodeClass) -> Self {
+        let body = Body {
+            id,
+            node_type: class.as_str().into(),
+            ..Body::default()
+        };
+        Self {
+            body,
+            ..Self::default()
+        }
+    }
+
+    /// The node as it is put at a place, which `moving` nodes leave.
+    pub(super) fn mover<'m>(&'m self, moving: Option<&'m HashSet<Arc<str>>>) -> Mover<'m> {
+        Mover {
+            id: &self.body.id,
+            moving,
+            times: (i64::MAX, i64::MAX),
+            offset: self.offset,
+            is_container: self.body.class() == NodeClass::Container,
+        }
+    }
 }
 
 /// The members that an update gives: `Some(None)` takes a member away.
@@ -72,63 +94,60 @@ pub(super) const COLUMNS: [&str; 12] = [
 const FILLED: [&str; 3] = ["cycle", "created_at_ns", "creation_index"];
 
 /// Reads the members of `node`, not those of its children.
-pub(super) fn read(node: &NewNode) -> Result<Headers, Refusal> {
+pub(super) fn read(node: &NewNode) -> Result<DraftNode, Refusal> {
     let name = Name::of(node);
     name.check_json(node)?;
-    let mut headers = Headers {
-        id: None,
-        node_type: "cb".into(),
-        class: NodeClass::Block,
-        offset: None,
-        ttl: None,
-        priority: 0,
-        role: None,
-        kind: None,
-        key: None,
-        created: None,
-        removable: false,
-        fields: Vec::with_capacity(node.members.len()),
-    };
+    let mut draft = DraftNode::of("".into(), NodeClass::Block);
+    let body = &mut draft.body;
+    body.fields.reserve(node.members.len());
     for (member, json) in &node.members {
         match &**member {
             "id" => {
                 let id = name.text(member, json)?.filter(|id| !id.is_empty());
                 let wrong = || header("the id must be a text that is not empty");
-                headers.id = Some(id.ok_or_else(wrong)?);
+                body.id = id.ok_or_else(wrong)?.into();
             }
             "nodeType" => {
                 let given = name.text(member, json)?;
-                headers.node_type = given.unwrap_or_else(|| "cb".into());
+                body.node_type = given.unwrap_or_else(|| "cb".into());
             }
-            "offset" => headers.offset = name.integer(member, json)?,
-            "ttl" => headers.ttl = name.ttl(json)?,
-            "priority" => headers.priority = name.integer(member, json)?.unwrap_or(0),
-            "role" => headers.role = name.text(member, json)?,
-            "kind" => headers.kind = name.text(member, json)?,
-            "key" => headers.key = name.text(member, json)?,
-            "created_at_iso" => headers.created = name.time(json)?,
+            "offset" => draft.offset = name.integer(member, json)?,
+            "ttl" => body.ttl = name.ttl(json)?,
+            "priority" => body.priority = name.integer(member, json)?.unwrap_or(0),
+            "role" => body.role = name.text(member, json)?,
+            "kind" => body.kind = name.text(member, json)?,
+            "key" => body.key = name.text(member, json)?,
+            "created_at_iso" => draft.created = name.time(json)?,
             "removable" => {
-                headers.removable = name.flag(json)?;
-                headers
-                    .fields
+                body.removable = name.flag(json)?;
+                body.fields
                     .push((member.clone(), StoredValue::of_json(json)));
             }
-            _ => {
-                if let Some(field) = name.field(member, json)? {
-                    headers.fields.push(field);
-                }
-            }
+            _ => body.fields.extend(name.field(member, json)?),
         }
     }
-    headers.class = name.class(&headers.node_type)?;
-    if headers.removable && headers.class != NodeClass::Container {
+    name.check_class(body)?;
+    if body.removable && body.class() != NodeClass::Container {
         let message = format!("{name} is no container; only a container can be removable");
         return Err(header(message));
     }
-    name.both_spellings(&headers.fields)?;
-    headers.fields.sort_unstable();
-    name.hash(&headers)?;
-    Ok(headers)
+    name.both_spellings(&body.fields)?;
+    body.fields.sort_unstable();
+    check_hash(&name, body)?;
+    Ok(draft)
+}
+
+/// A `content_hash` that is given must be right.
+pub(super) fn check_hash(name: &dyn std::fmt::Display, body: &Body) -> Result<(), Refusal> {
+    let Some(given) = body.field("content_hash").and_then(JsonValue::text) else {
+        return Ok(());
+    };
+    let right = body.content_hash();
+    if given == right {
+        return Ok(());
+    }
+    let message = format!("{name}: content_hash is not the hash of the content");
+    Err(header(message).help(format!("leave it out, or give {right}")))
 }
 
 /// Reads the members of an update.
@@ -164,9 +183,9 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
                 update.fields.push((member.clone(), None));
             }
             _ => {
-                if let Some((member, value)) = name.field(member, json)? {
-                    update.fields.push((member, Some(value)));
-                }
+                let field = name.field(member, json)?;
+                let given = field.map(|(member, value)| (member, Some(value)));
+                update.fields.extend(given);
             }
         }
     }
@@ -345,7 +364,7 @@ impl Name {
         Ok(Some((member.into(), value)))
     }
 
-    fn both_spellings(&self, fields: &Fields) -> Result<(), Refusal> {
+    fn both_spellings(&self, fields: &[Field]) -> Result<(), Refusal> {
         for header_names in [TAGS, CADENCE] {
             let given = fields.iter().filter(|(name, _)| header_names.is(name));
             if given.count() > 1 {
@@ -358,15 +377,16 @@ impl Name {
         Ok(())
     }
 
-    /// The class of a node that can be made by hand.
-    fn class(&self, node_type: &str) -> Result<NodeClass, Refusal> {
-        match class_of(node_type) {
-            class @ (NodeClass::Block | NodeClass::Container) => {
+    /// Refuses a class of which no node can be made by hand.
+    fn check_class(&self, body: &Body) -> Result<(), Refusal> {
+        let node_type = &*body.node_type;
+        match body.class() {
+            NodeClass::Block | NodeClass::Container => {
                 if node_type.is_empty() || node_type.starts_with('^') {
                     let message = format!("{self}: `{node_type}` is not the nodeType of a block");
                     return Err(header(message).help("such as `cb`, `mc` or `cb:summary`"));
                 }
-                Ok(class)
+                Ok(())
             }
             NodeClass::Turn => {
                 let message = format!("{self} cannot be a turn: turns enter `^seq` by sealing");
@@ -376,28 +396,5 @@ impl Name {
                 "{self} cannot be a region: every session has one of each"
             ))),
         }
-    }
-
-    /// A `content_hash` that is given must be right.
-    fn hash(&self, headers: &Headers) -> Result<(), Refusal> {
-        let given = headers
-            .fields
-            .iter()
-            .find(|(name, _)| &**name == "content_hash");
-        let Some(given) = given.and_then(|(_, value)| value.get().text()) else {
-            return Ok(());
-        };
-        let fields = headers.fields.iter();
-        let fields = fields.map(|(name, value)| (&**name, value.get()));
-        let right = hex(&content_hash(
-            headers.role.as_deref(),
-            headers.kind.as_deref(),
-            fields,
-        ));
-        if given != right {
-            let message = format!("{self}: content_hash is not the hash of the content");
-            return Err(header(message).help(format!("leave it out, or give {right}")));
-        }
-        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::node::NewNode;
 use super::refusal::{Refusal, placement};
-use super::slot::{Insertion, Target};
+use super::slot::{Destination, Insertion};
 use super::state::Node;
 use super::workspace::Workspace;
 use crate::json::{JsonValue, string};
@@ -61,14 +61,12 @@ impl Workspace {
                 ids.push(self.replace(&present[next], node)?.to_string());
                 next += 1;
             } else {
-                let at = ids.last().map(|id| self.place_after(&sys, id));
-                let insertion = at.unwrap_or(match present.first() {
-                    Some(first) if self.state().find(first).is_some() => {
-                        self.place_before(&sys, first)
-                    }
-                    _ => Insertion::End,
-                });
-                match self.add(&at_place(&sys, insertion), node) {
+                let insertion = match (ids.last(), present.first()) {
+                    (Some(last), _) => self.beside(&sys, last, Insertion::After),
+                    (None, Some(first)) => self.beside(&sys, first, Insertion::Before),
+                    (None, None) => Insertion::End,
+                };
+                match self.add(&Destination::new(&*sys, insertion), node) {
                     Ok(id) => ids.push(id.to_string()),
                     // Committed siblings leave no place there: what comes after is put again.
                     Err(_) => return self.put_again(&sys, &present[next..], &wanted[index..], ids),
@@ -81,20 +79,13 @@ impl Workspace {
         Ok(ids)
     }
 
-    fn index_of(&self, parent: &str, id: &str) -> Option<usize> {
+    /// The place before or after a child; the end if it is gone.
+    fn beside(&self, parent: &str, id: &str, side: fn(usize) -> Insertion) -> Insertion {
         let state = self.state();
-        let children = state.children(state.find(parent)?);
-        children.iter().position(|child| child.id() == id)
-    }
-
-    fn place_after(&self, parent: &str, id: &str) -> Insertion {
-        self.index_of(parent, id)
-            .map_or(Insertion::End, |at| Insertion::After(at + 1))
-    }
-
-    fn place_before(&self, parent: &str, id: &str) -> Insertion {
-        self.index_of(parent, id)
-            .map_or(Insertion::End, |at| Insertion::Before(at + 1))
+        let parent = state.find(parent);
+        let children = parent.map_or_else(Vec::new, |parent| state.children(parent));
+        let at = children.iter().position(|child| child.id() == id);
+        at.map_or(Insertion::End, |at| side(at + 1))
     }
 
     /// Removes `present` and adds `wanted` at the end.
@@ -109,17 +100,10 @@ impl Workspace {
             self.remove(&[&**gone])?;
         }
         for node in wanted {
-            ids.push(self.add(&at_place(sys, Insertion::End), node)?.to_string());
+            let id = self.add(&Destination::new(sys, Insertion::End), node)?;
+            ids.push(id.to_string());
         }
         Ok(ids)
-    }
-}
-
-fn at_place(parent: &str, insertion: Insertion) -> Target {
-    Target {
-        parent: parent.into(),
-        in_core: false,
-        insertion,
     }
 }
 

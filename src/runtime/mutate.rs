@@ -4,40 +4,45 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::header::{Update, read_update};
+use super::header::{Update, check_hash, read_update};
 use super::node::NewNode;
+use super::overlay::{Body, Fresh};
 use super::refusal::{Refusal, header, pinned, placement, region, sealed};
-use super::slot::{Mover, Slot, Target, find_slot};
-use super::state::{Node, Region, Seal, State};
+use super::slot::{Destination, Slot, find_slot};
+use super::state::{Node, Seal, State};
 use super::workspace::{Draft, Workspace};
-use crate::json::{JsonValue, StoredValue};
+use crate::json::StoredValue;
 use crate::tree::NodeClass;
 
 impl Workspace {
     /// Adds a node and all below it. Returns its id.
-    pub(crate) fn add(&mut self, target: &Target, node: &NewNode) -> Result<Arc<str>, Refusal> {
+    pub(crate) fn add(
+        &mut self,
+        target: &Destination,
+        node: &NewNode,
+    ) -> Result<Arc<str>, Refusal> {
         let level = self.check_parent(target)?;
         let draft = self.draft(node, level)?;
-        let slot = self.slot_for(target, &draft)?;
-        self.put(&draft, &slot)
+        let slot = find_slot(self.state(), target, draft[0].mover(None))?;
+        self.check_core_of(&slot, &draft[0].body)?;
+        self.put(draft, &slot)
     }
 
     /// Refuses a parent that nothing can be added to. Returns its level.
-    pub(super) fn check_parent(&self, target: &Target) -> Result<usize, Refusal> {
+    pub(super) fn check_parent(&self, target: &Destination) -> Result<usize, Refusal> {
         let state = self.state();
         let id = &target.parent;
-        let parent = state.find(id);
-        let parent = parent.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
+        let parent = state.get(id)?;
         let location = state.location(parent);
-        match (parent.class(), location.region) {
-            (NodeClass::Root, _) => Err(region(
+        match parent.class() {
+            NodeClass::Root => Err(region(
                 "nothing can be added to the root, which has the regions",
             )
             .help("add to `^sys` or `^ah`")),
-            (NodeClass::Seq, _) => Err(region(
-                "turns enter `^seq` by sealing, and nothing else does",
-            )
-            .help("add to `^ah` and commit, or attach to a turn: `(d1, end)`")),
+            NodeClass::Seq => Err(
+                region("turns enter `^seq` by sealing, and nothing else does")
+                    .help("add to `^ah` and commit, or attach to a turn: `(d1, end)`"),
+            ),
             _ if location.seal == Seal::Core => {
                 let message =
                     format!("`{id}` is in the core of a sealed turn, which never changes");
@@ -51,56 +56,26 @@ impl Workspace {
         }
     }
 
-    fn slot_for(&self, target: &Target, draft: &Draft) -> Result<Slot, Refusal> {
-        let Some((headers, id, _)) = draft.0.first() else {
-            return Err(placement("there is no node to add"));
-        };
-        let mover = Mover {
-            id,
-            moving: None,
-            times: (i64::MAX, i64::MAX),
-            offset: headers.offset,
-            is_container: headers.class == NodeClass::Container,
-        };
-        let slot = find_slot(self.state(), target, mover)?;
-        self.check_core_of(&slot, headers.ttl, headers.removable, mover)?;
-        Ok(slot)
-    }
-
     /// Refuses a core that could go away without its turn.
-    pub(super) fn check_core_of(
-        &self,
-        slot: &Slot,
-        ttl: Option<i64>,
-        removable: bool,
-        mover: Mover<'_>,
-    ) -> Result<(), Refusal> {
-        if !mover.is_container || slot.offset != 0 || !(removable || ttl.is_some()) {
-            return Ok(());
-        }
+    pub(super) fn check_core_of(&self, slot: &Slot, body: &Body) -> Result<(), Refusal> {
+        let is_core = body.class() == NodeClass::Container && slot.offset == 0;
         let parent = self.state().find(&slot.parent);
-        let is_turn =
-            |parent: Node<'_>| matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
-        if !parent.is_some_and(is_turn) {
-            return Ok(());
-        }
-        let what = if removable {
-            "be removable"
-        } else {
-            "have a ttl"
+        let what = match body.ttl {
+            _ if !is_core || !parent.is_some_and(Node::is_turn) => return Ok(()),
+            _ if body.removable => "be removable",
+            Some(_) => "have a ttl",
+            None => return Ok(()),
         };
-        let message = format!("`{}` is the core of its turn and cannot {what}", mover.id);
+        let id = &body.id;
+        let message = format!("`{id}` is the core of its turn and cannot {what}");
         Err(header(message).help("give it to the blocks in the core"))
     }
 
     /// Makes the nodes of a draft at a slot.
-    pub(super) fn put(&mut self, draft: &Draft, slot: &Slot) -> Result<Arc<str>, Refusal> {
+    pub(super) fn put(&mut self, draft: Draft, slot: &Slot) -> Result<Arc<str>, Refusal> {
         let parent: Arc<str> = slot.parent.as_ref().into();
         let made = self.build(draft, Arc::clone(&parent), slot.offset)?;
-        let Some(first) = made.first() else {
-            return Err(placement("there is no node to add"));
-        };
-        let id = Arc::clone(&first.id);
+        let id = Arc::clone(&made[0].id);
         self.overlay.renumber(&parent, &slot.renumbered);
         for fresh in made {
             self.overlay.insert(fresh);
@@ -119,8 +94,9 @@ impl Workspace {
             self.check_update(id, &update)?;
         }
         for id in ids {
-            match self.overlay.find(id) {
-                Some(slot) => self.update_new(slot, &update),
+            let slot = self.overlay.find(id);
+            match slot.and_then(|slot| self.overlay.get_mut(slot)) {
+                Some(fresh) => apply_update(fresh, &update),
                 None if update.ttl.is_none() && update.priority.is_none() => {}
                 None => {
                     let change = self.overlay.changed.entry((*id).into()).or_default();
@@ -134,13 +110,8 @@ impl Workspace {
 
     fn check_update(&self, id: &str, update: &Update) -> Result<(), Refusal> {
         let state = self.state();
-        let node = state.find(id);
-        let node = node.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
-        if is_region(node) {
-            return Err(region(format!(
-                "`{id}` is a region or the root and never changes"
-            )));
-        }
+        let node = state.get(id)?;
+        node.check_no_region("never changes")?;
         let Node::New(_, fresh) = node else {
             return match state.location(node).seal {
                 Seal::Turn | Seal::Core => {
@@ -154,10 +125,8 @@ impl Workspace {
                 _ => Ok(()),
             };
         };
-        let parent = state.parent(node);
-        let in_turn = parent
-            .is_some_and(|parent| matches!(parent.class(), NodeClass::Turn | NodeClass::Head));
-        if in_turn && node.is_core_container() && matches!(update.ttl, Some(Some(_))) {
+        let is_core = node.is_core_container() && state.is_in_turn(node);
+        if is_core && matches!(update.ttl, Some(Some(_))) {
             let message = format!("`{id}` is the core of its turn and cannot have a ttl");
             return Err(header(message).help("give it to the blocks in the core"));
         }
@@ -178,26 +147,13 @@ impl Workspace {
                 }));
             }
         }
-        let hash = update
-            .fields
-            .iter()
-            .find(|(name, _)| &**name == "content_hash");
-        if let Some((_, Some(given))) = hash {
+        let mut given = update.fields.iter();
+        if given.any(|(name, _)| &**name == "content_hash") {
             let mut after = fresh.clone();
             apply_update(&mut after, update);
-            let right = content_hash(&after);
-            if given.get() != JsonValue::Text(&right) {
-                let message = format!("`{id}`: content_hash is not the hash of the content");
-                return Err(header(message).help(format!("leave it out, or give {right}")));
-            }
+            check_hash(&format_args!("`{id}`"), &after)?;
         }
         Ok(())
-    }
-
-    fn update_new(&mut self, slot: u32, update: &Update) {
-        if let Some(fresh) = self.overlay.get_mut(slot) {
-            apply_update(fresh, update);
-        }
     }
 
     /// Removes nodes with all below them. Returns the topmost ids.
@@ -287,43 +243,33 @@ impl Workspace {
     pub(crate) fn replace(&mut self, id: &str, node: &NewNode) -> Result<Arc<str>, Refusal> {
         let kept = self.kept();
         let state = self.state();
-        let old = state.find(id);
-        let old = old.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
+        let old = state.get(id)?;
         check_removable(state, old, &kept)?;
         let location = state.location(old);
         let mut draft = self.draft(node, location.level.saturating_sub(1))?;
-        let place = Place::of(state, old);
+        let place = NodePlace::of(state, old);
         place.check(&draft)?;
-        if let Some((headers, ..)) = draft.0.first_mut() {
-            if headers.key.is_none() {
-                headers.key = old.key().map(Into::into);
-            }
-            self.check_successor(&place, headers.class, headers.ttl, headers.removable, id)?;
+        let successor = &mut draft[0].body;
+        if successor.key.is_none() {
+            successor.key = old.key().map(Into::into);
         }
+        self.check_successor(&place, successor, id)?;
         // Everything was checked; what is left to fail is that times run out.
-        let made = self.build(&draft, Arc::clone(&place.parent), place.offset)?;
+        let made = self.build(draft, Arc::clone(&place.parent), place.offset)?;
         self.take(id);
         Ok(self.put_at(made, &place))
     }
 
     /// Refuses a successor that changes what the core of a turn is.
-    fn check_successor(
-        &self,
-        place: &Place,
-        class: NodeClass,
-        ttl: Option<i64>,
-        removable: bool,
-        old: &str,
-    ) -> Result<(), Refusal> {
+    fn check_successor(&self, place: &NodePlace, body: &Body, old: &str) -> Result<(), Refusal> {
         let state = self.state();
         let Some(parent) = state.find(&place.parent) else {
             return Ok(());
         };
-        let in_turn = matches!(parent.class(), NodeClass::Turn | NodeClass::Head);
-        if !in_turn || place.offset != 0 || class != NodeClass::Container {
+        if !parent.is_turn() || place.offset != 0 || body.class() != NodeClass::Container {
             return Ok(());
         }
-        if ttl.is_some() || removable {
+        if body.ttl.is_some() || body.removable {
             let message =
                 format!("the successor of `{old}` is the core of its turn: no ttl, not removable");
             return Err(header(message).help("give it to the blocks in the core"));
@@ -344,28 +290,23 @@ impl Workspace {
     }
 
     /// Inserts nodes that were built, the first at a place that another node had.
-    pub(super) fn put_at(
-        &mut self,
-        mut made: Vec<super::overlay::Fresh>,
-        place: &Place,
-    ) -> Arc<str> {
-        if let Some(first) = made.first_mut() {
-            first.offset = place.offset;
-            first.created_at_ns = place.created_at_ns;
-            first.creation_index = place.creation_index;
-            first.set_field("created_at_iso", place.created_at_iso.clone());
-        }
-        let id = made.first().map(|first| Arc::clone(&first.id));
+    pub(super) fn put_at(&mut self, mut made: Vec<Fresh>, place: &NodePlace) -> Arc<str> {
+        let first = &mut made[0];
+        first.offset = place.offset;
+        first.created_at_ns = place.created_at_ns;
+        first.creation_index = place.creation_index;
+        first.set_field("created_at_iso", place.created_at_iso.clone());
+        let id = Arc::clone(&first.id);
         for fresh in made {
             self.overlay.insert(fresh);
         }
-        id.unwrap_or_else(|| "".into())
+        id
     }
 }
 
 /// The place of a node among its siblings, for its successor.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct NodePlace {
     pub(super) parent: Arc<str>,
     pub(super) offset: i64,
     pub(super) created_at_ns: i64,
@@ -373,7 +314,7 @@ pub(super) struct Place {
     pub(super) created_at_iso: Option<StoredValue>,
 }
 
-impl Place {
+impl NodePlace {
     pub(super) fn of(state: State<'_>, node: Node<'_>) -> Self {
         let (offset, created_at_ns, creation_index, _) = node.sort_key();
         let parent = state.parent(node);
@@ -391,25 +332,17 @@ impl Place {
 
     /// Refuses a successor that says where or when it is.
     pub(super) fn check(&self, draft: &Draft) -> Result<(), Refusal> {
-        match draft.0.first() {
-            Some((headers, id, _)) if headers.offset.is_some() => Err(header(format!(
-                "`{id}` takes the place of another node, so it gets that one's offset"
-            ))
-            .help("leave out the offset")),
-            Some((headers, id, _)) if headers.created.is_some() => Err(header(format!(
-                "`{id}` takes the place of another node, so it gets that one's time"
-            ))
-            .help("leave out created_at_iso")),
-            _ => Ok(()),
-        }
+        let first = &draft[0];
+        let (what, help) = match &first.created {
+            _ if first.offset.is_some() => ("offset", "leave out the offset"),
+            Some(_) => ("time", "leave out created_at_iso"),
+            None => return Ok(()),
+        };
+        let id = &first.body.id;
+        let message =
+            format!("`{id}` takes the place of another node, so it gets that one's {what}");
+        Err(header(message).help(help))
     }
-}
-
-pub(super) fn is_region(node: Node<'_>) -> bool {
-    matches!(
-        node.class(),
-        NodeClass::Root | NodeClass::Sys | NodeClass::Seq | NodeClass::Head
-    )
 }
 
 /// Refuses to remove regions, sealed nodes and pinned ones.
@@ -419,11 +352,7 @@ pub(super) fn check_removable(
     kept: &HashSet<Arc<str>>,
 ) -> Result<(), Refusal> {
     let id = node.id();
-    if is_region(node) {
-        return Err(region(format!(
-            "`{id}` is a region or the root and cannot be removed"
-        )));
-    }
+    node.check_no_region("cannot be removed")?;
     if matches!(state.location(node).seal, Seal::Turn | Seal::Core) {
         let message = format!("`{id}` is sealed and cannot be removed by hand");
         return Err(sealed(message).help("compact it, with a summary in its place"));
@@ -439,17 +368,7 @@ pub(super) fn check_unpinned(id: &str, kept: &HashSet<Arc<str>>) -> Result<(), R
     Err(pinned(message).help("drop the reference first"))
 }
 
-/// The region a node is in, as its name.
-pub(super) fn region_name(region: Region) -> &'static str {
-    match region {
-        Region::Sys => "^sys",
-        Region::Seq => "^seq",
-        Region::Head => "^ah",
-        Region::Root | Region::Rest => "^root",
-    }
-}
-
-fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
+fn apply_update(fresh: &mut Fresh, update: &Update) {
     let names = update.fields.iter().map(|(name, _)| &**name);
     let hashed =
         |name: &str| name == "content" || name.starts_with("content_") || name.starts_with("data_");
@@ -480,18 +399,4 @@ fn apply_update(fresh: &mut super::overlay::Fresh, update: &Update) {
     for (name, value) in &update.fields {
         fresh.set_field(name, value.clone());
     }
-}
-
-fn content_hash(fresh: &super::overlay::Fresh) -> String {
-    let (role, kind) = (fresh.role.as_deref(), fresh.kind.as_deref());
-    let hash = fresh.with_content(|content| {
-        let others = fresh.fields.iter();
-        let others = others.map(|(name, value)| (&**name, value.get()));
-        let others = others.filter(|(name, _)| *name != "content");
-        let mut fields: Vec<(&str, JsonValue<'_>)> = others.collect();
-        fields.extend(content.map(|content| ("content", content)));
-        fields.sort_unstable();
-        crate::tree::hash::content_hash(role, kind, fields)
-    });
-    crate::tree::hash::hex(&hash)
 }

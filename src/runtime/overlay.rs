@@ -6,41 +6,47 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
 
 use super::growing::Growing;
-use super::header::Fields;
+use crate::index::NodeRef;
 use crate::json::{JsonValue, StoredValue};
 use crate::tree::NodeClass;
+use crate::tree::check::class_of;
+use crate::tree::hash::{content_hash, hex};
 
 /// A node made in this cycle: its place, and what it is. Copies share the latter until it is changed, so
 /// that copying and moving a node cost no more than its place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fresh {
     pub(super) parent: Arc<str>,
     pub(super) offset: i64,
     /// Its children, in canonical order.
+    #[serde(skip)]
     children: Vec<u32>,
+    #[serde(flatten)]
     body: Arc<Body>,
 }
 
-/// A node made in this cycle, without its place.
-#[derive(Clone, Debug)]
+/// What a node is, without its place. Id, cycle and times are filled when the node is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Body {
     pub(super) id: Arc<str>,
-    pub(super) class: NodeClass,
     pub(super) node_type: Box<str>,
     pub(super) role: Option<Box<str>>,
     pub(super) kind: Option<Box<str>>,
     pub(super) key: Option<Box<str>>,
     pub(super) ttl: Option<i64>,
     pub(super) priority: i64,
+    #[serde(skip)]
     pub(super) cycle: i64,
     pub(super) created_at_ns: i64,
     pub(super) creation_index: i64,
     pub(super) removable: bool,
-    /// The fields of the payload record, `created_at_iso` among them and without a null ttl.
-    pub(super) fields: Fields,
+    /// The fields of the payload record by name, `created_at_iso` among them and without a null ttl.
+    pub(super) fields: Vec<(Box<str>, StoredValue)>,
     /// The content, while it grows; it replaces the one in `fields`.
+    #[serde(skip)]
     pub(super) growing: Option<Growing>,
 }
 
@@ -77,6 +83,32 @@ impl DerefMut for Fresh {
 }
 
 impl Body {
+    /// What a node of a snapshot is, with those of its fields that `keeps` takes.
+    pub(super) fn of(node: NodeRef<'_>, keeps: impl Fn(&str) -> bool) -> Self {
+        let fields = node.fields().filter(|(name, _)| keeps(name));
+        Self {
+            id: node.id().into(),
+            node_type: node.type_or_class().into(),
+            role: node.role().map(Into::into),
+            kind: node.kind().map(Into::into),
+            key: node.key().map(Into::into),
+            ttl: node.ttl(),
+            priority: node.priority(),
+            cycle: node.cycle().unwrap_or(0),
+            created_at_ns: node.created_at_ns(),
+            creation_index: node.creation_index(),
+            removable: node.field("removable") == Some(JsonValue::Bool(true)),
+            fields: fields
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            growing: None,
+        }
+    }
+
+    pub(super) fn class(&self) -> NodeClass {
+        class_of(&self.node_type)
+    }
+
     pub(super) fn field(&self, name: &str) -> Option<JsonValue<'_>> {
         let at = self
             .fields
@@ -90,6 +122,20 @@ impl Body {
             Some(growing) => read(Some(JsonValue::Text(&growing.text()))),
             None => read(self.field("content")),
         }
+    }
+
+    /// The hash of the content (RUNTIME §2), in hex digits.
+    pub(super) fn content_hash(&self) -> String {
+        let hash = self.with_content(|content| {
+            let others = self.fields.iter();
+            let others = others.map(|(name, value)| (&**name, value.get()));
+            let others = others.filter(|(name, _)| *name != "content");
+            let mut fields: Vec<(&str, JsonValue<'_>)> = others.collect();
+            fields.extend(content.map(|content| ("content", content)));
+            fields.sort_unstable();
+            content_hash(self.role.as_deref(), self.kind.as_deref(), fields)
+        });
+        hex(&hash)
     }
 
     /// Sets or removes a field.
@@ -114,7 +160,7 @@ pub(super) struct Change {
 }
 
 /// A compaction to be made at the next commit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Compaction {
     /// The topmost matched nodes, in document order.
     pub(super) ids: Vec<Arc<str>>,

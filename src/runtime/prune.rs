@@ -10,12 +10,8 @@ use super::workspace::Workspace;
 use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
-/// A block that may go.
-struct Candidate {
-    priority: i64,
-    created_at_ns: i64,
-    id: Arc<str>,
-}
+/// A block that may go: its priority, its time, its id, which are the order in which blocks go.
+type Candidate = (i64, i64, Arc<str>);
 
 impl Workspace {
     /// Prunes. Returns the ids that went, and by how much limits are still passed.
@@ -26,17 +22,17 @@ impl Workspace {
             if total <= limit.most {
                 continue;
             }
-            for candidate in self.candidates(limit.scope, kept) {
+            for (.., id) in self.candidates(limit.scope, kept) {
                 if total <= limit.most {
                     break;
                 }
-                let Some(node) = self.state().find(&candidate.id) else {
+                let Some(node) = self.state().find(&id) else {
                     continue; // It was below one that went.
                 };
                 let freed = self.measure(self.state().subtree(node), limit.measure);
-                self.take(&candidate.id);
+                self.take(&id);
                 total = total.saturating_sub(freed);
-                pruned.push(candidate.id);
+                pruned.push(id);
             }
             over = over.saturating_add(total.saturating_sub(limit.most));
         }
@@ -96,13 +92,7 @@ impl Workspace {
                 open.extend(state.children(node));
             }
         }
-        found.sort_unstable_by(|a, b| {
-            let order = a
-                .priority
-                .cmp(&b.priority)
-                .then(a.created_at_ns.cmp(&b.created_at_ns));
-            order.then_with(|| a.id.cmp(&b.id))
-        });
+        found.sort_unstable();
         found
     }
 
@@ -115,11 +105,7 @@ impl Workspace {
             }
             Node::New(_, fresh) => fresh.priority,
         };
-        Candidate {
-            priority,
-            created_at_ns: node.sort_key().1,
-            id: node.id().into(),
-        }
+        (priority, node.sort_key().1, node.id().into())
     }
 
     /// The ids of the newest turns that the policy protects; `^ah` is the newest.

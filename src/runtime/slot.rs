@@ -3,13 +3,13 @@
 //! Siblings are sorted by offset, then time, then creation index, then id. A node gets an offset that
 //! puts it where a position says; where none does, new siblings get other offsets.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
 use super::refusal::{Refusal, placement, sealed};
 use super::state::{Node, Seal, State, Zero};
-use crate::tree::NodeClass;
 
 /// Where below its parent a node is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Insertion {
 
 /// A parent and a place below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct Destination {
     /// The id of the parent.
     pub parent: Box<str>,
     /// Whether the place is among the children at offset 0 of a turn or head without a core
@@ -36,6 +36,17 @@ pub(crate) struct Target {
     pub in_core: bool,
     /// The place.
     pub insertion: Insertion,
+}
+
+impl Destination {
+    /// A place directly below a parent.
+    pub(crate) fn new(parent: impl Into<Box<str>>, insertion: Insertion) -> Self {
+        Self {
+            parent: parent.into(),
+            in_core: false,
+            insertion,
+        }
+    }
 }
 
 /// The node to be put, as far as its place depends on it.
@@ -84,13 +95,10 @@ impl Mover<'_> {
 /// [`Insertion::After`] and [`Insertion::Before`]; else in the committed children.
 pub(super) fn find_slot(
     state: State<'_>,
-    target: &Target,
+    target: &Destination,
     mover: Mover<'_>,
 ) -> Result<Slot, Refusal> {
-    let node = state
-        .find(&target.parent)
-        .ok_or_else(|| placement(format!("no node has the id `{}`", target.parent)))?;
-    let parent = Parent::new(state, node, target, mover);
+    let parent = Parent::new(state, state.get(&target.parent)?, target, mover);
     match (target.insertion, mover.offset) {
         (Insertion::Into, Some(offset)) => {
             parent.check_offset(offset, mover)?;
@@ -102,8 +110,8 @@ pub(super) fn find_slot(
 }
 
 impl<'a> Parent<'a> {
-    fn new(state: State<'a>, node: Node<'a>, target: &Target, mover: Mover<'_>) -> Self {
-        let is_turn = matches!(node.class(), NodeClass::Turn | NodeClass::Head);
+    fn new(state: State<'a>, node: Node<'a>, target: &Destination, mover: Mover<'_>) -> Self {
+        let is_turn = node.is_turn();
         let lists = target.in_core || !matches!(target.insertion, Insertion::Into | Insertion::End);
         let mut siblings = if lists {
             state.children(node)
@@ -190,12 +198,7 @@ impl<'a> Parent<'a> {
             return Ok(self.slot(last.max(1), Vec::new()));
         }
         if let Some(core) = self.core {
-            let end = Target {
-                parent: core.id().into(),
-                in_core: false,
-                insertion: Insertion::End,
-            };
-            return find_slot(state, &end, mover);
+            return find_slot(state, &Destination::new(core.id(), Insertion::End), mover);
         }
         self.check_offset(0, mover)?;
         Ok(self.slot(0, Vec::new()))
@@ -258,14 +261,14 @@ impl<'a> Parent<'a> {
         if let Some(offset) = upward.filter(|&offset| before(right.first(), offset, mover)) {
             return Ok(self.slot(offset, Vec::new()));
         }
-        let up = upward.and_then(|offset| Some((offset, self.shift_up(right, offset, mover)?)));
+        let up = upward.and_then(|offset| Some((offset, self.shift(right, offset, mover, true)?)));
         let down = || {
             let first = right.first()?;
             let downwards = steps.filter_map(|step| first.offset().checked_sub(step));
             let fits_before =
                 |&offset: &i64| before(Some(first), offset, mover) && self.allows(offset, mover);
             let offset = downwards.filter(fits_before).max()?;
-            Some((offset, self.shift_down(left, offset, mover)?))
+            Some((offset, self.shift(left, offset, mover, false)?))
         };
         match up.or_else(down) {
             Some((offset, renumbered)) => Ok(self.slot(offset, renumbered)),
@@ -311,54 +314,34 @@ impl<'a> Parent<'a> {
         sibling.slot().filter(|_| keeps)
     }
 
-    fn shift_up(
+    /// New offsets for the siblings right of a node, which goes `up`, or left of it, until one is where
+    /// it has to be. `None` if one of them must keep its offset.
+    fn shift(
         &self,
-        right: &[Node<'_>],
+        siblings: &[Node<'_>],
         offset: i64,
         mover: Mover<'_>,
+        up: bool,
     ) -> Option<Vec<(u32, i64)>> {
+        let (step, beyond) = if up {
+            (1, Ordering::Greater)
+        } else {
+            (-1, Ordering::Less)
+        };
         let mut shifted = Vec::new();
-        let mut previous = (offset, mover.times.0, mover.times.1, mover.id);
-        for &sibling in right {
-            let key = sibling.sort_key();
-            if key > previous {
+        let mut last = key(offset, mover);
+        for at in 0..siblings.len() {
+            // The nearest one first.
+            let sibling = siblings[if up { at } else { siblings.len() - 1 - at }];
+            let own = sibling.sort_key();
+            if own.cmp(&last) == beyond {
                 break;
             }
-            let tail = (key.1, key.2, key.3);
-            let later = tail > (previous.1, previous.2, previous.3);
-            let next = if later {
-                previous.0
-            } else {
-                previous.0.checked_add(1)?
-            };
+            // Where its time puts it past the one before, both may have the same offset.
+            let later = (own.1, own.2, own.3).cmp(&(last.1, last.2, last.3)) == beyond;
+            let next = last.0.checked_add(if later { 0 } else { step })?;
             shifted.push((self.may_get(sibling, next)?, next));
-            previous = (next, key.1, key.2, key.3);
-        }
-        Some(shifted)
-    }
-
-    fn shift_down(
-        &self,
-        left: &[Node<'_>],
-        offset: i64,
-        mover: Mover<'_>,
-    ) -> Option<Vec<(u32, i64)>> {
-        let mut shifted = Vec::new();
-        let mut next = (offset, mover.times.0, mover.times.1, mover.id);
-        for &sibling in left.iter().rev() {
-            let key = sibling.sort_key();
-            if key < next {
-                break;
-            }
-            let tail = (key.1, key.2, key.3);
-            let earlier = tail < (next.1, next.2, next.3);
-            let previous = if earlier {
-                next.0
-            } else {
-                next.0.checked_sub(1)?
-            };
-            shifted.push((self.may_get(sibling, previous)?, previous));
-            next = (previous, key.1, key.2, key.3);
+            last = (next, own.1, own.2, own.3);
         }
         Some(shifted)
     }

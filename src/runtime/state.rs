@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::overlay::{Fresh, Overlay, SortKey, sort_key};
+use super::refusal::{Refusal, placement, region};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::tree::NodeClass;
@@ -16,16 +17,6 @@ pub(super) enum Node<'a> {
     Old(NodeRef<'a>),
     /// A node made in this cycle, and its slot in the overlay.
     New(u32, &'a Fresh),
-}
-
-/// The child of the root that a node is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Region {
-    Root,
-    Sys,
-    Seq,
-    Head,
-    Rest,
 }
 
 /// How a node relates to a sealed turn.
@@ -55,7 +46,8 @@ pub(super) enum Zero<'a> {
 /// Where a node is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Location {
-    pub(super) region: Region,
+    /// The class of the region around it; [`NodeClass::Root`] outside of all.
+    pub(super) region: NodeClass,
     pub(super) seal: Seal,
     pub(super) level: usize,
 }
@@ -78,8 +70,28 @@ impl<'a> Node<'a> {
     pub(super) fn class(self) -> NodeClass {
         match self {
             Self::Old(node) => node.class(),
-            Self::New(_, fresh) => fresh.class,
+            Self::New(_, fresh) => fresh.class(),
         }
+    }
+
+    /// Whether it is the root or a region.
+    pub(super) fn is_region(self) -> bool {
+        use NodeClass::{Head, Root, Seq, Sys};
+        matches!(self.class(), Root | Sys | Seq | Head)
+    }
+
+    /// Whether it is a turn or the head, in which an offset of 0 is the core.
+    pub(super) fn is_turn(self) -> bool {
+        matches!(self.class(), NodeClass::Turn | NodeClass::Head)
+    }
+
+    /// Refuses the root and regions: `what` they never do.
+    pub(super) fn check_no_region(self, what: &str) -> Result<(), Refusal> {
+        if !self.is_region() {
+            return Ok(());
+        }
+        let id = self.id();
+        Err(region(format!("`{id}` is a region or the root and {what}")))
     }
 
     pub(super) fn offset(self) -> i64 {
@@ -162,6 +174,12 @@ impl<'a> State<'a> {
         self.is_live(node).then_some(Node::Old(node))
     }
 
+    /// As [`State::find`], or the refusal that there is none.
+    pub(super) fn get(self, id: &str) -> Result<Node<'a>, Refusal> {
+        let missing = || placement(format!("no node has the id `{id}`"));
+        self.find(id).ok_or_else(missing)
+    }
+
     /// Whether neither a node of the base nor one above it was removed.
     pub(super) fn is_live(self, node: NodeRef<'a>) -> bool {
         self.overlay.gone.is_empty()
@@ -174,6 +192,11 @@ impl<'a> State<'a> {
             Node::Old(node) => node.parent().map(Node::Old),
             Node::New(_, fresh) => self.find(&fresh.parent),
         }
+    }
+
+    /// Whether a node is directly in a turn or the head.
+    pub(super) fn is_in_turn(self, node: Node<'a>) -> bool {
+        self.parent(node).is_some_and(Node::is_turn)
     }
 
     /// The node and those above it, the root last.
@@ -219,16 +242,13 @@ impl<'a> State<'a> {
         let here = |child: &NodeRef<'_>| !gone.contains(child.id());
         // `^seq` has many children; mostly its last one is there.
         let quick = match old.class() {
-            NodeClass::Seq => self.base.last_of_seq().filter(here),
+            NodeClass::Seq => self.base.last_of_seq(),
+            NodeClass::Container | NodeClass::Block | NodeClass::Sys => old.last_child(),
             _ => None,
         };
-        let quick = match old.class() {
-            NodeClass::Container | NodeClass::Block | NodeClass::Sys => {
-                old.last_child().filter(here)
-            }
-            _ => quick,
-        };
-        let old = quick.or_else(|| old.children().filter(here).last());
+        let old = quick
+            .filter(here)
+            .or_else(|| old.children().filter(here).last());
         let old = old.map(Node::Old);
         old.into_iter()
             .chain(added)
@@ -262,7 +282,7 @@ impl<'a> State<'a> {
         let mut level = 0;
         let mut below: Option<Node<'a>> = None;
         let mut seal = Seal::Open;
-        let mut region = Region::Root;
+        let mut region = NodeClass::Root;
         for at in self.upwards(node) {
             match at.class() {
                 NodeClass::Turn if self.is_top_turn(at) => {
@@ -272,12 +292,7 @@ impl<'a> State<'a> {
                         Some(_) => Seal::Around,
                     };
                 }
-                NodeClass::Sys => region = Region::Sys,
-                NodeClass::Seq => region = Region::Seq,
-                NodeClass::Head => region = Region::Head,
-                NodeClass::Root if below.is_some() && region == Region::Root => {
-                    region = Region::Rest;
-                }
+                class @ (NodeClass::Sys | NodeClass::Seq | NodeClass::Head) => region = class,
                 _ => {}
             }
             level += usize::from(below.is_some());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::growing::Growing;
-use super::refusal::{Refusal, header, placement, sealed};
+use super::refusal::{Refusal, header, sealed};
 use super::state::Node;
 use super::workspace::Workspace;
 use crate::json::JsonValue;
@@ -11,9 +11,7 @@ use crate::json::JsonValue;
 impl Workspace {
     /// The slot of a block of this cycle that text can be added to.
     pub(crate) fn open_stream(&self, id: &str) -> Result<u32, Refusal> {
-        let node = self.state().find(id);
-        let node = node.ok_or_else(|| placement(format!("no node has the id `{id}`")))?;
-        let Node::New(slot, fresh) = node else {
+        let Node::New(slot, fresh) = self.state().get(id)? else {
             return Err(sealed(format!(
                 "`{id}` is committed and its text never changes"
             )));

@@ -11,16 +11,16 @@ use roaring::RoaringBitmap;
 use super::clock::{Clock, Readings};
 use super::delta::delta;
 use super::first::{first_of, first_snapshot};
-use super::header::{Headers, read};
+use super::header::{DraftNode, read};
 use super::node::NewNode;
-use super::overlay::{Body, Fresh, Overlay};
+use super::overlay::{Fresh, Overlay};
 use super::pin::Pins;
 use super::policy::Policy;
 use super::refusal::{Refusal, duplicate, header, placement};
-use super::slot::{Insertion, Target};
+use super::slot::{Destination, Insertion};
 use super::state::{State, Zero};
 use crate::index::{Meta, Segment, Snapshot, Writer};
-use crate::json::MAX_NESTING;
+use crate::json::{MAX_NESTING, StoredValue};
 use crate::tree::NodeClass;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
@@ -153,7 +153,7 @@ impl Workspace {
     }
 
     /// The end of the core of `^ah`. Its container is made if there is neither that nor a block at offset 0.
-    pub(crate) fn open_core(&mut self) -> Result<Target, Refusal> {
+    pub(crate) fn open_core(&mut self) -> Result<Destination, Refusal> {
         let head = self.region_id(NodeClass::Head)?;
         let state = self.state();
         let zero = state
@@ -164,31 +164,25 @@ impl Workspace {
             Zero::Loose => (head, true),
             Zero::Free => {
                 let id = self.free_id(&format!("mc:{}", self.cycle()))?;
-                let target = Target {
-                    parent: head,
-                    in_core: false,
-                    insertion: Insertion::Into,
-                };
                 let core = NewNode::container().id(&id).offset(0);
-                ((*self.add(&target, &core)?).into(), false)
+                let id = self.add(&Destination::new(head, Insertion::Into), &core)?;
+                ((*id).into(), false)
             }
         };
-        Ok(Target {
-            parent,
+        Ok(Destination {
             in_core,
-            insertion: Insertion::End,
+            ..Destination::new(parent, Insertion::End)
         })
     }
 
     /// The id that `node` gets if it is the next to be added.
     pub(crate) fn next_id(&self, node: &NewNode) -> Result<String, Refusal> {
-        let headers = read(node)?;
-        match headers.id {
-            Some(id) => Ok(id.into()),
-            None => self
-                .made_id(headers.class, 0, &HashSet::new())
-                .map(|id| id.to_string()),
+        let body = read(node)?.body;
+        if !body.id.is_empty() {
+            return Ok(body.id.to_string());
         }
+        let id = self.made_id(body.class(), 0, &HashSet::new())?;
+        Ok(id.to_string())
     }
 
     /// Refuses a session that cannot be written because a node has the last time or index there is.
@@ -240,28 +234,45 @@ impl Workspace {
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        let before = (
-            self.overlay.clone(),
-            self.waiting.clone(),
-            self.last_ns,
-            self.next_index,
-            self.request.clone(),
-        );
+        self.revocable(change).map(|(done, _)| done)
+    }
+
+    /// As [`Workspace::all_or_nothing`], with what takes the changes back later.
+    pub(super) fn revocable<T, E>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<(T, Checkpoint), E> {
+        let before = Checkpoint {
+            overlay: self.overlay.clone(),
+            waiting: self.waiting.clone(),
+            last_ns: self.last_ns,
+            next_index: self.next_index,
+            request: self.request.clone(),
+        };
         let outer = self.clock.begin();
         // A counter or a clock of the caller may panic; what they are called for is undone then, too.
         let result = catch_unwind(AssertUnwindSafe(|| change(self)));
-        let done = matches!(result, Ok(Ok(_)));
-        self.clock.end(outer, done);
-        if !done {
-            (
-                self.overlay,
-                self.waiting,
-                self.last_ns,
-                self.next_index,
-                self.request,
-            ) = before;
+        self.clock.end(outer, matches!(result, Ok(Ok(_))));
+        match result {
+            Ok(Ok(done)) => Ok((done, before)),
+            Ok(Err(error)) => {
+                self.restore(before);
+                Err(error)
+            }
+            Err(panic) => {
+                self.restore(before);
+                resume_unwind(panic)
+            }
         }
-        result.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Takes changes back.
+    pub(crate) fn restore(&mut self, before: Checkpoint) {
+        self.overlay = before.overlay;
+        self.waiting = before.waiting;
+        self.last_ns = before.last_ns;
+        self.next_index = before.next_index;
+        self.request = before.request;
     }
 
     pub(super) fn expire_at(&mut self, id: Arc<str>, cycle: Option<i64>) {
@@ -274,14 +285,10 @@ impl Workspace {
     pub(super) fn add_regions(&mut self) {
         for class in [NodeClass::Sys, NodeClass::Seq, NodeClass::Head] {
             if self.state().region(class).is_none() {
-                let node = NewNode::new();
-                let (Ok(headers), Ok(id)) = (read(&node), self.free_id(class.as_str())) else {
-                    continue;
-                };
                 let parent: Arc<str> = self.base.root().id().into();
-                if let Ok(mut fresh) = self.make(&headers, id, parent, 0) {
-                    fresh.class = class;
-                    fresh.node_type = class.as_str().into();
+                let id = self.free_id(class.as_str());
+                let made = id.and_then(|id| self.make(DraftNode::of(id, class), parent, 0));
+                if let Ok(fresh) = made {
                     self.overlay.insert(fresh);
                 }
             }
@@ -317,80 +324,63 @@ impl Workspace {
     /// A new node with its times. Reads the clock.
     pub(super) fn make(
         &mut self,
-        headers: &Headers,
-        id: Arc<str>,
+        draft: DraftNode,
         parent: Arc<str>,
         offset: i64,
     ) -> Result<Fresh, Refusal> {
+        let DraftNode {
+            mut body, created, ..
+        } = draft;
+        let id = &body.id;
         let later = self.last_ns.checked_add(1);
         let later = later.ok_or_else(|| header(format!("`{id}`: no later time is left")))?;
         let next = self.next_index.checked_add(1);
         let next = next.ok_or_else(|| header(format!("`{id}`: no creation_index is left")))?;
-        let now = match &headers.created {
-            Some((_, nanos)) => *nanos,
-            None => self.clock.read(),
-        };
-        let created_at_ns = now.max(later);
-        let iso = match &headers.created {
+        let now = created.as_ref().map(|(_, nanos)| *nanos);
+        body.created_at_ns = now.unwrap_or_else(|| self.clock.read()).max(later);
+        body.cycle = self.cycle();
+        body.creation_index = self.next_index;
+        let iso: StoredValue = match &created {
             Some((text, _)) => (&**text).into(),
-            None => rfc3339_of_nanos(created_at_ns).as_str().into(),
+            None => rfc3339_of_nanos(body.created_at_ns).as_str().into(),
         };
-        let body = Body {
-            id,
-            class: headers.class,
-            node_type: headers.node_type.clone(),
-            role: headers.role.clone(),
-            kind: headers.kind.clone(),
-            key: headers.key.clone(),
-            ttl: headers.ttl,
-            priority: headers.priority,
-            cycle: self.cycle(),
-            created_at_ns,
-            creation_index: self.next_index,
-            removable: headers.removable,
-            fields: headers.fields.clone(),
-            growing: None,
-        };
-        let mut fresh = Fresh::new(parent, offset, body);
-        fresh.set_field("created_at_iso", Some(iso));
-        self.last_ns = created_at_ns;
+        body.set_field("created_at_iso", Some(iso));
+        self.last_ns = body.created_at_ns;
         self.next_index = next;
-        Ok(fresh)
+        Ok(Fresh::new(parent, offset, body))
     }
 
-    /// Checks `node` and all below it: headers and ids in document order, each with the index of its parent.
-    /// `level` is that of the parent.
+    /// Checks `node` and all below it: headers and ids in document order. `level` is that of the parent.
     pub(super) fn draft(&self, node: &NewNode, level: usize) -> Result<Draft, Refusal> {
-        let mut draft = Draft::default();
+        let mut draft = Draft::new();
         let mut open = vec![(node, None, level + 1)];
         let mut taken: HashSet<Arc<str>> = HashSet::new();
-        while let Some((node, parent, level)) = open.pop() {
-            let headers = read(node)?;
-            let index = draft.0.len();
-            let id: Arc<str> = headers.id.as_deref().unwrap_or_default().into();
-            if headers.id.is_some() {
-                if self.is_used(&id) {
-                    let message = format!("the id `{id}` is or was in use");
-                    return Err(duplicate(message).help("leave it out to have one made"));
-                }
-                if !taken.insert(Arc::clone(&id)) {
-                    return Err(duplicate(format!("the id `{id}` is given twice")));
-                }
+        while let Some((node, above, level)) = open.pop() {
+            let mut checked = read(node)?;
+            checked.above = above;
+            let (index, id) = (draft.len(), &checked.body.id);
+            let is_given = !id.is_empty();
+            if is_given && self.is_used(id) {
+                let message = format!("the id `{id}` is or was in use");
+                return Err(duplicate(message).help("leave it out to have one made"));
+            }
+            if is_given && !taken.insert(Arc::clone(id)) {
+                return Err(duplicate(format!("the id `{id}` is given twice")));
             }
             if level >= MAX_NESTING {
-                let name = if headers.id.is_some() { &*id } else { "a node" };
+                let name = if is_given { id } else { "a node" };
                 let message = format!("`{name}` would be more than {MAX_NESTING} levels deep");
                 return Err(placement(message));
             }
-            draft.0.push((headers, id, parent));
+            draft.push(checked);
             let children = node.children.iter().rev();
             open.extend(children.map(|child| (child, Some(index), level + 1)));
         }
         // Given ids are taken before others are made.
-        for (index, (headers, id, _)) in draft.0.iter_mut().enumerate() {
-            if headers.id.is_none() {
-                *id = self.made_id(headers.class, index, &taken)?;
-                taken.insert(Arc::clone(id));
+        for (index, node) in draft.iter_mut().enumerate() {
+            if node.body.id.is_empty() {
+                node.body.id = self.made_id(node.body.class(), index, &taken)?;
+                taken.insert(Arc::clone(&node.body.id));
             }
         }
         Ok(draft)
@@ -415,18 +405,18 @@ impl Workspace {
     /// Makes the nodes of a draft below `parent`; its first node gets `offset`.
     pub(super) fn build(
         &mut self,
-        draft: &Draft,
+        draft: Draft,
         parent: Arc<str>,
         offset: i64,
     ) -> Result<Vec<Fresh>, Refusal> {
         self.add_all(|workspace| {
-            let mut made: Vec<Fresh> = Vec::with_capacity(draft.0.len());
-            for (headers, id, above) in &draft.0 {
-                let (parent, offset) = match above {
+            let mut made: Vec<Fresh> = Vec::with_capacity(draft.len());
+            for node in draft {
+                let (parent, offset) = match node.above {
                     None => (Arc::clone(&parent), offset),
-                    Some(above) => (Arc::clone(&made[*above].id), headers.offset.unwrap_or(0)),
+                    Some(above) => (Arc::clone(&made[above].id), node.offset.unwrap_or(0)),
                 };
-                made.push(workspace.make(headers, Arc::clone(id), parent, offset)?);
+                made.push(workspace.make(node, parent, offset)?);
             }
             Ok(made)
         })
@@ -464,6 +454,14 @@ impl Workspace {
     }
 }
 
-/// The checked nodes of a subtree, in document order: headers, id, index of the parent.
-#[derive(Debug, Default)]
-pub(super) struct Draft(pub(super) Vec<(Headers, Arc<str>, Option<usize>)>);
+/// The checked nodes of a subtree, in document order; at least one.
+pub(super) type Draft = Vec<DraftNode>;
+
+/// What a change that is taken back leaves as it was.
+pub(crate) struct Checkpoint {
+    overlay: Overlay,
+    waiting: Vec<Arc<str>>,
+    last_ns: i64,
+    next_index: i64,
+    request: Option<Box<str>>,
+}

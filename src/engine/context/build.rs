@@ -80,17 +80,9 @@ impl ContextBuilder {
     #[must_use]
     pub fn build(self) -> Context {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let engine = self.engine.unwrap_or_else(|| shared(self.edition));
         let workspace = Workspace::new(Arc::clone(&clock), self.policy);
-        Context {
-            engine: self.engine.unwrap_or_else(|| shared(self.edition)),
-            clock,
-            workspace,
-            session: Arc::new(Session::new(History::default())),
-            named: BTreeMap::new(),
-            published: false.into(),
-            #[cfg(feature = "store")]
-            keeper: None,
-        }
+        Context::over(engine, clock, workspace, History::default())
     }
 
     /// Goes on with the documents of a session alone.
@@ -119,16 +111,34 @@ impl ContextBuilder {
         }
         let times = workspace.check_times();
         times.map_err(|refusal| refusal.about("the session"))?;
-        Ok(Context {
-            engine: self.engine.unwrap_or_else(|| shared(self.edition)),
+        let engine = self.engine.unwrap_or_else(|| shared(self.edition));
+        Ok(Context::over(
+            engine,
             clock,
             workspace,
-            session: Arc::new(Session::new(history.without_working())),
+            history.without_working(),
+        ))
+    }
+}
+
+impl Context {
+    /// A context whose session has a history.
+    pub(super) fn over(
+        engine: Arc<Engine>,
+        clock: Arc<dyn Clock>,
+        workspace: Workspace,
+        history: History,
+    ) -> Self {
+        Self {
+            engine,
+            clock,
+            workspace,
+            session: Arc::new(Session::new(history)),
             named: BTreeMap::new(),
             published: false.into(),
             #[cfg(feature = "store")]
             keeper: None,
-        })
+        }
     }
 }
 

@@ -88,14 +88,18 @@ impl Context {
         let attempts = self.attempts();
         let mut attempts: Vec<AttemptEntry> = attempts.entries().cloned().collect();
         attempts.reverse();
-        let pins = self.named.iter();
         Kept {
             memory: self.workspace.memory(),
-            pins: pins
-                .map(|(name, pin)| (name.clone(), pin.id().to_owned()))
-                .collect(),
+            pins: self.pins(),
             attempts,
         }
+    }
+
+    /// The references with a name: name and id of the node, sorted.
+    pub(super) fn pins(&self) -> Vec<(String, String)> {
+        let pins = self.references();
+        pins.map(|(name, id)| (name.to_owned(), id.to_owned()))
+            .collect()
     }
 
     /// Pins the one matched node under a name, until [`Context::unpin`]. A reference of that name is

@@ -2,12 +2,12 @@
 
 use std::any::Any;
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use super::Context;
+use super::write::PreparedCommit;
 use crate::history::Attempts;
 use crate::index::Snapshot;
-use crate::runtime::{Commit, Memory, Pending};
+use crate::runtime::Memory;
 use crate::support::diag::Error;
 
 /// Where the commits of a context are kept before readers see them.
@@ -50,11 +50,8 @@ impl Context {
         let memory = self.workspace.memory_of_cycle();
         let newer = history.working().map(|working| &**working);
         let older = history.committed().last().map(|newest| &**newest);
-        let step = self.step(older, newer, &memory, Vec::new())?;
-        match &mut self.keeper {
-            Some(keeper) => keeper.keep(&step),
-            None => Ok(()),
-        }
+        let step = self.step(older, newer, &memory, Vec::new());
+        self.keep(&step)
     }
 
     /// Writes the commits and saves of this context through `keeper` from now on.
@@ -67,52 +64,20 @@ impl Context {
         self.keeper.as_deref_mut()
     }
 
-    /// Commits through the keeper.
-    pub(super) fn commit_kept(&mut self) -> Result<Commit, Error> {
-        let prepared = self.prepare_commit()?;
-        let step = self.step_of(&prepared);
-        let kept = match (step, &mut self.keeper) {
-            (Ok(step), Some(keeper)) => keeper.keep(&step),
-            (Ok(_), None) => Ok(()),
-            (Err(error), _) => Err(error),
-        };
-        self.end_commit(prepared, kept)
-    }
-
-    /// The first half of a commit: readers see nothing of it, and it can be taken back.
-    pub(crate) fn prepare_commit(&mut self) -> Result<Prepared, Error> {
-        let older = self.session.history().committed().last().cloned();
-        let pending = self.workspace.prepare();
-        let pending = pending.map_err(|refusal| refusal.about(""))?;
-        Ok(Prepared { pending, older })
+    /// Keeps a step, if something keeps them.
+    pub(super) fn keep(&mut self, step: &Step<'_>) -> Result<(), Error> {
+        match &mut self.keeper {
+            Some(keeper) => keeper.keep(step),
+            None => Ok(()),
+        }
     }
 
     /// What is to be kept of a prepared commit.
-    pub(crate) fn step_of<'p>(&self, prepared: &'p Prepared) -> Result<Step<'p>, Error> {
-        self.step(
-            prepared.older.as_deref(),
-            Some(prepared.pending.snapshot()),
-            &self.workspace.memory_after_commit(),
-            prepared.pending.retired(),
-        )
-    }
-
-    /// The second half of a commit: publishes it, or takes it back if it was not kept.
-    pub(crate) fn end_commit(
-        &mut self,
-        prepared: Prepared,
-        kept: Result<(), Error>,
-    ) -> Result<Commit, Error> {
-        match kept {
-            Ok(()) => {
-                let made = self.workspace.finish(prepared.pending);
-                Ok(self.publish_commit(made))
-            }
-            Err(error) => {
-                self.workspace.undo(prepared.pending);
-                Err(error)
-            }
-        }
+    pub(crate) fn step_of<'p>(&self, prepared: &'p PreparedCommit) -> Step<'p> {
+        let (pending, _) = prepared;
+        let memory = self.workspace.memory_after_commit();
+        let newer = Some(pending.snapshot());
+        self.step(pending.older(), newer, &memory, pending.retired())
     }
 
     fn step<'s>(
@@ -121,23 +86,14 @@ impl Context {
         newer: Option<&'s Snapshot>,
         memory: &Memory,
         retired: Vec<&'s str>,
-    ) -> Result<Step<'s>, Error> {
-        let pins = self.named.iter();
-        Ok(Step {
+    ) -> Step<'s> {
+        Step {
             older,
             newer,
             runtime: serde_json::to_string(memory).unwrap_or_default(),
             retired,
             attempts: self.attempts(),
-            pins: pins
-                .map(|(name, pin)| (name.clone(), pin.id().to_owned()))
-                .collect(),
-        })
+            pins: self.pins(),
+        }
     }
-}
-
-/// A commit that is made and not published.
-pub(crate) struct Prepared {
-    pending: Pending,
-    older: Option<Arc<Snapshot>>,
 }

@@ -1,7 +1,7 @@
 //! Messages: the everyday way to fill a turn.
 
 use super::Context;
-use crate::runtime::{Insertion, NewNode, Target};
+use crate::runtime::{Destination, Insertion, NewNode};
 use crate::support::diag::Error;
 use crate::tree::NodeClass;
 
@@ -120,11 +120,7 @@ impl Context {
         let grouped = message.parts.len() > 1 && &*message.role != "assistant";
         let put = self.workspace.add_all(|workspace| {
             let target = match &*message.role {
-                "system" => Target {
-                    parent: workspace.region_id(NodeClass::Sys)?,
-                    in_core: false,
-                    insertion: Insertion::End,
-                },
+                "system" => Destination::new(workspace.region_id(NodeClass::Sys)?, Insertion::End),
                 _ => workspace.open_core()?,
             };
             let mut ids: Vec<String> = Vec::with_capacity(message.parts.len());

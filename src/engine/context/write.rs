@@ -1,14 +1,15 @@
 //! Mutations, commits and references.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Context;
 use super::node::{IntoNode, short_form};
-use crate::history::{History, Position, Session};
+use crate::history::{History, Position};
 use crate::index::Snapshot;
 use crate::query::ir::{Address, InsertionPoint};
-use crate::runtime::{self, Commit, Made, NewNode, Reference, Refusal, Target, Workspace};
+use crate::runtime::{
+    Checkpoint, Commit, Destination, Insertion, NewNode, Pending, Reference, Refusal, Workspace,
+};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::NodeClass;
 
@@ -134,24 +135,37 @@ impl Context {
     /// No later cycle or time is left. In a store also its errors: the commit is not durable then, and the
     /// working state is as it was.
     pub fn commit(&mut self) -> Result<Commit, Error> {
+        let prepared = self.prepare_commit()?;
         #[cfg(feature = "store")]
         if self.keeper.is_some() {
-            return self.commit_kept();
+            let step = self.step_of(&prepared);
+            let kept = self.keep(&step);
+            return self.end_commit(prepared, kept);
         }
-        let made = self
-            .workspace
-            .commit()
-            .map_err(|refusal| refusal.about(""))?;
-        Ok(self.publish_commit(made))
+        self.end_commit(prepared, Ok(()))
     }
 
-    /// Shows a commit to readers.
-    pub(super) fn publish_commit(&mut self, made: Made) -> Commit {
+    /// The first half of a commit: readers see nothing of it, and it can be taken back.
+    pub(crate) fn prepare_commit(&mut self) -> Result<PreparedCommit, Error> {
+        let prepared = self.workspace.prepare();
+        prepared.map_err(|refusal| refusal.about(""))
+    }
+
+    /// The second half of a commit: shows it to readers, or takes it back if it was not kept.
+    pub(crate) fn end_commit(
+        &mut self,
+        (pending, before): PreparedCommit,
+        kept: Result<(), Error>,
+    ) -> Result<Commit, Error> {
+        if let Err(error) = kept {
+            self.workspace.restore(before);
+            return Err(error);
+        }
+        let (commit, snapshot, merges) = self.workspace.finish(pending);
         let history = self.session.history();
-        let next = history.appended(made.snapshot, &made.merges);
-        self.session.publish(next);
+        self.session.publish(history.appended(snapshot, &merges));
         *self.published.get_mut() = true;
-        made.commit
+        Ok(commit)
     }
 
     /// Begins another session at a snapshot: `@t0`, `@t-2`, `@c7`; without a time, the working state.
@@ -184,16 +198,9 @@ impl Context {
                 Workspace::resume(&committed, None, Arc::clone(&self.clock), policy)
             }
         };
-        Ok(Self {
-            engine: Arc::clone(&self.engine),
-            clock: Arc::clone(&self.clock),
-            workspace,
-            session: Arc::new(Session::new(shared.with_attempts(attempts))),
-            named: BTreeMap::new(),
-            published: false.into(),
-            #[cfg(feature = "store")]
-            keeper: None,
-        })
+        let (engine, clock) = (Arc::clone(&self.engine), Arc::clone(&self.clock));
+        let history = shared.with_attempts(attempts);
+        Ok(Self::over(engine, clock, workspace, history))
     }
 
     fn position(&self, history: &History, address: &str) -> Result<Position, Error> {
@@ -224,7 +231,7 @@ impl Context {
     }
 
     /// The parent and the place that a position names.
-    pub(super) fn target(&self, position: &str) -> Result<Target, Error> {
+    pub(super) fn target(&self, position: &str) -> Result<Destination, Error> {
         // The two most frequent positions name their parent in every edition and need no snapshot, which
         // would have to be made of a working state that has just changed.
         let region = match position.trim() {
@@ -240,11 +247,7 @@ impl Context {
             _ => None,
         };
         if let Some(parent) = region.and_then(|class| self.workspace.region_id(class).ok()) {
-            return Ok(Target {
-                parent,
-                in_core: false,
-                insertion: runtime::Insertion::Into,
-            });
+            return Ok(Destination::new(parent, Insertion::Into));
         }
         let working = self.working();
         let spot = self.engine.spot(&working, position)?;
@@ -252,16 +255,16 @@ impl Context {
             return Err(not_one(position, spot.parents.len(), "parent"));
         };
         let child = |child: u32| usize::try_from(child).unwrap_or(usize::MAX);
-        Ok(Target {
-            parent: parent.node.id().into(),
+        let insertion = match spot.insertion {
+            InsertionPoint::Into => Insertion::Into,
+            InsertionPoint::Start => Insertion::Start,
+            InsertionPoint::End => Insertion::End,
+            InsertionPoint::After(at) => Insertion::After(child(at)),
+            InsertionPoint::Before(at) => Insertion::Before(child(at)),
+        };
+        Ok(Destination {
             in_core: parent.core,
-            insertion: match spot.insertion {
-                InsertionPoint::Into => runtime::Insertion::Into,
-                InsertionPoint::Start => runtime::Insertion::Start,
-                InsertionPoint::End => runtime::Insertion::End,
-                InsertionPoint::After(at) => runtime::Insertion::After(child(at)),
-                InsertionPoint::Before(at) => runtime::Insertion::Before(child(at)),
-            },
+            ..Destination::new(parent.node.id(), insertion)
         })
     }
 
@@ -289,6 +292,9 @@ impl Context {
         }
     }
 }
+
+/// A commit that is made, and what takes it back.
+pub(crate) type PreparedCommit = (Pending, Checkpoint);
 
 /// `E_PLACEMENT`: a selector that matches no node, or several.
 fn not_one(selector: &str, count: usize, what: &str) -> Error {

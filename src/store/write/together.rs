@@ -31,10 +31,10 @@ pub(crate) fn commit_all<'c>(
             }
         };
         let step = context.step_of(&prepared);
-        let job = step.and_then(|step| match store_keeper(context) {
+        let job = match store_keeper(context) {
             Some(keeper) => keeper.job(&step),
             None => Err(Error::new("", Diagnostic::error(Code::Store, "no store"))),
-        });
+        };
         match job {
             Ok(job) => {
                 places.push((results.len(), context, prepared));
