@@ -81,7 +81,7 @@ impl Part {
         }
     }
 
-    pub(super) fn selector(&self) -> Option<&str> {
+    pub(crate) fn selector(&self) -> Option<&str> {
         self.selector.as_deref()
     }
 

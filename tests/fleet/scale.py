@@ -1,7 +1,7 @@
 """Measures the statements of `pactql sql` beside queries by hand, over stores and exports of several sizes.
 
     cargo run --release --example fleet -- scale/1000.db 1000
-    pactql export scale/1000.db --parquet scale/1000 --buckets 16
+    pactql store parquet scale/1000.db scale/1000 --buckets 16
     python tests/fleet/scale.py pactql scale --sizes 1000,10000 --engines sqlite,duckdb,spark
 
 The first argument is the program, built with the features `store` and `parquet`; the second a directory that has for

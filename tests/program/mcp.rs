@@ -996,7 +996,7 @@ fn sessions_of_stores_are_read() {
     let make = |arguments: &[&str]| assert_eq!(scratch.command(arguments).0, 0, "{arguments:?}");
     make(&["import", "agent.jsonl", "chat.json", "-o", "sub.db"]);
     fs::create_dir(scratch.path("root/runs")).expect("a directory");
-    make(&["backup", "sub.db", "-o", "runs/agents.db"]);
+    make(&["store", "backup", "sub.db", "-o", "runs/agents.db"]);
     let mut client = scratch.client();
     let call = "@t0 .cb[kind='call']";
     let session = "runs/agents.db#agent";
@@ -1052,10 +1052,10 @@ fn sessions_of_stores_are_read() {
     let chat = json!({"session": "runs/agents.db#chat", "selector": "@t0 #new", "count": true});
     assert_eq!(client.call("pact_select", chat.clone()).1[0], "0");
     let node = "block { id=x, key=new }";
-    make(&["add", "runs/agents.db#chat", "^ah", node]);
-    make(&["commit", "runs/agents.db#chat"]);
+    make(&["edit", "add", "runs/agents.db#chat", "^ah", node]);
+    make(&["edit", "commit", "runs/agents.db#chat"]);
     assert_eq!(client.answer("pact_select", chat.clone()), "1");
-    make(&["backup", "sub.db", "-o", "other.db"]);
+    make(&["store", "backup", "sub.db", "-o", "other.db"]);
     let moved = |from: &str, to: &str| {
         fs::rename(scratch.path(from), scratch.path(to)).expect("a file");
     };

@@ -16,6 +16,8 @@ pub(super) struct How {
     pub(super) options: RangeOptions,
     pub(super) budget: Option<Budget>,
     pub(super) format: Format,
+    /// Whether the command line asks for JSON, and does not get it because it is not on a terminal.
+    pub(super) is_json: bool,
     pub(super) count: bool,
     pub(super) color: Color,
 }
@@ -73,21 +75,9 @@ pub(super) fn append(
             .with_help("--format json, table or ids")
     };
     match (how.format, found.answer, &found.fit) {
-        (Format::Json | Format::Auto, ..) => {
-            let value = found.json(how.count)?;
-            let name = if how.count { "count" } else { "result" };
-            let labels = labels.named();
-            if labels.is_empty() {
-                out.extend([&*value, "\n"])
-            } else {
-                out.push('{');
-                for (name, label) in labels {
-                    let _ = write!(out, "\"{name}\":{},", output::quoted(label));
-                }
-                let _ = writeln!(out, "\"{name}\":{value}}}");
-            }
+        (Format::Ids | Format::Nodes | Format::Table | Format::Tree, ..) if how.count => {
+            out.extend([&*prefix, &*found.json(true)?, "\n"]);
         }
-        _ if how.count => out.extend([&*prefix, &*found.json(true)?, "\n"]),
         (Format::Tree, _, Some(_)) => {
             return Err(Failure::value(
                 "`--format tree` cannot show the order that a budget chooses",
@@ -121,6 +111,20 @@ pub(super) fn append(
             let nodes = whole.as_ref().unwrap_or(rows).nodes();
             out.extend([&*title, &*output::tree(nodes, &previews())]);
         }
+        _ => {
+            let value = found.json(how.count)?;
+            let name = if how.count { "count" } else { "result" };
+            let labels = labels.named();
+            if labels.is_empty() {
+                out.extend([&*value, "\n"])
+            } else {
+                out.push('{');
+                for (name, label) in labels {
+                    let _ = write!(out, "\"{name}\":{},", output::quoted(label));
+                }
+                let _ = writeln!(out, "\"{name}\":{value}}}");
+            }
+        }
     }
     Ok(())
 }
@@ -128,7 +132,7 @@ pub(super) fn append(
 /// Appends that a session has no match, where matches are counted.
 pub(super) fn append_none(labels: Labels<'_>, how: &How, out: &mut String) {
     match how.format {
-        Format::Json | Format::Auto => {
+        Format::Json => {
             out.push('{');
             for (name, label) in labels.named() {
                 let _ = write!(out, "\"{name}\":{},", output::quoted(label));

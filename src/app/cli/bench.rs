@@ -1,10 +1,10 @@
 //! `pactql bench`: how fast selectors run.
 
-use super::command::{Run, print};
-use super::options::{Color, EditionName, Limits, TextOrJson};
+use super::command::{Invocation, Run, print_as};
+use super::list::Sizes;
+use super::options::{EditionArgs, Limits};
 use super::progress::Progress;
-use super::stats::Sizes;
-use super::{input, operands, output, sessions};
+use super::{input, output, sessions};
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, CacheStats, Engine};
 use crate::history::Session;
@@ -27,8 +27,7 @@ use std::time::{Duration, Instant};
 #[command(after_help = "\
 Examples:
   pactql bench session.jsonl -e \"@t0 .cb\"
-  pactql bench runs/*.jsonl --file selectors.txt --threads 2 --duration 10
-  pactql bench session.jsonl -e \"@t0 .cb[role='user']\" -e \"@t0 ^ah .cb\" --format json")]
+  pactql bench runs/*.jsonl --file selectors.txt --threads 2 --duration 10")]
 pub(super) struct Bench {
     /// Sessions: files, directories, stores, or `-`.
     #[arg(value_name = "SESSION", required = true)]
@@ -46,11 +45,8 @@ pub(super) struct Bench {
     /// How many seconds to measure.
     #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
     duration: Duration,
-    /// Text or JSON.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
     #[command(flatten)]
-    edition: EditionName,
+    edition: EditionArgs,
     #[command(flatten)]
     limits: Limits,
 }
@@ -73,7 +69,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 impl Run for Bench {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let selectors = self.selectors()?;
         let engine = self.edition.engine();
         for selector in &selectors {
@@ -107,12 +103,8 @@ impl Run for Bench {
                 .collect(),
             total: total.numbers(None, elapsed),
         };
-        print(&if self.format.is_json() {
-            // By way of a value, whose members are in the order of their names.
-            format!("{}\n", json!(report))
-        } else {
-            report.text()
-        })
+        // By way of a value, whose members are in the order of their names.
+        print_as(with.is_json_in_pipe(), &json!(report), || report.text())
     }
 }
 
@@ -128,7 +120,8 @@ impl Bench {
             }
         }
         if selectors.is_empty() {
-            return Err(operands::after_option("bench", &self.sessions));
+            return Err(Failure::usage("`bench` needs a selector after `-e`")
+                .with_help("pactql bench SESSION -e SELECTOR"));
         }
         Ok(selectors)
     }

@@ -1,11 +1,11 @@
 //! `pactql blame`: the history of one node.
 
-use super::command::Run;
-use super::options::{Color, Paint, TextOrJson, Tint};
+use super::command::{Invocation, Run, print_as};
+use super::options::{Paint, Tint};
 use super::output;
 use super::sessions::SessionArgs;
-use super::typed::options;
-use super::words::{exists, in_quotes, is_file, is_selector, quoted};
+use super::typed::retyped;
+use super::words::{exists, is_file, is_selector, quoted};
 use crate::app::present::stores::intact;
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
@@ -22,66 +22,55 @@ use std::fmt::Write as _;
 #[command(after_help = "\
 Examples:
   pactql blame session.jsonl cb:u1
-  pactql blame session.jsonl sys:banner --format json")]
+  pactql blame agents.db#support-42 sys:banner --json")]
 pub(super) struct Blame {
     #[command(flatten)]
     session: SessionArgs,
     /// The id of the node.
     #[arg(allow_hyphen_values = true)]
     id: String,
-    /// Text or JSON.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
 }
 
 impl Run for Blame {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let name = self.session.name();
         if is_file(&self.id) && !exists(name) {
-            return Err(
-                Failure::usage("the session comes first, then the id").with_help(format!(
-                    "pactql blame {} {}{}",
-                    quoted(&self.id),
-                    quoted(name),
-                    options()
-                )),
-            );
+            let words = [name.to_owned(), self.id.clone()];
+            let new = vec![self.id.clone(), name.to_owned()];
+            return Err(Failure::usage("the session comes first, then the id")
+                .with_help(retyped(&words, new)));
         }
         let session = self.session.open()?;
         session.moment().fetch_all()?;
         let life = blame(&session.moment(), &self.id);
         intact(&session)?;
         let life = life.ok_or_else(|| self.unknown(&session))?;
-        output::print_as(self.format.is_json(), &life, || {
-            text(&life, color.for_results())
-        })
+        print_as(with.is_json_in_pipe(), &life, || text(&life, with.paint()))
     }
 }
 
 impl Blame {
     /// The failure for an id that no node has.
     fn unknown(&self, session: &Session) -> Failure {
-        let name = quoted(self.session.name());
+        let meant = |id: &str| retyped(std::slice::from_ref(&self.id), vec![id.to_owned()]);
         let plain = self.id.strip_prefix('#').unwrap_or(&self.id);
-        let known = blame(&session.moment(), plain).is_some();
-        if known {
-            return Failure::usage("the id of a node is written without `#` here").with_help(
-                format!("pactql blame {name} {}{}", quoted(plain), options()),
-            );
+        if blame(&session.moment(), plain).is_some() {
+            return Failure::usage("the id of a node is written without `#` here")
+                .with_help(meant(plain));
         }
         let every = Engine::new().rows(session, "@* *").ok();
         let ids = every.iter().flat_map(|every| every.nodes());
         let ids: Vec<&str> = ids.take(MOST_IDS).map(|node| node.id()).collect();
         let ending = format!(":{plain}");
         let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
+        let name = quoted(self.session.name());
         if is_selector(&self.id) {
             let failure = Failure::usage("`blame` takes the id of a node, not a selector");
             let found = Engine::new().rows(session, &self.id).ok();
             let first = found.iter().flat_map(|found| found.nodes()).next();
-            let selector = in_quotes(&self.id);
             return failure.with_help(match first.map(|node| node.id()).or(ends) {
-                Some(id) => format!("pactql blame {name} {}{}", quoted(id), options()),
-                None => format!("`pactql log {name} {selector}` counts the changes of all matches"),
+                Some(id) => meant(id),
+                None => format!("pactql steps {name} --changes --where {}", quoted(&self.id)),
             });
         }
         let id = output::printable(&self.id);

@@ -1,11 +1,22 @@
-//! What all commands share: how they run and where they write.
+//! What all commands share: how they run, how results are printed and where they go.
 
-use super::options::Color;
+use super::options::{Color, Format};
 use crate::app::present::stores::without_passwords;
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
-use std::io::{self, Write};
+use crate::support::table::Paint;
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
+
+/// What every command is run with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Invocation {
+    /// How the result is printed, if the command line says so.
+    pub(super) format: Option<Format>,
+    pub(super) color: Color,
+    pub(super) timeout: Option<Duration>,
+}
 
 /// A command with its arguments.
 pub(super) trait Run {
@@ -13,20 +24,65 @@ pub(super) trait Run {
     ///
     /// # Errors
     /// The failure to report.
-    fn run(&self, color: Color) -> Result<Exit, Failure>;
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure>;
+
+    /// The formats that its result has.
+    fn formats(&self) -> &'static [Format] {
+        &[Format::Text, Format::Json]
+    }
 
     /// Whether `--timeout` is for each call that the command answers, not for the command.
     fn answers_calls(&self) -> bool {
         false
     }
+}
 
-    /// As [`Run::run`]; each call that the command answers may take this long.
+impl Invocation {
+    /// Whether JSON is asked for.
+    pub(super) fn is_json(&self) -> bool {
+        self.format == Some(Format::Json)
+    }
+
+    /// The same of commands that print JSON away from a terminal unless text is asked for.
+    pub(super) fn is_json_in_pipe(&self) -> bool {
+        match self.format {
+            None => !io::stdout().is_terminal(),
+            Some(format) => format == Format::Json,
+        }
+    }
+
+    /// The colours of results.
+    pub(super) fn paint(&self) -> Paint {
+        self.color.for_results()
+    }
+
+    /// Prints a result as one line of JSON if that is asked for, else as text.
     ///
     /// # Errors
-    /// As [`Run::run`].
-    fn run_within(&self, color: Color, _: Option<Duration>) -> Result<Exit, Failure> {
-        self.run(color)
+    /// Failures of standard output.
+    pub(super) fn print(
+        &self,
+        result: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<Exit, Failure> {
+        print_as(self.is_json(), result, text)
     }
+}
+
+/// Prints a result as one line of JSON, or as text.
+///
+/// # Errors
+/// Failures of standard output.
+pub(super) fn print_as(
+    json: bool,
+    result: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<Exit, Failure> {
+    print(&if json {
+        answer::json(result)? + "\n"
+    } else {
+        text()
+    })
 }
 
 /// Prints a result on standard output, all at once; the command is done.

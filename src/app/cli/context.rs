@@ -1,15 +1,15 @@
 //! `pactql context`: caches of documents, and the documents that fit a budget.
 
-use super::command::{Run, print, say};
+use super::command::{Invocation, Run, print, say};
 use super::fit::text_of;
-use super::options::{Color, Messages};
+use super::options::Format;
 use super::serve::Serve;
 use crate::app::present::{Exit, Failure};
 use crate::budget::{self, BuildOptions, Cache, CacheError, Query};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// Which documents fit a number of tokens? Makes and reads caches of documents.
 ///
@@ -58,8 +58,6 @@ struct Build {
     /// Replace a cache that exists already.
     #[arg(long)]
     force: bool,
-    #[command(flatten)]
-    messages: Messages,
 }
 
 /// Choose documents of a cache for a query.
@@ -78,9 +76,9 @@ struct Resolve {
     /// The number of tokens to fit: a document counts a quarter of its bytes, rounded up.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     budget: u64,
-    /// How the result is printed [default: on one line, and errors as text].
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<Layout>,
+    /// Print JSON with indents; the same as `--format pretty`.
+    #[arg(long, conflicts_with = "format")]
+    pretty: bool,
 }
 
 /// Print the version of a cache, its documents, its bytes, and whether it is valid.
@@ -92,8 +90,6 @@ struct Inspect {
     /// The cache.
     #[arg(long, value_name = "DIR")]
     cache: PathBuf,
-    #[command(flatten)]
-    messages: Messages,
 }
 
 /// Check a cache and list everything that is wrong with it.
@@ -106,16 +102,6 @@ struct Verify {
     /// The cache.
     #[arg(long, value_name = "DIR")]
     cache: PathBuf,
-    #[command(flatten)]
-    messages: Messages,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Layout {
-    /// On one line, and errors as JSON on standard error.
-    Json,
-    /// Indented.
-    Pretty,
 }
 
 impl ContextCommand {
@@ -131,21 +117,21 @@ impl ContextCommand {
 }
 
 impl Run for Context {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        self.command.get().run(color)
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        self.command.get().run(with)
     }
 
     fn answers_calls(&self) -> bool {
         self.command.get().answers_calls()
     }
 
-    fn run_within(&self, color: Color, timeout: Option<Duration>) -> Result<Exit, Failure> {
-        self.command.get().run_within(color, timeout)
+    fn formats(&self) -> &'static [Format] {
+        self.command.get().formats()
     }
 }
 
 impl Run for Build {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let options = BuildOptions {
             force: self.force,
             created_at: SystemTime::now(),
@@ -160,23 +146,27 @@ impl Run for Build {
 }
 
 impl Run for Resolve {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn formats(&self) -> &'static [Format] {
+        &[Format::Json, Format::Pretty]
+    }
+
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let query = text_of(&self.query)?;
         let cache = Cache::open(&self.cache)?;
         let resolution = cache.resolve(&Query::new(query), self.budget)?;
-        line(resolution.to_json(self.format == Some(Layout::Pretty)))
+        line(resolution.to_json(self.pretty || with.format == Some(Format::Pretty)))
     }
 }
 
 impl Run for Inspect {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let cache = Cache::open(&self.cache)?;
         line(serde_json::to_string(&budget::inspect(&cache)?))
     }
 }
 
 impl Run for Verify {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let cache = Cache::open(&self.cache)?;
         let faults = budget::verify(&cache)?;
         if !faults.is_empty() {

@@ -1,14 +1,14 @@
 //! `pactql diff`: the differences of two snapshots.
 
-use super::command::Run;
+use super::command::{Invocation, Run, print_as};
 use super::operands;
-use super::options::{Color, ContentModeName, EditionName, Paint, TextOrJson, Tint};
+use super::options::{CONTENT_MODES, EditionArgs, Paint, Tint};
 use super::output::{self, printable};
 use super::preview::Previews;
 use super::sessions::SessionArgs;
-use super::usage::{address, both_snapshots};
+use super::typed::address;
 use super::word_diff;
-use super::words::is_file;
+use super::words::{is_file, quoted};
 use crate::app::present::stores::intact;
 use crate::app::present::{Exit, Failure, sessions};
 use crate::engine::Node;
@@ -33,13 +33,8 @@ use std::sync::Arc;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql diff session.jsonl @t-1 @t0
   pactql diff session.jsonl @c3 @c7 \".cb[kind='result']\"
-  pactql diff session.jsonl @t0 working --moves
-  pactql diff session.jsonl @t-3 @t0 --content --format json
-  pactql diff session.jsonl @t-1 @t0 --content tokens --format text
-  pactql diff yesterday.jsonl@t0 today.jsonl@t0
-  pactql diff agents.db#support-1 agents.db#support-2@c4 --format json")]
+  pactql diff yesterday.jsonl@t0 today.jsonl@t0")]
 pub(super) struct Diff {
     #[command(flatten)]
     session: SessionArgs,
@@ -58,46 +53,47 @@ pub(super) struct Diff {
     /// `jsonpatch`, contents that are not JSON are shown as `unified`.
     #[arg(
         long,
-        value_enum,
         value_name = "MODE",
         num_args = 0..=1,
-        default_missing_value = "unified"
+        default_missing_value = "unified",
+        value_parser = CONTENT_MODES
     )]
-    content: Option<ContentModeName>,
+    content: Option<String>,
     /// Lines around each change of a unified content diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
     context_lines: usize,
-    /// Text or JSON.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
     #[command(flatten)]
-    edition: EditionName,
+    edition: EditionArgs,
 }
 
 impl Run for Diff {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let is_snapshot =
             |word: &str| word == "working" || word.starts_with('@') || address(word).is_some();
         if !is_snapshot(&self.a)
             && is_session(&self.a)
             && self.b.as_deref().is_none_or(|b| !is_snapshot(b))
         {
-            return self.across(color);
+            return self.across(with);
         }
         let Some(b) = &self.b else {
-            return Err(both_snapshots(self.session.name(), &self.a));
+            let ends = self.a.split_once("..").unwrap_or(("@t-1", "@t0"));
+            let line = format!("{} {} {}", quoted(self.session.name()), ends.0, ends.1);
+            return Err(
+                Failure::usage("`diff` takes two snapshots, or two sessions")
+                    .with_help(format!("pactql diff {line}")),
+            );
         };
-        operands::check_snapshots(self.session.name(), &self.a, b, self.selector.as_ref())?;
+        operands::check_snapshots(self.session.name(), &self.a, b)?;
         let (a, b) = (sessions::place(&self.a)?, sessions::place(b)?);
         let engine = self.edition.engine();
         if let Some(selector) = &self.selector {
             // An invalid selector is reported before anything is read.
             engine.prepare(selector)?;
         }
-        let json = self.format.is_json();
+        let json = with.is_json_in_pipe();
         // Text always shows changed contents.
-        let mode = self.content.map(ContentMode::from);
-        let mode = mode.or((!json).then_some(ContentMode::Unified));
+        let mode = self.mode().or((!json).then_some(ContentMode::Unified));
         let options = DiffOptions {
             moves: self.moves,
             content: mode.map(|mode| ContentOptions {
@@ -111,13 +107,18 @@ impl Run for Diff {
         intact(&session)?;
         let parameters = parameters(&diff.older.0, &diff.newer.0);
         let found = Found { diff, parameters };
-        output::print_as(json, &found, || text(&found, color.for_results()))
+        print_as(json, &found, || text(&found, with.paint()))
     }
 }
 
 impl Diff {
+    /// How contents are compared, if the command line says so.
+    fn mode(&self) -> Option<ContentMode> {
+        ContentMode::named(self.content.as_deref()?)
+    }
+
     /// Compares snapshots of two sessions.
-    fn across(&self, color: Color) -> Result<Exit, Failure> {
+    fn across(&self, with: &Invocation) -> Result<Exit, Failure> {
         if let Some(word) = self.b.as_ref().or(self.selector.as_ref()) {
             let message = format!(
                 "two sessions are compared whole, and `{}` is one more argument",
@@ -134,16 +135,15 @@ impl Diff {
         let (first, second) = (split(self.session.name()), split(&self.a));
         let (a, older) = self.session.open_other(first.0, first.1)?;
         let (b, newer) = self.session.open_other(second.0, second.1)?;
-        let json = self.format.is_json();
         let options = ContentOptions::default()
-            .mode(self.content.map_or(ContentMode::Unified, ContentMode::from))
+            .mode(self.mode().unwrap_or_default())
             .context_lines(self.context_lines);
         let found = across(&older, &newer, &options);
         intact(&a)?;
         intact(&b)?;
         let places = [(first.0, older), (second.0, newer)];
-        output::print_as(json, &found, || {
-            text_across(&found, &places, color.for_results())
+        print_as(with.is_json_in_pipe(), &found, || {
+            text_across(&found, &places, with.paint())
         })
     }
 }

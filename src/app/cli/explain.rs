@@ -1,7 +1,7 @@
 //! `pactql explain`: how a selector is read and run.
 
-use super::command::{Run, print, say};
-use super::options::{Color, EditionName, Limits, TextFirst};
+use super::command::{Invocation, Run, print, say};
+use super::options::{EditionArgs, Limits};
 use super::{operands, sessions};
 use crate::app::present::stores::{Access, Address, intact, none_of};
 use crate::app::present::{Exit, Failure, answer};
@@ -20,9 +20,7 @@ use std::fmt::Write as _;
 #[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
 #[command(after_help = "\
 Examples:
-  pactql explain \"@t0 ^seq > .mt:first\"
   pactql explain session.jsonl \"@t0 .cb[kind='call']\" --analyze
-  pactql explain session.jsonl \"@t0 .cb[kind='call']\" --verbose --format json
   pactql explain agents.db \"@t0 #summary\" --analyze")]
 pub(super) struct Explain {
     /// A session (a file, a directory, `STORE#name`, or `-`) or a store, if any, and the selector.
@@ -34,17 +32,14 @@ pub(super) struct Explain {
     /// Show the normalized form after each pass.
     #[arg(long)]
     verbose: bool,
-    /// Text or JSON.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextFirst,
     #[command(flatten)]
-    edition: EditionName,
+    edition: EditionArgs,
     #[command(flatten)]
     limits: Limits,
 }
 
 impl Run for Explain {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         let (session, selector) = match &self.inputs[..] {
             [session, selector] => (Some(session), selector),
@@ -52,8 +47,10 @@ impl Run for Explain {
             _ => return Err(Failure::usage("`explain` needs a selector")),
         };
         match session {
-            Some(session) => operands::check_pair("explain", session, selector)?,
-            None => operands::check_selector("explain", selector)?,
+            Some(_) => {
+                operands::split("explain", &self.inputs, &[])?;
+            }
+            None => operands::check_selectors("explain", &self.inputs)?,
         }
         if self.analyze && session.is_none() {
             return Err(Failure::usage("`--analyze` needs a session")
@@ -61,7 +58,7 @@ impl Run for Explain {
         }
         let whole = session.and_then(|name| Address::of(name));
         if let Some(address) = whole.filter(|address| address.is_several()) {
-            return self.of_store(&engine, address, selector);
+            return self.of_store(&engine, address, selector, with);
         }
         let session = session
             .map(|name| sessions::open(name, &self.limits))
@@ -74,7 +71,7 @@ impl Run for Explain {
         if let Some(session) = &session {
             intact(session)?;
         }
-        let mut text = if self.format == TextFirst::Json {
+        let mut text = if with.is_json() {
             answer::explanation(&explain)
         } else {
             explain.to_string()
@@ -93,6 +90,7 @@ impl Explain {
         engine: &Engine,
         address: Address<'_>,
         selector: &str,
+        with: &Invocation,
     ) -> Result<Exit, Failure> {
         let prepared = engine.prepare(selector)?;
         let store = sessions::open_store(address.store, Access::Read)?;
@@ -115,7 +113,7 @@ impl Explain {
         } else {
             None
         };
-        if self.format == TextFirst::Json {
+        if with.is_json() {
             let mut json = explain.to_json();
             json["store"] = json!({"sessions": all, "candidates": candidates});
             if let Some((sessions, rows)) = found {

@@ -1,9 +1,7 @@
 //! `pactql export`: snapshots in canonical bytes, and sessions of stores as files.
 
-use super::command::{Run, stream};
+use super::command::{Invocation, Run, stream};
 use super::input;
-use super::options::{Color, Messages};
-use super::parquet::Copying;
 use super::progress::Progress;
 use super::sessions::{SessionArgs, open_store};
 use super::words::quoted;
@@ -18,23 +16,17 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::{Component, Path};
 
-/// Write snapshots as canonical documents.
+/// Write snapshots as canonical documents, or sessions as files.
 ///
 /// One snapshot is one JSON document. `--jsonl` writes the whole session, one snapshot a line: as
 /// its difference to the previous snapshot if that is shorter. Exporting an export gives the same
 /// bytes. A session of a store is written whole without `--jsonl` too, as the file that it was imported
-/// from; `STORE -o DIR` writes each to a file with its name. `STORE --parquet DIR`
-/// writes Parquet files for engines such as DuckDB and Spark, and later what is new.
+/// from; `STORE -o DIR` writes each to a file with its name.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql export session.jsonl --at @c3 > snapshot.json
-  pactql export snapshots/ --jsonl -o session.jsonl
-  pactql export session.jsonl --jsonl --full | gzip > full.jsonl.gz
-  pactql export session.jsonl --jsonl --seal -o sealed.jsonl
-  pactql export agents.db#support-42 -o session.jsonl
-  pactql export agents.db -o sessions/
-  pactql export agents.db --parquet fleet")]
+  pactql export agents.db#support-42 -o session.jsonl")]
 pub(super) struct Export {
     #[command(flatten)]
     session: SessionArgs,
@@ -58,19 +50,10 @@ pub(super) struct Export {
     /// Replace the file if it exists.
     #[arg(long)]
     force: bool,
-    #[command(flatten)]
-    copying: Copying,
-    #[command(flatten)]
-    messages: Messages,
 }
 
 impl Run for Export {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
-        if let Some(directory) = self.copying.directory() {
-            return self
-                .copying
-                .run(self.session.name(), directory, &self.messages);
-        }
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
         let address = Address::of(self.session.name());
         if self.full && !self.jsonl && address.is_none() {
@@ -193,7 +176,7 @@ fn to_store(session: &str, output: &str, at: bool) -> Failure {
     let (session, output) = (quoted(session), quoted(output));
     if at {
         failure.with_help(format!(
-            "pactql fork SESSION ADDRESS {output} begins a session there"
+            "pactql edit fork SESSION ADDRESS {output} begins a session there"
         ))
     } else {
         failure.with_help(format!("pactql import {session} -o {output}"))

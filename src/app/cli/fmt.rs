@@ -1,54 +1,61 @@
-//! `pactql fmt`: selectors in normalized form.
+//! `pactql fmt`: selectors in normalized form, and whether they are valid.
 
-use super::command::{Run, print, say};
+use super::command::{Invocation, Run, print, say};
 use super::operands;
-use super::options::{Color, EditionName, Messages};
+use super::options::EditionArgs;
 use crate::app::present::{Exit, Failure};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use serde_json::json;
 use std::fmt::Write as _;
 
-/// Print selectors in their normalized form, one a line.
+/// Is a selector valid, and what is its normalized form? Prints one a line.
 ///
 /// Normalized text is canonical: selectors known to have the same meaning get the same text, and
-/// the text itself is a selector of the canonical edition.
+/// the text itself is a selector of the canonical edition. `--check` prints its fingerprint, too.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql fmt \"@t0   ^ah>.mc[ offset = 0 ]\"
-  pactql fmt --edition v0.1 \"@t0 .cb:summary\"
+  pactql fmt --check \"@t0 ^ah > .mc[offset=0] > .cb\"
   pactql fmt --edition v0.1 --to canonical \"#cb:u1\"")]
 pub(super) struct Fmt {
     /// The selectors.
     #[arg(value_name = "SELECTOR", required = true)]
     selectors: Vec<String>,
+    /// Also print the fingerprint of each.
+    #[arg(long)]
+    check: bool,
     /// The edition to write them in. Only the canonical one has words for every selector.
-    #[arg(long, value_enum, value_name = "EDITION", default_value = "canonical")]
-    to: Normalized,
+    #[arg(long, value_name = "EDITION", default_value = "canonical", value_parser = ["canonical"])]
+    to: String,
     #[command(flatten)]
-    messages: Messages,
-    #[command(flatten)]
-    edition: EditionName,
-}
-
-/// What `--to` takes.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Normalized {
-    /// The canonical edition
-    Canonical,
+    edition: EditionArgs,
 }
 
 impl Run for Fmt {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        let engine = self.edition.engine();
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         operands::check_selectors("fmt", &self.selectors)?;
+        let engine = self.edition.engine();
         let mut text = String::new();
         for selector in &self.selectors {
-            let prepared = engine.prepare(selector)?;
-            for warning in prepared.warnings() {
-                say(&warning.to_text(selector, color.for_errors()));
+            let report = engine.check(selector)?;
+            let (canonical, fingerprint) = (&report.canonical, &report.fingerprint);
+            if with.is_json() {
+                let warnings = report.warnings.iter().map(ToString::to_string);
+                let json = json!({
+                    "canonical": canonical,
+                    "fingerprint": fingerprint,
+                    "warnings": warnings.collect::<Vec<_>>(),
+                });
+                let _ = writeln!(text, "{json}");
+                continue;
             }
-            let Normalized::Canonical = self.to;
-            let _ = writeln!(text, "{}", prepared.canonical());
+            for warning in &report.warnings {
+                say(&warning.to_text(selector, with.color.for_errors()));
+            }
+            let _ = writeln!(text, "{canonical}");
+            if self.check {
+                let _ = writeln!(text, "sha256 {fingerprint}");
+            }
         }
         print(&text)
     }

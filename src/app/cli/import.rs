@@ -1,44 +1,35 @@
 //! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
-use super::command::{Run, say, stream};
+use super::command::{Invocation, Run, say, stream};
 use super::import_follow::follow;
 use super::import_read::{Inputs, Made, Named, Read};
 use super::import_store::{Brought, Into};
 use super::import_target::{Target, several};
 use super::input;
-use super::options::{Color, Limits, Messages};
-use super::parquet;
+use super::options::{Limits, named};
 use super::progress::Progress;
+use super::store::{import_copy, is_copy};
 use super::words::{joined, quoted};
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::{Format, ImportOptions, MessageLocation, Pointer, Redaction, Report};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Import logs of agents as sessions; into a store also files of sessions, and the sessions of other stores.
+/// Make sessions of the logs of agents; into a store also of files of sessions, and of other stores.
 ///
 /// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
 /// after the last reply are the working state. A report on standard error counts what was
 /// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
-/// store keeps its name, as do those of a copy that `export --parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
+/// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql import chat.json -o session.jsonl
-  pactql import runs.json.gz --messages '/*/traj' -o sessions/
-  pactql import agent.traj --steps '/trajectory/*/messages' -o steps.jsonl
-  pactql import chats/*.json session.jsonl -o agents.db
-  pactql import chats/ -o agents.db --skip-existing --skip-invalid
-  pactql import chat.json -o agents.db#support-42
-  pactql import ~/.claude/projects -o agents.db --follow
-  pactql import \"old.db#support-*\" -o agents.db
-  pactql import fleet/ -o agents.db
-  cat chat.jsonl | pactql import - | pactql select - \"@t0 .cb[role='assistant']\"")]
+  pactql import ~/.claude/projects -o agents.db --follow")]
 pub(super) struct Import {
     /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
     /// stores.
@@ -64,7 +55,7 @@ pub(super) struct Import {
     #[arg(long)]
     skip_invalid: bool,
     /// The format of the logs [default: found by content].
-    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name))]
     from: Option<Format>,
     /// Where the messages are: a JSON pointer, in which `*` is every element. Each match is one
     /// session.
@@ -80,38 +71,15 @@ pub(super) struct Import {
     /// possible; the report counts the matches of each.
     #[arg(long, value_name = "PATTERN", value_parser = Redaction::parse)]
     redact: Vec<Redaction>,
-    /// The form of the report [default: text, or JSON with `--format json`].
-    #[arg(long, value_enum, value_name = "FORM")]
-    report: Option<ReportForm>,
     /// Write every snapshot as a whole document, even if its difference is shorter.
     #[arg(long)]
     full: bool,
     #[command(flatten)]
-    messages_as: Messages,
-    #[command(flatten)]
     limits: Limits,
 }
 
-/// Log formats by name.
-fn formats() -> impl TypedValueParser<Value = Format> {
-    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
-    names.map(|name| {
-        let found = Format::ALL.into_iter().find(|format| format.name() == name);
-        found.unwrap_or(Format::OpenAi)
-    })
-}
-
-/// The forms of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ReportForm {
-    /// Lines for a reader.
-    Text,
-    /// One JSON object.
-    Json,
-}
-
 impl Run for Import {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let location = match (&self.messages, &self.steps) {
             (Some(pointer), _) => MessageLocation::Messages(pointer.clone()),
             (None, Some(pointer)) => MessageLocation::Steps(pointer.clone()),
@@ -126,8 +94,8 @@ impl Run for Import {
         let target = self.target()?;
         let into_store = matches!(target, Target::Store(_));
         self.check_words()?;
-        if self.logs.iter().any(|log| parquet::is_copy(log)) {
-            return self.copies(&target);
+        if self.logs.iter().any(|log| is_copy(log)) {
+            return self.copies(&target, with);
         }
         let inputs = Inputs {
             options,
@@ -151,7 +119,7 @@ impl Run for Import {
         // Nothing is written until everything has been read without a fault.
         let sessions = std::mem::take(&mut found.sessions);
         let (copied, brought) = self.write(target, sessions)?;
-        self.say_report(&found, &copied, &brought, into_store);
+        self.say_report(&found, &copied, &brought, with.is_json());
         Ok(Exit::Ok)
     }
 }
@@ -196,15 +164,14 @@ impl Import {
     }
 
     /// Says what was imported, what was copied, and what was left out.
-    fn say_report(&self, found: &Read, written: &Written, brought: &Brought, into_store: bool) {
+    fn say_report(&self, found: &Read, written: &Written, brought: &Brought, json: bool) {
+        let into_store = matches!(self.target(), Ok(Target::Store(_)));
         let existing = brought.existing;
         let mut report = Report::default();
         let logs = written.logs.iter();
         for of_log in logs.filter_map(|log| found.reports.get(*log)) {
             report.add(of_log);
         }
-        let json = self.messages_as.json();
-        let json = self.report.map_or(json, |form| form == ReportForm::Json);
         say(&if json {
             let mut json = report.to_json();
             if into_store {
@@ -251,14 +218,14 @@ impl Import {
     }
 
     /// Inserts the sessions of copies that `export --parquet` made.
-    fn copies(&self, target: &Target<'_>) -> Result<Exit, Failure> {
+    fn copies(&self, target: &Target<'_>, with: &Invocation) -> Result<Exit, Failure> {
         let help = "pactql import DIR -o agents.db";
         let Target::Store(address) = target else {
             return Err(
                 Failure::usage("a copy of a store is imported into a store").with_help(help)
             );
         };
-        if let Some(other) = self.logs.iter().find(|log| !parquet::is_copy(log)) {
+        if let Some(other) = self.logs.iter().find(|log| !is_copy(log)) {
             let message = format!("`{other}` is not a copy of a store, as the others are");
             return Err(Failure::usage(message).with_help("import it by itself"));
         }
@@ -269,11 +236,16 @@ impl Import {
         let store = self.place_in(*address).open()?;
         let mut written = Written::default();
         for copy in &self.logs {
-            let (sessions, snapshots) = parquet::import(copy, &store)?;
+            let (sessions, snapshots) = import_copy(copy, &store)?;
             written.sessions += sessions;
             written.snapshots += snapshots;
         }
-        self.say_report(&Read::default(), &written, &Brought::default(), true);
+        self.say_report(
+            &Read::default(),
+            &written,
+            &Brought::default(),
+            with.is_json(),
+        );
         Ok(Exit::Ok)
     }
 

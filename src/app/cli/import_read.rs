@@ -186,7 +186,7 @@ impl Inputs<'_> {
             let (made, report) = match found {
                 Ok(found) => found,
                 Err(failure) if self.skip_invalid && is_invalid(&failure) => {
-                    read.skipped.push((file.path.clone(), reason(&failure)));
+                    read.skipped.push((file.path.clone(), failure.message()));
                     continue;
                 }
                 Err(failure @ Failure::Input(_, None)) if several => {
@@ -313,7 +313,7 @@ impl Inputs<'_> {
             return Ok(());
         }
         let message = format!("{input} is no log, and `--redact` reads logs");
-        Err(Failure::usage(message).with_help("pactql erase takes a text out of a store"))
+        Err(Failure::usage(message).with_help("pactql store erase takes a text out of a store"))
     }
 
     /// Lists sessions of another store; each is read when it is written.
@@ -441,18 +441,6 @@ fn no_messages(message: String) -> Failure {
 /// Whether a file was read, or could be, and is not what was expected; not that it is missing.
 fn is_invalid(failure: &Failure) -> bool {
     matches!(failure.exit(), Exit::Input | Exit::Io)
-}
-
-/// Why an input is invalid, in a line.
-fn reason(failure: &Failure) -> String {
-    match failure {
-        Failure::Input(files, _) => {
-            let fault = files.first().and_then(|(_, error)| error.faults.first());
-            fault.map(ToString::to_string).unwrap_or_default()
-        }
-        Failure::Plain(_, message, _) | Failure::Io(_, message) => message.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// The file name of a log without its endings.

@@ -192,9 +192,9 @@ impl Into<'_> {
         let store = self.address.store;
         let whole = quoted(&format!("{store}#{name}"));
         let help = match (sessions, more) {
-            (1, _) => format!("choose another name, or first: pactql delete {whole} --yes"),
+            (1, _) => format!("choose another name, or first: pactql store delete {whole} --yes"),
             (_, 0) => format!(
-                "`--skip-existing` imports the others; to replace it, first: pactql delete {whole} --yes"
+                "`--skip-existing` imports the others; to replace it, first: pactql store delete {whole} --yes"
             ),
             (_, more) => {
                 format!("and {more} more of these names; `--skip-existing` imports the others")

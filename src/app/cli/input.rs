@@ -28,10 +28,8 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
         return failure;
     }
     if is_selector(name) {
-        return Failure::usage("expected a session, found a selector").with_help(format!(
-            "pactql select SESSION {0}, or pactql check {0}",
-            in_quotes(name)
-        ));
+        return Failure::usage("expected a session, found a selector")
+            .with_help(format!("pactql select SESSION {}", in_quotes(name)));
     }
     if name.is_empty() {
         return Failure::usage("expected the path of a session, found an empty word");

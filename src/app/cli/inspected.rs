@@ -2,15 +2,16 @@
 //! nodes of those.
 
 use super::command::say;
-use super::options::{Limits, Paint, Tint};
+use super::options::Limits;
 use super::sessions::{self, open_store};
 use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
-use crate::app::present::{Exit, Failure, printable};
+use crate::app::present::{Exit, Failure, counted, printable};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::inspect::{Part, Prices, Report, ReportOptions};
 use crate::json::{get, members, string};
-use crate::store::Store;
+use crate::store::{SessionInfo, Store};
+use crate::support::table::{Paint, Tint};
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use std::sync::Arc;
@@ -59,6 +60,19 @@ impl SessionsArgs {
     /// The arguments that name sessions.
     pub(super) fn words(&self) -> &[String] {
         &self.sessions
+    }
+
+    /// The chosen sessions of a store; says so if there are none. Opens none.
+    pub(super) fn infos(
+        &self,
+        store: &Store,
+        address: Address<'_>,
+    ) -> Result<Vec<SessionInfo>, Failure> {
+        let found = self.choice.infos(store, address)?;
+        if found.is_empty() && store.count(address.glob())? == 0 {
+            say(&format!("note: {}\n", none_of(address)));
+        }
+        Ok(found)
     }
 
     /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
@@ -322,11 +336,17 @@ impl Choice {
 
     /// The names of the chosen sessions of a store. Opens none.
     fn names(&self, store: &Store, address: Address<'_>) -> Result<Vec<String>, Failure> {
-        let mut found = store.sessions(address.glob())?;
-        let all = found.len();
-        if all == 0 {
+        let found = self.infos(store, address)?;
+        if found.is_empty() && store.count(address.glob())? == 0 {
             return Err(Failure::plain(Exit::Missing, none_of(address)));
         }
+        Ok(found.into_iter().map(|info| info.name).collect())
+    }
+
+    /// The chosen sessions of a store; says so if there are none. Opens none.
+    fn infos(&self, store: &Store, address: Address<'_>) -> Result<Vec<SessionInfo>, Failure> {
+        let mut found = store.sessions(address.glob())?;
+        let all = found.len();
         found.retain(|info| {
             let after = self
                 .since
@@ -334,23 +354,24 @@ impl Choice {
             let before = |until| info.committed_at_ns.is_some_and(|time| time <= until);
             after && self.until.is_none_or(before)
         });
-        let mut names: Vec<String> = found.into_iter().map(|info| info.name).collect();
         if !self.meta.is_empty() {
             let metas = store.metas(address.glob())?;
-            let fit = |name: &String| {
+            let fit = |info: &SessionInfo| {
                 // Both lists are in byte order.
-                let at = metas.binary_search_by(|(known, _)| known.cmp(name)).ok();
+                let at = metas
+                    .binary_search_by(|(known, _)| known.cmp(&info.name))
+                    .ok();
                 let meta = at.and_then(|at| metas.get(at)?.1.as_deref());
                 meta.is_some_and(|meta| self.meta.iter().all(|pair| has(meta, pair)))
             };
-            names.retain(fit);
+            found.retain(fit);
         }
-        if names.is_empty() {
-            let sessions = crate::app::present::counted(all as u64, "session");
+        if found.is_empty() && all > 0 {
+            let sessions = counted(all as u64, "session");
             let store = without_passwords(address.store);
             say(&format!("note: none of {sessions} of {store} was chosen\n"));
         }
-        Ok(names)
+        Ok(found)
     }
 }
 

@@ -6,20 +6,18 @@
 //! other module may use this one.
 
 mod answers;
-mod attempts;
 mod bench;
 mod blame;
-mod check;
 mod command;
 mod context;
 mod crash;
 mod diff;
+mod edit;
 mod ending;
 mod explain;
 mod export;
 mod fit;
 mod fmt;
-mod habits;
 mod import;
 mod import_follow;
 mod import_large;
@@ -29,17 +27,14 @@ mod import_target;
 mod input;
 mod inspected;
 mod interrupt;
-mod log;
+mod list;
 mod man;
-mod mutations;
 mod operands;
 mod options;
 mod output;
 mod pager;
-mod parquet;
 mod preview;
 mod progress;
-mod refs;
 mod render;
 mod reports;
 mod select;
@@ -48,11 +43,8 @@ mod serve;
 mod sessions;
 mod share;
 mod sql;
-mod stats;
-mod store_words;
-mod stores;
+mod store;
 mod typed;
-mod usage;
 mod verify;
 mod wait;
 mod word_diff;
@@ -63,37 +55,67 @@ pub use crate::app::present::Exit;
 
 use crate::app::present::Failure;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-use command::{Run, print, say};
-use options::Color;
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use command::{Invocation, Run, print, say};
+use options::{Color, Format};
 use std::ffi::OsString;
 use typed::words;
 
-/// Query and write LLM context trees with selectors.
+/// The first screen of `pactql --help`, and what is below it. A test compares it with the commands.
+const HELP: &str = "\
+Query and change what language models saw.
+
+Usage: pactql COMMAND …                     pactql COMMAND --help has examples
+
+Look     show      what the model saw       steps    what happened in each cycle
+         diff      what changed             blame    the history of a node
+Search   select    nodes, by a selector     grep     texts, by a pattern
+         top       tokens of what matches   explain  how a selector runs
+         sql       a selector as SQL
+Measure  tokens    what fills a request     prefix   what a prompt cache reuses
+         bench     how fast selectors run
+Check    assert    conditions, for CI       verify   whether a session is intact
+Move     import    logs to sessions         export   sessions to files
+         render    the request to send      share    a page, or a receipt
+Keep     sessions  which there are
+         store     rename delete prune erase backup index verify parquet
+         edit      new add update remove move replace compact commit discard
+                   fork refs attempts
+More     context   documents for a budget   fmt      a selector, normalized
+         completions, man
+
+Example: pactql show session.jsonl
+
+Options:
+{options}
+
+Exit codes: 0 ok, 1 usage, 2 invalid selector, refused change or a command of another name, 3 invalid option
+value, 4 input missing, 5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found
+(--fail-if-empty), 9 a condition does not hold (assert), 124 --timeout is over, 130 interrupted.
+";
+
+/// Query and change what language models saw.
 #[derive(Parser, Debug)]
 #[command(
     name = "pactql",
     version,
     propagate_version = true,
-    max_term_width = 100
+    max_term_width = 100,
+    help_template = HELP
 )]
-#[command(after_help = "\
-Examples:
-  pactql import chat.json -o session.jsonl
-  pactql select session.jsonl \"@t0 ^seq .mt:depth(1) .cb[role='assistant']\"
-  pactql explain session.jsonl \"@t0 .cb[kind='call']\" --analyze
-  pactql diff session.jsonl @t-1 @t0
-  pactql log session.jsonl \".cb[kind='result']\"
-  pactql tokens session.jsonl --by kind
-  pactql bench session.jsonl -e \"@t0 .cb\"
-  pactql add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
-  pactql commit session.jsonl
-  pactql import chats/*.json -o agents.db
-  pactql select agents.db \"@t0 .cb[kind='call']\"
-
-Exit codes: 0 ok, 1 usage, 2 invalid selector or refused change, 3 invalid option value, 4 input missing,
-5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found (--fail-if-empty), 9 a condition\ndoes not hold (assert), 124 --timeout is over, 130 interrupted.")]
 struct Cli {
+    /// Print JSON, and errors as JSON.
+    #[arg(long, global = true, conflicts_with = "format")]
+    json: bool,
+    /// How the result is printed: text or json; of `select` also ids, nodes, table or tree, of `show` markdown.
+    #[arg(
+        long,
+        value_enum,
+        global = true,
+        value_name = "FORMAT",
+        hide_possible_values = true
+    )]
+    format: Option<Format>,
     /// When to colour the output.
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
@@ -123,50 +145,29 @@ macro_rules! commands {
 }
 
 commands! {
+    Show(reports::Show),
+    Steps(reports::Steps),
+    Diff(diff::Diff),
+    Blame(blame::Blame),
     Select(select::Select),
+    Grep(reports::Grep),
+    Top(reports::TopCommand),
     Explain(explain::Explain),
     Sql(sql::Sql),
-    Check(check::Check),
-    Fmt(fmt::Fmt),
-    Diff(diff::Diff),
-    Log(log::Log),
-    Blame(blame::Blame),
-    Render(render::Render),
+    Tokens(reports::Tokens),
+    Prefix(reports::Prefix),
+    Bench(bench::Bench),
+    Assert(reports::Assert),
+    Verify(verify::Verify),
     Import(import::Import),
     Export(export::Export),
-    Verify(verify::Verify),
-    Stats(stats::Stats),
-    Show(reports::ShowCommand),
-    Steps(reports::StepsCommand),
-    Prefix(reports::PrefixCommand),
-    Tokens(reports::TokensCommand),
-    Assert(reports::AssertCommand),
-    Top(reports::TopCommand),
-    Unused(reports::UnusedCommand),
-    Duplicates(reports::DuplicatesCommand),
+    Render(render::Render),
     Share(share::Share),
-    Grep(reports::GrepCommand),
-    Bench(bench::Bench),
-    New(mutations::New),
-    Add(mutations::Add),
-    Update(mutations::Update),
-    Remove(mutations::Remove),
-    Move(mutations::Move),
-    Replace(mutations::Replace),
-    Compact(mutations::Compact),
-    Commit(mutations::Commit),
-    Discard(mutations::Discard),
-    Fork(mutations::Fork),
-    Refs(refs::Refs),
-    Attempts(attempts::Attempts),
-    Sessions(stores::Sessions),
-    Rename(stores::Rename),
-    Delete(stores::Delete),
-    Erase(stores::Erase),
-    Prune(stores::Prune),
-    Backup(stores::Backup),
-    IndexText(stores::IndexText),
+    Sessions(list::Sessions),
+    Store(store::Stores),
+    Edit(edit::Edit),
     Context(context::Context),
+    Fmt(fmt::Fmt),
     Completions(Completions),
     Man(Man),
 }
@@ -183,7 +184,7 @@ struct Completions {
 }
 
 impl Run for Completions {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "pactql", &mut script);
         print(&String::from_utf8_lossy(&script))
@@ -203,7 +204,7 @@ struct Man {
 }
 
 impl Run for Man {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let page = man::page(Cli::command(), &self.command)?;
         print(&String::from_utf8_lossy(&page))
     }
@@ -221,22 +222,26 @@ pub fn main() -> Exit {
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = typed::set_arguments(arguments.into_iter().collect());
     let program = Cli::command().color(help_color());
-    let parsed = program.clone().try_get_matches_from(arguments);
-    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
-    let (cli, matches) = match parsed {
-        Ok(parsed) => parsed,
-        Err(error) => return refuse(&error, program),
+    let matches = program.try_get_matches_from(arguments);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
     };
-    typed::set_program(program);
-    let (json, color) = (wants_json(&matches), cli.color);
     let command = cli.command.get();
+    let named = cli.format.filter(|format| *format != Format::Auto);
+    let with = Invocation {
+        format: if cli.json { Some(Format::Json) } else { named },
+        color: cli.color,
+        timeout: cli.timeout,
+    };
+    let (json, color) = (with.is_json(), cli.color);
     let timeout = cli.timeout.filter(|_| !command.answers_calls());
     let cancel = interrupt::watch(timeout, move |failure| report(failure, json, color));
     let mut outcome = None;
     if !command.answers_calls() {
         crash::quiet();
     }
-    let run = || cancel.run(|| outcome = Some(command.run_within(color, cli.timeout)));
+    let run = || cancel.run(|| outcome = Some(run_as(command, &with)));
     let ran = crash::caught(run).unwrap_or_else(|failure| {
         outcome = Some(Err(failure));
         Ok(())
@@ -246,11 +251,23 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,
         Err(failure) => {
-            let failure = store_words::advise(failure, &words());
             report(&failure, json, color);
             failure.exit()
         }
     }
+}
+
+/// Runs a command, if its result has the format that is asked for.
+fn run_as(command: &dyn Run, with: &Invocation) -> Result<Exit, Failure> {
+    let known = command.formats();
+    if let Some(format) = with.format.filter(|format| !known.contains(format)) {
+        let known: Vec<String> = known.iter().map(|format| format.name()).collect();
+        let (known, format) = (known.join(", "), format.name());
+        return Err(Failure::value(format!(
+            "`--format` takes {known} here, not `{format}`"
+        )));
+    }
+    command.run(with)
 }
 
 /// Whether the arguments, which may not parse, give an option this value.
@@ -266,21 +283,12 @@ fn asks_for(option: &str, value: &str) -> bool {
 
 /// When the help is coloured: it is printed before the arguments are known.
 fn help_color() -> ColorChoice {
-    match () {
-        () if asks_for("--color", "never") => ColorChoice::Never,
-        () if asks_for("--color", "always") => ColorChoice::Always,
-        () => ColorChoice::Auto,
-    }
-}
-
-/// Whether the command was given `--format json`.
-fn wants_json(matches: &ArgMatches) -> bool {
-    match matches.subcommand() {
-        Some((_, command)) => wants_json(command),
-        None => {
-            let format = matches.try_get_raw("format").ok().flatten();
-            format.is_some_and(|mut words| words.any(|word| word == "json"))
-        }
+    if asks_for("--color", "never") {
+        ColorChoice::Never
+    } else if asks_for("--color", "always") {
+        ColorChoice::Always
+    } else {
+        ColorChoice::Auto
     }
 }
 
@@ -294,7 +302,12 @@ fn report(failure: &Failure, json: bool, color: Color) {
 }
 
 /// Reports a command line that did not parse, or prints the help that it asked for.
-fn refuse(error: &clap::Error, program: clap::Command) -> Exit {
+fn refuse(error: &clap::Error) -> Exit {
+    let color = match help_color() {
+        ColorChoice::Never => Color::Never,
+        ColorChoice::Always => Color::Always,
+        ColorChoice::Auto => Color::Auto,
+    };
     let exit = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,
         // Of a command without its arguments: the help says what it needs.
@@ -302,16 +315,11 @@ fn refuse(error: &clap::Error, program: clap::Command) -> Exit {
             Exit::Usage
         }
         _ => {
-            let mut program = program;
+            let mut program = Cli::command();
             program.build();
-            let failure = usage::failure(error, &program, &words());
-            let failure = store_words::advise(failure, &words());
-            let color = match help_color() {
-                ColorChoice::Never => Color::Never,
-                ColorChoice::Always => Color::Always,
-                ColorChoice::Auto => Color::Auto,
-            };
-            report(&failure, asks_for("--format", "json"), color);
+            let failure = typed::failure(error, &program, &words());
+            let json = asks_for("--format", "json") || words().iter().any(|word| word == "--json");
+            report(&failure, json, color);
             return failure.exit();
         }
     };

@@ -2,9 +2,12 @@
 
 use crate::engine::Engine;
 use crate::history::{ContentMode, ContentOptions, Material, RangeOptions};
+use crate::inspect::Tokenizer;
 use crate::query::ir::Edition;
+use crate::render::Provider;
 use crate::support::diag::ColorChoice;
 pub(super) use crate::support::table::{Paint, Tint};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::io::IsTerminal;
 
@@ -55,11 +58,12 @@ pub(super) fn is_dumb() -> bool {
 }
 
 /// How results are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// A table with content previews on a terminal, JSON otherwise.
-    #[default]
+    /// Text on a terminal; away from it what the command prints for programs.
     Auto,
+    /// Text for people.
+    Text,
     /// JSON, for errors on standard error too.
     Json,
     /// One id a line.
@@ -70,81 +74,31 @@ pub(super) enum Format {
     Table,
     /// The nodes found as an outline below their ancestors.
     Tree,
+    /// Markdown.
+    Markdown,
+    /// JSON with indents.
+    Pretty,
 }
 
 impl Format {
-    /// Whether a word is the name of a format; `auto` names none.
-    pub(super) fn is_name(word: &str) -> bool {
-        <Self as ValueEnum>::from_str(word, false).is_ok_and(|format| format != Self::Auto)
-    }
-
-    /// The format to use: `auto` resolved.
-    pub(super) fn resolve(self) -> Self {
-        match self {
-            Self::Auto if std::io::stdout().is_terminal() => Self::Table,
-            Self::Auto => Self::Json,
-            other => other,
-        }
+    /// The name, as it is typed.
+    pub(super) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
-/// Text or JSON; JSON unless the output is a terminal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum TextOrJson {
-    /// Text on a terminal, JSON otherwise.
-    #[default]
-    Auto,
-    /// Text.
-    Text,
-    /// JSON, for errors on standard error too.
-    Json,
-}
-
-/// Text or JSON; text by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum TextFirst {
-    /// Text.
-    #[default]
-    Auto,
-    /// Text.
-    Text,
-    /// JSON, for errors on standard error too.
-    Json,
-}
-
-impl TextOrJson {
-    /// Whether to print JSON.
-    pub(super) fn is_json(self) -> bool {
-        match self {
-            Self::Auto => !std::io::stdout().is_terminal(),
-            Self::Text => false,
-            Self::Json => true,
-        }
-    }
-}
-
-/// The format of messages, for commands whose result has one format only.
-#[derive(Args, Clone, Copy, Debug)]
-pub(super) struct Messages {
-    /// How errors and reports on standard error are printed.
-    #[arg(long, value_enum, default_value_t)]
-    format: MessageFormat,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum MessageFormat {
-    /// Text.
-    #[default]
-    Auto,
-    /// JSON.
-    Json,
-}
-
-impl Messages {
-    /// Whether messages are JSON.
-    pub(super) fn json(self) -> bool {
-        self.format == MessageFormat::Json
-    }
+/// Reads the names of a list: its values, and what each is called.
+pub(super) fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|value| name(*value)));
+    names.try_map(move |typed| {
+        let mut all = all.iter().copied();
+        all.find(|value| name(*value) == typed)
+            .ok_or("no such name")
+    })
 }
 
 /// The largest input that is read.
@@ -182,68 +136,45 @@ fn bytes(text: &str) -> Result<u64, String> {
 
 /// The edition of the selectors.
 #[derive(Args, Clone, Copy, Debug)]
-pub(super) struct EditionName {
-    /// The edition the selectors are written in.
-    #[arg(long, value_enum, default_value_t)]
-    edition: EditionWord,
+pub(super) struct EditionArgs {
+    /// The edition that the selectors are written in.
+    #[arg(long, default_value = "canonical", value_parser = named(&Edition::ALL, Edition::as_str))]
+    pub(super) edition: Edition,
 }
 
-/// Editions by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum EditionWord {
-    /// Chains, unions, ranges; `#x` is an id, and no time means @t0.
-    #[value(name = "v0.1")]
-    V01,
-    /// Depth selectors and groups; no time means the working state.
-    Depth,
-    /// Everything; `#x` is a key.
-    #[default]
-    Canonical,
-}
-
-impl EditionName {
+impl EditionArgs {
     /// An engine for this edition.
     pub(super) fn engine(self) -> Engine {
-        Engine::builder().edition(self.edition()).build()
-    }
-
-    /// The edition.
-    pub(super) fn edition(self) -> Edition {
-        self.edition.into()
+        Engine::builder().edition(self.edition).build()
     }
 }
 
-impl From<EditionWord> for Edition {
-    fn from(word: EditionWord) -> Self {
-        match word {
-            EditionWord::V01 => Self::V01,
-            EditionWord::Depth => Self::Depth,
-            EditionWord::Canonical => Self::Canonical,
-        }
-    }
+/// The form of requests.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct FormArgs {
+    /// The form of the requests [default: that in which they were imported or sent].
+    #[arg(long = "as", value_name = "FORM", value_parser = named(&Provider::ALL, Provider::name))]
+    pub(super) provider: Option<Provider>,
 }
 
-/// Ways to show the difference of two contents, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum ContentModeName {
-    /// Lines, as `diff -u` prints them.
-    #[default]
-    Unified,
-    /// A JSON Patch (RFC 6902) if both contents are JSON.
-    Jsonpatch,
-    /// Words.
-    Tokens,
+/// How tokens are counted.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct TokenizerArgs {
+    /// How tokens are counted: o200k, cl100k or bytes/4 [default: the one that fits the model].
+    #[arg(long, value_name = "NAME", value_parser = tokenizer)]
+    pub(super) tokenizer: Option<Tokenizer>,
 }
 
-impl From<ContentModeName> for ContentMode {
-    fn from(name: ContentModeName) -> Self {
-        match name {
-            ContentModeName::Unified => Self::Unified,
-            ContentModeName::Jsonpatch => Self::JsonPatch,
-            ContentModeName::Tokens => Self::Tokens,
-        }
-    }
+/// Reads the name of a tokenizer, of which there are more than are listed.
+fn tokenizer(name: &str) -> Result<Tokenizer, String> {
+    name.parse().map_err(|_| {
+        let names: Vec<&str> = Tokenizer::ALL.iter().map(|known| known.name()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
+
+/// The names of the ways to show how a content changed.
+pub(super) const CONTENT_MODES: [&str; 3] = ["unified", "jsonpatch", "tokens"];
 
 /// What to show of a range; selectors without a range ignore it.
 #[derive(Args, Debug)]
@@ -253,8 +184,8 @@ pub(super) struct RangeArgs {
     #[arg(long)]
     include_content: bool,
     /// How to show the differences of contents.
-    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
-    content_mode: ContentModeName,
+    #[arg(long, value_name = "MODE", default_value = "unified", value_parser = CONTENT_MODES)]
+    content_mode: String,
     /// Lines around each change of a unified diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
     context_lines: usize,
@@ -285,7 +216,7 @@ impl RangeArgs {
     /// The same for the library.
     pub(super) fn options(&self) -> RangeOptions {
         let content = ContentOptions {
-            mode: self.content_mode.into(),
+            mode: ContentMode::named(&self.content_mode).unwrap_or_default(),
             context_lines: self.context_lines,
             ..ContentOptions::default()
         };

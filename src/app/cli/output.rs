@@ -1,10 +1,8 @@
 //! Nodes of a snapshot as tables, outlines and lines.
 
-use super::command::print;
 use super::options::{Paint, Tint};
 use super::preview::{PREVIEW, Previews};
 pub(super) use crate::app::present::node::{label, node_json, quoted, snapshot_label};
-use crate::app::present::{Exit, Failure, answer};
 use crate::engine::Node;
 use crate::history::Delta;
 pub(super) use crate::support::text::{clean, counted, part, printable, verbatim, width_of};
@@ -210,20 +208,4 @@ pub(super) fn values(delta: &Delta, out: &mut String) {
             let _ = writeln!(out, "    {name}: {older} → {newer}");
         }
     }
-}
-
-/// Prints a result as one line of JSON, or as text.
-///
-/// # Errors
-/// Failures of standard output.
-pub(super) fn print_as(
-    json: bool,
-    result: &impl serde::Serialize,
-    text: impl FnOnce() -> String,
-) -> Result<Exit, Failure> {
-    print(&if json {
-        answer::json(result)? + "\n"
-    } else {
-        text()
-    })
 }

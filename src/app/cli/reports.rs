@@ -1,64 +1,28 @@
-//! The commands that print reports: `show`, `steps`, `tokens`, `prefix`, `unused`, `duplicates`, `top`, `grep`,
-//! `assert`.
+//! The commands that print reports: `show`, `steps`, `tokens`, `prefix`, `top`, `grep`, `assert`.
 //!
 //! Each command has its options and its help here. What a report says is made and written by
 //! `crate::inspect`.
 
-use super::command::{Run, print, say};
+use super::command::{Invocation, Run, print, say};
 use super::input;
 use super::inspected::{Inspected, Opened, PriceArgs, SessionsArgs, TimeArgs};
 use super::operands;
-use super::options::{Color, TextFirst, Tint};
-use super::output;
+use super::options::{FormArgs, Format, TokenizerArgs};
 use super::pager::page;
-use super::render::Shape;
 use crate::app::present::{Exit, Failure, answer, counted, printable};
-use crate::engine::Engine;
+use crate::engine::{Engine, Log, LogEntry};
+use crate::history::Session;
 use crate::inspect::{
     AssertReport, By, Condition, DuplicateReport, GrepReport, Part, PrefixReport, Report,
-    ReportOptions, Search, ShowReport, StepReport, TokenReport, Tokenizer, Top, UnusedReport,
+    ReportOptions, Search, ShowReport, StepReport, TokenReport, Top, UnusedReport,
 };
 use crate::store::Store;
+use crate::support::diag::Error;
+use crate::support::table::{Cell, Paint, Table, Tint};
 use crate::support::text::amount;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use std::fmt::Write as _;
-
-/// How the tokens of a report are counted, and how it is printed.
-#[derive(Args, Debug)]
-struct ReportArgs {
-    /// How tokens are counted: o200k, cl100k or bytes/4 [default: the one that fits the model].
-    #[arg(long, value_name = "NAME", value_parser = tokenizer)]
-    tokenizer: Option<Tokenizer>,
-    /// Text or JSON.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextFirst,
-}
-
-/// The form of requests.
-#[derive(Args, Debug)]
-struct FormArgs {
-    /// The form of the requests [default: that in which they were imported or sent].
-    #[arg(long = "as", value_enum, value_name = "SHAPE")]
-    shape: Option<Shape>,
-}
-
-/// Reads the name of a tokenizer.
-pub(super) fn tokenizer(name: &str) -> Result<Tokenizer, String> {
-    name.parse().map_err(|_| {
-        let names: Vec<&str> = Tokenizer::ALL.iter().map(|known| known.name()).collect();
-        format!("expected one of {}", names.join(", "))
-    })
-}
-
-/// Reads the name of a group.
-fn by(name: &str) -> Result<By, String> {
-    name.parse().map_err(|_| {
-        let names = By::ALL.map(By::name).join(", ");
-        format!("expected one of {names}")
-    })
-}
 
 /// A line of a report with the session it is about.
 #[derive(Serialize)]
@@ -69,161 +33,111 @@ struct Labelled<'a, T> {
     line: &'a T,
 }
 
-/// Appends a report: lines of JSON with the session if there may be several, or what `text` makes of it under
-/// the name of the session.
-fn append<R: Report>(
+/// Appends what is said of a session: lines of JSON with its name if there may be several, or a text under its
+/// name.
+pub(super) fn append<T: Serialize>(
     opened: &Opened,
-    report: &R,
-    text: Option<&dyn Fn(&R) -> String>,
-    color: Color,
+    with: &Invocation,
+    lines: &[T],
+    text: impl FnOnce() -> String,
     out: &mut String,
 ) -> Result<(), Failure> {
+    if !with.is_json() {
+        opened.title(with.paint(), out);
+        out.push_str(&text());
+        return Ok(());
+    }
     let session = opened.label();
-    match text {
-        Some(text) => {
-            opened.title(color.for_results(), out);
-            out.push_str(&text(report));
-        }
-        None => {
-            for line in report.lines() {
-                let line = answer::json(&Labelled { session, line })?;
-                out.extend([&*line, "\n"]);
-            }
-        }
+    for line in lines {
+        let line = answer::json(&Labelled { session, line })?;
+        out.extend([&*line, "\n"]);
     }
     Ok(())
 }
 
-impl ReportArgs {
-    fn is_json(&self) -> bool {
-        self.format == TextFirst::Json
-    }
+/// The reports of sessions, as they are printed, and how many there are. Calls `visit` with each.
+fn reports<R: Report>(
+    sessions: &SessionsArgs,
+    options: &ReportOptions,
+    with: &Invocation,
+    mut visit: impl FnMut(&R),
+) -> Result<(String, usize), Failure> {
+    let engine = Engine::new();
+    let mut out = String::new();
+    let count = sessions.each(|opened| {
+        let report: R = opened.report(&engine, options)?;
+        visit(&report);
+        let text = || report.text(options, with.paint());
+        append(opened, with, report.lines(), text, &mut out)
+    })?;
+    Ok((out, count))
+}
 
-    /// The report of each session. Calls `visit` with each, and returns the text and how many sessions there were.
-    fn of_each<R: Report>(
-        &self,
-        sessions: &SessionsArgs,
-        options: ReportOptions,
-        color: Color,
-        mut visit: impl FnMut(&R),
-    ) -> Result<(String, usize), Failure> {
-        let options = options.tokenizer(self.tokenizer);
-        let engine = Engine::new();
-        let text = |report: &R| report.text(&options, color.for_results());
-        let text: &dyn Fn(&R) -> String = &text;
-        let mut out = String::new();
-        let count = sessions.each(|opened| {
-            let report = opened.report(&engine, &options)?;
-            visit(&report);
-            append(
-                opened,
-                &report,
-                (!self.is_json()).then_some(text),
-                color,
-                &mut out,
-            )
-        })?;
-        Ok((out, count))
-    }
+/// Prints the report of each session.
+fn report<R: Report>(
+    sessions: &SessionsArgs,
+    options: &ReportOptions,
+    with: &Invocation,
+) -> Result<Exit, Failure> {
+    print(&reports::<R>(sessions, options, with, |_| ())?.0)
+}
 
-    /// Prints the report of each session.
-    fn print<R: Report>(
-        &self,
-        sessions: &SessionsArgs,
-        options: ReportOptions,
-        color: Color,
-    ) -> Result<Exit, Failure> {
-        print(&self.of_each::<R>(sessions, options, color, |_| ())?.0)
-    }
+/// Reads the name of a group.
+fn by(name: &str) -> Result<By, String> {
+    name.parse().map_err(|_| {
+        let names = By::ALL.map(By::name).join(", ");
+        format!("expected one of {names}")
+    })
 }
 
 /// How many tokens does each part of a request take, and what did it cost?
 ///
-/// What is counted of a block is the text that rendering sends for it: of a call the name and the
-/// arguments, of a tool its definition. What a provider's form adds around it is not guessed. Images are
-/// not counted, and their number is given. The provider's own count is beside it, if the session has it.
+/// What is counted of a block is the text that is sent for it: of a call the name and the arguments, of a tool
+/// its definition. Images are not counted, and their number is given. The provider's own count is beside it, if
+/// the session has it. `--unused` and `--duplicates` list what was sent in vain.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql tokens session.jsonl
-  pactql tokens session.jsonl --at @t-3 --by kind
   pactql tokens session.jsonl --over @history --by role
-  pactql tokens session.jsonl --by tool --where \".cb[kind='result']\"
-  pactql tokens \"agents.db#support-*\" --since 2026-01-01 --meta model=gpt-4o --format json")]
-pub(super) struct TokensCommand {
+  pactql tokens session.jsonl --unused")]
+pub(super) struct Tokens {
     #[command(flatten)]
     inspected: Inspected,
     /// What the blocks are grouped by: region, role, kind, turn, tool or key.
     #[arg(long, value_name = "GROUP", default_value = "region", value_parser = by)]
     by: By,
+    /// Which tools the model is given and never calls, and what it costs to send them: in all snapshots, unless
+    /// --at or --over says which.
+    #[arg(long, conflicts_with_all = ["by", "duplicates"])]
+    unused: bool,
+    /// Which texts one request sends more than once, and in which blocks.
+    #[arg(long, conflicts_with = "by")]
+    duplicates: bool,
     #[command(flatten)]
-    report: ReportArgs,
-    #[command(flatten)]
-    prices: PriceArgs,
-}
-
-impl Run for TokensCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part());
-        let options = options.by(self.by).prices(self.prices.table()?);
-        let sessions = &self.inspected.sessions;
-        self.report.print::<TokenReport>(sessions, options, color)
-    }
-}
-
-/// Which tools is the model given and never calls, and what does it cost to send them?
-///
-/// All snapshots are read, unless --at or --over says which. A tool counts as called if a
-/// block of these snapshots calls it. The cost is that of its tokens in all requests: without a cache, and
-/// where all but the first request read them from one.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql unused session.jsonl
-  pactql unused session.jsonl --over @t-9..@t0 --tokenizer bytes/4
-  pactql unused agents.db --meta model=gpt-4o --format json")]
-pub(super) struct UnusedCommand {
-    #[command(flatten)]
-    inspected: Inspected,
-    #[command(flatten)]
-    report: ReportArgs,
+    tokenizer: TokenizerArgs,
     #[command(flatten)]
     prices: PriceArgs,
 }
 
-impl Run for UnusedCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part_or_all());
-        let options = options.prices(self.prices.table()?);
+impl Run for Tokens {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let part = if self.unused {
+            self.inspected.part_or_all()
+        } else {
+            self.inspected.part()
+        };
+        let options = ReportOptions::new(part)
+            .by(self.by)
+            .tokenizer(self.tokenizer.tokenizer)
+            .prices(self.prices.table()?);
         let sessions = &self.inspected.sessions;
-        self.report.print::<UnusedReport>(sessions, options, color)
-    }
-}
-
-/// Which texts does one request send more than once, and in which blocks?
-///
-/// Equal texts of blocks count, equal arguments of calls, and equal definitions of tools. With --over there
-/// is one line a snapshot.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql duplicates session.jsonl
-  pactql duplicates session.jsonl --at @t-3 --where \".cb[kind='result']\"
-  pactql duplicates session.jsonl --over @history
-  pactql duplicates \"agents.db#support-*\" --format json")]
-pub(super) struct DuplicatesCommand {
-    #[command(flatten)]
-    inspected: Inspected,
-    #[command(flatten)]
-    report: ReportArgs,
-}
-
-impl Run for DuplicatesCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part());
-        let sessions = &self.inspected.sessions;
-        self.report
-            .print::<DuplicateReport>(sessions, options, color)
+        if self.unused {
+            report::<UnusedReport>(sessions, &options, with)
+        } else if self.duplicates {
+            report::<DuplicateReport>(sessions, &options, with)
+        } else {
+            report::<TokenReport>(sessions, &options, with)
+        }
     }
 }
 
@@ -231,37 +145,93 @@ impl Run for DuplicatesCommand {
 ///
 /// Lists the cycles of a session, oldest first. A line has the cycle, the time, the tokens of the request, those
 /// that the provider counted (of them cached ones) and of the reply, the blocks added, removed and changed, how
-/// much of the request before a prompt cache can reuse, and what happened. `log` counts changes only.
+/// much of the request before a prompt cache can reuse, and what happened. `--changes` only counts, newest first.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql steps session.jsonl
   pactql steps session.jsonl --over @t-9..@t0
-  pactql steps session.jsonl --where \".cb[kind='result']\"
-  pactql steps agents.db#support-42 --format json")]
-pub(super) struct StepsCommand {
+  pactql steps session.jsonl --changes --where \".cb[kind='result']\"")]
+pub(super) struct Steps {
     #[command(flatten)]
     inspected: Inspected,
+    /// Only what each snapshot added, removed and changed: nodes, or the matches of --where. Of the oldest every
+    /// node counts as added.
+    #[arg(long, conflicts_with_all = ["at", "over", "provider", "tokenizer"])]
+    changes: bool,
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
-    report: ReportArgs,
+    tokenizer: TokenizerArgs,
     /// Print long text on a terminal at once.
     #[arg(long)]
     no_pager: bool,
 }
 
-impl Run for StepsCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part());
-        let options = options.provider(self.form.shape.map(Shape::provider));
+impl Run for Steps {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let options = ReportOptions::new(self.inspected.part())
+            .tokenizer(self.tokenizer.tokenizer)
+            .provider(self.form.provider);
         let sessions = &self.inspected.sessions;
-        let (out, _) = self
-            .report
-            .of_each(sessions, options, color, |_: &StepReport| ())?;
-        page(&out, !self.report.is_json() && !self.no_pager)
+        let (out, _) = if self.changes {
+            reports::<Changes>(sessions, &options, with, |_| ())?
+        } else {
+            reports::<StepReport>(sessions, &options, with, |_| ())?
+        };
+        page(&out, !with.is_json() && !self.no_pager)
     }
 }
+
+/// What each snapshot changed.
+#[derive(Serialize)]
+struct Changes([Log; 1]);
+
+impl Report for Changes {
+    type Line = Log;
+
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let selector = options.part.selector().unwrap_or("*");
+        Ok(Self([engine.log(session, selector)?]))
+    }
+
+    fn lines(&self) -> &[Log] {
+        &self.0
+    }
+
+    fn text(&self, _: &ReportOptions, paint: Paint) -> String {
+        let entries = || self.0.iter().flat_map(|log| &log.snapshots);
+        let size = |entry: &LogEntry| entry.added + entry.removed + entry.changed;
+        let largest = entries().map(size).max().unwrap_or(0);
+        let titles = [
+            "snapshot", "cycle", "matches", "added", "removed", "changed", "",
+        ];
+        let mut table = Table::new(titles).words([1, 6]);
+        for entry in entries() {
+            let counts = [
+                (entry.added, "+", Tint::Added),
+                (entry.removed, "-", Tint::Removed),
+                (entry.changed, "~", Tint::Changed),
+            ];
+            let cells = [
+                entry.label.clone(),
+                format!("@c{}", entry.cycle),
+                entry.matches.to_string(),
+            ];
+            let signed = counts.map(|(count, sign, _)| format!("{sign}{count}"));
+            // At least one sign for each kind of change that occurs.
+            let bar = counts.map(|(count, sign, tint)| {
+                let length = (count * BAR.min(largest)).div_ceil(largest.max(1));
+                paint.tint(tint, &sign.repeat(length))
+            });
+            let cells = cells.into_iter().chain(signed).map(Cell::from);
+            table.add(cells.chain([bar.concat().into()]));
+        }
+        table.text(paint)
+    }
+}
+
+/// The length of the longest bar, in signs.
+const BAR: usize = 40;
 
 /// How much of each request can a prompt cache reuse, and what broke it?
 ///
@@ -272,12 +242,9 @@ impl Run for StepsCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql prefix session.jsonl
-  pactql prefix session.jsonl --all
   pactql prefix session.jsonl --over @t-9..@t0 --as anthropic
-  pactql prefix \"agents.db#support-*\" --since 2026-01-01
-  pactql prefix session.jsonl --where \"^sys .cb\" --format json")]
-pub(super) struct PrefixCommand {
+  pactql prefix \"agents.db#support-*\" --since 2026-01-01")]
+pub(super) struct Prefix {
     #[command(flatten)]
     inspected: Inspected,
     #[command(flatten)]
@@ -286,35 +253,33 @@ pub(super) struct PrefixCommand {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    report: ReportArgs,
+    tokenizer: TokenizerArgs,
     #[command(flatten)]
     prices: PriceArgs,
 }
 
-impl Run for PrefixCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
+impl Run for Prefix {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let options = ReportOptions::new(self.inspected.part())
-            .provider(self.form.shape.map(Shape::provider))
+            .tokenizer(self.tokenizer.tokenizer)
+            .provider(self.form.provider)
             .prices(self.prices.table()?)
             .full(self.all);
-        let sessions = &self.inspected.sessions;
-        self.report.print::<PrefixReport>(sessions, options, color)
+        report::<PrefixReport>(&self.inspected.sessions, &options, with)
     }
 }
 
 /// What did the model see? The request of a snapshot, block by block.
 ///
 /// `+` marks blocks that are new since the snapshot before, `~` those that changed. Long texts are cut,
-/// with their size; of tools only the names are listed. With a range each snapshot is shown.
+/// with their size; of tools only the names are listed. With a range each snapshot is shown. JSON has whole
+/// texts.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql show session.jsonl
   pactql show session.jsonl --at @c3 --before-reply
-  pactql show session.jsonl --where \".cb[kind='result']\" --full
-  pactql show agents.db#support-42 --at @t-1 --format markdown > step.md
-  pactql show session.jsonl --over @t-2..@t0 --format json")]
-pub(super) struct ShowCommand {
+  pactql show session.jsonl --where \".cb[kind='result']\" --full")]
+pub(super) struct Show {
     #[command(flatten)]
     inspected: Inspected,
     /// Without the reply of the cycle: what was sent.
@@ -326,48 +291,25 @@ pub(super) struct ShowCommand {
     /// The same as `--format markdown`.
     #[arg(long, conflicts_with = "format")]
     markdown: bool,
-    /// How tokens are counted: o200k, cl100k or bytes/4 [default: the one that fits the model].
-    #[arg(long, value_name = "NAME", value_parser = tokenizer)]
-    tokenizer: Option<Tokenizer>,
-    /// Text, Markdown or JSON. JSON has whole texts.
-    #[arg(long, value_enum, default_value_t)]
-    format: ShowFormat,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
     /// Print long text on a terminal at once.
     #[arg(long)]
     no_pager: bool,
 }
 
-/// How a snapshot is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum ShowFormat {
-    /// Text.
-    #[default]
-    Text,
-    /// Markdown.
-    Markdown,
-    /// JSON, for errors on standard error too.
-    Json,
-}
+impl Run for Show {
+    fn formats(&self) -> &'static [Format] {
+        &[Format::Text, Format::Markdown, Format::Json]
+    }
 
-impl Run for ShowCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = Engine::new();
         let options = ReportOptions::new(self.inspected.part())
             .before_reply(self.before_reply)
             .full(self.full)
-            .tokenizer(self.tokenizer);
-        let format = if self.markdown {
-            ShowFormat::Markdown
-        } else {
-            self.format
-        };
-        let text = |report: &ShowReport| report.text(&options, color.for_results());
-        let markdown = |report: &ShowReport| report.to_markdown(&options);
-        let text: Option<&dyn Fn(&ShowReport) -> String> = match format {
-            ShowFormat::Text => Some(&text),
-            ShowFormat::Markdown => Some(&markdown),
-            ShowFormat::Json => None,
-        };
+            .tokenizer(self.tokenizer.tokenizer);
+        let is_markdown = self.markdown || with.format == Some(Format::Markdown);
         let mut out = String::new();
         self.inspected.sessions.each(|opened| {
             let report: ShowReport = opened.report(&engine, &options)?;
@@ -380,22 +322,28 @@ impl Run for ShowCommand {
                     "note: no block of {place} matches; `--over @history` looks in all snapshots\n"
                 ));
             }
-            append(opened, &report, text, color, &mut out)
+            let text = || {
+                if is_markdown {
+                    report.to_markdown(&options)
+                } else {
+                    report.text(&options, with.paint())
+                }
+            };
+            append(opened, with, report.lines(), text, &mut out)
         })?;
-        page(&out, format == ShowFormat::Text && !self.no_pager)
+        let is_text = !is_markdown && !with.is_json();
+        page(&out, is_text && !self.no_pager)
     }
 }
 
 /// How many blocks and tokens does a selector match, in groups, over any number of sessions?
 ///
-/// The last argument is the selector, which takes no time. A node that is not a block means the blocks in it. With --over, a block counts in each snapshot that
-/// has it, so the sums are what was sent in all requests.
+/// The last argument is the selector, which takes no time. A node that is not a block means the blocks in it.
+/// With --over, a block counts in each snapshot that has it, so the sums are what was sent in all requests.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   pactql top session.jsonl \".cb[kind='result']\" --by tool
-  pactql top session.jsonl \"^seq .mt:depth(1-5)\" --by turn
-  pactql top session.jsonl \".cb\" --over @history --by role
   pactql top agents.db \".cb[kind='call']\" --by session --since 2026-01-01")]
 pub(super) struct TopCommand {
     #[command(flatten)]
@@ -406,7 +354,7 @@ pub(super) struct TopCommand {
     #[command(flatten)]
     time: TimeArgs,
     #[command(flatten)]
-    report: ReportArgs,
+    tokenizer: TokenizerArgs,
 }
 
 /// What blocks are grouped by; by session, if `None`.
@@ -422,8 +370,10 @@ fn by_or_session(name: &str) -> Result<GroupedBy, String> {
 }
 
 impl Run for TopCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        let (names, selector) = operands::split_last("top", self.sessions.words())?;
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let (names, selectors) = operands::split("top", self.sessions.words(), &[])?;
+        let selector = selectors.concat();
+        let selector = &*selector;
         let engine = Engine::new();
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
@@ -433,15 +383,14 @@ impl Run for TopCommand {
         self.sessions.each_of(names, None, |opened| {
             let top = top.get_or_insert_with(|| {
                 let fitting = || Top::fitting(&engine, &opened.session, &part);
-                Top::new(by, self.report.tokenizer.unwrap_or_else(fitting))
+                Top::new(by, self.tokenizer.tokenizer.unwrap_or_else(fitting))
             });
             let added = top.add(&engine, &opened.name, &opened.session, &part);
             added.map_err(|error| opened.failure(error))
         })?;
-        let top = top.unwrap_or_else(|| Top::new(by, self.report.tokenizer.unwrap_or_default()));
-        output::print_as(self.report.is_json(), &top, || {
-            top.text(color.for_results())
-        })
+        let tokenizer = self.tokenizer.tokenizer.unwrap_or_default();
+        let top = top.unwrap_or_else(|| Top::new(by, tokenizer));
+        with.print(&top, || top.text(with.paint()))
     }
 }
 
@@ -453,28 +402,29 @@ impl Run for TopCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql assert limits.txt session.jsonl
   pactql assert limits.txt agents.db --since 2026-01-01
-  echo 'none @t0 .cb[data_is_error=true]' | pactql assert - session.jsonl --format json
+  echo 'none @t0 .cb[data_is_error=true]' | pactql assert - session.jsonl --json
 
 Exit codes: 0 all hold, 9 one does not, or there is no session.")]
-pub(super) struct AssertCommand {
+pub(super) struct Assert {
     /// The file of conditions, or `-` for standard input.
     file: String,
     #[command(flatten)]
     sessions: SessionsArgs,
     #[command(flatten)]
-    report: ReportArgs,
+    tokenizer: TokenizerArgs,
 }
 
-impl Run for AssertCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
+impl Run for Assert {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let bytes = input::read(&self.file, self.sessions.limits())?;
         let conditions = Condition::parse_file(&String::from_utf8_lossy(&bytes))?;
-        let options = ReportOptions::default().conditions(conditions);
+        let options = ReportOptions::default()
+            .conditions(conditions)
+            .tokenizer(self.tokenizer.tokenizer);
         let mut holds = true;
         let visit = |report: &AssertReport| holds &= report.holds;
-        let (out, count) = self.report.of_each(&self.sessions, options, color, visit)?;
+        let (out, count) = reports(&self.sessions, &options, with, visit)?;
         print(&out)?;
         Ok(if holds && count > 0 {
             Exit::Ok
@@ -495,18 +445,16 @@ const WITH_TIME: &str =
 /// What is searched is what the model is sent: texts, names and arguments of calls, results, definitions of
 /// tools. All snapshots are searched, unless --at or --over says which. Each block is printed once, with
 /// the first and the last snapshot that has it with this text. Every text of every chosen session is read,
-/// unless they are in a store with a text index (`pactql index-text`): then only sessions that may have
+/// unless they are in a store with a text index (`pactql store index`): then only sessions that may have
 /// a match.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql grep refund session.jsonl
   pactql grep -i \"error|fail\" session.jsonl --where \".cb[kind='result']\" -C 2
   pactql grep -l \"rm -rf\" agents.db --since 2026-01-01
-  pactql grep -c TODO runs/*.jsonl
 
 Exit codes: 0 ok, also if nothing is found, 2 invalid pattern, 8 nothing found with --fail-if-empty.")]
-pub(super) struct GrepCommand {
+pub(super) struct Grep {
     /// The regular expression, in the dialect of `~` in selectors.
     #[arg(allow_hyphen_values = true)]
     pattern: String,
@@ -527,13 +475,10 @@ pub(super) struct GrepCommand {
     /// Exit with code 8 if nothing is found.
     #[arg(long)]
     fail_if_empty: bool,
-    /// Text or JSON.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextFirst,
 }
 
-impl Run for GrepCommand {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
+impl Run for Grep {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         // An invalid pattern is reported before anything is read.
         let search = Search::new(&self.pattern, self.ignore_case)?.context(self.context);
         let engine = Engine::new();
@@ -558,18 +503,12 @@ impl Run for GrepCommand {
             if found.blocks.is_empty() {
                 return Ok(());
             }
-            let mut out = String::new();
-            if found_any
-                && !self.list
-                && !self.count
-                && opened.several
-                && self.format != TextFirst::Json
-            {
-                out.push('\n');
+            let is_text = !with.is_json() && !self.list && !self.count;
+            if found_any && is_text && opened.several {
+                print("\n")?;
             }
             found_any = true;
-            self.append(opened, &found, &options, color, &mut out)?;
-            print(&out).map(|_| ())
+            print(&self.said(opened, &found, &options, with)?).map(|_| ())
         })?;
         if !found_any {
             let sessions = counted(sessions as u64, "session");
@@ -579,37 +518,31 @@ impl Run for GrepCommand {
     }
 }
 
-impl GrepCommand {
-    fn append(
+impl Grep {
+    /// What is printed of the matches in a session.
+    fn said(
         &self,
         opened: &Opened,
         found: &GrepReport,
         options: &ReportOptions,
-        color: Color,
-        out: &mut String,
-    ) -> Result<(), Failure> {
+        with: &Invocation,
+    ) -> Result<String, Failure> {
         let name = &opened.name;
-        let _ = match (self.format == TextFirst::Json, self.list, self.count) {
-            (true, true, _) => writeln!(out, "{}", answer::json(name)?),
-            (true, _, true) => {
-                let count = json!({"session": name, "lines": found.lines});
-                writeln!(out, "{}", answer::json(&count)?)
-            }
-            (true, ..) => return append(opened, found, None, color, out),
-            (false, true, _) => writeln!(out, "{}", printable(name)),
+        let label = opened.label();
+        Ok(match (with.is_json(), self.list, self.count) {
+            (true, true, _) => answer::json(name)? + "\n",
+            (true, _, true) => format!("{}\n", json!({"session": name, "lines": found.lines})),
+            (false, true, _) => printable(name) + "\n",
             (false, _, true) => {
-                let name = opened.label().map(|name| format!("{}: ", printable(name)));
-                let (name, lines) = (name.unwrap_or_default(), amount(found.lines));
-                writeln!(out, "{name}{lines}")
+                let name = label.map(|name| format!("{}: ", printable(name)));
+                format!("{}{}\n", name.unwrap_or_default(), amount(found.lines))
             }
-            (false, ..) => {
-                let paint = color.for_results();
-                if let Some(name) = opened.label() {
-                    out.extend([&*paint.tint(Tint::Name, &printable(name)), "\n"]);
-                }
-                write!(out, "{}", found.text(options, paint))
+            _ => {
+                let mut out = String::new();
+                let text = || found.text(options, with.paint());
+                append(opened, with, found.lines(), text, &mut out)?;
+                out
             }
-        };
-        Ok(())
+        })
     }
 }

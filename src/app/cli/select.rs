@@ -1,9 +1,9 @@
 //! `pactql select`: the nodes that a selector finds.
 
 use super::answers::{How, Labels, append, append_none};
-use super::command::{Run, print, say};
+use super::command::{Invocation, Run, print, print_as, say};
 use super::fit::FitArgs;
-use super::options::{Color, EditionName, Format, Limits, RangeArgs};
+use super::options::{EditionArgs, Format, Limits, RangeArgs};
 use super::select_sql::{Rows, Via};
 use super::{input, operands, output, select_sql, sessions};
 use crate::app::present::answer::Found;
@@ -15,7 +15,7 @@ use crate::store::{SessionAnswer, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
 use clap::Args;
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 /// Which nodes does a selector find?
@@ -60,9 +60,6 @@ pub(super) struct Select {
     /// error if there is one.
     #[arg(long, value_name = "FILE", conflicts_with = "selectors")]
     file: Option<String>,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
     /// Print only the number of nodes; of several sessions only those with any.
     #[arg(long)]
     count: bool,
@@ -84,25 +81,49 @@ pub(super) struct Select {
     #[command(flatten)]
     fit: FitArgs,
     #[command(flatten)]
-    edition: EditionName,
+    edition: EditionArgs,
     #[command(flatten)]
     limits: Limits,
 }
 
+/// How the nodes are printed.
+fn format(with: &Invocation) -> Format {
+    match with.format {
+        Some(format) => format,
+        None if io::stdout().is_terminal() => Format::Table,
+        None => Format::Json,
+    }
+}
+
 impl Run for Select {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
+    fn formats(&self) -> &'static [Format] {
+        &[
+            Format::Json,
+            Format::Ids,
+            Format::Nodes,
+            Format::Table,
+            Format::Tree,
+        ]
+    }
+
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if self.via == Via::Sql {
-            return self.run_sql(color);
+            return self.run_sql(with);
         }
+        let format = format(with);
         let how = How {
             engine: self.edition.engine(),
             options: self.range.options(),
             budget: self.fit.budget()?,
-            format: self.format.resolve(),
+            format,
+            is_json: with.is_json(),
             count: self.count,
-            color,
+            color: with.color,
         };
         match &self.file {
+            Some(_) if with.format.is_some_and(|format| format != Format::Json) => {
+                Err(Failure::value("--file answers in JSON only").with_help("leave `--format` out"))
+            }
             Some(file) => self.run_file(file, &how),
             None => self.run_sessions(&how),
         }
@@ -111,8 +132,8 @@ impl Run for Select {
 
 impl Select {
     /// Runs the selector in the database of a store.
-    fn run_sql(&self, color: Color) -> Result<Exit, Failure> {
-        let (names, selectors) = operands::split(&self.inputs, &self.selectors)?;
+    fn run_sql(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
         let ([name], [selector]) = (names, selectors) else {
             return Err(
                 Failure::usage("`--via sql` takes one store and one selector")
@@ -126,16 +147,16 @@ impl Select {
             .with_help("leave `--via sql` out"));
         }
         let rows = Rows {
-            format: self.format.resolve(),
+            format: format(with),
             count: self.count,
             fail_if_empty: self.fail_if_empty,
         };
-        select_sql::select(&self.edition.engine(), name, selector, rows, color)
+        select_sql::select(&self.edition.engine(), name, selector, rows, with.color)
     }
 
     /// Runs the selectors on each session.
     fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
-        let (names, selectors) = operands::split(&self.inputs, &self.selectors)?;
+        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
         // An invalid selector is reported before anything is read.
         let prepared: Vec<Prepared> = selectors
             .iter()
@@ -189,11 +210,6 @@ impl Select {
 
     /// Runs each line of a file of selectors on one session.
     fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
-        if !matches!(self.format, Format::Auto | Format::Json) {
-            return Err(
-                Failure::value("--file answers in JSON only").with_help("leave `--format` out")
-            );
-        }
         let [name] = &self.inputs[..] else {
             return Err(
                 Failure::usage("--file takes one session and no other selector")
@@ -215,7 +231,7 @@ impl Select {
                     found += count;
                     text
                 }
-                Err(failure @ Failure::Plain(Exit::Internal, ..)) => return Err(failure),
+                Err(failure) if failure.exit() == Exit::Internal => return Err(failure),
                 Err(failure) => {
                     exit = Exit::Selector;
                     failure.json().to_string()
@@ -375,7 +391,7 @@ impl Answers<'_> {
         let [each] = prepared else {
             return Ok(false);
         };
-        let only_ids = select.format == Format::Ids && how.budget.is_none();
+        let only_ids = how.format == Format::Ids && how.budget.is_none();
         if !only_ids || how.count || select.list || !each.warnings().is_empty() {
             return Ok(false);
         }
@@ -428,7 +444,7 @@ impl Answers<'_> {
         let prepared = prepared.first()?;
         let answer = prepared.select_with(&session, &self.how.options).ok()?;
         let found = Found::new(&answer, self.how.budget.as_ref()).ok()?;
-        let as_json = self.select.format == Format::Json;
+        let as_json = self.how.is_json;
         let color = self.how.color.for_errors();
         Some(found.remarks(prepared, Some(&session), as_json, color))
     }
@@ -447,9 +463,10 @@ impl Answers<'_> {
         let count = found.count();
         self.found += count;
         if count > 0 && select.list && self.seen.insert(name.to_owned()) {
-            match select.format {
-                Format::Json => self.listed.push(name.to_owned()),
-                _ => self.out.extend([name, "\n"]),
+            if how.is_json {
+                self.listed.push(name.to_owned());
+            } else {
+                self.out.extend([name, "\n"]);
             }
         }
         let left_out = how.count && self.several && count == 0 && !select.all;
@@ -461,7 +478,7 @@ impl Answers<'_> {
             return Ok(());
         }
         let color = how.color.for_errors();
-        let as_json = select.format == Format::Json;
+        let as_json = how.is_json;
         let remarks = found.remarks(prepared, session, as_json, color);
         if count == 0 && self.several {
             self.empty.get_or_insert(remarks);
@@ -484,8 +501,8 @@ impl Answers<'_> {
                 }
             }
         }
-        if self.select.list && self.select.format == Format::Json {
-            output::print_as(true, &self.listed, String::new)?
+        if self.select.list && self.how.is_json {
+            print_as(true, &self.listed, String::new)?
         } else {
             print(&self.out)?
         };

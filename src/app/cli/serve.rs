@@ -1,13 +1,12 @@
 //! `pactql context serve`: a server of the Model Context Protocol.
 
-use super::command::Run;
-use super::options::{Color, Limits, Messages};
+use super::command::{Invocation, Run};
+use super::options::Limits;
 #[cfg(feature = "mcp")]
 use crate::app::mcp::{Options, serve};
 use crate::app::present::{Exit, Failure};
 use clap::Args;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Serve caches and sessions to agents over the Model Context Protocol.
 ///
@@ -30,26 +29,20 @@ pub(super) struct Serve {
     #[arg(long)]
     dotted_names: bool,
     #[command(flatten)]
-    messages: Messages,
-    #[command(flatten)]
     limits: Limits,
 }
 
 impl Run for Serve {
-    fn run(&self, color: Color) -> Result<Exit, Failure> {
-        self.run_within(color, None)
-    }
-
     fn answers_calls(&self) -> bool {
         true
     }
 
     #[cfg(feature = "mcp")]
-    fn run_within(&self, _: Color, timeout: Option<Duration>) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let options = Options {
             limits: self.limits.source(),
             dotted_names: self.dotted_names,
-            timeout,
+            timeout: with.timeout,
         };
         serve(&self.root, &options)?;
         Ok(Exit::Ok)
@@ -57,7 +50,7 @@ impl Run for Serve {
 
     /// Replaces the server in a build without it.
     #[cfg(not(feature = "mcp"))]
-    fn run_within(&self, _: Color, _: Option<Duration>) -> Result<Exit, Failure> {
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         Err(no_server())
     }
 }

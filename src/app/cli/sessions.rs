@@ -36,18 +36,6 @@ impl SessionArgs {
         &self.session
     }
 
-    /// How the file of the session ends; `None` of anything but a file of lines. Reads it again.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub(super) fn ending(&self) -> Result<Option<Ending>, Failure> {
-        let path = Path::new(&self.session);
-        if Address::of(&self.session).is_some() || !path.is_file() || !is_lines_by_name(path) {
-            return Ok(None);
-        }
-        Ok(Some(ending_of(path)?))
-    }
-
     /// Opens the session.
     ///
     /// # Errors
@@ -85,6 +73,18 @@ impl SessionArgs {
         let snapshot = opened::at(&session, address)?;
         Ok((session, snapshot))
     }
+}
+
+/// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
+    let path = Path::new(name);
+    if Address::of(name).is_some() || !path.is_file() || !is_lines_by_name(path) {
+        return Ok(None);
+    }
+    Ok(Some(ending_of(path)?))
 }
 
 /// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
@@ -172,7 +172,11 @@ fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, S
         let session = opened::open(path, limits.source());
         let may_be_log = matches!(
             session,
-            Err(Failure::Input(..) | Failure::Plain(Exit::Input, ..))
+            Err(Failure::Input(..)
+                | Failure::Plain {
+                    exit: Exit::Input,
+                    ..
+                })
         );
         let bytes = if may_be_log && path.is_file() {
             read_file(path, limits.source()).unwrap_or_default()

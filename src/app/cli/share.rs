@@ -1,10 +1,9 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
-use super::command::{Run, print, say, stream};
+use super::command::{Invocation, Run, print_as, say, stream};
 use super::input;
-use super::options::{Color, TextOrJson};
+use super::options::TokenizerArgs;
 use super::output::clean;
-use super::reports::tokenizer;
 use super::sessions::SessionArgs;
 use crate::app::present::stores::{Address, intact};
 use crate::app::present::{Exit, Failure, answer, counted};
@@ -25,9 +24,7 @@ use std::path::Path;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  pactql share session.jsonl --html -o session.html
   pactql share agents.db#support-42 --html --redact 'sk-[A-Za-z0-9]+' -o session.html
-  pactql share session.jsonl --receipt --format text
   pactql share session.jsonl --receipt -o receipt.json")]
 pub(super) struct Share {
     #[command(flatten)]
@@ -48,16 +45,12 @@ pub(super) struct Share {
     /// Replace the file if it exists.
     #[arg(long)]
     force: bool,
-    /// How tokens are counted: o200k, cl100k or bytes/4 [default: as the session's model counts].
-    #[arg(long, value_name = "NAME", value_parser = tokenizer)]
-    tokenizer: Option<Tokenizer>,
-    /// With --receipt: text or JSON. How errors are printed.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
 }
 
 impl Run for Share {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if !self.html && !self.receipt {
             return Err(Failure::usage("`share` needs `--html` or `--receipt`")
                 .with_help("`--html` is a page with the texts, `--receipt` has none of them"));
@@ -75,13 +68,13 @@ impl Run for Share {
         history.fetch_all()?;
         intact(&session)?;
         let fitting = || Tokenizer::fitting(history.committed().iter());
-        let mut counts = Counts::new(self.tokenizer.unwrap_or_else(fitting));
+        let mut counts = Counts::new(self.tokenizer.tokenizer.unwrap_or_else(fitting));
         if history.working().is_some() {
             say("note: the working state is left out: it is not a step yet\n");
         }
         if self.receipt {
             let receipt = receipt(&history, None, &mut counts);
-            return self.write_receipt(&receipt, output);
+            return write_receipt(&receipt, output, with);
         }
         let options = PageOptions::titled(self.title(&session));
         let page = page(&history, &options, &mut redactor, &mut counts);
@@ -111,25 +104,24 @@ impl Share {
             }
         }
     }
+}
 
-    fn write_receipt(&self, receipt: &Receipt, output: Option<&str>) -> Result<Exit, Failure> {
-        let is_json = match self.format {
-            // A file is for a program.
-            TextOrJson::Auto => output.is_some() || self.format.is_json(),
-            format => format.is_json(),
-        };
-        let text = if is_json {
-            answer::json(receipt)? + "\n"
-        } else {
-            text_of(receipt)
-        };
-        match output {
-            Some(path) => {
-                input::write(path, |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
-            }
-            None => print(&text),
-        }
-    }
+fn write_receipt(
+    receipt: &Receipt,
+    output: Option<&str>,
+    with: &Invocation,
+) -> Result<Exit, Failure> {
+    // A file is for a program.
+    let json = with.is_json_in_pipe() || (with.format.is_none() && output.is_some());
+    let Some(path) = output else {
+        return print_as(json, receipt, || text_of(receipt));
+    };
+    let text = if json {
+        answer::json(receipt)? + "\n"
+    } else {
+        text_of(receipt)
+    };
+    input::write(path, |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
 }
 
 /// How many matches were taken out, and which patterns took out none.

@@ -1,8 +1,8 @@
 //! `pactql sql`: a selector as a statement of SQL.
 
-use super::command::{Run, print, say};
+use super::command::{Invocation, Run, print, say};
 use super::operands;
-use super::options::{Color, EditionName};
+use super::options::{EditionArgs, named};
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
@@ -13,7 +13,7 @@ use clap::Args;
 /// Which SQL statement answers a selector? Prints it, or the views it reads.
 ///
 /// A database answers the statement where the data is: SQLite and PostgreSQL over a store,
-/// DuckDB and Spark over its export to Parquet (`pactql export STORE --parquet DIR`), after the statements
+/// DuckDB and Spark over its export to Parquet (`pactql store parquet STORE DIR`), after the statements
 /// that --create-views prints. Rows are session, seq, snapshot, id and ord; of a range session, newer,
 /// older, change, id and ord.
 #[derive(Args, Debug)]
@@ -22,17 +22,16 @@ pactql sql [OPTIONS] <SELECTOR>
        pactql sql [OPTIONS] --create-views <DIR>")]
 #[command(after_help = "\
 Examples:
-  pactql sql \"@t0 ^seq .mt:depth(1-3) .cb[kind='call']\"
   pactql sql \"@t0 .cb[kind='call']\" --sessions \"support-*\" | sqlite3 agents.db
-  pactql sql --create-views fleet --dialect duckdb > views.sql
-  pactql sql \"@t0 .cb[kind='call']\" --dialect duckdb | cat views.sql - | duckdb")]
+  pactql sql --create-views fleet --dialect duckdb > views.sql")]
 pub(super) struct Sql {
     /// The selector.
     #[arg(value_name = "SELECTOR", required_unless_present = "views")]
     selector: Option<String>,
-    /// Whose SQL: sqlite, duckdb, postgres or spark.
+    /// Whose SQL.
     #[arg(long, default_value = "sqlite", value_name = "DIALECT")]
-    dialect: String,
+    #[arg(value_parser = named(&Dialect::ALL, Dialect::name))]
+    dialect: Dialect,
     /// Only sessions whose name matches, where `*` is any text without `/`.
     #[arg(
         long,
@@ -54,25 +53,21 @@ pub(super) struct Sql {
     #[arg(conflicts_with_all = ["selector", "sessions"])]
     views: Option<String>,
     #[command(flatten)]
-    edition: EditionName,
+    edition: EditionArgs,
 }
 
 impl Run for Sql {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
-        let dialect: Dialect = self
-            .dialect
-            .parse()
-            .map_err(|error| Failure::value(format!("`--dialect {}`: {error}", self.dialect)))?;
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         match (&self.views, &self.selector) {
-            (Some(directory), _) => self.print_views(directory, dialect),
-            (None, Some(selector)) => self.print_statement(selector, dialect),
+            (Some(directory), _) => self.print_views(directory),
+            (None, Some(selector)) => self.print_statement(selector),
             (None, None) => Err(Failure::usage("`sql` needs a selector")),
         }
     }
 }
 
 impl Sql {
-    fn print_statement(&self, selector: &str, dialect: Dialect) -> Result<Exit, Failure> {
+    fn print_statement(&self, selector: &String) -> Result<Exit, Failure> {
         if let Some(address) = Address::of(selector) {
             return Err(Failure::usage(format!(
                 "`{selector}` is a store; `sql` prints a statement and asks no store"
@@ -82,7 +77,7 @@ impl Sql {
                 address.store
             )));
         }
-        operands::check_selector("sql", selector)?;
+        operands::check_selectors("sql", std::slice::from_ref(selector))?;
         let engine: Engine = self.edition.engine();
         let options = Options {
             sessions: self.sessions.clone(),
@@ -92,15 +87,16 @@ impl Sql {
         for warning in prepared.warnings() {
             say(&warning.to_text(prepared.text(), crate::support::diag::ColorChoice::Never));
         }
-        let statement = prepared.sql(dialect, &options)?;
+        let statement = prepared.sql(self.dialect, &options)?;
         print(&format!("{};\n", statement.text()))
     }
 
-    fn print_views(&self, directory: &str, dialect: Dialect) -> Result<Exit, Failure> {
+    fn print_views(&self, directory: &str) -> Result<Exit, Failure> {
         let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
-        let Some(views) = views(dialect, directory, schema) else {
+        let Some(views) = views(self.dialect, directory, schema) else {
             return Err(Failure::value(format!(
-                "`--create-views` makes views over Parquet files, which {dialect} does not read"
+                "`--create-views` makes views over Parquet files, which {} does not read",
+                self.dialect
             ))
             .with_help("--dialect duckdb or spark"));
         };

@@ -1,124 +1,174 @@
-//! A command line that did not parse, as typed.
+//! A command line that is wrong: what was meant, and what to type.
+//!
+//! clap finds the mistake and what is near it. Two tables have the names of other tools and of other versions.
+//! No guess proposes a command that writes: such a command is only named for a word that means it.
 
-use super::words::joined;
-use clap::builder::ArgAction;
-use clap::{Arg, Command};
+use super::words::{is_file, is_selector, joined};
+use crate::app::present::{Exit, Failure, literal};
+use crate::support::diag::nearest;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-/// The command line as typed.
-pub(super) struct Typed<'a> {
-    /// The command whose arguments did not parse; the program if none was recognized.
-    pub(super) command: &'a Command,
-    /// The names of the commands: none, `select`, or `context build`.
-    pub(super) names: Vec<&'a str>,
-    /// The words after them.
-    pub(super) rest: &'a [String],
-}
+/// Names of commands that were, or that other tools have, and the command line here; `{}` is the words that
+/// were typed after the name, `{word}` the name.
+const COMMANDS: &[(&str, &str)] = &[
+    // Version 0.1.0.
+    ("log", "steps {} --changes"),
+    ("stats", "sessions -v {}"),
+    ("unused", "tokens {} --unused"),
+    ("duplicates", "tokens {} --duplicates"),
+    ("check", "fmt --check {}"),
+    ("index-text", "store index {}"),
+    (
+        "rename delete prune erase backup index parquet",
+        "store {word} {}",
+    ),
+    (
+        "new add update remove move replace compact commit discard fork refs attempts",
+        "edit {word} {}",
+    ),
+    // Other tools.
+    (
+        "query find get filter q jq eval run exec match where sel fetch ask read nodes",
+        "select {}",
+    ),
+    ("search rg ack", "grep {}"),
+    ("cat view print open tree dump display less", "show {}"),
+    ("ls list dir tables", "sessions {}"),
+    ("count wc", "select {} --count"),
+    (
+        "info stat summary size describe status summarize",
+        "sessions -v {}",
+    ),
+    ("cost costs price prices pricing spend usage", "tokens {}"),
+    (
+        "history changes commits snapshots timeline",
+        "steps {} --changes",
+    ),
+    ("compare delta", "diff {}"),
+    ("annotate trace track", "blame {}"),
+    ("validate", "verify {}"),
+    ("lint parse", "fmt --check {}"),
+    ("plan analyze profile", "explain {}"),
+    ("benchmark perf", "bench {}"),
+    ("format normalize translate", "fmt {}"),
+    ("load ingest convert", "import {}"),
+    ("save write", "export {}"),
+    ("messages chat prompt thread", "render {}"),
+    ("create init", "edit new {}"),
+    ("append insert push put attach", "edit add {}"),
+    ("set modify change patch", "edit update {}"),
+    ("rm del drop", "edit remove {}"),
+    ("mv relocate reorder", "edit move {}"),
+    ("reset revert undo rollback", "edit discard {}"),
+    ("branch clone copy cp", "edit fork {}"),
+    ("pins references", "edit refs {}"),
+    ("pin unpin", "edit refs --help"),
+    ("calls requests", "edit attempts {}"),
+    ("serve server mcp", "context serve {}"),
+    ("build resolve inspect", "context {word} {}"),
+    ("completion", "completions {}"),
+    ("manual", "man {}"),
+    ("version", "--version"),
+];
 
-impl<'a> Typed<'a> {
-    /// Finds the command among the words.
-    pub(super) fn new(program: &'a Command, words: &'a [String]) -> Self {
-        let (mut command, mut names, mut rest) = (program, Vec::new(), words);
-        // The one option that may come before the command.
-        match rest {
-            [first, _, more @ ..] if first == "--color" => rest = more,
-            [first, more @ ..] if first.starts_with("--color=") => rest = more,
-            _ => {}
-        }
-        while let [first, more @ ..] = rest {
-            let Some(found) = command.find_subcommand(first) else {
-                break;
-            };
-            names.push(found.get_name());
-            (command, rest) = (found, more);
-        }
-        Self {
-            command,
-            names,
-            rest,
-        }
-    }
+/// Commands that only read: these are guessed for a word that is like them.
+const READERS: &[&str] = &[
+    "show",
+    "steps",
+    "diff",
+    "blame",
+    "select",
+    "grep",
+    "top",
+    "explain",
+    "sql",
+    "tokens",
+    "prefix",
+    "bench",
+    "assert",
+    "verify",
+    "render",
+    "sessions",
+    "fmt",
+    "completions",
+    "man",
+];
 
-    /// The name of the command, as messages call it.
-    pub(super) fn name(&self) -> String {
-        match &self.names[..] {
-            [] => "pactql".to_owned(),
-            names => names.join(" "),
-        }
-    }
+/// Options that were, or that other tools have: the names, the option that a command must have for the advice
+/// to be true of it, and the advice.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "limit n l head top max max-count take",
+        "edition",
+        "write `@limit=10` at the end of the selector",
+    ),
+    (
+        "first",
+        "edition",
+        "write `@first` at the end of the selector",
+    ),
+    ("page", "edition", "write `@p=2` at the end of the selector"),
+    (
+        "unique uniq",
+        "edition",
+        "write `@unique` at the end of the selector",
+    ),
+    (
+        "order sort order-by sort-by",
+        "edition",
+        "write `@order=turn:desc,pre` at the end of the selector",
+    ),
+    (
+        "mode",
+        "edition",
+        "write `@mode=union` at the end of the selector",
+    ),
+    (
+        "role kind key id tag status type node-type where filter",
+        "edition",
+        "write it in the selector, such as `.cb[role='user']`",
+    ),
+    (
+        "grep search contains text match pattern regex",
+        "edition",
+        "write it in the selector, such as `.cb[content~'refund']`",
+    ),
+    (
+        "at time snapshot cycle",
+        "edition",
+        "begin the selector with the time, such as `@t-1` or `@c7`",
+    ),
+    (
+        "depth",
+        "edition",
+        "write it in the selector, such as `.mt:depth(1)`",
+    ),
+    ("f force confirm y", "yes", "`--yes` confirms"),
+    ("parquet", "jsonl", "pactql store parquet STORE DIR"),
+    ("session input in i s", "", "the session is an argument"),
+    (
+        "report",
+        "skip-existing",
+        "`--json` prints the report as JSON",
+    ),
+    (
+        "ids nodes table tree",
+        "edition",
+        "it is a value of `--format`",
+    ),
+    ("f output-format fmt", "", "`--json` prints JSON"),
+    (
+        "o out output",
+        "",
+        "the result goes to standard output: `> FILE`",
+    ),
+];
 
-    /// The command line with other words after the command.
-    pub(super) fn with(&self, words: &[String]) -> String {
-        let mut line = String::from("pactql");
-        for name in &self.names {
-            line.extend([" ", name]);
-        }
-        if !words.is_empty() {
-            line.extend([" ", &joined(words)]);
-        }
-        line
-    }
-
-    /// Where a word is among the words after the command.
-    pub(super) fn position(&self, word: &str) -> Option<usize> {
-        let is = |typed: &String| {
-            typed == word || typed.split_once('=').is_some_and(|(name, _)| name == word)
-        };
-        self.rest.iter().position(is)
-    }
-
-    /// Whether the command has an option.
-    pub(super) fn has(&self, long: &str) -> bool {
-        self.command
-            .get_arguments()
-            .any(|argument| argument.get_long() == Some(long))
-    }
-
-    /// The options that were typed, each with its value, but those that give selectors.
-    fn options(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut words = self.rest.iter().peekable();
-        while let Some(word) = words.next() {
-            if !word.starts_with('-') || word.len() == 1 {
-                continue;
-            }
-            let name = word.split('=').next().unwrap_or_default();
-            let is_meant = |argument: &&Arg| {
-                let long = argument.get_long().map(|long| format!("--{long}"));
-                let short = argument.get_short().map(|short| format!("-{short}"));
-                long.as_deref() == Some(name) || short.as_deref() == Some(name)
-            };
-            let Some(argument) = self.command.get_arguments().find(is_meant) else {
-                continue;
-            };
-            let takes = matches!(argument.get_action(), ArgAction::Set | ArgAction::Append)
-                && !argument.is_require_equals_set();
-            let value = words.next_if(|_| takes && !word.contains('='));
-            if !matches!(argument.get_id().as_str(), "selectors" | "file") {
-                found.push(word.clone());
-                found.extend(value.cloned());
-            }
-        }
-        found
-    }
-
-    /// How the command is used: `pactql log SESSION [SELECTOR]`.
-    pub(super) fn usage(&self) -> String {
-        let usage = self.command.clone().render_usage().to_string();
-        let line = usage.lines().next().unwrap_or_default();
-        let line = line.trim_start_matches("Usage:").trim();
-        line.replace(" [OPTIONS]", "").replace(['<', '>'], "")
-    }
-}
-
-/// The program, for messages that repeat a part of its command line.
-static PROGRAM: OnceLock<Command> = OnceLock::new();
-
-/// Says which program this is, once.
-pub(super) fn set_program(mut program: Command) {
-    program.build();
-    PROGRAM.get_or_init(|| program);
+fn has(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
 }
 
 /// The arguments of the program, with its name.
@@ -138,15 +188,282 @@ pub(super) fn words() -> Vec<String> {
         .collect()
 }
 
-/// The options of the command line of this process, to repeat after the words of another one:
-/// empty, or a blank and the options.
-pub(super) fn options() -> String {
-    let words = words();
-    let Some(program) = PROGRAM.get() else {
-        return String::new();
-    };
-    match &Typed::new(program, &words).options()[..] {
-        [] => String::new(),
-        options => format!(" {}", joined(options)),
+/// The command line with other words in the place of some of its arguments.
+pub(super) fn retyped(old: &[String], new: Vec<String>) -> String {
+    let mut words = words();
+    let mut at = words.len();
+    for old in old {
+        if let Some(found) = words.iter().rposition(|word| word == old) {
+            words.remove(found);
+            at = found.min(at);
+        }
     }
+    words.splice(at..at, new);
+    format!("pactql {}", joined(&words))
+}
+
+/// A command line that did not parse.
+struct Typed<'a> {
+    /// The command whose arguments did not parse; the program if none was recognized.
+    command: &'a Command,
+    /// The names of the commands: none, `select`, or `context build`.
+    names: Vec<&'a str>,
+    /// The words after them.
+    rest: &'a [String],
+}
+
+impl<'a> Typed<'a> {
+    /// Finds the command among the words.
+    fn new(program: &'a Command, words: &'a [String]) -> Self {
+        let (mut command, mut names, mut rest) = (program, Vec::new(), words);
+        // Options may come before the command.
+        while let [option, more @ ..] = rest
+            && option.starts_with("--")
+        {
+            let takes = !option.contains('=') && option != "--json";
+            rest = &more[usize::from(takes).min(more.len())..];
+        }
+        while let [first, more @ ..] = rest
+            && let Some(found) = command.find_subcommand(first)
+        {
+            names.push(found.get_name());
+            (command, rest) = (found, more);
+        }
+        Self {
+            command,
+            names,
+            rest,
+        }
+    }
+
+    /// The name of the command, as messages call it.
+    fn name(&self) -> String {
+        match &self.names[..] {
+            [] => "pactql".to_owned(),
+            names => names.join(" "),
+        }
+    }
+
+    /// The command line with other words after the command.
+    fn with(&self, words: &[String]) -> String {
+        let names = self.names.iter().map(|name| (*name).to_owned());
+        let words: Vec<String> = names.chain(words.iter().cloned()).collect();
+        format!("pactql {}", joined(&words))
+    }
+
+    /// Whether the command has an option; of the empty one, it does.
+    fn has(&self, long: &str) -> bool {
+        let mut known = self.command.get_arguments();
+        long.is_empty() || known.any(|argument| argument.get_long() == Some(long))
+    }
+
+    /// How the command is used: `pactql blame SESSION ID`.
+    fn usage(&self) -> String {
+        let usage = self.command.clone().render_usage().to_string();
+        let line = usage.lines().next().unwrap_or_default();
+        let line = line.trim_start_matches("Usage:").trim();
+        line.replace(" [OPTIONS]", "").replace(['<', '>'], "")
+    }
+}
+
+/// The failure to report for an error of clap. `words` are the arguments without the program.
+pub(super) fn failure(error: &Error, program: &Command, words: &[String]) -> Failure {
+    let typed = Typed::new(program, words);
+    let list = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![text.clone()],
+        Some(ContextValue::Strings(texts)) => texts.clone(),
+        _ => Vec::new(),
+    };
+    let text = |kind| list(kind).into_iter().next().unwrap_or_default();
+    let invalid = text(ContextKind::InvalidArg);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => command(&text(ContextKind::InvalidSubcommand), &typed),
+        ErrorKind::UnknownArgument if invalid.starts_with('-') && invalid.len() > 1 => {
+            option(&invalid, &text(ContextKind::SuggestedArg), &typed)
+        }
+        ErrorKind::UnknownArgument | ErrorKind::TooManyValues => extra_word(&invalid, &typed),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let mut message = first_line(error);
+            let (near, valid) = (
+                text(ContextKind::SuggestedValue),
+                list(ContextKind::ValidValue),
+            );
+            if !valid.is_empty() {
+                message.extend(["; it takes ", &valid.join(", ")]);
+            }
+            let failure = Failure::value(message);
+            if near.is_empty() {
+                failure
+            } else {
+                failure.with_help(format!("did you mean `{near}`?"))
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let called = |argument: &String| match argument.split_once(' ') {
+                Some((option, _)) if option.starts_with('-') => format!("`{option}`"),
+                _ => argument.replace(['<', '>', '[', ']', '.'], ""),
+            };
+            let missing = list(ContextKind::InvalidArg);
+            let missing: Vec<String> = missing.iter().map(called).collect();
+            let message = format!("`{}` needs {}", typed.name(), missing.join(" and "));
+            Failure::usage(message).with_help(typed.usage())
+        }
+        _ => Failure::usage(first_line(error)),
+    }
+}
+
+/// What clap says is wrong, without what it advises.
+fn first_line(error: &Error) -> String {
+    let message = error.to_string();
+    let lines = message.lines().take_while(|line| !line.is_empty());
+    let lines = lines.filter(|line| !line.trim_start().starts_with("[possible values"));
+    let message = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    message
+        .replace('\'', "`")
+        .replace("not in 1..18446744073709551615", "not at least 1")
+}
+
+/// A word where a command was expected.
+fn command(word: &str, typed: &Typed<'_>) -> Failure {
+    if !typed.names.is_empty() && typed.names != ["help"] {
+        let known = typed.command.get_subcommands().map(Command::get_name);
+        let known: Vec<&str> = known.filter(|name| *name != "help").collect();
+        return Failure::usage(format!("`{}` has no command `{word}`", typed.name()))
+            .with_help(format!("it has {}", known.join(", ")));
+    }
+    if is_file(word) || is_selector(word) {
+        return no_command(typed);
+    }
+    let lower = word.to_lowercase();
+    if let Some((_, here)) = COMMANDS.iter().find(|(words, _)| has(words, &lower)) {
+        let rest = typed.rest.get(1..).unwrap_or_default();
+        let line = here.replace("{word}", &lower);
+        let line = line.replace("{}", &after(&line, rest, typed.command));
+        let message = format!(
+            "there is no command `{word}`; type: pactql {}",
+            line.trim_end()
+        );
+        return Failure::coded("E_USAGE", Exit::Selector, message);
+    }
+    let failure = Failure::usage(format!("there is no command `{word}`"));
+    failure.with_help(match nearest(&lower, READERS.iter().copied()) {
+        Some(near) => format!("did you mean `pactql {near}`?"),
+        None => "`pactql --help` lists the commands".to_owned(),
+    })
+}
+
+/// The words after a command of the table: a selector in several words is one, and where sessions are many, the
+/// value of `--where`.
+fn after(line: &str, words: &[String], program: &Command) -> String {
+    let name = line.split(' ').next().unwrap_or_default();
+    let command = program.find_subcommand(name);
+    let takes_where = command.is_some_and(|command| {
+        let mut known = command.get_arguments();
+        known.any(|argument| argument.get_long() == Some("where"))
+    });
+    let mut out = Vec::new();
+    for word in whole(words) {
+        if takes_where && is_selector(&word) {
+            out.push("--where".to_owned());
+        }
+        // An id such as `cb:u3` is neither a file nor a selector.
+        let is_id = name == "select" && word.contains(':') && !is_file(&word);
+        out.push(if is_id && !is_selector(&word) {
+            format!("[id={}]", literal(&word))
+        } else {
+            word
+        });
+    }
+    joined(&out)
+}
+
+/// The words with those that follow each other and are pieces of a selector put together. One with a blank was
+/// in quotes.
+pub(super) fn whole(words: &[String]) -> Vec<String> {
+    let mut whole: Vec<String> = Vec::new();
+    let is_piece = |word: &str| is_selector(word) && !word.contains(' ');
+    let mut is_open = false;
+    for word in words {
+        match whole.last_mut() {
+            Some(last) if is_open && is_piece(word) => last.extend([" ", word]),
+            _ => whole.push(word.clone()),
+        }
+        is_open = is_piece(word);
+    }
+    whole
+}
+
+/// A file or a selector where the command was expected.
+fn no_command(typed: &Typed<'_>) -> Failure {
+    let (files, others): (Vec<String>, Vec<String>) = whole(typed.rest)
+        .into_iter()
+        .partition(|word| is_file(word));
+    let words = [files, others].concat();
+    Failure::usage("the first word is a command, such as `select`")
+        .with_help(format!("pactql select {}", joined(&words)))
+}
+
+/// An option that the command does not have.
+fn option(option: &str, near: &str, typed: &Typed<'_>) -> Failure {
+    if typed.names.is_empty() && typed.rest.iter().any(|word| is_file(word)) {
+        return no_command(typed);
+    }
+    let name = option.trim_start_matches('-');
+    let failure = Failure::usage(format!("`{}` has no option `{option}`", typed.name()));
+    let mut known = OPTIONS.iter();
+    failure.with_help(
+        match known.find(|(names, needs, _)| has(names, name) && typed.has(needs)) {
+            Some((.., advice)) => (*advice).to_owned(),
+            None if !near.is_empty() => format!("did you mean `{near}`?"),
+            None => format!("`{} --help` lists the options", typed.with(&[])),
+        },
+    )
+}
+
+/// A word too many.
+fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
+    let others = typed.rest.iter().filter(|typed| *typed != word);
+    let with_option = |option: &str, value: &str| {
+        let option = [option.to_owned(), value.to_owned()];
+        typed.with(&others.clone().cloned().chain(option).collect::<Vec<_>>())
+    };
+    if typed.has("content-file") {
+        return Failure::usage("the node is one argument, in quotes").with_help(typed.usage());
+    }
+    if let Some(address) = address(word).filter(|_| typed.has("at")) {
+        let message = format!("the snapshot to {} is the value of `--at`", typed.name());
+        return Failure::usage(message).with_help(with_option("--at", &address));
+    }
+    if typed.has("output") && is_file(word) {
+        return Failure::usage("the output is the value of `-o`")
+            .with_help(with_option("-o", word));
+    }
+    // The two snapshots of `diff` come before its selector.
+    let place = if typed.names == ["diff"] { 3 } else { 0 };
+    let (before, pieces) = typed.rest.split_at(place.min(typed.rest.len()));
+    let words = [before.to_vec(), whole(pieces)].concat();
+    if words.len() < typed.rest.len() {
+        return not_one_argument().with_help(typed.with(&words));
+    }
+    Failure::usage(format!(
+        "`{}` takes no argument `{word}` here",
+        typed.name()
+    ))
+    .with_help(typed.usage())
+}
+
+/// A selector that the shell cut into words.
+pub(super) fn not_one_argument() -> Failure {
+    Failure::usage("a selector is one argument, in quotes")
+}
+
+/// The address of a snapshot, with its `@`.
+pub(super) fn address(word: &str) -> Option<String> {
+    let plain = word.strip_prefix('@').unwrap_or(word);
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let is_address = plain == "t0"
+        || plain.strip_prefix("t-").is_some_and(number)
+        || plain.strip_prefix('c').is_some_and(number);
+    is_address.then(|| format!("@{plain}"))
 }

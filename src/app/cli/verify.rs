@@ -1,11 +1,10 @@
 //! `pactql verify`: whether a session or a store is intact.
 
-use super::command::{Run, print};
+use super::command::{Invocation, Run, print_as};
 use super::ending;
-use super::options::{Color, TextOrJson};
 use super::output::{counted, printable, snapshot_label};
-use super::sessions::{SessionArgs, open_store};
-use super::store_words::whole;
+use super::sessions::{SessionArgs, ending_of_session, open_store};
+use super::store::whole;
 use crate::app::present::stores::{Access, Address, intact};
 use crate::app::present::{Exit, Failure};
 use crate::history::History;
@@ -31,21 +30,19 @@ use std::fmt::Write as _;
 #[command(after_help = "\
 Examples:
   pactql verify session.jsonl
-  pactql verify snapshots/ --format json
-  pactql verify agents.db
-  pactql verify agents.db#support-42")]
+  pactql verify agents.db")]
 pub(super) struct Verify {
     #[command(flatten)]
     session: SessionArgs,
-    /// Text or JSON.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextOrJson,
 }
 
 impl Run for Verify {
-    fn run(&self, _: Color) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if let Some(address) = Address::of(self.session.name()).filter(|a| a.is_several()) {
-            return self.store(whole("verify", self.session.name()).map(|_| address.store)?);
+            return store(
+                whole("verify", self.session.name()).map(|_| address.store)?,
+                with.is_json_in_pipe(),
+            );
         }
         let session = self.session.open()?;
         let history = session.history();
@@ -53,69 +50,61 @@ impl Run for Verify {
         let report = Report {
             hashes: Hashes::check(&history),
             lost: lost(&history)?,
-            ending: self.session.ending()?,
+            ending: ending_of_session(self.session.name())?,
         };
         intact(&session)?;
-        print(&if self.format.is_json() {
-            format!("{}\n", report.json(&history))
-        } else {
+        print_as(with.is_json_in_pipe(), &report.json(&history), || {
             report.text(&history)
         })?;
-        Ok(if report.is_valid() {
-            Exit::Ok
-        } else {
-            Exit::Input
-        })
+        Ok(exit(report.is_valid()))
     }
 }
 
-impl Verify {
-    /// Checks a whole store.
-    fn store(&self, store: &str) -> Result<Exit, Failure> {
-        let opened = open_store(store, Access::Read)?;
-        let damages = opened.verify()?;
-        let sessions = opened.sessions("")?;
-        let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();
-        print(&if self.format.is_json() {
-            let list = damages.iter().map(|damage| {
-                json!({"session": damage.session, "cycle": damage.cycle, "what": damage.what})
-            });
-            let json = json!({
-                "valid": damages.is_empty(),
-                "sessions": sessions.len(),
-                "snapshots": snapshots,
-                "damages": list.collect::<Vec<_>>(),
-            });
-            format!("{json}\n")
-        } else {
-            let mut text = String::new();
-            for damage in &damages {
-                let session = damage.session.as_deref().map(printable);
-                let session = session.unwrap_or_else(|| "the store".to_owned());
-                let cycle = damage.cycle.map(|cycle| format!(" @c{cycle}"));
-                let (cycle, what) = (cycle.unwrap_or_default(), printable(&damage.what));
-                let _ = writeln!(text, "{session}{cycle}: {what}");
-            }
-            let _ = writeln!(
-                text,
-                "{}: {}, {}, {}",
-                if damages.is_empty() {
-                    "valid"
-                } else {
-                    "invalid"
-                },
-                counted(sessions.len() as u64, "session"),
-                counted(snapshots, "snapshot"),
-                counted(damages.len() as u64, "damage"),
-            );
-            text
-        })?;
-        Ok(if damages.is_empty() {
-            Exit::Ok
-        } else {
-            Exit::Input
-        })
-    }
+/// Checks a whole store.
+pub(super) fn store(store: &str, json: bool) -> Result<Exit, Failure> {
+    let opened = open_store(store, Access::Read)?;
+    let damages = opened.verify()?;
+    let sessions = opened.sessions("")?;
+    let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();
+    let list = damages.iter().map(
+        |damage| json!({"session": damage.session, "cycle": damage.cycle, "what": damage.what}),
+    );
+    let report = json!({
+        "valid": damages.is_empty(),
+        "sessions": sessions.len(),
+        "snapshots": snapshots,
+        "damages": list.collect::<Vec<_>>(),
+    });
+    print_as(json, &report, || {
+        let mut text = String::new();
+        for damage in &damages {
+            let session = damage.session.as_deref().map(printable);
+            let session = session.unwrap_or_else(|| "the store".to_owned());
+            let cycle = damage.cycle.map(|cycle| format!(" @c{cycle}"));
+            let (cycle, what) = (cycle.unwrap_or_default(), printable(&damage.what));
+            let _ = writeln!(text, "{session}{cycle}: {what}");
+        }
+        let _ = writeln!(
+            text,
+            "{}: {}, {}, {}",
+            validity(damages.is_empty()),
+            counted(sessions.len() as u64, "session"),
+            counted(snapshots, "snapshot"),
+            counted(damages.len() as u64, "damage"),
+        );
+        text
+    })?;
+    Ok(exit(damages.is_empty()))
+}
+
+/// A word for whether something is intact.
+fn validity(is_valid: bool) -> &'static str {
+    if is_valid { "valid" } else { "invalid" }
+}
+
+/// How the command ends.
+fn exit(is_valid: bool) -> Exit {
+    if is_valid { Exit::Ok } else { Exit::Input }
 }
 
 struct Report {
@@ -167,7 +156,7 @@ impl Report {
         let _ = writeln!(
             text,
             "{}: {}, {nodes} different {}, {}, {} wrong; {} when exported and read again",
-            if self.is_valid() { "valid" } else { "invalid" },
+            validity(self.is_valid()),
             counted(history.committed().len() as u64, "snapshot"),
             if *nodes == 1 { "node" } else { "nodes" },
             counted(*stored, "stored content hash"),

@@ -2,7 +2,6 @@
 
 use super::progress::Progress;
 use crate::app::present::Failure;
-use crate::support::diag::Code;
 use clap::Args;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -46,14 +45,14 @@ impl Wait {
         let mut shown: Option<(String, Progress)> = None;
         loop {
             let failure = match attempt() {
-                Err(failure) if is_busy(&failure) => failure,
+                Err(failure) if failure.is_busy() => failure,
                 done => return done,
             };
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(self.advise(failure));
             }
-            let holder = message(&failure);
+            let holder = failure.message();
             if shown.as_ref().is_none_or(|(said, _)| *said != holder) {
                 // The line of the holder before is cleared first.
                 drop(shown.take());
@@ -74,23 +73,5 @@ impl Wait {
             _ => "`--wait` waits until it is free; readers never wait".to_owned(),
         };
         failure.advised(advice)
-    }
-}
-
-/// Whether another process writes the session.
-fn is_busy(failure: &Failure) -> bool {
-    match failure {
-        Failure::Busy(..) => true,
-        Failure::Selector(error, _) => error.code() == Code::SessionBusy,
-        _ => false,
-    }
-}
-
-/// Who writes it.
-fn message(failure: &Failure) -> String {
-    match failure {
-        Failure::Selector(error, _) => error.message().to_owned(),
-        Failure::Busy(message, _) => message.clone(),
-        other => other.to_string(),
     }
 }

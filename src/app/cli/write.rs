@@ -1,14 +1,14 @@
 //! What the commands that write share: the session, where it goes, nodes and fields, and what is printed.
 
-use super::command::{print, say};
+use super::command::{Invocation, say};
 use super::input::{self, STDIN};
-use super::options::{EditionName, Limits, TextFirst};
+use super::options::{EditionArgs, Limits};
 use super::sessions::{self, open_store};
 use super::wait::Wait;
 use super::words::{exists, is_selector, quoted};
 use crate::app::present::notes;
 use crate::app::present::stores::{Access, Address, Which};
-use crate::app::present::{Exit, Failure, answer, sessions as opened};
+use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::engine::{Context, ContextBuilder, short_form};
 use crate::history::Session;
 use crate::logs::file::{FileError, SessionFile, write_context, write_file};
@@ -37,14 +37,11 @@ pub(super) struct WriteArgs {
     limits: Limits,
 }
 
-/// How a command that writes reads selectors, takes times and prints.
+/// How a command that writes reads selectors and takes times.
 #[derive(Args, Debug)]
 pub(super) struct HowArgs {
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t)]
-    format: TextFirst,
     #[command(flatten)]
-    pub(super) edition: EditionName,
+    pub(super) edition: EditionArgs,
     /// Nanoseconds since 1970 that the clock always reads, so that runs can be repeated.
     #[arg(long, value_name = "NS", hide = true)]
     clock: Option<i64>,
@@ -53,25 +50,17 @@ pub(super) struct HowArgs {
 impl HowArgs {
     /// The settings of a context.
     pub(super) fn builder(&self) -> ContextBuilder {
-        let builder = Context::builder().edition(self.edition.edition());
+        let builder = Context::builder().edition(self.edition.edition);
         match self.clock {
             Some(at) => builder.clock(StepClock::new(at, 0)),
             None => builder,
         }
     }
+}
 
-    /// Whether results are JSON.
-    pub(super) fn is_json(&self) -> bool {
-        self.format == TextFirst::Json
-    }
-
-    /// Prints the ids of nodes: one a line, or a list.
-    pub(super) fn print_ids(&self, ids: &[String]) -> Result<Exit, Failure> {
-        if self.is_json() {
-            return print(&(answer::json(&ids)? + "\n"));
-        }
-        print(&ids.iter().map(|id| format!("{id}\n")).collect::<String>())
-    }
+/// Prints the ids of nodes: one a line, or a list.
+pub(super) fn print_ids(with: &Invocation, ids: &[String]) -> Result<Exit, Failure> {
+    with.print(&ids, || ids.iter().map(|id| format!("{id}\n")).collect())
 }
 
 /// A session that is open to be written, and where it goes.
@@ -85,11 +74,6 @@ pub(super) enum Writing<'a> {
 }
 
 impl WriteArgs {
-    /// How the command reads and prints.
-    pub(super) fn how(&self) -> &HowArgs {
-        &self.how
-    }
-
     /// The largest input.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
@@ -113,19 +97,35 @@ impl WriteArgs {
         sessions::resume(&self.session, &self.limits, self.how.builder())
     }
 
-    /// Changes the nodes of a selector, saves, and prints the ids that `change` returns.
+    /// Changes the nodes of a selector, saves, then prints the ids that `change` returns: what is printed is on
+    /// the disk. If there are none, nothing is written, and notes say why.
     ///
     /// # Errors
-    /// Those of [`WriteArgs::open`], of `change` and of [`Writing::finish`].
+    /// Those of [`WriteArgs::open`], of `change`, of [`Writing::save`] and of standard output.
     pub(super) fn change(
         &self,
+        with: &Invocation,
         selector: &str,
         empty: Exit,
-        change: impl FnOnce(&mut Context) -> Result<Vec<String>, Error>,
+        change: impl FnOnce(&mut Context, &str) -> Result<Vec<String>, Error>,
     ) -> Result<Exit, Failure> {
         let mut writing = self.open()?;
-        let ids = change(writing.context())?;
-        writing.finish(&self.how, selector, &ids, empty)
+        let ids = change(writing.context(), selector)?;
+        if !ids.is_empty() {
+            writing.save()?;
+            return print_ids(with, &ids);
+        }
+        let mut lines = String::new();
+        if let Ok(selection) = writing.context().select(selector) {
+            if with.is_json() {
+                notes::of_empty_json(selection.why_empty(), &mut lines)
+            } else {
+                notes::of_empty(&selection.why_empty(), &mut lines)
+            }
+        }
+        say(&lines);
+        print_ids(with, &ids)?;
+        Ok(empty)
     }
 
     /// Opens the session; in place it is locked until it is saved.
@@ -224,35 +224,6 @@ impl Writing<'_> {
             other => other.save(),
         }
     }
-
-    /// Saves, then prints the ids: what is printed is on the disk. If there are none, nothing is written,
-    /// and notes say why.
-    ///
-    /// # Errors
-    /// Those of [`Writing::save`] and of standard output.
-    pub(super) fn finish(
-        mut self,
-        how: &HowArgs,
-        selector: &str,
-        ids: &[String],
-        empty: Exit,
-    ) -> Result<Exit, Failure> {
-        if !ids.is_empty() {
-            self.save()?;
-            return how.print_ids(ids);
-        }
-        let mut lines = String::new();
-        if let Ok(selection) = self.context().select(selector) {
-            if how.is_json() {
-                notes::of_empty_json(selection.why_empty(), &mut lines)
-            } else {
-                notes::of_empty(&selection.why_empty(), &mut lines)
-            }
-        }
-        say(&lines);
-        how.print_ids(ids)?;
-        Ok(empty)
-    }
 }
 
 /// Writes a session to a file, or to a new session of a store.
@@ -311,7 +282,7 @@ pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(
 /// Why `--force` does not replace a session of a store.
 pub(super) fn no_force(store: &str, session: &str) -> Failure {
     Failure::usage("`--force` replaces files, and no session of a store").with_help(format!(
-        "to replace it, first: pactql delete {} --yes",
+        "to replace it, first: pactql store delete {} --yes",
         quoted(&format!("{store}#{session}"))
     ))
 }
@@ -360,7 +331,7 @@ impl NodeArgs {
                 if text.starts_with('{') {
                     NewNode::json(text)?
                 } else {
-                    let edition = args.how.edition.edition();
+                    let edition = args.how.edition.edition;
                     short_form(text, edition, self.content_file.is_none())?
                 }
             }
@@ -451,10 +422,7 @@ impl From<FileError> for Failure {
             FileError::Load(error) => Self::load(error),
             FileError::Context(error) => error.into(),
             FileError::Exists(_) => Self::usage(message).with_help("give a new name"),
-            FileError::Busy(_) => Self::Busy(
-                message,
-                "wait until it is done, then run the command again".to_owned(),
-            ),
+            FileError::Busy(_) => Self::busy(message),
             FileError::NotInPlace(..) => Self::plain(Exit::Io, message)
                 .with_help("-o FILE writes the session to another file"),
             FileError::Io(path, error) => Self::output(&path.display().to_string(), &error),

@@ -91,7 +91,7 @@ impl Stores {
             .map_err(|error| called(error, &path, name))?;
         if identity(root, &place, name)? != before {
             let message = format!("the store {} was replaced while it was opened", shown(name));
-            return Err(Failure::Io(Exit::Io, message));
+            return Err(Failure::plain(Exit::Io, message));
         }
         let store = Arc::new(store);
         if open.len() >= OPEN {

@@ -70,12 +70,14 @@ pub(crate) enum Failure {
     Input(Vec<(PathBuf, InputError)>, Option<String>),
     /// An input of many files is invalid: a message, and each fault as a file and a message.
     Faults(String, Vec<(String, String)>),
-    /// Reading or writing failed: exit code, and a message with the cause.
-    Io(Exit, String),
-    /// Everything else: exit code, message, advice.
-    Plain(Exit, String, Option<String>),
-    /// Another process is writing the session: message, advice.
-    Busy(String, String),
+    /// Everything else.
+    Plain {
+        exit: Exit,
+        /// The code in messages, such as `E_USAGE`.
+        code: &'static str,
+        message: String,
+        help: Option<String>,
+    },
     /// The reader of standard output closed it. This is not reported.
     ClosedPipe,
 }
@@ -104,7 +106,23 @@ impl Failure {
 
     /// A failure without advice.
     pub(crate) fn plain(exit: Exit, message: impl Into<String>) -> Self {
-        Self::Plain(exit, message.into(), None)
+        Self::coded(code(exit), exit, message)
+    }
+
+    /// As [`Failure::plain`], with another code than its exit code has.
+    pub(crate) fn coded(code: &'static str, exit: Exit, message: impl Into<String>) -> Self {
+        Self::Plain {
+            exit,
+            code,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// A session that another process is writing (RUNTIME §7).
+    pub(crate) fn busy(message: String) -> Self {
+        Self::coded(Code::SessionBusy.as_str(), Exit::Io, message)
+            .with_help("wait until it is done, then run the command again")
     }
 
     /// A budget for the differences of a range.
@@ -120,7 +138,7 @@ impl Failure {
 
     /// A failed write to `name`, or a read that fails for a reason other than a missing input.
     pub(crate) fn output(name: &str, error: &io::Error) -> Self {
-        Self::Io(Exit::Io, format!("{name}: {}", reason(error)))
+        Self::plain(Exit::Io, format!("{name}: {}", reason(error)))
     }
 
     /// A failed read of the file `name`.
@@ -129,7 +147,7 @@ impl Failure {
             io::ErrorKind::NotFound => Exit::Missing,
             _ => Exit::Io,
         };
-        Self::Io(exit, format!("{name}: {}", reason(error)))
+        Self::plain(exit, format!("{name}: {}", reason(error)))
     }
 
     /// A directory of several sessions where one is expected.
@@ -155,22 +173,20 @@ impl Failure {
         }
     }
 
-    /// Adds advice to a plain failure or an invalid input.
-    pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
-        match self {
-            Self::Plain(exit, message, _) => Self::Plain(exit, message, Some(help.into())),
-            Self::Input(files, _) => Self::Input(files, Some(help.into())),
-            other => other,
+    /// Sets the advice of a failure that can have some.
+    pub(crate) fn with_help(mut self, advice: impl Into<String>) -> Self {
+        if let Self::Plain { help, .. } | Self::Input(_, help) = &mut self {
+            *help = Some(advice.into());
         }
+        self
     }
 
-    /// Replaces the advice of a failure that has some, or can have.
+    /// As [`Failure::with_help`], also of the error of a selector.
     pub(crate) fn advised(self, help: impl Into<String>) -> Self {
         match self {
             Self::Selector(error, session) => {
                 Self::Selector(Box::new(error.with_help(help)), session)
             }
-            Self::Busy(message, _) => Self::Busy(message, help.into()),
             other => other.with_help(help),
         }
     }
@@ -186,10 +202,31 @@ impl Failure {
                 Code::SessionBusy | Code::LeaseLost | Code::Store | Code::StoreVersion => Exit::Io,
                 _ => Exit::Selector,
             },
-            Self::Busy(..) => Exit::Io,
             Self::Input(..) | Self::Faults(..) => Exit::Input,
-            Self::Io(exit, _) | Self::Plain(exit, ..) => *exit,
+            Self::Plain { exit, .. } => *exit,
             Self::ClosedPipe => Exit::Ok,
+        }
+    }
+
+    /// Whether another process writes the session.
+    pub(crate) fn is_busy(&self) -> bool {
+        match self {
+            Self::Selector(error, _) => error.code() == Code::SessionBusy,
+            Self::Plain { code, .. } => *code == Code::SessionBusy.as_str(),
+            _ => false,
+        }
+    }
+
+    /// What is wrong, in a line without a code.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Selector(error, _) => error.message().to_owned(),
+            Self::Input(files, _) => {
+                let fault = files.first().and_then(|(_, error)| error.faults.first());
+                fault.map(ToString::to_string).unwrap_or_default()
+            }
+            Self::Plain { message, .. } => message.clone(),
+            other => other.to_string(),
         }
     }
 
@@ -222,13 +259,13 @@ impl Failure {
                 }
                 Ok(())
             }
-            Self::Io(exit, message) => writeln!(text, "error[{}]: {message}", code(*exit)),
-            Self::Busy(message, help) => {
-                let _ = writeln!(text, "error[{BUSY}]: {message}");
-                write_help(&mut text, Some(help))
-            }
-            Self::Plain(exit, message, help) => {
-                let _ = writeln!(text, "error[{}]: {message}", code(*exit));
+            Self::Plain {
+                code,
+                message,
+                help,
+                ..
+            } => {
+                let _ = writeln!(text, "error[{code}]: {message}");
                 write_help(&mut text, help.as_ref())
             }
             Self::ClosedPipe => Ok(()),
@@ -255,16 +292,16 @@ impl Failure {
                 json["error"]["faults"] = faults.collect();
                 json
             }
-            Self::Io(exit, message) => error_json(code(*exit), message, None),
-            Self::Busy(message, help) => error_json(BUSY, message, Some(help)),
-            Self::Plain(exit, message, help) => error_json(code(*exit), message, help.as_ref()),
+            Self::Plain {
+                code,
+                message,
+                help,
+                ..
+            } => error_json(code, message, help.as_ref()),
             Self::ClosedPipe => Value::Null,
         }
     }
 }
-
-/// The code of [`Failure::Busy`] (RUNTIME §7).
-const BUSY: &str = "E_SESSION_BUSY";
 
 fn write_help(text: &mut String, help: Option<&String>) -> fmt::Result {
     match help {

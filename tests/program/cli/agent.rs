@@ -46,7 +46,7 @@ Which requests were sent, and how did they end?
             "{selector}"
         );
     }
-    let stopped = ["attempts", path, "--status", "canceled"];
+    let stopped = ["edit", "attempts", path, "--status", "canceled"];
     assert_eq!(answer(&stopped), "a3-1    canceled   openai  scripted-1\n");
     // The request of cycle 2 as it was sent: before the reply, with a turn that is a summary now.
     let sent = answer(&["render", path, "--request", "--at", "@c2", "--as", "openai"]);
@@ -55,5 +55,5 @@ Which requests were sent, and how did they end?
         "{sent}"
     );
     assert!(sent.contains("\"model\":\"scripted-1\""), "{sent}");
-    fails(&["remove", path, "#rule"], 2, "E_PINNED");
+    fails(&["edit", "remove", path, "#rule"], 2, "E_PINNED");
 }

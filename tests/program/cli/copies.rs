@@ -12,7 +12,7 @@ fn a_copy_is_made_added_to_and_imported() {
     let [store, copy, other] = ["a.db", "copy", "b.db"].map(|name| scratch.path(name));
     answer(&["import", GREENHOUSE, "-o", &store, "--name", "support-1"]);
     let export = |more: &[&str]| {
-        let arguments = ["export", &store, "--parquet", &copy, "--format", "json"];
+        let arguments = ["store", "parquet", &store, &copy, "--json"];
         let ran = pactql(&[&arguments, more].concat());
         assert_eq!((ran.code, &*ran.out), (0, ""), "{}", ran.err);
         serde_json::from_str::<Value>(&ran.err).unwrap()
@@ -29,7 +29,7 @@ fn a_copy_is_made_added_to_and_imported() {
     );
 
     let settings = |more: &[&str], message: &str| {
-        let arguments = ["export", &store, "--parquet", &copy];
+        let arguments = ["store", "parquet", &store, &copy];
         fails(&[&arguments, more].concat(), 6, message);
     };
     settings(&["--buckets", "3"], "is a copy in 2 buckets; say the same");
@@ -39,14 +39,14 @@ fn a_copy_is_made_added_to_and_imported() {
     );
     let some = format!("{store}#support-*");
     fails(
-        &["export", &some, "--parquet", &copy],
+        &["store", "parquet", &some, &copy],
         6,
         "is a copy of all sessions",
     );
     scratch.write("file", "x");
     let here = scratch.0.to_str().unwrap();
     fails(
-        &["export", &store, "--parquet", here],
+        &["store", "parquet", &store, here],
         6,
         "has files, and is not a copy",
     );

@@ -15,13 +15,13 @@ fn a_file_without_a_byte_is_the_same_error_everywhere() {
         &["explain", "SESSION", "@t0 *"],
         &["show", "SESSION"],
         &["steps", "SESSION"],
-        &["log", "SESSION"],
-        &["stats", "SESSION"],
+        &["steps", "--changes", "SESSION"],
+        &["sessions", "-v", "SESSION"],
         &["verify", "SESSION"],
         &["tokens", "SESSION"],
         &["prefix", "SESSION"],
-        &["unused", "SESSION"],
-        &["duplicates", "SESSION"],
+        &["tokens", "--unused", "SESSION"],
+        &["tokens", "--duplicates", "SESSION"],
         &["grep", "x", "SESSION"],
         &["top", "SESSION", ".cb"],
         &["diff", "SESSION", "@t-1", "@t0"],
@@ -32,17 +32,17 @@ fn a_file_without_a_byte_is_the_same_error_everywhere() {
         &["share", "SESSION", "--receipt"],
         &["bench", "SESSION", "-e", ".cb"],
         &["assert", &conditions, "SESSION"],
-        &["add", "SESSION", "^ah", "block"],
-        &["update", "SESSION", ".cb", "ttl=1"],
-        &["remove", "SESSION", ".cb"],
-        &["move", "SESSION", ".cb", "^ah"],
-        &["replace", "SESSION", ".cb", "block"],
-        &["compact", "SESSION", ".cb", "block"],
-        &["commit", "SESSION"],
-        &["discard", "SESSION"],
-        &["fork", "SESSION", "@t0", "-o", &out],
-        &["refs", "SESSION"],
-        &["attempts", "SESSION"],
+        &["edit", "add", "SESSION", "^ah", "block"],
+        &["edit", "update", "SESSION", ".cb", "ttl=1"],
+        &["edit", "remove", "SESSION", ".cb"],
+        &["edit", "move", "SESSION", ".cb", "^ah"],
+        &["edit", "replace", "SESSION", ".cb", "block"],
+        &["edit", "compact", "SESSION", ".cb", "block"],
+        &["edit", "commit", "SESSION"],
+        &["edit", "discard", "SESSION"],
+        &["edit", "fork", "SESSION", "@t0", "-o", &out],
+        &["edit", "refs", "SESSION"],
+        &["edit", "attempts", "SESSION"],
         &["import", "SESSION", "-o", &out],
     ] {
         let command = command.iter().map(|word| word.replace("SESSION", &empty));
@@ -103,13 +103,14 @@ fn a_cut_session_is_noticed_by_its_closing_line() {
         ),
     ] {
         let file = scratch.write(name, &content);
-        for command in ["verify", "stats"] {
-            let json = pactql(&[command, &file, "--format", "json"]);
-            assert_eq!(json.code, 0, "{command} {name}: {}", json.err);
+        for command in [&["verify"][..], &["sessions", "-v"]] {
+            let run = |format| pactql(&[command, &[&*file, "--format", format]].concat());
+            let json = run("json");
+            assert_eq!(json.code, 0, "{command:?} {name}: {}", json.err);
             let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
-            assert_eq!(json["end"], end, "{command} {name}");
-            let text = pactql(&[command, &file, "--format", "text"]).out;
-            assert!(text.contains(said), "{command} {name}: {text}");
+            assert_eq!(json["end"], end, "{command:?} {name}");
+            let text = run("text").out;
+            assert!(text.contains(said), "{command:?} {name}: {text}");
         }
     }
     // Every command notices a closing line that does not fit.
@@ -133,7 +134,7 @@ fn a_cut_session_is_noticed_by_its_closing_line() {
         let file = scratch.write(name, &content);
         for command in [
             &["verify", &file][..],
-            &["stats", &file],
+            &["sessions", "-v", &file],
             &["select", &file, "@t0 *"],
         ] {
             fails(command, 5, message);

@@ -153,27 +153,44 @@ fn log_counts_what_each_snapshot_brought() {
     let scratch = Scratch::new("log");
     let session = small(&scratch);
     assert_eq!(
-        answer(&["log", &session, ".cb"]),
+        answer(&["steps", "--changes", &session, "--where", ".cb", "--json"]),
         "{\"query\":\"@t0..@t-* .cb\",\"snapshots\":[\
          {\"label\":\"@t0\",\"cycle\":5,\"matches\":3,\"added\":1,\"removed\":1,\"changed\":2},\
          {\"label\":\"@t-1\",\"cycle\":4,\"matches\":3,\"added\":3,\"removed\":0,\"changed\":0}]}\n"
     );
     assert_eq!(
-        answer(&["log", &session, ".cb", "--format", "text"]),
-        "@t0   @c5  3 matches  +1  -1  ~2  +-~~\n\
-         @t-1  @c4  3 matches  +3  -0  ~0  +++\n"
+        answer(&[
+            "steps",
+            "--changes",
+            &session,
+            "--where",
+            ".cb",
+            "--format",
+            "text"
+        ]),
+        "snapshot  cycle  matches  added  removed  changed\n\
+         @t0       @c5          3     +1       -1       ~2  +-~~\n\
+         @t-1      @c4          3     +3       -0       ~0  +++\n"
     );
-    let whole = parsed(&answer(&["log", AGENT]));
+    let whole = parsed(&answer(&["steps", "--changes", AGENT, "--json"]));
     let entries = whole["snapshots"].as_array().expect("snapshots");
     let stats = parsed(&answer(&["select", AGENT, "@t0 *", "--count"]));
     assert_eq!(entries[0]["matches"], stats);
     // Long bars are shortened, and every kind of change stays visible.
-    for line in answer(&["log", AGENT, "--format", "text"]).lines() {
+    for line in answer(&["steps", "--changes", AGENT, "--format", "text"]).lines() {
         assert!(line.len() < 100, "{line}");
     }
-    fails(&["log", AGENT, "@t0 .cb"], 2, "takes no time");
-    fails(&["log", AGENT, ".cb @mode=union"], 2, "E_SELECTOR_INVALID");
-    fails(&["log", "missing.jsonl"], 4, "missing.jsonl");
+    fails(
+        &["steps", "--changes", AGENT, "--where", "@t0 .cb"],
+        2,
+        "names a time",
+    );
+    fails(
+        &["steps", "--changes", AGENT, "--where", ".cb @mode=union"],
+        2,
+        "E_SELECTOR_INVALID",
+    );
+    fails(&["steps", "--changes", "missing.jsonl"], 4, "missing.jsonl");
 }
 
 #[test]

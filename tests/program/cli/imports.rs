@@ -86,7 +86,7 @@ fn a_log_that_has_grown_adds_what_is_new() {
     text += &line("5", Some("2"), &user("back"), &json!({}));
     text += &line("6", Some("5"), &reply("m3", &said("C")), &json!({}));
     put(&text);
-    let json = pactql(&[&import[..], &["--report", "json"]].concat());
+    let json = pactql(&[&import[..], &["--json"]].concat());
     let report: Value = serde_json::from_str(&json.err).expect("JSON");
     assert_eq!(
         report["store"],
@@ -97,7 +97,7 @@ fn a_log_that_has_grown_adds_what_is_new() {
     put(&(line("1", None, &user("other"), &json!({}))
         + &line("2", Some("1"), &reply("m1", &said("X")), &json!({}))));
     let error = fails(&import, 1, "has a session `log` already");
-    assert!(error.contains("pactql delete"), "{error}");
+    assert!(error.contains("pactql store delete"), "{error}");
     let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
     assert_eq!(damage["valid"], true);
 }

@@ -13,7 +13,11 @@ fn travel(scratch: &Scratch) -> String {
 fn every_command_takes_the_same_words() {
     let scratch = Scratch::new("inspect-words");
     let travel = travel(&scratch);
-    for command in [&["tokens"][..], &["unused"], &["duplicates"]] {
+    for command in [
+        &["tokens"][..],
+        &["tokens", "--unused"],
+        &["tokens", "--duplicates"],
+    ] {
         let travel = &*travel;
         let run = |more: &[&str]| answer(&[command, more].concat());
         let json = run(&[travel, "--format", "json"]);
@@ -159,7 +163,13 @@ fn sessions_of_a_store_are_chosen_before_they_are_loaded() {
         (&["--since", "2100-01-01"], 0),
         (&["--until", "2001-01-01"], 0),
     ] {
-        let ran = pactql(&[&["unused", &*store, "--format", "json"][..], more].concat());
+        let ran = pactql(
+            &[
+                &["tokens", "--unused", &*store, "--format", "json"][..],
+                more,
+            ]
+            .concat(),
+        );
         assert_eq!(
             (ran.code, ran.out.lines().count()),
             (0, count),

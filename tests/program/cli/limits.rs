@@ -118,7 +118,7 @@ mod signals {
             // A copy may be whole before the signal arrives: then another one is interrupted.
             let ended = (0..100).find_map(|_| {
                 let mut child = Command::new(env!("CARGO_BIN_EXE_pactql"))
-                    .args(["backup", &store, "-o", &copy])
+                    .args(["store", "backup", &store, "-o", &copy])
                     .stderr(Stdio::null())
                     .spawn()
                     .expect("the program starts");
@@ -145,7 +145,7 @@ mod signals {
             }
         }
         // What the killed one left is removed by the next.
-        answer(&["backup", &store, "-o", &copy]);
+        answer(&["store", "backup", &store, "-o", &copy]);
         let mut after = before;
         after.push("copy.db".to_owned());
         after.sort_unstable();
@@ -390,8 +390,15 @@ fn a_timeout_ends_a_command() {
     assert_eq!((ran.code, &*ran.out), (124, ""), "{}", ran.err);
     assert!(ran.err.contains("\"code\":\"E_CANCELLED\""), "{}", ran.err);
     assert_eq!(names(&scratch.0), ["large.jsonl"]);
-    assert_eq!(pactql(&["stats", AGENT, "--timeout", "1h"]).code, 0);
-    fails(&["stats", AGENT, "--timeout", "soon"], 3, "such as `500ms`");
+    assert_eq!(
+        pactql(&["sessions", "-v", AGENT, "--timeout", "1h"]).code,
+        0
+    );
+    fails(
+        &["sessions", "-v", AGENT, "--timeout", "soon"],
+        3,
+        "such as `500ms`",
+    );
 }
 
 /// A small file that unpacks to too much, or to nothing but blanks, is refused for that.
@@ -410,8 +417,9 @@ fn a_bomb_is_refused_for_what_it_is() {
             packed.write_all(&unit.repeat(1 << 20)).expect("memory");
             let path = scratch.path("bomb.json.gz");
             std::fs::write(&path, packed.finish().expect("memory")).expect("a file");
-            for command in ["stats", "verify", "export"] {
-                fails(&[command, &path, "--max-input", "1M"], 5, message);
+            for command in [&["sessions", "-v"][..], &["verify"], &["export"]] {
+                let command = [command, &[&*path, "--max-input", "1M"]].concat();
+                fails(&command, 5, message);
             }
         }
     }

@@ -116,52 +116,49 @@ const CHAT: &str = "fixtures/chat.openai.json";
 fn every_command_has_help_with_examples() {
     let help = answer(&["--help"]);
     assert!(help.contains("Exit codes"), "{help}");
-    for command in [
-        "select",
-        "explain",
-        "check",
-        "fmt",
-        "diff",
-        "log",
-        "blame",
-        "render",
-        "import",
-        "export",
-        "verify",
-        "stats",
-        "tokens",
-        "top",
-        "unused",
-        "duplicates",
-        "share",
-        "grep",
-        "bench",
-        "new",
-        "add",
-        "update",
-        "remove",
-        "move",
-        "replace",
-        "compact",
-        "commit",
-        "discard",
-        "fork",
-        "refs",
-        "attempts",
-        "sessions",
-        "rename",
-        "delete",
-        "erase",
-        "prune",
-        "backup",
-        "index-text",
-        "context",
-        "completions",
-        "man",
-    ] {
-        assert!(help.contains(command), "{command}");
-        let help = answer(&[command, "--help"]);
-        assert!(help.contains("Examples:\n  pactql "), "{help}");
+    // The first screen of a terminal of 80 columns and 24 lines has every command, in groups.
+    let screen: Vec<&str> = help.lines().take(24).collect();
+    assert!(
+        screen.iter().all(|line| line.chars().count() <= 80),
+        "{help}"
+    );
+    let named: Vec<&str> = screen
+        .iter()
+        .flat_map(|line| line.split([' ', ',']))
+        .collect();
+    let groups = [
+        ("Look", &["show", "steps", "diff", "blame"][..]),
+        ("Search", &["select", "grep", "top", "explain", "sql"]),
+        ("Measure", &["tokens", "prefix", "bench"]),
+        ("Check", &["assert", "verify"]),
+        ("Move", &["import", "export", "render", "share"]),
+        ("Keep", &["sessions", "store", "edit"]),
+        ("More", &["context", "fmt", "completions", "man"]),
+    ];
+    for (group, commands) in groups {
+        for word in std::iter::once(&group).chain(commands) {
+            assert!(named.contains(word), "{word}");
+        }
+        for command in commands {
+            let help = answer(&[command, "--help"]);
+            assert!(help.contains("Examples:\n  pactql "), "{help}");
+        }
+    }
+    let of_group = |group: &str| -> Vec<String> {
+        let help = answer(&[group, "--help"]);
+        let (_, commands) = help.split_once("Commands:\n").expect("a group");
+        let (commands, _) = commands.split_once("\n\n").expect("a list");
+        let names = commands.lines().filter_map(|line| line.strip_prefix("  "));
+        let names = names.filter_map(|line| line.split(' ').next());
+        let names = names.filter(|name| !["", "help"].contains(name));
+        names.map(str::to_owned).collect()
+    };
+    for group in ["store", "edit"] {
+        for command in of_group(group) {
+            assert!(named.contains(&&*command), "{command}");
+            let help = answer(&[group, &command, "--help"]);
+            assert!(help.contains("Examples:\n  pactql "), "{help}");
+        }
     }
     assert_eq!(
         answer(&["--version"]),
@@ -185,7 +182,7 @@ fn every_command_has_help_with_examples() {
 fn usage_errors_differ_from_bad_values() {
     fails(&[], 1, "Usage");
     fails(&["nonsense"], 1, "no command `nonsense`");
-    fails(&["select"], 1, "needs a session");
+    fails(&["select"], 1, "needs SESSION");
     fails(&["select", AGENT, "@t0 .cb", "--bogus"], 1, "--bogus");
     fails(&["select", AGENT], 1, "needs a selector");
     fails(&["select", AGENT, "@t0 .cb", "--format", "xml"], 3, "xml");

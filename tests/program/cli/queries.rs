@@ -353,14 +353,14 @@ fn check_and_fmt_print_the_normalized_form() {
     let canonical = answer(&["fmt", same[0]]);
     assert_eq!(answer(&["fmt", same[1], same[2]]), canonical.repeat(2));
     assert_eq!(answer(&["fmt", canonical.trim_end()]), canonical);
-    let report = parsed(&answer(&["check", same[1], "--format", "json"]));
+    let report = parsed(&answer(&["fmt", "--check", same[1], "--format", "json"]));
     assert_eq!(report["canonical"], canonical.trim_end());
     assert_eq!(report["fingerprint"].as_str().map(str::len), Some(64));
-    assert!(answer(&["check", same[1]]).starts_with(&canonical));
-    let warned = pactql(&["check", "@t0 .cb:frist"]);
+    assert!(answer(&["fmt", "--check", same[1]]).starts_with(&canonical));
+    let warned = pactql(&["fmt", "--check", "@t0 .cb:frist"]);
     assert_eq!(warned.code, 0);
     assert!(warned.err.contains("warning"), "{}", warned.err);
-    fails(&["check", "@t0 .cb["], 2, "E_SELECTOR_INVALID");
+    fails(&["fmt", "--check", "@t0 .cb["], 2, "E_SELECTOR_INVALID");
     fails(&["fmt", "@t0 .cb", "@t0 ["], 2, "E_SELECTOR_INVALID");
 }
 
@@ -441,7 +441,10 @@ fn stats_count_nodes_and_no_implicit_cores() {
         r#"{{"root":{{"id":"r","children":[{{"id":"q","nodeType":"^seq","children":[{}]}}]}}}}"#,
         turns.join(",")
     );
-    let ran = with_input(&["stats", "-", "--format", "json"], document.as_bytes());
+    let ran = with_input(
+        &["sessions", "-v", "-", "--format", "json"],
+        document.as_bytes(),
+    );
     let stats: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     for pointer in [
         "/nodes/total",
@@ -450,7 +453,11 @@ fn stats_count_nodes_and_no_implicit_cores() {
     ] {
         assert_eq!(stats.pointer(pointer), Some(&12.into()), "{pointer}");
     }
-    let text = with_input(&["stats", "-", "--format", "text"], document.as_bytes()).out;
+    let text = with_input(
+        &["sessions", "-v", "-", "--format", "text"],
+        document.as_bytes(),
+    )
+    .out;
     assert!(text.lines().all(|line| !line.ends_with(' ')), "{text}");
     assert!(text.contains(" 1 segment\n"), "{text}");
 }
@@ -462,7 +469,11 @@ fn an_output_that_cannot_be_written_is_exit_6() {
     for output in ["/nonexistent/x.jsonl", ""] {
         fails(&["export", SESSION, "-o", output], 6, "error[E_IO]: ");
     }
-    fails(&["stats", "/nonexistent/x.jsonl"], 4, "error[E_MISSING]: ");
+    fails(
+        &["sessions", "-v", "/nonexistent/x.jsonl"],
+        4,
+        "error[E_MISSING]: ",
+    );
 }
 
 /// LANGUAGE §8: warnings go to standard error; reports contain their own.

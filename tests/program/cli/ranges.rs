@@ -140,9 +140,9 @@ fn caps_say_what_they_left_out() {
 #[test]
 fn options_that_are_wrong() {
     for (option, message) in [
-        ("--max-snapshots=0", "at least 1; found `0`"),
-        ("--max-changes=-1", "expected a number"),
-        ("--content-mode=lines", "unified, jsonpatch or tokens"),
+        ("--max-snapshots=0", "0 is not at least 1"),
+        ("--max-changes=-1", "invalid digit"),
+        ("--content-mode=lines", "unified, jsonpatch, tokens"),
         ("--materialize=role", "content_hash"),
     ] {
         fails(

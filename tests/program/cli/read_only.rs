@@ -74,7 +74,7 @@ const READING: &[(&[&str], &str)] = &[
         "support-agent",
     ),
     (
-        &["stats", "STORE#support-agent", "--format", "json"],
+        &["sessions", "-v", "STORE#support-agent", "--format", "json"],
         "total",
     ),
     (&["export", "STORE#support-agent"], "cycle"),
@@ -119,7 +119,7 @@ fn a_store_that_cannot_be_written_is_read() {
             assert!(ran.out.contains(part), "{about}");
         }
         let session = format!("{store}#new");
-        let ran = as_nobody(&["new", &session]);
+        let ran = as_nobody(&["edit", "new", &session]);
         if (of_folder, of_file) != (0o777, 0o666) {
             assert_ne!(ran.code, 0, "{of_folder:o} {of_file:o}");
             assert!(
@@ -208,8 +208,8 @@ fn a_damaged_session_is_an_error() {
         let of_attempts = damage.contains("attempt");
         for arguments in [
             &["blame", &session, &id][..],
-            &["stats", &session],
-            &["log", &session],
+            &["sessions", "-v", &session],
+            &["steps", "--changes", &session],
             &["export", &session],
             &["verify", &session],
             &["select", &session, "@* .cb"],

@@ -242,7 +242,7 @@ fn verify_checks_content_hashes_and_the_export() {
 
 #[test]
 fn stats_count_nodes_and_sharing() {
-    let stats = parsed(&answer(&["stats", AGENT, "--at", "@t0"]));
+    let stats = parsed(&answer(&["sessions", "-v", AGENT, "--at", "@t0", "--json"]));
     assert_eq!(stats["snapshot"], "@c6");
     assert_eq!(stats["session"]["snapshots"], 6);
     assert_eq!(stats["session"]["working"], true);
@@ -254,7 +254,7 @@ fn stats_count_nodes_and_sharing() {
         .map(|entry| entry["nodes"].as_u64().expect("a number"))
         .sum();
     assert_eq!(sum, total);
-    let text = answer(&["stats", AGENT, "--format", "text"]);
+    let text = answer(&["sessions", "-v", AGENT, "--format", "text"]);
     assert!(
         text.contains("by role") && text.contains("working has"),
         "{text}"
@@ -292,7 +292,7 @@ fn faults_between_documents_are_reported_with_their_place() {
         "more": 0,
     }});
     assert_eq!(parsed(&ran.err), expected);
-    let ran = with_input(&["stats", "-", "--format", "text"], lines);
+    let ran = with_input(&["sessions", "-v", "-", "--format", "text"], lines);
     assert_eq!(
         ran.err,
         "error[E_INPUT]: standard input is invalid\n  \
@@ -306,7 +306,11 @@ fn faults_between_documents_are_reported_with_their_place() {
     let second = scratch.write("2.json", "{\"root\":{},\n \"cycle\":1}");
     let third = scratch.write("3.json", "{\"cycle\":2,\"base\":7}");
     let directory = scratch.0.to_str().expect("UTF-8");
-    let error = fails(&["stats", directory, "--format", "json"], 5, "E_INPUT");
+    let error = fails(
+        &["sessions", "-v", directory, "--format", "json"],
+        5,
+        "E_INPUT",
+    );
     let error = &parsed(&error)["error"];
     let message = format!("a second document of cycle 1, the first is {first}");
     assert_eq!(
@@ -335,23 +339,25 @@ fn faults_between_documents_are_reported_with_their_place() {
 #[test]
 fn bad_inputs_are_reported_with_their_place() {
     let scratch = Scratch::new("bad");
-    for command in ["render", "export", "verify", "stats"] {
-        fails(
-            &[command, "no/such/session.jsonl"],
-            4,
-            "no/such/session.jsonl",
-        );
+    for command in [
+        &["render"][..],
+        &["export"],
+        &["verify"],
+        &["sessions", "-v"],
+    ] {
+        let of = |path| [command, &[path]].concat();
+        fails(&of("no/such/session.jsonl"), 4, "no/such/session.jsonl");
         let path = scratch.write("cut.json", "{\"root\": {\"children\": [");
-        fails(&[command, &path], 5, "E_INPUT");
+        fails(&of(&path), 5, "E_INPUT");
     }
     fails(&["import", "no-such.json"], 4, "no-such.json");
     let path = scratch.write(
         "two.json",
         r#"{"root":{"children":[{"id":"a","ttl":-1},{"id":"a"}]}}"#,
     );
-    let message = fails(&["stats", &path, "--format", "text"], 5, "ttl");
+    let message = fails(&["sessions", "-v", &path, "--format", "text"], 5, "ttl");
     assert!(message.contains("children[1]"), "{message}");
-    let error = fails(&["stats", &path, "--format", "json"], 5, "E_INPUT");
+    let error = fails(&["sessions", "-v", &path, "--format", "json"], 5, "E_INPUT");
     let error = parsed(&error);
     assert_eq!(error["error"]["faults"].as_array().map(Vec::len), Some(2));
     assert_eq!(error["error"]["faults"][0]["line"], 1);
@@ -360,7 +366,7 @@ fn bad_inputs_are_reported_with_their_place() {
         "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n\
          {\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}\n",
     );
-    let message = fails(&["stats", &chats], 5, "E_INPUT");
+    let message = fails(&["sessions", "-v", &chats], 5, "E_INPUT");
     assert!(
         message.contains("is a chat log, not a session\nhelp: pactql import"),
         "{message}"

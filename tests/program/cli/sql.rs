@@ -79,7 +79,7 @@ fn what_cannot_be_asked_is_said() {
     fails(
         &["sql", "@t0 .cb", "--dialect", "mysql"],
         3,
-        "expected sqlite, duckdb, postgres or spark",
+        "it takes sqlite, duckdb, postgres, spark",
     );
     fails(
         &["sql", "--create-views", "fleet"],

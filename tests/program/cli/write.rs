@@ -23,33 +23,37 @@ fn done(arguments: &[&str]) -> String {
 /// A session with a sealed turn, a turn in progress, and a pinned block.
 fn session(scratch: &Scratch) -> String {
     let path = scratch.path("s.jsonl");
-    done(&["new", &path]);
+    done(&["edit", "new", &path]);
     done(&[
+        "edit",
         "add",
         &path,
         "^sys",
         r#"block:text { id=rules, key=rules } "Be brief.""#,
     ]);
     done(&[
+        "edit",
         "add",
         &path,
         "^ah",
         r#"block:text { id=q1, role=user } "Where is my refund?""#,
     ]);
     done(&[
+        "edit",
         "add",
         &path,
         "^ah",
         r#"block:doc { id=doc1, ttl=2, offset=-1 } "A page.""#,
     ]);
-    done(&["commit", &path]);
+    done(&["edit", "commit", &path]);
     done(&[
+        "edit",
         "add",
         &path,
         "^ah",
         r#"block:text { id=q2, role=user } "And now?""#,
     ]);
-    done(&["refs", &path, "add", "rules", "#rules"]);
+    done(&["edit", "refs", &path, "add", "rules", "#rules"]);
     path
 }
 
@@ -60,9 +64,10 @@ fn commands_print_what_they_did() {
     let note = scratch.write("note.md", "Two\nlines.\n");
     let node = scratch.write("node.json", r#"{"id":"n9","kind":"note"}"#);
     for (arguments, printed) in [
-        (&["add", path, "^ah", "{\"id\":\"j\"}"][..], "j\n"),
+        (&["edit", "add", path, "^ah", "{\"id\":\"j\"}"][..], "j\n"),
         (
             &[
+                "edit",
                 "add",
                 path,
                 "(d0, end)",
@@ -72,6 +77,7 @@ fn commands_print_what_they_did() {
         ),
         (
             &[
+                "edit",
                 "add",
                 path,
                 "(d1, end)",
@@ -83,6 +89,7 @@ fn commands_print_what_they_did() {
         ),
         (
             &[
+                "edit",
                 "add",
                 path,
                 "^ah",
@@ -94,6 +101,7 @@ fn commands_print_what_they_did() {
         ),
         (
             &[
+                "edit",
                 "update",
                 path,
                 "{id='j'}",
@@ -103,25 +111,35 @@ fn commands_print_what_they_did() {
             ],
             "j\n",
         ),
-        (&["update", path, "{id='j'}", "{\"data_n\":null}"], "j\n"),
-        (&["update", path, ".cb[kind='doc']", "ttl=5"], "doc1\n"),
-        (&["move", path, "{id='j'}", "^sys"], "j\n"),
         (
-            &["replace", path, "{id='late'}", "{\"id\":\"later\"}"],
+            &["edit", "update", path, "{id='j'}", "{\"data_n\":null}"],
+            "j\n",
+        ),
+        (
+            &["edit", "update", path, ".cb[kind='doc']", "ttl=5"],
+            "doc1\n",
+        ),
+        (&["edit", "move", path, "{id='j'}", "^sys"], "j\n"),
+        (
+            &["edit", "replace", path, "{id='late'}", "{\"id\":\"later\"}"],
             "later\n",
         ),
-        (&["remove", path, "{id='later'}"], "later\n"),
-        (&["refs", path], "rules  rules\n"),
-        (&["refs", path, "add", "question", "{id='q2'}"], "q2\n"),
+        (&["edit", "remove", path, "{id='later'}"], "later\n"),
+        (&["edit", "refs", path], "rules  rules\n"),
         (
-            &["refs", path, "--format", "json"],
+            &["edit", "refs", path, "add", "question", "{id='q2'}"],
+            "q2\n",
+        ),
+        (
+            &["edit", "refs", path, "--format", "json"],
             "[{\"id\":\"q2\",\"name\":\"question\"},{\"id\":\"rules\",\"name\":\"rules\"}]\n",
         ),
-        (&["refs", path, "drop", "question"], "q2\n"),
-        (&["attempts", path], ""),
-        (&["attempts", path, "--format", "json"], "[]\n"),
+        (&["edit", "refs", path, "drop", "question"], "q2\n"),
+        (&["edit", "attempts", path], ""),
+        (&["edit", "attempts", path, "--format", "json"], "[]\n"),
         (
             &[
+                "edit",
                 "compact",
                 path,
                 "^seq .mt",
@@ -130,7 +148,7 @@ fn commands_print_what_they_did() {
             "sum\n",
         ),
         (
-            &["commit", path],
+            &["edit", "commit", path],
             "cycle 2 is committed as mt:2\ncompacted  mt:1\n",
         ),
     ] {
@@ -146,7 +164,15 @@ fn commands_print_what_they_did() {
     let note = answer(&["select", path, "@t0 {id='n9'}", "--format", "nodes"]);
     let note: Value = serde_json::from_str(&note).expect("JSON");
     assert_eq!(note["content"], "Two\nlines.\n");
-    let report = done(&["commit", path, "--prune", "sys:nodes=1", "--format", "json"]);
+    let report = done(&[
+        "edit",
+        "commit",
+        path,
+        "--prune",
+        "sys:nodes=1",
+        "--format",
+        "json",
+    ]);
     let report: Value = serde_json::from_str(&report).expect("JSON");
     assert_eq!(report["pruned"], json!(["j"]));
     assert_eq!(report["turn"], "mt:3");
@@ -156,8 +182,8 @@ fn commands_print_what_they_did() {
             .count(),
         1
     );
-    done(&["add", path, "^ah", "block"]);
-    assert_eq!(done(&["discard", path]), "");
+    done(&["edit", "add", path, "^ah", "block"]);
+    assert_eq!(done(&["edit", "discard", path]), "");
     assert_eq!(answer(&["select", path, "^ah .cb", "--count"]), "0\n");
 }
 
@@ -176,132 +202,220 @@ fn refusals_leave_the_file_as_it_was() {
     let other = scratch.write("other.jsonl", "");
     for (arguments, code, message) in [
         (
-            &["add", path, "^ah .cb, ^sys", "block"][..],
+            &["edit", "add", path, "^ah .cb, ^sys", "block"][..],
             2,
             "E_PLACEMENT",
         ),
         (
-            &["add", path, ".cb[role=nobody]", "block"],
+            &["edit", "add", path, ".cb[role=nobody]", "block"],
             2,
             "E_PLACEMENT",
         ),
-        (&["add", path, "(d0, 99)", "block"], 2, "E_PLACEMENT"),
-        (&["add", path, "^root", "block"], 2, "E_REGION"),
-        (&["add", path, "(d1, cont, end)", "block"], 2, "E_SEALED"),
-        (&["add", path, "^ah", "{\"ttl\":-1}"], 2, "E_HEADER"),
         (
-            &["add", path, "^ah", "{\"id\":\"q1\"}"],
+            &["edit", "add", path, "(d0, 99)", "block"],
+            2,
+            "E_PLACEMENT",
+        ),
+        (&["edit", "add", path, "^root", "block"], 2, "E_REGION"),
+        (
+            &["edit", "add", path, "(d1, cont, end)", "block"],
+            2,
+            "E_SEALED",
+        ),
+        (&["edit", "add", path, "^ah", "{\"ttl\":-1}"], 2, "E_HEADER"),
+        (
+            &["edit", "add", path, "^ah", "{\"id\":\"q1\"}"],
             2,
             "E_DUPLICATE_ID",
         ),
-        (&["add", path, "^ah", "{\"a\":1,\"a\":2}"], 5, "E_INPUT"),
-        (&["add", path, "^ah", "{"], 5, "E_INPUT"),
-        (&["add", path, "^ah", "block:"], 5, "E_INPUT"),
-        (&["add", path, "^ah ..", "block"], 2, "E_SELECTOR_INVALID"),
-        (&["add", path, "@t0 ^ah", "block"], 2, "E_"),
-        (&["add", path, "^ah"], 1, "E_USAGE"),
-        (&["add", path, "^ah", "@missing.json"], 4, "E_MISSING"),
         (
-            &["add", path, "^ah", "block", "--content-file", &binary],
+            &["edit", "add", path, "^ah", "{\"a\":1,\"a\":2}"],
+            5,
+            "E_INPUT",
+        ),
+        (&["edit", "add", path, "^ah", "{"], 5, "E_INPUT"),
+        (&["edit", "add", path, "^ah", "block:"], 5, "E_INPUT"),
+        (
+            &["edit", "add", path, "^ah ..", "block"],
+            2,
+            "E_SELECTOR_INVALID",
+        ),
+        (&["edit", "add", path, "@t0 ^ah", "block"], 2, "E_"),
+        (&["edit", "add", path, "^ah"], 1, "E_USAGE"),
+        (
+            &["edit", "add", path, "^ah", "@missing.json"],
+            4,
+            "E_MISSING",
+        ),
+        (
+            &[
+                "edit",
+                "add",
+                path,
+                "^ah",
+                "block",
+                "--content-file",
+                &binary,
+            ],
             5,
             "not UTF-8",
         ),
-        (&["update", path, "{id='q1'}", "content=x"], 2, "E_SEALED"),
-        (&["update", path, "{id='q2'}", "id=x"], 2, "E_HEADER"),
         (
-            &["update", path, "{id='q2'}", "content"],
+            &["edit", "update", path, "{id='q1'}", "content=x"],
+            2,
+            "E_SEALED",
+        ),
+        (
+            &["edit", "update", path, "{id='q2'}", "id=x"],
+            2,
+            "E_HEADER",
+        ),
+        (
+            &["edit", "update", path, "{id='q2'}", "content"],
             1,
             "expected `name=value`",
         ),
-        (&["update", path, "^sys, {id='q2'}", "ttl=1"], 2, "E_"),
-        (&["remove", path, "{id='q1'}"], 2, "E_SEALED"),
-        (&["remove", path, "#rules"], 2, "E_PINNED"),
-        (&["remove", path, ".cb"], 2, "E_"),
-        (&["move", path, "{id='q2'}", "{id='q2'}"], 2, "E_PLACEMENT"),
         (
-            &["replace", path, ".cb[role=nobody]", "block"],
+            &["edit", "update", path, "^sys, {id='q2'}", "ttl=1"],
+            2,
+            "E_",
+        ),
+        (&["edit", "remove", path, "{id='q1'}"], 2, "E_SEALED"),
+        (&["edit", "remove", path, "#rules"], 2, "E_PINNED"),
+        (&["edit", "remove", path, ".cb"], 2, "E_"),
+        (
+            &["edit", "move", path, "{id='q2'}", "{id='q2'}"],
             2,
             "E_PLACEMENT",
         ),
         (
-            &["compact", path, ".cb[role=nobody]", "block"],
+            &["edit", "replace", path, ".cb[role=nobody]", "block"],
             2,
             "E_PLACEMENT",
         ),
-        (&["compact", path, "#rules", "block"], 2, "E_PINNED"),
         (
-            &["commit", path, "--prune", "tokens"],
+            &["edit", "compact", path, ".cb[role=nobody]", "block"],
+            2,
+            "E_PLACEMENT",
+        ),
+        (&["edit", "compact", path, "#rules", "block"], 2, "E_PINNED"),
+        (
+            &["edit", "commit", path, "--prune", "tokens"],
             3,
             "expected a limit",
         ),
         (
-            &["commit", path, "--prune", "moon:tokens=1"],
+            &["edit", "commit", path, "--prune", "moon:tokens=1"],
             3,
             "expected a limit",
         ),
-        (&["refs", path, "add", "x", ".cb"], 2, "E_PLACEMENT"),
-        (&["refs", path, "add", "x"], 1, "a name and a selector"),
-        (&["refs", path, "drop", "ruls"], 3, "did you mean `rules`?"),
-        (&["refs", path, "keep", "x"], 3, "keep"),
-        (&["attempts", path, "end"], 2, "begin --as openai"),
+        (&["edit", "refs", path, "add", "x", ".cb"], 2, "E_PLACEMENT"),
         (
-            &["add", path, "^ah", "block \"x\"", "--content-file", &binary],
+            &["edit", "refs", path, "add", "x"],
+            1,
+            "a name and a selector",
+        ),
+        (
+            &["edit", "refs", path, "drop", "ruls"],
+            3,
+            "did you mean `rules`?",
+        ),
+        (&["edit", "refs", path, "keep", "x"], 3, "keep"),
+        (&["edit", "attempts", path, "end"], 2, "begin --as openai"),
+        (
+            &[
+                "edit",
+                "add",
+                path,
+                "^ah",
+                "block \"x\"",
+                "--content-file",
+                &binary,
+            ],
             1,
             "the content is given twice",
         ),
-        (&["new", "-"], 1, "standard output"),
-        (&["new", "x.jsonl.gz"], 1, "write it to x.jsonl"),
+        (&["edit", "new", "-"], 1, "standard output"),
+        (&["edit", "new", "x.jsonl.gz"], 1, "write it to x.jsonl"),
         (
-            &["fork", path, "@c1", "-o", "x.jsonl.gz"],
+            &["edit", "fork", path, "@c1", "-o", "x.jsonl.gz"],
             1,
             "not written compressed",
         ),
         (
-            &["add", path, "^ah", "block", "-o", "x.jsonl.gz"],
+            &["edit", "add", path, "^ah", "block", "-o", "x.jsonl.gz"],
             1,
             "not written compressed",
         ),
-        (&["attempts", path, "begin"], 1, "`--as`"),
-        (&["attempts", path, "begin", "--as", "gemini"], 3, "gemini"),
-        (&["attempts", path, "--canceled"], 1, "when an attempt ends"),
-        (&["new", path], 1, "the file exists"),
+        (&["edit", "attempts", path, "begin"], 1, "`--as`"),
         (
-            &["fork", path, "@c9", "-o", "x.jsonl"],
+            &["edit", "attempts", path, "begin", "--as", "gemini"],
+            3,
+            "gemini",
+        ),
+        (
+            &["edit", "attempts", path, "--canceled"],
+            1,
+            "when an attempt ends",
+        ),
+        (&["edit", "new", path], 1, "the file exists"),
+        (
+            &["edit", "fork", path, "@c9", "-o", "x.jsonl"],
             2,
             "E_SNAPSHOT_NOT_FOUND",
         ),
-        (&["fork", path, "@c1", "-o", path], 1, "is the input"),
-        (&["fork", path, "@c1", "-o", &other], 1, "`--force`"),
         (
-            &["add", path, "^ah", "block", "-o", path],
+            &["edit", "fork", path, "@c1", "-o", path],
+            1,
+            "is the input",
+        ),
+        (&["edit", "fork", path, "@c1", "-o", &other], 1, "`--force`"),
+        (
+            &["edit", "add", path, "^ah", "block", "-o", path],
             1,
             "is the input",
         ),
         (
-            &["add", path, "^ah", "block", "-o", path, "--force"],
+            &["edit", "add", path, "^ah", "block", "-o", path, "--force"],
             1,
             "is the input",
         ),
-        (&["add", path, "^ah", "block", "-o", &other], 1, "`--force`"),
         (
-            &["add", path, "^ah", "block", "-o", "-"],
+            &["edit", "add", path, "^ah", "block", "-o", &other],
+            1,
+            "`--force`",
+        ),
+        (
+            &["edit", "add", path, "^ah", "block", "-o", "-"],
             1,
             "standard output",
         ),
-        (&["add", "missing.jsonl", "^ah", "block"], 4, "E_MISSING"),
-        (&["add", &other, "^ah", "block"], 5, "is empty"),
-        (&["add", super::CHAT, "^ah", "block"], 5, "is a chat log"),
         (
-            &["add", "-", "^ah", "block"],
+            &["edit", "add", "missing.jsonl", "^ah", "block"],
+            4,
+            "E_MISSING",
+        ),
+        (&["edit", "add", &other, "^ah", "block"], 5, "is empty"),
+        (
+            &["edit", "add", super::CHAT, "^ah", "block"],
+            5,
+            "is a chat log",
+        ),
+        (
+            &["edit", "add", "-", "^ah", "block"],
             1,
             "standard input cannot be written in place",
         ),
         (
-            &["add", "fixtures", "^ah", "block"],
+            &["edit", "add", "fixtures", "^ah", "block"],
             6,
             "a directory cannot be written in place",
         ),
-        (&["add", "/dev/null", "^ah", "block"], 6, "only a file"),
+        (
+            &["edit", "add", "/dev/null", "^ah", "block"],
+            6,
+            "only a file",
+        ),
     ] {
         let err = fails(&[arguments, &["--clock", NOW]].concat(), code, message);
         assert!(err.starts_with("error["), "{err}");
@@ -326,9 +440,9 @@ fn nothing_found_is_no_error() {
     let path = &*session(&scratch);
     let before = std::fs::read(path).expect("the session");
     for arguments in [
-        &["update", path, ".cb[rol=user]", "ttl=1"][..],
-        &["remove", path, ".cb[rol=user]"],
-        &["move", path, ".cb[rol=user]", "^sys"],
+        &["edit", "update", path, ".cb[rol=user]", "ttl=1"][..],
+        &["edit", "remove", path, ".cb[rol=user]"],
+        &["edit", "move", path, ".cb[rol=user]", "^sys"],
     ] {
         let ran = run(arguments);
         assert_eq!((ran.code, &*ran.out), (0, ""), "{arguments:?}");
@@ -356,38 +470,43 @@ fn export(path: &str) -> String {
 fn processes_and_one_context_write_the_same_bytes() {
     let scratch = Scratch::new("write-same");
     let path = &*scratch.path("s.jsonl");
-    done(&["new", path]);
+    done(&["edit", "new", path]);
     done(&[
+        "edit",
         "add",
         path,
         "^sys",
         r#"block:text { key=rules, ttl=0 } "Be brief.""#,
     ]);
-    done(&["refs", path, "add", "rules", "#rules"]);
+    done(&["edit", "refs", path, "add", "rules", "#rules"]);
     done(&[
+        "edit",
         "add",
         path,
         "^ah",
         r#"block:text { role=user } "Where is my refund?""#,
     ]);
     done(&[
+        "edit",
         "add",
         path,
         "^ah",
         r#"block:doc { ttl=1, offset=-1 } "A page.""#,
     ]);
     let requests = [
-        done(&["attempts", path, "begin", "--as", "openai"]),
-        done(&["attempts", path, "end", "--error", "timeout"]),
-        done(&["attempts", path, "begin", "--as", "openai"]),
+        done(&["edit", "attempts", path, "begin", "--as", "openai"]),
+        done(&["edit", "attempts", path, "end", "--error", "timeout"]),
+        done(&["edit", "attempts", path, "begin", "--as", "openai"]),
     ];
     done(&[
+        "edit",
         "add",
         path,
         "^ah",
         r#"{"role":"assistant","content":"On its way.","data_reply":1}"#,
     ]);
     done(&[
+        "edit",
         "attempts",
         path,
         "end",
@@ -396,13 +515,25 @@ fn processes_and_one_context_write_the_same_bytes() {
         "--tokens-out",
         "4",
     ]);
-    done(&["commit", path]);
-    done(&["add", path, "^ah", r#"block:text { role=user } "Thanks.""#]);
-    done(&["compact", path, "^seq .mt", r#"block:summary "They ask.""#]);
-    done(&["update", path, "^ah .cb", "priority=3"]);
+    done(&["edit", "commit", path]);
+    done(&[
+        "edit",
+        "add",
+        path,
+        "^ah",
+        r#"block:text { role=user } "Thanks.""#,
+    ]);
+    done(&[
+        "edit",
+        "compact",
+        path,
+        "^seq .mt",
+        r#"block:summary "They ask.""#,
+    ]);
+    done(&["edit", "update", path, "^ah .cb", "priority=3"]);
     let halfway = export(path);
-    done(&["commit", path, "--prune-tokens", "6"]);
-    done(&["add", path, "^ah", "block"]);
+    done(&["edit", "commit", path, "--prune-tokens", "6"]);
+    done(&["edit", "add", path, "^ah", "block"]);
 
     let clock = StepClock::new(NOW.parse().expect("a number"), 0);
     let policy = Policy::new().tokens(6);
@@ -442,20 +573,20 @@ fn processes_and_one_context_write_the_same_bytes() {
         [halfway, export(path)]
     );
     assert_eq!(requests[1], "a1-1\n");
-    let shown = answer(&["attempts", path]);
+    let shown = answer(&["edit", "attempts", path]);
     assert_eq!(
         shown,
         "a1-2    completed  openai  9 in, 4 out\na1-1    error      openai  timeout\n"
     );
     let listed = answer(&[
-        "attempts", path, "--cycle", "1", "--status", "error", "--format", "json",
+        "edit", "attempts", path, "--cycle", "1", "--status", "error", "--format", "json",
     ]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
     assert_eq!(listed[0]["attempt_id"], "a1-1");
     // What was sent, though the summary has taken the turn since.
     let request = answer(&["render", path, "--request", "--at", "@c1", "--as", "openai"]);
     assert_eq!(request, requests[2]);
-    assert_eq!(answer(&["refs", path]), "rules  cb:c1-0\n");
+    assert_eq!(answer(&["edit", "refs", path]), "rules  cb:c1-0\n");
     assert_eq!(answer(&["select", path, "@t0 #rules", "--count"]), "1\n");
 
     // An export has what the file has, and is a session to go on with.
@@ -465,7 +596,7 @@ fn processes_and_one_context_write_the_same_bytes() {
         std::fs::read(path).expect("it")
     );
     for file in [path, &copy] {
-        done(&["commit", file]);
+        done(&["edit", "commit", file]);
     }
     assert_eq!(export(&copy), export(path));
     assert!(!answer(&["export", path]).contains("runtime"));
@@ -475,30 +606,33 @@ fn processes_and_one_context_write_the_same_bytes() {
 fn a_discard_gives_ids_back_and_a_commit_does_not() {
     let scratch = Scratch::new("write-ids");
     let path = &*scratch.path("s.jsonl");
-    done(&["new", path]);
-    let add = ["add", path, "^sys", "{\"id\":\"x\"}"];
+    done(&["edit", "new", path]);
+    let add = ["edit", "add", path, "^sys", "{\"id\":\"x\"}"];
     let used = || fails(&add, 2, "E_DUPLICATE_ID");
     done(&add);
-    done(&["remove", path, "{id='x'}"]);
+    done(&["edit", "remove", path, "{id='x'}"]);
     used();
-    done(&["discard", path]);
+    done(&["edit", "discard", path]);
     done(&add);
-    done(&["remove", path, "{id='x'}"]);
-    done(&["commit", path]);
+    done(&["edit", "remove", path, "{id='x'}"]);
+    done(&["edit", "commit", path]);
     used();
-    done(&["discard", path]);
+    done(&["edit", "discard", path]);
     used();
     // An empty container that a reference kept goes at the first commit without it.
     let parent = r#"{"id":"box","nodeType":"mc","removable":true,"children":[{"id":"in"}]}"#;
-    done(&["add", path, "^sys", parent]);
-    done(&["refs", path, "add", "box", "{id='box'}"]);
-    done(&["commit", path]);
-    done(&["remove", path, "{id='in'}"]);
-    assert_eq!(done(&["commit", path]), "cycle 3 is committed as mt:3\n");
-    done(&["discard", path]);
-    done(&["refs", path, "drop", "box"]);
+    done(&["edit", "add", path, "^sys", parent]);
+    done(&["edit", "refs", path, "add", "box", "{id='box'}"]);
+    done(&["edit", "commit", path]);
+    done(&["edit", "remove", path, "{id='in'}"]);
     assert_eq!(
-        done(&["commit", path]),
+        done(&["edit", "commit", path]),
+        "cycle 3 is committed as mt:3\n"
+    );
+    done(&["edit", "discard", path]);
+    done(&["edit", "refs", path, "drop", "box"]);
+    assert_eq!(
+        done(&["edit", "commit", path]),
         "cycle 4 is committed as mt:4\nemptied    box\n"
     );
 }
@@ -511,7 +645,7 @@ fn other_forms_are_written_elsewhere_or_in_place() {
         "one.json",
         r#"{"root":{"children":[{"id":"s","nodeType":"^sys"}]}}"#,
     );
-    done(&["add", &document, "^sys", "block { id=a }"]);
+    done(&["edit", "add", &document, "^sys", "block { id=a }"]);
     assert_eq!(
         std::fs::read_to_string(&document)
             .expect("it")
@@ -523,11 +657,20 @@ fn other_forms_are_written_elsewhere_or_in_place() {
     // Fixtures, a directory, standard input, gzip.
     let out = scratch.path("out.jsonl");
     assert_eq!(
-        done(&["add", super::AGENT, "^ah", "block { id=new }", "-o", &out]),
+        done(&[
+            "edit",
+            "add",
+            super::AGENT,
+            "^ah",
+            "block { id=new }",
+            "-o",
+            &out
+        ]),
         "new\n"
     );
     assert_eq!(answer(&["select", &out, "{id='new'}"]), "[\"new\"]\n");
     done(&[
+        "edit",
         "add",
         super::AGENT,
         "^ah",
@@ -539,7 +682,7 @@ fn other_forms_are_written_elsewhere_or_in_place() {
     assert_eq!(answer(&["select", &out, "{id='newer'}"]), "[\"newer\"]\n");
     let piped = scratch.path("piped.jsonl");
     let ran = with_input(
-        &["commit", "-", "-o", &piped],
+        &["edit", "commit", "-", "-o", &piped],
         &std::fs::read(&out).expect("it"),
     );
     assert_eq!(
@@ -551,15 +694,21 @@ fn other_forms_are_written_elsewhere_or_in_place() {
     let directory = scratch.path("dir");
     std::fs::create_dir(&directory).expect("a directory");
     std::fs::write(format!("{directory}/1.json"), r#"{"root":{}}"#).expect("a file");
-    fails(&["commit", &directory], 6, "-o FILE");
-    done(&["commit", &directory, "-o", &scratch.path("from-dir.jsonl")]);
+    fails(&["edit", "commit", &directory], 6, "-o FILE");
+    done(&[
+        "edit",
+        "commit",
+        &directory,
+        "-o",
+        &scratch.path("from-dir.jsonl"),
+    ]);
     let fork = scratch.path("fork.jsonl");
-    done(&["fork", &out, "@c3", "-o", &fork]);
+    done(&["edit", "fork", &out, "@c3", "-o", &fork]);
     assert_eq!(
         answer(&["select", &fork, "@t0 ^seq .mt:depth(1)"]),
         "[\"mt:3\"]\n"
     );
-    done(&["fork", &out, "working", "-o", &fork, "--force"]);
+    done(&["edit", "fork", &out, "working", "-o", &fork, "--force"]);
     assert_eq!(answer(&["select", &fork, "{id='newer'}"]), "[\"newer\"]\n");
 }
 
@@ -586,14 +735,14 @@ fn runtime_lines_are_read_and_checked() {
     ] {
         let path = scratch.write(&format!("{name}.jsonl"), text);
         fails(&["verify", &path], 5, message);
-        fails(&["commit", &path], 5, message);
+        fails(&["edit", "commit", &path], 5, message);
     }
     let path = scratch.write(
         "memory.jsonl",
         format!("{root}\n{{\"runtime\":{{\"memory\":1}}}}\n"),
     );
     answer(&["select", &path, "@t0 *"]);
-    fails(&["commit", &path], 5, "`runtime` line");
+    fails(&["edit", "commit", &path], 5, "`runtime` line");
     let path = scratch.write("ok.jsonl", format!("{{\"runtime\":{{}}}}\n{root}\n"));
     assert_eq!(answer(&["select", &path, "@t0 *", "--count"]), "1\n");
 }
@@ -648,12 +797,12 @@ mod unix {
         set(0o640);
         let link = &*scratch.path("link.jsonl");
         symlink("s.jsonl", link).expect("a link");
-        assert_eq!(done(&["add", link, "^ah", "block { id=x }"]), "x\n");
+        assert_eq!(done(&["edit", "add", link, "^ah", "block { id=x }"]), "x\n");
         assert!(std::fs::symlink_metadata(link).expect("it").is_symlink());
         assert_eq!(answer(&["select", path, "{id='x'}", "--count"]), "1\n");
         assert_eq!(mode(path), 0o640);
         set(0o440);
-        fails(&["commit", path], 6, "the file is read-only");
+        fails(&["edit", "commit", path], 6, "the file is read-only");
         assert_eq!(mode(path), 0o440);
     }
 
@@ -662,9 +811,10 @@ mod unix {
         let scratch = Scratch::new("write-lock");
         let path = &*session(&scratch);
         let file = pactql::SessionFile::open(path, pactql::Context::builder()).expect("it opens");
-        let error = fails(&["commit", path], 6, "E_SESSION_BUSY");
+        let error = fails(&["edit", "commit", path], 6, "E_SESSION_BUSY");
         assert!(error.contains("help: `--wait` waits"), "{error}");
         let other = [
+            "edit",
             "add",
             super::super::AGENT,
             "^ah",
@@ -682,10 +832,10 @@ mod unix {
         file.context().commit().expect("a commit");
         file.save().expect("saved");
         // The lock is on the new file, too.
-        fails(&["commit", path, "--wait=0"], 6, "E_SESSION_BUSY");
+        fails(&["edit", "commit", path, "--wait=0"], 6, "E_SESSION_BUSY");
         let waiting = std::thread::spawn({
             let path = path.to_owned();
-            move || done(&["commit", &path, "--wait"])
+            move || done(&["edit", "commit", &path, "--wait"])
         });
         std::thread::sleep(std::time::Duration::from_millis(300));
         drop(file);
@@ -702,10 +852,10 @@ mod unix {
         }
         let scratch = Scratch::new("write-kill");
         let path = &*scratch.path("s.jsonl");
-        done(&["new", path]);
+        done(&["edit", "new", path]);
         let mut acknowledged = 0;
         for round in 0..20_u64 {
-            let script = "while \"$0\" commit \"$1\" --clock \"$2\"; do :; done";
+            let script = "while \"$0\" edit commit \"$1\" --clock \"$2\"; do :; done";
             let mut child = Command::new("sh")
                 .args(["-c", script, env!("CARGO_BIN_EXE_pactql"), path, NOW])
                 .stdout(Stdio::piped())
@@ -727,7 +877,7 @@ mod unix {
                 rest.split_once(" is committed as ")?.0.parse::<u64>().ok()
             });
             acknowledged = lines.max().unwrap_or(acknowledged).max(acknowledged);
-            let stats = answer(&["stats", path, "--format", "json"]);
+            let stats = answer(&["sessions", "-v", path, "--format", "json"]);
             let stats: serde_json::Value = serde_json::from_str(&stats).expect("JSON");
             let cycle = stats["session"]["newest_cycle"].as_u64().unwrap_or(0);
             assert!(
@@ -741,7 +891,7 @@ mod unix {
             "the writers did something: {acknowledged}"
         );
         // What a killed writer left is hidden, and the next one replaces it.
-        done(&["commit", path]);
+        done(&["edit", "commit", path]);
         let left = std::fs::read_dir(&scratch.0).expect("a directory").count();
         assert_eq!(left, 1);
     }

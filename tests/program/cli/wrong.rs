@@ -94,7 +94,12 @@ fn run(command: &str, directory: &Path) -> (i32, String, String) {
 
 /// The command that a help is, unless it has places to fill in.
 fn advised(err: &str) -> Option<&str> {
-    let help = err.lines().find_map(|line| line.strip_prefix("help: "))?;
+    let help = err
+        .lines()
+        .find_map(|line| match line.split_once("; type: ") {
+            Some((error, line)) if error.starts_with("error") => Some(line),
+            _ => line.strip_prefix("help: "),
+        })?;
     let is_place =
         |word: &str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
     // A bench takes seconds.

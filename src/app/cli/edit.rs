@@ -1,0 +1,645 @@
+//! `pactql edit …`: the commands that change a session, and their references and provider calls.
+
+use super::command::{Invocation, Run, print};
+use super::options::{FormArgs, Limits};
+use super::sessions::{self, open_store};
+use super::words::{is_file, quoted};
+use super::write::{
+    HowArgs, NodeArgs, WriteArgs, check_plain_file, check_target, fields, new_name, print_ids,
+    write_to,
+};
+use crate::app::present::stores::{Access, Address};
+use crate::app::present::{Exit, Failure, printable};
+use crate::engine::Context;
+use crate::history::{Attempt, AttemptStatus};
+use crate::logs::file::SessionFile;
+use crate::runtime::{Commit as Committed, Measure, NewNode, Policy, Scope};
+use crate::support::diag::{Code, Diagnostic, Error, nearest};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use std::fmt::Write;
+
+/// Change a session: add, update, remove and commit nodes.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql edit new session.jsonl
+  pactql edit add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
+  pactql edit commit session.jsonl")]
+pub(super) struct Edit {
+    #[command(subcommand)]
+    change: Change,
+}
+
+#[derive(Subcommand, Debug)]
+enum Change {
+    /// Make a new session, which has the regions only: a file, or `STORE#name`.
+    ///
+    /// What exists is left as it is; a store that is missing is made. Prints nothing.
+    #[command(after_help = "\
+Examples:
+  pactql edit new session.jsonl
+  pactql edit new agents.db#support-42")]
+    New {
+        /// The file, or the session of a store, to make.
+        file: String,
+        #[command(flatten)]
+        how: HowArgs,
+    },
+    /// Add a node, and all below it, to the turn in progress or anywhere outside sealed cores.
+    ///
+    /// Prints the id.
+    #[command(after_help = "\
+Examples:
+  pactql edit add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
+  echo '{\"content\":\"hi\"}' | pactql edit add session.jsonl ^ah -")]
+    Add {
+        #[command(flatten)]
+        write: WriteArgs,
+        /// Where: a selector of the parent, such as `^ah`, or a position such as `(d0, end)`.
+        #[arg(allow_hyphen_values = true)]
+        position: String,
+        #[command(flatten)]
+        node: NodeArgs,
+    },
+    /// Change fields of nodes.
+    ///
+    /// FIELDS is one JSON object, or `name=value` words: a value that is JSON is that, another one is a text.
+    /// `null` takes a field away. Nodes of the turn in progress may get nearly everything; committed ones
+    /// outside sealed cores another ttl, which counts from this cycle, or priority. Prints the ids.
+    #[command(after_help = "\
+Examples:
+  pactql edit update session.jsonl \"^ah .cb:last\" content=\"Where is my money?\"
+  pactql edit update session.jsonl \"#banner\" '{\"ttl\":null,\"data_seen\":true}'")]
+    Update {
+        #[command(flatten)]
+        matched: MatchedArgs,
+        /// The fields: a JSON object, `name=value` words, `@FILE`, or `-` for standard input.
+        #[arg(required = true)]
+        fields: Vec<String>,
+    },
+    /// Remove nodes with all below them.
+    ///
+    /// Sealed turns and what is in their cores stay: `compact` takes those. Prints the ids of the topmost
+    /// nodes that went.
+    #[command(after_help = "\
+Examples:
+  pactql edit remove session.jsonl \"^ah .cb[kind='doc']\"
+  pactql edit remove session.jsonl \"#banner\" --fail-if-empty")]
+    Remove {
+        #[command(flatten)]
+        matched: MatchedArgs,
+    },
+    /// Move nodes with all below them.
+    ///
+    /// Nodes of the turn in progress keep their ids. A committed node may only change its region, and gets a
+    /// successor with another id there. Prints the ids after the move.
+    #[command(after_help = "\
+Examples:
+  pactql edit move session.jsonl \"^ah .cb[kind='doc']\" \"(d0, -1)\"
+  pactql edit move session.jsonl \"#summary\" ^sys")]
+    Move {
+        #[command(flatten)]
+        matched: MatchedArgs,
+        /// Where: a selector of the parent, or a position such as `(d0, end)`.
+        #[arg(allow_hyphen_values = true)]
+        position: String,
+    },
+    /// Put a node in the place of another, with its offset, its time and, unless NODE has one, its key.
+    ///
+    /// The old node goes with all below it; the new one has an id of its own, which is printed.
+    #[command(after_help = "\
+Examples:
+  pactql edit replace session.jsonl \"#rules\" 'block:text { role=system } \"Be brief.\"'
+  pactql edit replace session.jsonl \"^ah .cb:last\" --content-file corrected.md")]
+    Replace {
+        #[command(flatten)]
+        write: WriteArgs,
+        /// A selector of the one node to replace.
+        #[arg(allow_hyphen_values = true)]
+        selector: String,
+        #[command(flatten)]
+        node: NodeArgs,
+    },
+    /// Have the next commit take nodes, and put a summary where the first of them was.
+    ///
+    /// Takes whole turns and blocks of sealed cores, too. Prints the id of the summary. Until the commit
+    /// nothing changes; `discard` takes the note back.
+    #[command(after_help = "\
+Examples:
+  pactql edit compact session.jsonl \"^seq .mt:depth(3-9)\" 'block:summary { role=system } \"They want a refund.\"'
+  pactql edit compact session.jsonl \".cb[kind='doc']\" 'block:summary' --content-file summary.md")]
+    Compact {
+        #[command(flatten)]
+        write: WriteArgs,
+        /// A selector of the nodes to take.
+        #[arg(allow_hyphen_values = true)]
+        selector: String,
+        #[command(flatten)]
+        node: NodeArgs,
+    },
+    Commit(Commit),
+    /// Drop every change since the last commit.
+    ///
+    /// Attempts stay, and so do the references to nodes that are left. Prints nothing.
+    #[command(after_help = "\
+Examples:
+  pactql edit discard session.jsonl
+  pactql edit discard agents.db#support-42")]
+    Discard {
+        #[command(flatten)]
+        write: WriteArgs,
+    },
+    Fork(Fork),
+    Refs(Refs),
+    Attempts(Attempts),
+}
+
+/// The nodes that a command changes.
+#[derive(Args, Debug)]
+struct MatchedArgs {
+    #[command(flatten)]
+    write: WriteArgs,
+    /// A selector of the nodes.
+    #[arg(allow_hyphen_values = true)]
+    selector: String,
+    /// Exit with code 8 if nothing is found.
+    #[arg(long)]
+    fail_if_empty: bool,
+}
+
+impl MatchedArgs {
+    fn change(
+        &self,
+        with: &Invocation,
+        change: impl FnOnce(&mut Context, &str) -> Result<Vec<String>, Error>,
+    ) -> Result<Exit, Failure> {
+        let empty = Exit::of_empty(self.fail_if_empty);
+        self.write.change(with, &self.selector, empty, change)
+    }
+}
+
+impl Run for Edit {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        type Put = fn(&mut Context, &str, NewNode) -> Result<String, Error>;
+        let put = |write: &WriteArgs, place: &str, node: &NodeArgs, put: Put| {
+            let node = node.read(write)?;
+            write.change(with, place, Exit::Ok, |context, place| {
+                Ok(vec![put(context, place, node)?])
+            })
+        };
+        match &self.change {
+            Change::New { file, how } => make(file, how),
+            Change::Add {
+                write,
+                position,
+                node,
+            } => put(write, position, node, Context::add),
+            Change::Replace {
+                write,
+                selector,
+                node,
+            } => put(write, selector, node, Context::replace),
+            Change::Compact {
+                write,
+                selector,
+                node,
+            } => put(write, selector, node, Context::compact),
+            Change::Update {
+                matched,
+                fields: words,
+            } => {
+                let fields = fields(words, &matched.write)?;
+                matched.change(with, |context, selector| context.update(selector, fields))
+            }
+            Change::Remove { matched } => matched.change(with, Context::remove),
+            Change::Move { matched, position } => matched.change(with, |context, selector| {
+                context.move_to(selector, position)
+            }),
+            Change::Commit(command) => command.run(with),
+            Change::Discard { write } => {
+                let mut writing = write.open()?;
+                writing.context().discard();
+                writing.save()?;
+                Ok(Exit::Ok)
+            }
+            Change::Fork(command) => command.run(),
+            Change::Refs(command) => command.run(with),
+            Change::Attempts(command) => command.run(with),
+        }
+    }
+}
+
+/// Makes a new session.
+fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
+    let context = how.builder().build();
+    if Address::of(file).is_some() {
+        return write_to(file, context).map(|()| Exit::Ok);
+    }
+    check_plain_file(file)?;
+    SessionFile::create(file, context)?;
+    Ok(Exit::Ok)
+}
+
+/// Commit the cycle in progress.
+///
+/// In this order: nodes whose ttl has run out go, then what `compact` noted, then what the limits ask
+/// for; the turn in progress is sealed as a turn of `^seq`, and the snapshot is written. Prints what
+/// went. Limits are kept in the order --prune-tokens, --prune-nodes, then each --prune.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql edit commit session.jsonl --prune-tokens 8000 --protect 3
+  pactql edit commit session.jsonl --prune seq:tokens=6000 --prune sys:nodes=20 --json")]
+struct Commit {
+    #[command(flatten)]
+    write: WriteArgs,
+    /// Prune blocks until the whole tree has at most N tokens, at 4 bytes each. Of equal priority the oldest
+    /// go first, those of `^sys` among them.
+    #[arg(long, value_name = "N")]
+    prune_tokens: Option<u64>,
+    /// Prune blocks until the whole tree has at most N nodes.
+    #[arg(long, value_name = "N")]
+    prune_nodes: Option<u64>,
+    /// Another limit: SCOPE:MEASURE=N, where SCOPE is sys, seq, ah or whole, and MEASURE tokens or nodes.
+    #[arg(long, value_name = "LIMIT", value_parser = limit)]
+    prune: Vec<(Scope, Measure, u64)>,
+    /// Leave the newest K turns as they are; the turn in progress is the first of them.
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    protect: u32,
+}
+
+/// Reads `seq:tokens=6000`.
+fn limit(text: &str) -> Result<(Scope, Measure, u64), String> {
+    let read = || {
+        let (what, most) = text.split_once('=')?;
+        let (scope, measure) = what.split_once(':').unwrap_or(("whole", what));
+        let scope = match scope.trim_start_matches('^') {
+            "whole" => Scope::Whole,
+            "sys" => Scope::Sys,
+            "seq" => Scope::Seq,
+            "ah" => Scope::Head,
+            _ => return None,
+        };
+        let measure = match measure {
+            "tokens" => Measure::Tokens,
+            "nodes" => Measure::Nodes,
+            _ => return None,
+        };
+        Some((scope, measure, most.parse().ok()?))
+    };
+    read()
+        .ok_or_else(|| "expected a limit such as `seq:tokens=6000` or `whole:nodes=500`".to_owned())
+}
+
+impl Commit {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let tokens = self.prune_tokens.map(|most| (Measure::Tokens, most));
+        let nodes = self.prune_nodes.map(|most| (Measure::Nodes, most));
+        let whole = tokens.into_iter().chain(nodes);
+        let limits = whole.map(|(measure, most)| (Scope::Whole, measure, most));
+        let policy = limits
+            .chain(self.prune.iter().copied())
+            .fold(Policy::new().protect(self.protect), |policy, limit| {
+                policy.limit(limit.0, limit.1, limit.2)
+            });
+        let mut writing = self.write.open_with(policy)?;
+        let report = writing.context().commit()?;
+        writing.save_commit()?;
+        let json = json!({
+            "cycle": report.cycle,
+            "turn": report.turn,
+            "expired": report.expired,
+            "compacted": report.compacted,
+            "pruned": report.pruned,
+            "emptied": report.emptied,
+            "over": report.over,
+        });
+        with.print(&json, || text(&report))
+    }
+}
+
+fn text(report: &Committed) -> String {
+    let mut text = format!(
+        "cycle {} is committed as {}\n",
+        report.cycle,
+        printable(&report.turn)
+    );
+    for (what, ids) in [
+        ("expired", &report.expired),
+        ("compacted", &report.compacted),
+        ("pruned", &report.pruned),
+        ("emptied", &report.emptied),
+    ] {
+        if !ids.is_empty() {
+            let ids: Vec<String> = ids.iter().map(|id| printable(id)).collect();
+            let _ = writeln!(text, "{what:<10} {}", ids.join(" "));
+        }
+    }
+    if report.over > 0 {
+        let _ = writeln!(text, "still over by {}: nothing more could go", report.over);
+    }
+    text
+}
+
+/// Begin another session at a snapshot of this one.
+///
+/// The new session has the snapshots up to there, and those attempts; for `working` also the working
+/// state. References stay with this session. Within one store nothing is copied. Prints nothing.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql edit fork [OPTIONS] <SESSION> <ADDRESS> -o <FILE>
+       pactql edit fork [OPTIONS] <SESSION> <ADDRESS> <STORE#NAME>")]
+#[command(after_help = "\
+Examples:
+  pactql edit fork session.jsonl @t-2 -o other.jsonl
+  pactql edit fork agents.db#support-42 @t-2 agents.db#retry")]
+struct Fork {
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
+    /// Where the new session begins: `@t0`, `@t-2`, `@c7`, or `working`.
+    #[arg(allow_hyphen_values = true)]
+    address: String,
+    /// The new session of a store, such as `agents.db#retry`.
+    #[arg(value_name = "STORE#NAME", required_unless_present = "output")]
+    to: Option<String>,
+    /// The file to write, or the session of a store.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "to")]
+    output: Option<String>,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    how: HowArgs,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl Fork {
+    fn run(&self) -> Result<Exit, Failure> {
+        let to = self.output.as_ref().or(self.to.as_ref());
+        let to = to.map_or("", |to| to);
+        let (from, target) = (Address::of(&self.session), Address::of(to));
+        if self.output.is_none() && target.is_none() {
+            let line = format!(
+                "pactql edit fork {} {}",
+                quoted(&self.session),
+                self.address
+            );
+            let Some(from) = from.filter(|_| !is_file(to)) else {
+                return Err(Failure::usage("the new file is the value of `-o`")
+                    .with_help(format!("{line} -o {}", quoted(to))));
+            };
+            let whole = quoted(&format!("{}#{to}", from.store));
+            return Err(
+                Failure::usage(format!("expected a file or `STORE#NAME`, found `{to}`"))
+                    .with_help(format!("{line} {whole}")),
+            );
+        }
+        check_target(to, &[&self.session], self.force)?;
+        if let (Some(from), Some(target)) = (from, target)
+            && from.store == target.store
+            && self.address != "working"
+        {
+            let (name, target) = (from.one()?, new_name(target)?);
+            let store = open_store(from.store, Access::Write)?;
+            store.fork(name, &self.address, target)?;
+            return Ok(Exit::Ok);
+        }
+        let context = sessions::resume(&self.session, &self.limits, self.how.builder())?;
+        let address = Some(&*self.address).filter(|address| *address != "working");
+        write_to(to, context.fork(address.unwrap_or_default())?)?;
+        Ok(Exit::Ok)
+    }
+}
+
+/// List, add or drop references, which keep nodes.
+///
+/// A reference has a name, and pins one node: it does not expire, is not pruned, and cannot be removed,
+/// nor can a node above it. `add` replaces a reference of the same name, and prints
+/// the id of the node; `drop` prints the id of the node that is free again.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql edit refs [OPTIONS] <SESSION>
+       pactql edit refs [OPTIONS] <SESSION> add <NAME> <SELECTOR>
+       pactql edit refs [OPTIONS] <SESSION> drop <NAME>")]
+#[command(after_help = "\
+Examples:
+  pactql edit refs session.jsonl add policy \"^sys #policy\"
+  pactql edit refs session.jsonl drop policy")]
+struct Refs {
+    #[command(flatten)]
+    write: WriteArgs,
+    /// What to do; without it, the references are listed.
+    action: Option<RefAction>,
+    /// The name of the reference.
+    #[arg(requires = "action")]
+    name: Option<String>,
+    /// A selector of the one node to pin.
+    #[arg(requires = "name", allow_hyphen_values = true)]
+    selector: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RefAction {
+    /// Pin a node under a name.
+    Add,
+    /// Drop a reference.
+    Drop,
+}
+
+impl Refs {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        match (self.action, &self.name, &self.selector) {
+            (None, ..) => self.list(with),
+            (Some(RefAction::Add), Some(name), Some(selector)) => {
+                self.write.change(with, selector, Exit::Ok, |context, _| {
+                    Ok(vec![context.pin_as(name, selector)?])
+                })
+            }
+            (Some(RefAction::Drop), Some(name), None) => {
+                let mut writing = self.write.open()?;
+                let Some(id) = writing.context().unpin(name) else {
+                    let known = writing.context().references().map(|(name, _)| name);
+                    let failure = Failure::value(format!("no reference has the name `{name}`"));
+                    return Err(match nearest(name, known) {
+                        Some(near) => failure.with_help(format!("did you mean `{near}`?")),
+                        None => failure,
+                    });
+                };
+                writing.save()?;
+                print_ids(with, &[id])
+            }
+            (Some(RefAction::Add), ..) => Err(Failure::usage(
+                "`refs SESSION add` takes a name and a selector",
+            )
+            .with_help("pactql edit refs SESSION add policy \"#policy\"")),
+            (Some(RefAction::Drop), ..) => {
+                Err(Failure::usage("`refs SESSION drop` takes one name")
+                    .with_help("pactql edit refs SESSION drop policy"))
+            }
+        }
+    }
+
+    fn list(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let context = self.write.read()?;
+        let pins: Vec<(&str, &str)> = context.references().collect();
+        let json = pins
+            .iter()
+            .map(|(name, id)| json!({"name": name, "id": id}));
+        with.print(&json.collect::<Vec<_>>(), || {
+            let width = pins.iter().map(|(name, _)| name.chars().count()).max();
+            let width = width.unwrap_or(0);
+            let line = |(name, id): &(&str, &str)| {
+                format!("{:<width$}  {}\n", printable(name), printable(id))
+            };
+            pins.iter().map(line).collect()
+        })
+    }
+}
+
+/// List the provider calls of a session, newest first; begin one, or end it.
+///
+/// `begin --as PROVIDER` prints the request to send, and keeps what it had. `end` says how it went:
+/// completed, or --canceled, or --error TEXT. A cycle may have several. Attempts are part of no
+/// snapshot; `render --request` shows what the one of a cycle was sent.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql edit attempts [OPTIONS] <SESSION>
+       pactql edit attempts [OPTIONS] <SESSION> begin --as <FORM>
+       pactql edit attempts [OPTIONS] <SESSION> end [--tokens-in <N> --tokens-out <N> | --canceled | --error <TEXT>]")]
+#[command(after_help = "\
+Examples:
+  pactql edit attempts session.jsonl begin --as openai > request.json
+  pactql edit attempts session.jsonl end --tokens-in 812 --tokens-out 60")]
+struct Attempts {
+    #[command(flatten)]
+    write: WriteArgs,
+    /// What to do; without it, the calls are listed.
+    action: Option<CallAction>,
+    /// List: only those of this cycle.
+    #[arg(long, value_name = "N", conflicts_with = "action")]
+    cycle: Option<i64>,
+    /// List: only those that ended so.
+    #[arg(long, conflicts_with = "action")]
+    #[arg(value_parser = ["running", "completed", "canceled", "error"])]
+    status: Option<String>,
+    #[command(flatten)]
+    form: FormArgs,
+    #[command(flatten)]
+    ending: Ending,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum CallAction {
+    /// Print the request of the turn in progress, and note that it is sent.
+    Begin,
+    /// Note how the running call ended.
+    End,
+}
+
+/// How a call ended.
+#[derive(Args, Debug, Default, PartialEq, Eq)]
+struct Ending {
+    /// End: it failed, with this message.
+    #[arg(long, value_name = "TEXT", conflicts_with = "canceled")]
+    error: Option<String>,
+    /// End: it was stopped.
+    #[arg(long)]
+    canceled: bool,
+    /// End: the tokens sent.
+    #[arg(long, value_name = "N", conflicts_with_all = ["canceled", "error"])]
+    tokens_in: Option<u64>,
+    /// End: the tokens received.
+    #[arg(long, value_name = "N", conflicts_with_all = ["canceled", "error"])]
+    tokens_out: Option<u64>,
+}
+
+impl Attempts {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let ends = self.ending != Ending::default();
+        let (message, help) = match (self.action, self.form.provider) {
+            (Some(CallAction::Begin), Some(provider)) if !ends => {
+                let mut writing = self.write.open()?;
+                let request = writing.context().render(provider)?;
+                writing.save()?;
+                return print(&request.body);
+            }
+            (Some(CallAction::End), None) => return self.end(with),
+            (None, None) if !ends => return self.list(with),
+            (Some(CallAction::Begin), _) if ends => {
+                ("`attempts SESSION begin` takes no result", "end --canceled")
+            }
+            (Some(CallAction::Begin), None) => (
+                "`attempts SESSION begin` needs `--as`, the form of the request",
+                "begin --as openai",
+            ),
+            (_, Some(_)) => (
+                "`--as` is the form of a request that begins",
+                "begin --as openai",
+            ),
+            (None, None) => ("a result is noted when an attempt ends", "end --canceled"),
+        };
+        Err(Failure::usage(message).with_help(format!("pactql edit attempts SESSION {help}")))
+    }
+
+    fn end(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let mut writing = self.write.open()?;
+        let context = writing.context();
+        let newest = context.attempts();
+        let cycle = context.cycle();
+        let running = newest.iter().next().filter(|attempt| {
+            attempt.cycle_id == cycle && attempt.status == AttemptStatus::Running
+        });
+        let Some(running) = running else {
+            let help = format!(
+                "pactql edit attempts {} begin --as openai",
+                quoted(self.write.name())
+            );
+            let error = Diagnostic::error(Code::Placement, "no attempt of this cycle is running");
+            return Err(Error::new("", error.with_help(help)).into());
+        };
+        let ended = &self.ending;
+        match &ended.error {
+            Some(error) => context.fail_attempt(error)?,
+            None if ended.canceled => context.cancel_attempt()?,
+            None => context.complete_attempt(ended.tokens_in, ended.tokens_out)?,
+        }
+        writing.save()?;
+        print_ids(with, &[running.attempt_id.clone()])
+    }
+
+    fn list(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let context = self.write.read()?;
+        let attempts = context.attempts();
+        let is_wanted = |attempt: &&Attempt| {
+            let status = attempt.status.as_str();
+            self.cycle.is_none_or(|cycle| attempt.cycle_id == cycle)
+                && self.status.as_ref().is_none_or(|wanted| wanted == status)
+        };
+        let attempts: Vec<&Attempt> = attempts.iter().filter(is_wanted).collect();
+        with.print(&attempts, || {
+            attempts.iter().map(|attempt| line(attempt)).collect()
+        })
+    }
+}
+
+/// `a3-1  completed  openai  model-1  812 in, 60 out`.
+fn line(attempt: &Attempt) -> String {
+    let mut parts = vec![
+        format!("{:<6}", printable(&attempt.attempt_id)),
+        format!("{:<9}", attempt.status.as_str()),
+        printable(&attempt.provider),
+    ];
+    parts.extend(attempt.model.as_deref().map(printable));
+    let tokens = [(attempt.token_in, "in"), (attempt.token_out, "out")];
+    let tokens = tokens
+        .iter()
+        .filter_map(|(count, way)| count.map(|count| format!("{count} {way}")));
+    let tokens: Vec<String> = tokens.collect();
+    if !tokens.is_empty() {
+        parts.push(tokens.join(", "));
+    }
+    parts.extend(attempt.error.as_deref().map(printable));
+    parts.join("  ") + "\n"
+}

@@ -1,0 +1,426 @@
+//! `pactql sessions`: which sessions there are, and with `-v` what each contains.
+
+use super::command::{Invocation, Run, print, say};
+use super::ending;
+use super::inspected::{Opened, SessionsArgs};
+use super::output::{clean, counted, printable, snapshot_label};
+use super::reports::append;
+use super::sessions::{ending_of_session, open_store};
+use crate::app::present::stores::{Access, Address, intact, session_json, without_passwords};
+use crate::app::present::{Exit, Failure, sessions as opened};
+use crate::history::Session;
+use crate::index::{Segment, Snapshot};
+use crate::store::SessionInfo;
+use crate::support::table::{Cell, Table, Tint};
+use crate::tree::NodeClass;
+use crate::tree::timestamp::rfc3339_of_nanos;
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// How many depths the text lists.
+const SHOWN_DEPTHS: usize = 12;
+
+/// Which sessions are there, and what do they contain?
+///
+/// One line each: the name, the number of snapshots, the cycle of the newest one, whether there is a working
+/// state; of a store also when the newest snapshot was committed, the file it was imported from, and the session
+/// it was forked from. Those of a store are in byte order of their names, and none is opened. `-v` counts the
+/// nodes of one snapshot by class, role, kind and depth, and says how large the session is.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql sessions agents.db
+  pactql sessions -v session.jsonl --at @t0")]
+pub(super) struct Sessions {
+    #[command(flatten)]
+    sessions: SessionsArgs,
+    /// Open each session, and count what is in it.
+    #[arg(short, long)]
+    verbose: bool,
+    /// With -v: the snapshot whose nodes to count, such as @t0 or @c12 [default: the working state, or else the
+    /// newest].
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        allow_hyphen_values = true,
+        requires = "verbose"
+    )]
+    at: Option<String>,
+    /// Exit with code 8 if there are none.
+    #[arg(long)]
+    fail_if_empty: bool,
+}
+
+impl Run for Sessions {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        if self.verbose {
+            let mut out = String::new();
+            self.sessions.each(|opened| {
+                let described = Described::of(opened, self.at.as_deref())?;
+                let text = || described.text();
+                append(
+                    opened,
+                    with,
+                    std::slice::from_ref(&described),
+                    text,
+                    &mut out,
+                )
+            })?;
+            return print(&out);
+        }
+        let words = self.sessions.words();
+        let mut listed = Vec::new();
+        for word in words {
+            match Address::of(word) {
+                Some(address) => self.of_store(address, words.len() > 1, &mut listed)?,
+                None => {
+                    let word = std::slice::from_ref(word);
+                    self.sessions.each_of(word, None, |opened| {
+                        listed.push(Listed::of(opened));
+                        Ok(())
+                    })?;
+                }
+            }
+        }
+        if listed.is_empty() {
+            return Ok(Exit::of_empty(self.fail_if_empty));
+        }
+        print(&if with.is_json() {
+            listed.iter().map(|one| format!("{}\n", one.json)).collect()
+        } else {
+            table(&listed).text(with.paint())
+        })
+    }
+}
+
+impl Sessions {
+    /// Lists sessions of a store.
+    fn of_store(
+        &self,
+        address: Address<'_>,
+        several: bool,
+        listed: &mut Vec<Listed>,
+    ) -> Result<(), Failure> {
+        if !address.is_several() {
+            address.one()?;
+        }
+        let store = open_store(address.store, Access::Read)?;
+        let found = self.sessions.infos(&store, address)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        if let Some(index) = store.text_index()? {
+            let state = match index.behind {
+                0 => ", which is up to date".to_owned(),
+                behind => {
+                    let units = counted(behind, "unit");
+                    format!("; {units} came later, and `pactql store index` adds them")
+                }
+            };
+            say(&format!("note: the store has a text index{state}\n"));
+        }
+        for mut info in found {
+            if several {
+                let store = without_passwords(address.store);
+                info.name = format!("{store}#{}", info.name);
+            }
+            listed.push(Listed {
+                json: session_json(&info),
+                info,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A session of the list.
+struct Listed {
+    info: SessionInfo,
+    json: Value,
+}
+
+impl Listed {
+    /// A session that is in no store.
+    fn of(opened: &Opened) -> Self {
+        let history = opened.session.history();
+        let info = SessionInfo {
+            name: opened.name.clone(),
+            snapshots: history.committed().len(),
+            cycle: history.cycles().max(),
+            working: history.has_working(),
+            created_at_ns: 0,
+            committed_at_ns: None,
+            source: None,
+            parent: None,
+        };
+        let json = json!({
+            "name": info.name,
+            "snapshots": info.snapshots,
+            "cycle": info.cycle,
+            "working": info.working,
+        });
+        Self { info, json }
+    }
+}
+
+/// The sessions as a table. A column in which nothing is said is left out.
+fn table(listed: &[Listed]) -> Table {
+    let titles = [
+        "name",
+        "snapshots",
+        "cycle",
+        "working",
+        "committed",
+        "source",
+        "parent",
+    ];
+    let text = |text: Option<&str>| text.map(printable).unwrap_or_default();
+    let mut table = Table::new(titles).words(2..titles.len()).hide_empty();
+    for Listed { info, .. } in listed {
+        let cycle = info.cycle.map(|cycle| format!("@c{cycle}"));
+        let cells = [
+            info.snapshots.to_string(),
+            cycle.unwrap_or_default(),
+            if info.working { "yes" } else { "" }.to_owned(),
+            info.committed_at_ns.map(seconds).unwrap_or_default(),
+            text(info.source.as_deref()),
+            text(info.parent.as_deref()),
+        ];
+        let name = Cell::new(printable(&info.name), Some(Tint::Name));
+        table.add(std::iter::once(name).chain(cells.map(Cell::from)));
+    }
+    table
+}
+
+/// A time to the second.
+fn seconds(nanos: i64) -> String {
+    const SECOND: i64 = 1_000_000_000;
+    let text = rfc3339_of_nanos(nanos - nanos.rem_euclid(SECOND));
+    text.split_once('.')
+        .map_or_else(|| text.clone(), |(whole, _)| format!("{whole}Z"))
+}
+
+/// A session, and the nodes of one of its snapshots, in numbers.
+#[derive(Serialize)]
+struct Described {
+    snapshot: String,
+    nodes: NodeCounts,
+    session: SessionCounts,
+    end: Option<&'static str>,
+    #[serde(skip)]
+    end_text: Option<&'static str>,
+}
+
+impl Described {
+    fn of(opened: &Opened, at: Option<&str>) -> Result<Self, Failure> {
+        let session = &opened.session;
+        let snapshot = opened::at(session, at)?;
+        session.moment().fetch_all()?;
+        let end = ending_of_session(&opened.name)?;
+        let described = Self {
+            snapshot: snapshot_label(&snapshot),
+            nodes: NodeCounts::of(&snapshot),
+            session: SessionCounts::of(session),
+            end: end.map(ending::name),
+            end_text: end.map(ending::text),
+        };
+        intact(session)?;
+        Ok(described)
+    }
+
+    fn text(&self) -> String {
+        let end = self.end_text.map(|end| format!("end          {end}"));
+        self.session.text() + &end.unwrap_or_default() + &self.nodes.text(&self.snapshot)
+    }
+}
+
+/// The nodes of a snapshot by what they are.
+#[derive(Serialize)]
+struct NodeCounts {
+    total: u64,
+    by_class: BTreeMap<String, u64>,
+    by_role: BTreeMap<String, u64>,
+    by_kind: BTreeMap<String, u64>,
+    by_depth: Vec<DepthCount>,
+}
+
+#[derive(Serialize)]
+struct DepthCount {
+    depth: Option<i64>,
+    nodes: u64,
+}
+
+fn class_name(class: NodeClass) -> &'static str {
+    match class {
+        NodeClass::Root => "root",
+        NodeClass::Sys => "sys",
+        NodeClass::Seq => "seq",
+        NodeClass::Head => "ah",
+        NodeClass::Turn => "turn",
+        NodeClass::Container => "container",
+        NodeClass::Block => "block",
+    }
+}
+
+impl NodeCounts {
+    fn of(snapshot: &Snapshot) -> Self {
+        let mut total = 0;
+        let mut named: [BTreeMap<&str, u64>; 3] = Default::default();
+        let mut depths: BTreeMap<Option<i64>, u64> = BTreeMap::new();
+        for node in snapshot.nodes() {
+            total += 1;
+            let names = [Some(class_name(node.class())), node.role(), node.kind()];
+            for (counts, name) in named.iter_mut().zip(names) {
+                if let Some(name) = name {
+                    *counts.entry(name).or_default() += 1;
+                }
+            }
+            *depths.entry(node.depth()).or_default() += 1;
+        }
+        let [by_class, by_role, by_kind] = named.map(|counts| {
+            let counts = counts.into_iter();
+            counts
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect()
+        });
+        let depths = depths.into_iter();
+        Self {
+            total,
+            by_class,
+            by_role,
+            by_kind,
+            by_depth: depths
+                .map(|(depth, nodes)| DepthCount { depth, nodes })
+                .collect(),
+        }
+    }
+
+    fn text(&self, label: &str) -> String {
+        let mut out = format!("\n{label} has {}\n", counted(self.total, "node"));
+        for (name, counts) in [
+            ("class", &self.by_class),
+            ("role", &self.by_role),
+            ("kind", &self.by_kind),
+        ] {
+            let counts = counts.iter();
+            let counts: Vec<String> = counts
+                .map(|(name, count)| format!("{} {count}", clean(name, 40)))
+                .collect();
+            if !counts.is_empty() {
+                let _ = writeln!(out, "  by {name:<6} {}", counts.join(", "));
+            }
+        }
+        let depths = self.by_depth.iter().take(SHOWN_DEPTHS);
+        let mut depths: Vec<String> = depths
+            .map(|DepthCount { depth, nodes }| {
+                let depth = depth.map_or("none".to_owned(), |depth| depth.to_string());
+                format!("{depth}: {nodes}")
+            })
+            .collect();
+        if let more @ 1.. = self.by_depth.len() - depths.len() {
+            depths.push(format!("{more} more depths"));
+        }
+        let _ = writeln!(out, "  by depth  {}", depths.join(", "));
+        out
+    }
+}
+
+/// The sizes of the indexes of some sessions. A node that snapshots share counts once.
+#[derive(Serialize)]
+pub(super) struct Sizes {
+    pub(super) nodes: u64,
+    segments: usize,
+    index_bytes: usize,
+    pub(super) index_bytes_per_node: f64,
+    payload_bytes: usize,
+}
+
+impl Sizes {
+    /// The sizes of these sessions together.
+    pub(super) fn of(sessions: &[Arc<Session>]) -> Self {
+        let mut segments: Vec<Arc<Segment>> = Vec::new();
+        for session in sessions {
+            let history = session.history();
+            for snapshot in history.committed().iter().chain(history.working()) {
+                let pieces = snapshot.pieces().iter();
+                segments.extend(pieces.map(|piece| Arc::clone(piece.segment())));
+            }
+        }
+        segments.sort_unstable_by_key(Arc::as_ptr);
+        segments.dedup_by_key(|segment| Arc::as_ptr(segment));
+        let nodes = segments.iter().map(|segment| u64::from(segment.nodes()));
+        let nodes: u64 = nodes.sum();
+        let index_bytes = segments.iter().map(|segment| segment.index_bytes()).sum();
+        Self {
+            nodes,
+            segments: segments.len(),
+            index_bytes,
+            index_bytes_per_node: match nodes {
+                0 => 0.0,
+                nodes => index_bytes as f64 / nodes as f64,
+            },
+            payload_bytes: segments.iter().map(|segment| segment.payload_bytes()).sum(),
+        }
+    }
+}
+
+/// Snapshots, sharing and sizes of a session.
+#[derive(Serialize)]
+struct SessionCounts {
+    snapshots: usize,
+    working: bool,
+    oldest_cycle: Option<i64>,
+    newest_cycle: Option<i64>,
+    /// The nodes of all snapshots; a node that snapshots share counts in each.
+    nodes_in_snapshots: u64,
+    index: Sizes,
+}
+
+impl SessionCounts {
+    fn of(session: &Arc<Session>) -> Self {
+        let history = session.history();
+        let snapshots = history.committed().iter().chain(history.working());
+        let cycles = history.cycles();
+        Self {
+            snapshots: history.committed().len(),
+            working: history.working().is_some(),
+            oldest_cycle: history.cycles().min(),
+            newest_cycle: cycles.max(),
+            nodes_in_snapshots: snapshots.map(|snapshot| snapshot.len() as u64).sum(),
+            index: Sizes::of(std::slice::from_ref(session)),
+        }
+    }
+
+    fn text(&self) -> String {
+        let working = if self.working {
+            " and a working state"
+        } else {
+            ""
+        };
+        let mut out = format!("snapshots    {}{working}\n", self.snapshots);
+        if let (Some(oldest), Some(newest)) = (self.oldest_cycle, self.newest_cycle) {
+            let _ = writeln!(out, "cycles       {oldest} to {newest}");
+        }
+        let (seen, index) = (self.nodes_in_snapshots, &self.index);
+        let share = match index.nodes {
+            0 => 1.0,
+            stored => seen as f64 / stored as f64,
+        };
+        let _ = writeln!(
+            out,
+            "sharing      {seen} nodes in all snapshots, {} stored ({share:.1} to 1), {}",
+            index.nodes,
+            counted(index.segments as u64, "segment")
+        );
+        let _ = writeln!(
+            out,
+            "index        {} bytes ({:.1} a node); payloads {} bytes",
+            index.index_bytes, index.index_bytes_per_node, index.payload_bytes
+        );
+        out
+    }
+}

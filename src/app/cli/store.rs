@@ -1,0 +1,634 @@
+//! `pactql store …`: the commands that keep stores.
+
+use super::command::{Invocation, Run, say};
+use super::inspected::first_of_day;
+use super::options::EditionArgs;
+use super::output::{counted, printable};
+use super::progress::Progress;
+use super::sessions::open_store;
+use super::verify;
+use super::wait::Wait;
+use super::words::{in_quotes, is_selector, quoted};
+use super::write::{new_name, print_ids};
+use crate::app::present::stores::{Access, Address, Which, intact, none_of, path};
+use crate::app::present::{Exit, Failure, literal};
+use crate::engine::Answer;
+use crate::store::{Pruned, Retention, Store};
+use crate::support::diag::Code;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// Keep a store: rename, delete, prune, erase, back up, index, check, copy.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql store prune agents.db --keep 10 --dry-run
+  pactql store backup agents.db -o backup.db")]
+pub(super) struct Stores {
+    #[command(subcommand)]
+    command: StoreCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum StoreCommand {
+    /// Give a session another name.
+    ///
+    /// Forks of it keep their parent. Prints nothing.
+    #[command(after_help = "\
+Examples:
+  pactql store rename agents.db#support-42 solved/42
+  pactql store rename agents.db#a agents.db#b")]
+    Rename {
+        /// The session, such as `agents.db#support-42`.
+        session: String,
+        /// The new name, such as `solved/42`, or the same with its store, `agents.db#solved/42`.
+        name: String,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    /// Delete a session, with all its snapshots.
+    ///
+    /// Without `--yes` nothing is deleted, and the message says what would go. Forks of the session stay
+    /// whole. Prints nothing.
+    #[command(after_help = "\
+Examples:
+  pactql store delete agents.db#support-42
+  pactql store delete agents.db#support-42 --yes")]
+    Delete {
+        /// The session, such as `agents.db#support-42`.
+        session: String,
+        /// Delete it.
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        wait: Wait,
+    },
+    Prune(Prune),
+    Erase(Erase),
+    /// Copy a store to a new SQLite file, as it is at one moment, while others write.
+    ///
+    /// A file that exists is never replaced. Prints nothing.
+    #[command(after_help = "\
+Examples:
+  pactql store backup agents.db -o backup.db
+  pactql store backup postgres://localhost/agents -o backup.db")]
+    Backup {
+        /// The store, such as `agents.db`.
+        store: String,
+        /// The file to write; a name that ends in `.db` is read as a store, any other as `sqlite:FILE`.
+        #[arg(short, long, value_name = "FILE", required = true)]
+        output: String,
+    },
+    /// Make the text index that `grep` uses, or bring it up to date.
+    ///
+    /// With it, `pactql grep` of the store opens only the sessions that may have a match, and answers the same.
+    /// Commits do not write it: what was written later is searched without it, until this command is run again.
+    /// What is deleted, pruned or erased goes from the index, too. Others can write meanwhile.
+    #[command(after_help = "\
+Examples:
+  pactql store index agents.db
+  pactql store index agents.db --drop")]
+    Index {
+        /// The store, such as `agents.db`.
+        store: String,
+        /// Remove the index.
+        #[arg(long)]
+        drop: bool,
+    },
+    /// Is a store intact? Compares everything with its hashes.
+    ///
+    /// Damage is listed with its session and snapshot, and ends with exit code 5.
+    #[command(after_help = "\
+Examples:
+  pactql store verify agents.db
+  pactql store verify agents.db --json")]
+    Verify {
+        /// The store, such as `agents.db`.
+        store: String,
+    },
+    Parquet(Parquet),
+}
+
+impl Run for Stores {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        match &self.command {
+            StoreCommand::Rename {
+                session,
+                name,
+                wait,
+            } => rename(session, name, *wait),
+            StoreCommand::Delete { session, yes, wait } => delete(session, *yes, *wait),
+            StoreCommand::Prune(command) => command.run(with),
+            StoreCommand::Erase(command) => command.run(with),
+            StoreCommand::Backup { store, output } => backup(store, output),
+            StoreCommand::Index { store, drop } => index(store, *drop, with),
+            StoreCommand::Verify { store } => {
+                verify::store(whole("verify", store)?, with.is_json())
+            }
+            StoreCommand::Parquet(command) => command.run(with),
+        }
+    }
+}
+
+/// The address that a word must be.
+///
+/// # Errors
+/// It names no store.
+fn address<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
+    Address::of(word).ok_or_else(|| {
+        let message = format!("`store {command}` takes a store, and `{word}` is none");
+        let with_ending = format!("{word}.db");
+        Failure::usage(message).with_help(if Path::new(&with_ending).is_file() {
+            format!("did you mean {}?", quoted(&with_ending))
+        } else if Path::new(word).is_file() {
+            format!(
+                "pactql import {} -o agents.db puts it into one",
+                quoted(word)
+            )
+        } else {
+            "a store is a path that ends in .db, `sqlite:PATH`, or a postgres:// URL".to_owned()
+        })
+    })
+}
+
+/// A store, or those sessions of it that match.
+///
+/// # Errors
+/// As [`address`]; an empty name.
+fn several<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
+    let address = address(command, word)?;
+    if address.which == Which::One("") {
+        address.one()?;
+    }
+    Ok(address)
+}
+
+/// A store as a whole.
+///
+/// # Errors
+/// As [`address`]; it names sessions.
+pub(super) fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str, Failure> {
+    let address = address(command, word)?;
+    if address.which == Which::All {
+        return Ok(address.store);
+    }
+    let help = format!("pactql store {command} {}", quoted(address.store));
+    Err(Failure::usage(format!("`store {command}` takes a whole store")).with_help(help))
+}
+
+/// One session of a store: the store, and the name.
+///
+/// # Errors
+/// As [`address`]; it does not name one session.
+fn one<'a>(command: &str, word: &'a str) -> Result<(&'a str, &'a str), Failure> {
+    let address = address(command, word)?;
+    Ok((address.store, address.one()?))
+}
+
+fn rename(session: &str, name: &str, wait: Wait) -> Result<Exit, Failure> {
+    let (store, from) = one("rename", session)?;
+    let whole = format!("{store}#{name}");
+    let to = match Address::of(name) {
+        Some(address) if address.store == store => new_name(address)?,
+        Some(_) => {
+            let help = format!(
+                "pactql import {} -o {} copies it",
+                quoted(session),
+                quoted(name)
+            );
+            return Err(Failure::usage("a session stays in its store").with_help(help));
+        }
+        None => {
+            Address::of(&whole).map(new_name).transpose()?;
+            name
+        }
+    };
+    let store = open_store(store, Access::Write)?;
+    wait.until_free(|| Ok(store.rename(from, to)?))?;
+    Ok(Exit::Ok)
+}
+
+fn delete(session: &str, yes: bool, wait: Wait) -> Result<Exit, Failure> {
+    address("delete", session).map_err(|failure| {
+        failure.with_help(
+            "it deletes sessions, such as agents.db#support-42; `pactql edit remove` removes nodes",
+        )
+    })?;
+    let (store, name) = one("delete", session)?;
+    if yes {
+        let store = open_store(store, Access::Write)?;
+        wait.until_free(|| Ok(store.delete(name)?))?;
+        return Ok(Exit::Ok);
+    }
+    let opened = open_store(store, Access::Read)?;
+    // Says which names are near.
+    opened.session(name)?;
+    let found = opened.sessions(name)?;
+    let info = found.iter().find(|info| info.name == name);
+    let working = if info.is_some_and(|info| info.working) {
+        " and the working state"
+    } else {
+        ""
+    };
+    let what = counted(info.map_or(0, |info| info.snapshots as u64), "snapshot");
+    Err(Failure::usage(format!(
+        "{what}{working} of `{name}` would be deleted, and nothing brings them back"
+    ))
+    .with_help(format!("pactql store delete {} --yes", quoted(session))))
+}
+
+fn backup(store: &str, output: &str) -> Result<Exit, Failure> {
+    let store = whole("backup", store)?;
+    let Some(file) = path(output) else {
+        return Err(Failure::usage("a backup is a file").with_help("-o backup.db"));
+    };
+    if Path::new(file).exists() {
+        return Err(Failure::usage(format!("the output {file} exists"))
+            .with_help("a backup replaces nothing: choose another name"));
+    }
+    open_store(store, Access::Read)?.backup(file)?;
+    Ok(Exit::Ok)
+}
+
+fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit, Failure> {
+    let store = open_store(whole("index", name)?, Access::Write)?;
+    if drop {
+        let dropped = store.drop_text_index()?;
+        return with.print(&json!({"dropped": dropped}), || {
+            let text = if dropped {
+                "the text index was removed\n"
+            } else {
+                "there is no text index\n"
+            };
+            text.to_owned()
+        });
+    }
+    let progress = Progress::spinner(format!("indexing {name}"));
+    let added = store.index_text()?;
+    let texts = store.text_index()?.map_or(0, |index| index.texts);
+    std::mem::drop(progress);
+    with.print(&json!({"units": added, "texts": texts}), || {
+        let (texts, added) = (counted(texts, "text"), counted(added, "unit"));
+        format!("the text index has {texts}; {added} came in\n")
+    })
+}
+
+/// Take the contents of nodes out of every snapshot of a session.
+///
+/// Their contents read `[erased]` from then on, and their custom attributes are gone; the calls of models,
+/// which had the texts, go too. The chain of hashes says that this was done, and still verifies. Prints
+/// the ids. Forks are sessions of their own: those that still have the texts are named on standard error.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql store erase [OPTIONS] <SESSION> <ID>...
+       pactql store erase [OPTIONS] <SESSION> <SELECTOR>")]
+#[command(after_help = "\
+Examples:
+  pactql store erase agents.db#support-42 cb:u1 cb:u2
+  pactql store erase agents.db#support-42 \"@* .cb[content~'4111 1111']\"")]
+struct Erase {
+    /// The session, such as `agents.db#support-42`.
+    session: String,
+    /// The ids of the nodes, such as `cb:u1`, or one selector of them, such as `@* .cb[role='user']`;
+    /// `@*` looks in every snapshot.
+    #[arg(value_name = "ID", required = true)]
+    nodes: Vec<String>,
+    /// Exit with code 8 if the selector finds nothing.
+    #[arg(long)]
+    fail_if_empty: bool,
+    #[command(flatten)]
+    wait: Wait,
+    #[command(flatten)]
+    edition: EditionArgs,
+}
+
+impl Erase {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let (store, name) = one("erase", &self.session)?;
+        let opened = open_store(store, Access::Write)?;
+        // What another writer adds while this one waits is looked for too.
+        let erased = self.wait.until_free(|| {
+            let ids = self.ids(&opened, name)?;
+            let others = if ids.is_empty() {
+                Vec::new()
+            } else {
+                opened.erase(name, ids.iter().map(String::as_str))?
+            };
+            Ok((ids, others))
+        });
+        let (ids, others) = erased.map_err(|failure| self.explain(failure))?;
+        if ids.is_empty() {
+            say("note: the selector finds nothing, and nothing was erased\n");
+        }
+        for other in others {
+            let other = printable(&other);
+            say(&format!(
+                "warning: the session {store}#{other} still has the texts\n"
+            ));
+        }
+        print_ids(with, &ids)?;
+        Ok(Exit::of_empty(self.fail_if_empty && ids.is_empty()))
+    }
+
+    /// Adds to the failure for an id that no snapshot has how to find the nodes.
+    fn explain(&self, failure: Failure) -> Failure {
+        match &failure {
+            Failure::Selector(error, _) if error.code() == Code::Placement => {}
+            _ => return failure,
+        }
+        let session = quoted(&self.session);
+        let text = self
+            .nodes
+            .iter()
+            .find(|node| node.contains(char::is_whitespace));
+        failure.advised(match text {
+            Some(text) => {
+                let selector = format!("@* .cb[content~{}]", literal(text));
+                format!("pactql store erase {session} {}", in_quotes(&selector))
+            }
+            None => format!("`pactql select {session} \"@* *\" --format ids` lists the ids"),
+        })
+    }
+
+    /// The ids that were given, or those of the nodes that the selector finds.
+    fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>, Failure> {
+        match &self.nodes[..] {
+            [selector] if is_selector(selector) => self.found(store, name, selector),
+            ids => match ids.iter().find(|id| is_selector(id)) {
+                Some(selector) => {
+                    let message = format!("expected the ids of nodes, found `{selector}`");
+                    Err(Failure::usage(message).with_help(
+                        "a selector is one argument, in quotes, and takes no ids beside it",
+                    ))
+                }
+                None => Ok(ids.to_vec()),
+            },
+        }
+    }
+
+    /// The ids of the nodes that a selector finds, each once.
+    fn found(&self, store: &Store, name: &str, selector: &str) -> Result<Vec<String>, Failure> {
+        let session = store.session(name)?;
+        let answer = self.edition.engine().select(&session, selector)?;
+        let Answer::Rows(rows) = &answer else {
+            return Err(Failure::value("a range has differences, not nodes")
+                .with_help("`@*` finds the nodes of every snapshot"));
+        };
+        let mut seen = HashSet::new();
+        let ids = rows.ids().filter(|id| seen.insert(*id));
+        let ids = ids.map(str::to_owned).collect();
+        intact(&session)?;
+        Ok(ids)
+    }
+}
+
+/// Remove the oldest snapshots of the sessions of a store.
+///
+/// `--keep` leaves the newest N of each session, `--older-than` those that are younger; with both a
+/// snapshot goes if neither keeps it. The newest snapshot of a session always stays. What stays answers as
+/// before. `--dry-run` counts what would go. Commits of the runtime have limits of their own: `pactql
+/// edit commit --prune`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql store prune agents.db --keep 10 --dry-run
+  pactql store prune \"agents.db#support-*\" --keep 10 --older-than 30d")]
+struct Prune {
+    /// The store, such as `agents.db`, or some of its sessions, such as `agents.db#support-*`.
+    store: String,
+    /// Keep the newest N snapshots of each session, at least 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    keep: Option<u64>,
+    /// Remove only snapshots that were committed longer ago: a number and a unit, of s, m, h, d or w,
+    /// such as `30d`.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    older_than: Option<Duration>,
+    /// Count what would go, and remove nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Reads `30d`.
+fn age(text: &str) -> Result<Duration, String> {
+    let read = || {
+        let (at, unit) = text.char_indices().last()?;
+        let seconds: u64 = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            'w' => 604_800,
+            _ => return None,
+        };
+        let count: u64 = text[..at].parse().ok()?;
+        Some(Duration::from_secs(count.checked_mul(seconds)?))
+    };
+    read().ok_or_else(|| "expected an age such as 30d, 12h or 90m".to_owned())
+}
+
+impl Prune {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let address = several("prune", &self.store)?;
+        if self.keep.is_none() && self.older_than.is_none() {
+            return Err(
+                Failure::usage("`store prune` needs `--keep` or `--older-than`").with_help(
+                    format!(
+                        "pactql store prune {} --keep 10 --dry-run",
+                        quoted(&self.store)
+                    ),
+                ),
+            );
+        }
+        let store = open_store(address.store, Access::Write)?;
+        if let Which::One(name) = address.which {
+            // Says which names are near.
+            store.session(name)?;
+        }
+        let mut retention = Retention::default().sessions(address.glob());
+        if let Some(newest) = self.keep {
+            retention = retention.keep(newest);
+        }
+        if let Some(age) = self.older_than {
+            retention = retention.older_than(age);
+        }
+        if self.dry_run {
+            retention = retention.dry_run();
+        }
+        let pruned = store.prune(&retention)?;
+        if pruned.snapshots == 0
+            && address.is_several()
+            && store.sessions(address.glob())?.is_empty()
+        {
+            say(&format!("note: {}\n", none_of(address)));
+        }
+        let sessions = pruned.sessions.iter();
+        let sessions = sessions.map(|(name, count)| json!({"name": name, "snapshots": count}));
+        let json = json!({
+            "dry_run": self.dry_run,
+            "sessions": sessions.collect::<Vec<_>>(),
+            "snapshots": pruned.snapshots,
+            "units": pruned.units,
+            "bodies": pruned.bodies,
+        });
+        with.print(&json, || self.text(&pruned))
+    }
+
+    fn text(&self, pruned: &Pruned) -> String {
+        if pruned.sessions.is_empty() {
+            return "nothing to remove\n".to_owned();
+        }
+        let names = pruned.sessions.iter();
+        let names: Vec<(String, u64)> = names.map(|(name, n)| (printable(name), *n)).collect();
+        let width = names.iter().map(|(name, _)| name.chars().count()).max();
+        let width = width.unwrap_or(0);
+        let mut text = String::new();
+        for (name, count) in &names {
+            let _ = writeln!(text, "{name:width$}  {}", counted(*count, "snapshot"));
+        }
+        let verb = if self.dry_run { "would go" } else { "went" };
+        let _ = writeln!(
+            text,
+            "{} of {} {verb}, with {} and {} that nothing else has",
+            counted(pruned.snapshots, "snapshot"),
+            counted(pruned.sessions.len() as u64, "session"),
+            counted(pruned.units, "unit"),
+            match pruned.bodies {
+                1 => "1 content".to_owned(),
+                more => format!("{more} contents"),
+            },
+        );
+        text
+    }
+}
+
+/// Copy the commits of a store to Parquet files, and later what is new.
+///
+/// Nothing of working states is written. To a directory that has a copy, what is new is added; `pactql import
+/// DIR -o STORE` brings the sessions of a copy into a store.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  pactql store parquet agents.db fleet
+  pactql store parquet \"agents.db#support-*\" fleet --since 2026-01-01")]
+struct Parquet {
+    /// The store, such as `agents.db`, or some of its sessions, such as `agents.db#support-*`.
+    store: String,
+    /// The directory of the copy.
+    #[arg(value_name = "DIR")]
+    directory: String,
+    /// Only sessions with a newest commit since then: a date, or a time.
+    #[arg(long, value_name = "TIME", value_parser = first_of_day)]
+    since: Option<i64>,
+    /// In how many parts the sessions of a new copy are, each a directory of its own [default: 256].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    buckets: Option<u32>,
+}
+
+impl Parquet {
+    /// Writes the copy of a store, or what it lacks, and says what was written.
+    #[cfg(feature = "parquet")]
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let address = several("parquet", &self.store)?;
+        if !address.is_several() {
+            return Err(
+                Failure::usage("a copy is of a whole store, or of a pattern of names").with_help(
+                    format!("pactql store parquet {} DIR", quoted(address.store)),
+                ),
+            );
+        }
+        let store = open_store(address.store, Access::Read)?;
+        let mut what = crate::store::ParquetExport::default().sessions(address.glob());
+        if let Some(time) = self.since {
+            what = what.since_ns(time);
+        }
+        if let Some(buckets) = self.buckets {
+            what = what.buckets(buckets);
+        }
+        let done = store.export_parquet(&self.directory, &what)?;
+        say(&if with.is_json() {
+            let json = json!({
+                "sessions": done.sessions,
+                "snapshots": done.snapshots,
+                "new_units": done.units,
+                "buckets_written": done.buckets,
+                "bytes_written": done.bytes,
+            });
+            format!("{json}\n")
+        } else {
+            format!(
+                "the copy has {}, {}; wrote {} of units to {}\n",
+                counted(done.sessions, "session"),
+                counted(done.snapshots, "snapshot"),
+                counted(done.units, "new version"),
+                counted(done.buckets, "bucket")
+            )
+        });
+        Ok(Exit::Ok)
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+        Err(no_parquet())
+    }
+}
+
+/// Whether a directory is a copy that `store parquet` made.
+pub(super) fn is_copy(directory: &str) -> bool {
+    let about = Path::new(directory).join("_pactql").join("copy.json");
+    about.is_file()
+}
+
+/// Inserts the sessions of a copy into a store. Returns how many, and their snapshots.
+#[cfg(feature = "parquet")]
+pub(super) fn import_copy(directory: &str, store: &Store) -> Result<(usize, usize), Failure> {
+    let done = store.import_parquet(directory)?;
+    let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok((count(done.sessions), count(done.snapshots)))
+}
+
+#[cfg(not(feature = "parquet"))]
+pub(super) fn import_copy(_: &str, _: &Store) -> Result<(usize, usize), Failure> {
+    Err(no_parquet())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn no_parquet() -> Failure {
+    Failure::usage("this program was built without Parquet")
+        .with_help("build it with `--features parquet`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::age;
+    use std::time::Duration;
+
+    #[test]
+    fn ages() {
+        for (text, seconds) in [
+            ("90s", 90),
+            ("2m", 120),
+            ("1h", 3600),
+            ("30d", 2_592_000),
+            ("1w", 604_800),
+        ] {
+            assert_eq!(age(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in [
+            "",
+            "d",
+            "30",
+            "-1d",
+            "1.5d",
+            "30 days",
+            "99999999999999999999d",
+            "18446744073709551615w",
+            "1ä",
+        ] {
+            assert!(age(text).is_err(), "{text}");
+        }
+    }
+}
