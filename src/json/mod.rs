@@ -28,5 +28,5 @@ pub use redact::{BadPattern, Redaction, Redactor};
 pub(crate) use redact::{Redacted, redact_log};
 pub use text::{Text, unescape};
 pub(crate) use text::{named, not_integer, shorten};
-pub(crate) use value::any_text;
 pub use value::{JsonValue, StoredValue};
+pub(crate) use value::{any_text, quoted};

@@ -3,22 +3,25 @@
 
 use crate::app::present::{Failure, clean};
 use crate::support::diag::nearest;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// One argument of a tool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub(super) struct Parameter {
-    name: &'static str,
+    name: String,
     kind: Kind,
+    #[serde(default)]
     required: bool,
-    /// A value, as JSON.
-    example: &'static str,
-    about: &'static str,
+    example: Value,
+    /// What it is for.
+    about: String,
 }
 
 /// The type of an argument.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
     /// A string.
     Text,
     /// A whole number, at least this.
@@ -26,45 +29,21 @@ pub(super) enum Kind {
     /// `true` or `false`; false if it is left out.
     Flag,
     /// One of these strings.
-    Word(&'static [&'static str]),
+    Word(Vec<String>),
     /// A list of these strings.
-    Words(&'static [&'static str]),
+    Words(Vec<String>),
 }
 
 impl Parameter {
-    /// An optional argument; `example` is JSON, `about` says what it is for.
-    pub(super) const fn new(
-        name: &'static str,
-        kind: Kind,
-        example: &'static str,
-        about: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            kind,
-            required: false,
-            example,
-            about,
-        }
-    }
-
     /// Whether its example is a value that it can have.
     #[cfg(test)]
     pub(super) fn takes_its_example(&self) -> bool {
-        serde_json::from_str(self.example).is_ok_and(|value| self.takes(&value))
-    }
-
-    /// The same as a required argument.
-    pub(super) const fn required(self) -> Self {
-        Self {
-            required: true,
-            ..self
-        }
+        self.takes(&self.example)
     }
 
     /// Its JSON Schema.
     fn schema(&self) -> Value {
-        let mut schema = match self.kind {
+        let mut schema = match &self.kind {
             Kind::Text => json!({"type": "string"}),
             Kind::Count(least) => json!({"type": "integer", "minimum": least}),
             Kind::Flag => json!({"type": "boolean"}),
@@ -80,12 +59,10 @@ impl Parameter {
 
     /// Whether it can have this value.
     fn takes(&self, value: &Value) -> bool {
-        let one_of = |words: &[&str], value: &Value| {
-            value.as_str().is_some_and(|value| words.contains(&value))
-        };
-        match self.kind {
+        let one_of = |words: &[String], value: &Value| words.iter().any(|word| word == value);
+        match &self.kind {
             Kind::Text => value.is_string(),
-            Kind::Count(least) => whole(value).is_some_and(|value| value >= least),
+            Kind::Count(least) => whole(value).is_some_and(|value| value >= *least),
             Kind::Flag => value.is_boolean(),
             Kind::Word(words) => one_of(words, value),
             Kind::Words(words) => value
@@ -96,7 +73,7 @@ impl Parameter {
 
     /// Its type as text.
     fn expected(&self) -> String {
-        match self.kind {
+        match &self.kind {
             Kind::Text => "a string".to_owned(),
             Kind::Count(least) => format!("a whole number, {least} or more"),
             Kind::Flag => "true or false".to_owned(),
@@ -117,18 +94,13 @@ fn whole(value: &Value) -> Option<u64> {
 
 /// The JSON Schema of the arguments of a tool. Members are in the order of their names.
 pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
-    let required: Vec<&str> = parameters
-        .iter()
-        .filter(|parameter| parameter.required)
-        .map(|parameter| parameter.name)
-        .collect();
-    let properties: Map<String, Value> = parameters
-        .iter()
-        .map(|parameter| (parameter.name.to_owned(), parameter.schema()))
-        .collect();
+    let required = parameters.iter().filter(|parameter| parameter.required);
+    let required: Vec<&str> = required.map(|parameter| &*parameter.name).collect();
+    let properties = parameters.iter();
+    let properties = properties.map(|parameter| (parameter.name.clone(), parameter.schema()));
     let mut schema = Map::new();
     schema.insert("type".to_owned(), Value::from("object"));
-    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema.insert("properties".to_owned(), Value::Object(properties.collect()));
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     if !required.is_empty() {
         schema.insert("required".to_owned(), Value::from(required));
@@ -136,22 +108,8 @@ pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
     schema
 }
 
-/// Arguments that a tool's table does not allow.
-#[derive(Debug)]
-pub(super) struct Wrong {
-    pub(super) failure: Failure,
-    /// The argument, if it is its value that is wrong.
-    pub(super) value_of: Option<&'static str>,
-}
-
-impl From<Failure> for Wrong {
-    fn from(failure: Failure) -> Self {
-        Self {
-            failure,
-            value_of: None,
-        }
-    }
-}
+/// Arguments that a tool's table does not allow, and which one it is if its value is wrong.
+type Wrong = (Failure, Option<String>);
 
 /// Arguments that a tool's table allows.
 #[derive(Debug)]
@@ -169,39 +127,31 @@ impl Arguments {
         mut sent: Map<String, Value>,
     ) -> Result<Self, Wrong> {
         sent.retain(|_, value| !value.is_null());
-        let known = |name: &str| parameters.iter().find(|parameter| parameter.name == name);
-        if let Some(name) = sent.keys().find(|name| known(name).is_none()) {
-            let shown = clean(name, 80);
-            let failure = Failure::usage(format!("{tool} has no argument `{shown}`"));
-            let names = parameters.iter().map(|parameter| parameter.name);
-            let failure = match nearest(name, names.clone()) {
-                Some(meant) => failure.with_help(format!("did you mean `{meant}`?")),
-                None if parameters.is_empty() => failure.with_help("it takes none"),
-                None => {
-                    let names: Vec<&str> = names.collect();
-                    failure.with_help(format!("it takes {}", names.join(", ")))
-                }
+        let names = parameters.iter().map(|parameter| &*parameter.name);
+        let unknown = sent
+            .keys()
+            .find(|sent| !names.clone().any(|name| name == *sent));
+        if let Some(name) = unknown {
+            let failure = Failure::usage(format!("{tool} has no argument `{}`", clean(name, 80)));
+            let help = match nearest(name, names.clone()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None if parameters.is_empty() => "it takes none".to_owned(),
+                None => format!("it takes {}", names.collect::<Vec<_>>().join(", ")),
             };
-            return Err(failure.into());
+            return Err((failure.with_help(help), None));
         }
         for parameter in parameters {
-            let name = parameter.name;
+            let name = &parameter.name;
             match sent.get(name) {
                 None if parameter.required => {
-                    return Err(
-                        Failure::usage(format!("{tool} needs the argument `{name}`"))
-                            .with_help(format!("{name}: {}", parameter.about))
-                            .into(),
-                    );
+                    let failure = Failure::usage(format!("{tool} needs the argument `{name}`"));
+                    let help = format!("{name}: {}", parameter.about);
+                    return Err((failure.with_help(help), None));
                 }
                 Some(value) if !parameter.takes(value) => {
-                    let expected = parameter.expected();
-                    let shown = clean(&value.to_string(), 80);
+                    let (expected, shown) = (parameter.expected(), clean(&value.to_string(), 80));
                     let message = format!("`{name}` must be {expected}, not {shown}");
-                    return Err(Wrong {
-                        failure: Failure::value(message),
-                        value_of: Some(name),
-                    });
+                    return Err((Failure::value(message), Some(name.clone())));
                 }
                 _ => {}
             }
@@ -244,27 +194,25 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, Kind, Parameter, schema};
+    use super::{Arguments, Parameter, schema};
     use serde_json::{Value, json};
 
-    const TABLE: [Parameter; 5] = [
-        Parameter::new("cache", Kind::Text, r#""c""#, "Where.").required(),
-        Parameter::new("budget", Kind::Count(0), "4", "How many."),
-        Parameter::new("moves", Kind::Flag, "true", "Whether."),
-        Parameter::new("mode", Kind::Word(&["one", "two"]), r#""one""#, "Which."),
-        Parameter::new(
-            "fields",
-            Kind::Words(&["a", "b"]),
-            r#"["a"]"#,
-            "Which ones.",
-        ),
-    ];
+    fn table() -> Vec<Parameter> {
+        let table = json!([
+            {"name": "cache", "kind": "text", "required": true, "example": "c", "about": "Where."},
+            {"name": "budget", "kind": {"count": 0}, "example": 4, "about": "How many."},
+            {"name": "moves", "kind": "flag", "example": true, "about": "Whether."},
+            {"name": "mode", "kind": {"word": ["one", "two"]}, "example": "one", "about": "Which."},
+            {"name": "fields", "kind": {"words": ["a", "b"]}, "example": ["a"], "about": "Which ones."},
+        ]);
+        serde_json::from_value(table).expect("parameters")
+    }
 
     fn check(sent: Value) -> Result<Arguments, String> {
         let Value::Object(sent) = sent else {
             return Err("no object".to_owned());
         };
-        Arguments::check("tool", &TABLE, sent).map_err(|wrong| wrong.failure.to_string())
+        Arguments::check("tool", &table(), sent).map_err(|(failure, _)| failure.to_string())
     }
 
     #[test]
@@ -339,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_schema_says_the_same() {
-        let schema = Value::Object(schema(&TABLE));
+        let schema = Value::Object(schema(&table()));
         assert_eq!(schema["required"], json!(["cache"]));
         assert_eq!(schema["properties"]["budget"]["minimum"], 0);
         let about = &schema["properties"]["cache"]["description"];

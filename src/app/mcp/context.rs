@@ -18,11 +18,7 @@ pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Answ
     let cache = open(state, arguments)?;
     let query = Query::new(arguments.needed("query"));
     let budget = arguments.count("budget").unwrap_or_default();
-    let result = answer::json(&cache.resolve(&query, budget)?)?;
-    Ok(Answer {
-        result,
-        said: String::new(),
-    })
+    Ok(answer::json(&cache.resolve(&query, budget)?)?.into())
 }
 
 /// The result of `context_inspect_cache`. Members are in the order in which they are printed.

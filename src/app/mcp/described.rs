@@ -4,7 +4,7 @@ use crate::app::present::Failure;
 use crate::app::present::stores::intact;
 use crate::history::Session;
 use crate::index::{NodeRef, Snapshot};
-use crate::json::JsonValue;
+use crate::json::{JsonValue, string};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -62,15 +62,13 @@ impl Attribute {
             self.values = Some(BTreeMap::new());
         }
         self.nodes += 1;
-        let is_scalar = !json.starts_with(['{', '[']);
-        self.values = self
-            .values
-            .take()
-            .filter(|_| is_scalar && json.len() <= VALUE_BYTES);
+        let is_short = !json.starts_with(['{', '[']) && json.len() <= VALUE_BYTES;
         if let Some(values) = &mut self.values {
             *values.entry(written(json)).or_default() += 1;
+            if !is_short || values.len() > VALUES {
+                self.values = None;
+            }
         }
-        self.values = self.values.take().filter(|values| values.len() <= VALUES);
     }
 }
 
@@ -126,10 +124,8 @@ impl Described {
             }
             for (name, value) in node.fields() {
                 if !HEADERS.contains(&name) && !value.is_null() {
-                    attributes
-                        .entry(name.to_owned())
-                        .or_default()
-                        .add(&value.json());
+                    let attribute = attributes.entry(name.to_owned()).or_default();
+                    attribute.add(&value.json());
                 }
             }
         }
@@ -144,15 +140,11 @@ fn kind(node: NodeRef<'_>) -> Option<&str> {
 
 /// A value as a selector writes it: a text without its quotes, unless it would be read as something else.
 fn written(json: &str) -> String {
-    match text(Some(json)) {
+    match string(json) {
         Some(text) if text.parse::<f64>().is_ok() || text == "null" => format!("'{text}'"),
-        Some(text) => text,
+        Some(text) => text.into_owned(),
         None => json.to_owned(),
     }
-}
-
-fn text(json: Option<&str>) -> Option<String> {
-    serde_json::from_str(json?).ok()
 }
 
 #[cfg(test)]

@@ -5,13 +5,10 @@
 //!   transport      lines as messages, and how many are on their way
 //!     lines        the streams, and their ends
 //!       load       counts of what is on its way
-//!     malformed    the id of a request that cannot be read
 //!   log            messages on standard error
-//!   options        the options of a server
-//!   tools          names and arguments
+//!   tools          names and arguments, which are in tools.json
 //!     refusal      failures as clients know them
 //!     arguments    one table for schemas and checks
-//!     parameters   arguments of several tools
 //!     context      caches of documents
 //!     pact         sessions
 //!     sessions     which sessions there are
@@ -34,10 +31,7 @@ mod kept;
 mod lines;
 mod load;
 mod log;
-mod malformed;
-mod options;
 mod pact;
-mod parameters;
 mod refusal;
 mod root;
 mod server;
@@ -47,7 +41,7 @@ mod stores;
 mod tools;
 mod transport;
 
-pub(crate) use options::Options;
+pub(crate) use state::Options;
 
 use crate::app::present::Failure;
 use std::path::Path;

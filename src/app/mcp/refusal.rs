@@ -13,40 +13,15 @@ pub(super) struct Refusal {
     code: Option<Frozen>,
 }
 
-/// The codes of the interface of caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Frozen {
-    CacheMissing,
-    CacheInvalid,
-    InvalidQuery,
-    InvalidBudget,
-    IoError,
-    InternalError,
-}
+/// A code of the interface of caches, and its message.
+type Frozen = (&'static str, &'static str);
 
-impl Frozen {
-    /// The code, and its message.
-    fn parts(self) -> (&'static str, &'static str) {
-        match self {
-            Self::CacheMissing => ("cache_missing", "Cache does not exist"),
-            Self::CacheInvalid => ("cache_invalid", "Cache exists but is invalid"),
-            Self::InvalidQuery => ("invalid_query", "Query is invalid"),
-            Self::InvalidBudget => ("invalid_budget", "Budget is invalid"),
-            Self::IoError => ("io_error", "I/O error occurred"),
-            Self::InternalError => ("internal_error", "Internal error"),
-        }
-    }
-
-    /// The code of a failure of a call whose arguments are right. A path that is not allowed is none that exists.
-    fn of(failure: &Failure) -> Self {
-        match failure.exit() {
-            Exit::Missing | Exit::Value => Self::CacheMissing,
-            Exit::Input => Self::CacheInvalid,
-            Exit::Io => Self::IoError,
-            _ => Self::InternalError,
-        }
-    }
-}
+const CACHE_MISSING: Frozen = ("cache_missing", "Cache does not exist");
+const CACHE_INVALID: Frozen = ("cache_invalid", "Cache exists but is invalid");
+const INVALID_QUERY: Frozen = ("invalid_query", "Query is invalid");
+const INVALID_BUDGET: Frozen = ("invalid_budget", "Budget is invalid");
+const IO_ERROR: Frozen = ("io_error", "I/O error occurred");
+const INTERNAL_ERROR: Frozen = ("internal_error", "Internal error");
 
 impl Refusal {
     /// A failure in the form of the command line.
@@ -57,18 +32,23 @@ impl Refusal {
         }
     }
 
-    /// A failure of a tool over caches.
+    /// A failure of a tool over caches, whose arguments are right. A path that is not allowed is none that exists.
     pub(super) fn frozen(failure: Failure) -> Self {
-        let code = Some(Frozen::of(&failure));
+        let code = Some(match failure.exit() {
+            Exit::Missing | Exit::Value => CACHE_MISSING,
+            Exit::Input => CACHE_INVALID,
+            Exit::Io => IO_ERROR,
+            _ => INTERNAL_ERROR,
+        });
         Self { failure, code }
     }
 
     /// A wrong value of the argument `name` of a tool over caches.
-    pub(super) fn of_argument(failure: Failure, name: &str) -> Self {
-        let code = match name {
-            "budget" => Some(Frozen::InvalidBudget),
-            "query" => Some(Frozen::InvalidQuery),
-            "cache" | "root" => Some(Frozen::CacheMissing),
+    pub(super) fn of_argument(failure: Failure, name: String) -> Self {
+        let code = match &*name {
+            "budget" => Some(INVALID_BUDGET),
+            "query" => Some(INVALID_QUERY),
+            "cache" | "root" => Some(CACHE_MISSING),
             _ => None,
         };
         Self { failure, code }
@@ -83,10 +63,7 @@ impl Refusal {
     pub(super) fn json(&self) -> Value {
         match self.code {
             None => self.failure.json(),
-            Some(code) => {
-                let (code, message) = code.parts();
-                json!({"error": {"code": code, "message": message}})
-            }
+            Some((code, message)) => json!({"error": {"code": code, "message": message}}),
         }
     }
 }

@@ -4,8 +4,7 @@ use super::arguments::schema;
 use super::lines;
 use super::load::Load;
 use super::log::Log;
-use super::options::Options;
-use super::state::{Answer, ServerState};
+use super::state::{Answer, Options, ServerState};
 use super::tools::{TOOLS, Tool};
 use super::transport::Wire;
 use crate::app::present::{Exit, Failure, clean};
@@ -123,7 +122,7 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = TOOLS.iter().map(|tool| {
             let name = tool.shown(self.dotted_names);
-            rmcp::model::Tool::new(name, tool.about, Arc::new(schema(tool.parameters)))
+            rmcp::model::Tool::new(name, &*tool.about, Arc::new(schema(&tool.parameters)))
                 .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
         });
         Ok(ListToolsResult::with_all_items(tools.collect()))

@@ -1,4 +1,4 @@
-//! What the calls of a server share, and what each returns.
+//! What a server is to be, what its calls share, and what each returns.
 
 use super::kept::Kept;
 use super::root::Root;
@@ -6,6 +6,18 @@ use crate::app::present::Failure;
 use crate::engine::Engine;
 use crate::query::ir::Edition;
 use crate::tree::Limits;
+use std::time::Duration;
+
+/// What a server is to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    /// What holds for every session that is read.
+    pub(crate) limits: Limits,
+    /// Whether the listed names of tools have a dot. Both forms are answered.
+    pub(crate) dotted_names: bool,
+    /// How long a call may run.
+    pub(crate) timeout: Option<Duration>,
+}
 
 /// What all calls share.
 #[derive(Debug)]

@@ -6,14 +6,14 @@
 
 use super::lines::{Input, LONGEST, Line, Output};
 use super::load::Load;
-use super::malformed::{error_line, id_of};
+use crate::json::members;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
 
@@ -150,6 +150,29 @@ impl Transport<RoleServer> for Wire {
     }
 }
 
+/// The id of a request that cannot be read, as a value that an answer can repeat, so that its client gets the
+/// error instead of silence; null if there is none to be found. If the outermost object has several, it is the
+/// last one. Linear in the text.
+fn id_of(text: &[u8]) -> Value {
+    let text = String::from_utf8_lossy(text);
+    let members = members(&text);
+    let id = members.iter().rev().find(|(name, _)| name == "id");
+    let id = id.map_or("", |(_, raw)| *raw);
+    // A number at the end of the text may have had more digits.
+    let is_cut = id.as_bytes().as_ptr_range().end == text.as_bytes().as_ptr_range().end;
+    match serde_json::from_str(id) {
+        Ok(Value::Number(number)) if !is_cut => Value::Number(number),
+        Ok(Value::String(name)) => Value::String(name),
+        _ => Value::Null,
+    }
+}
+
+/// An error of the protocol, as a line. Without an id it has `id: null`.
+fn error_line(id: Value, code: i32, message: &str) -> Vec<u8> {
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+    (error.to_string() + "\n").into_bytes()
+}
+
 /// A message as a line.
 fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
     if let JsonRpcMessage::Error(error) = message
@@ -160,4 +183,50 @@ fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::id_of;
+    use serde_json::json;
+
+    #[test]
+    fn the_id_is_found_in_the_outermost_object_alone() {
+        let deep = format!(
+            r#"{{"a":{}0{},"id":7}}"#,
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        let open = format!(r#"{{"id":7,"a":{}"#, "{\"id\":".repeat(100_000));
+        for (text, id) in [
+            (r#"{"jsonrpc":"2.0","id":3,"params":{"id":4}}"#, json!(3)),
+            (r#"{"params":{"id":4},"id" : "x-\"1" }"#, json!("x-\"1")),
+            (r#"{"a":"\ud800","id":-5}"#, json!(-5)),
+            (r#"{"id":1,"a":"\"","b":["id"],"c":"id"}"#, json!(1)),
+            (r#"{"id":1,"id":2}"#, json!(2)),
+            (r#"{"a":"id","b":{"c":"}"},"id":9,"#, json!(9)),
+            (r#"{"id":1.5}"#, json!(1.5)),
+            (&deep, json!(7)),
+            (&open, json!(7)),
+            (r#"{"id":"\ud800"}"#, json!(null)),
+            (r#"{"id":null}"#, json!(null)),
+            (r#"{"id":{"id":1}}"#, json!(null)),
+            (r#"{"id":"#, json!(null)),
+            (r#"{"id":12"#, json!(null)),
+            (r#"{"id":"open"#, json!(null)),
+            (r#"[{"id":1}]"#, json!(null)),
+            (r#"["id",1]"#, json!(null)),
+            ("", json!(null)),
+            ("nonsense", json!(null)),
+            (r#"{"id"#, json!(null)),
+            (r#"{"id\"#, json!(null)),
+        ] {
+            assert_eq!(
+                id_of(text.as_bytes()),
+                id,
+                "{}",
+                &text[..text.len().min(80)]
+            );
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::engine::Node;
 use crate::index::Snapshot;
+pub(crate) use crate::json::quoted;
 use crate::logs::write_members;
 
 /// The label of a node's snapshot: `@c12`, or `working`.
@@ -16,11 +17,6 @@ pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
     } else {
         format!("@c{}", snapshot.cycle())
     }
-}
-
-/// `text` as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 /// Appends a line with the node as one JSON object: its own members without `children`, and
