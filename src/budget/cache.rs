@@ -1,6 +1,6 @@
 //! Reading a cache and resolving queries with it.
 
-use super::error::{CacheError, Fault};
+use super::error::CacheError;
 use super::files::{Files, is_missing};
 use super::fill::{Candidate, fill};
 use super::manifest::{Document, Entry, MANIFEST, Manifest, check, differs, parse, read_inside};
@@ -10,9 +10,6 @@ use crate::support::cancel;
 use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Up to this many documents are read on the calling thread: starting others takes longer.
-const FEW: usize = 16;
 
 /// How often a query is answered again because the cache was replaced meanwhile.
 const AGAIN: usize = 16;
@@ -46,19 +43,17 @@ impl Cache {
     /// # Errors
     /// As [`Cache::open`].
     pub(crate) fn open_in(dir: PathBuf, files: Box<dyn Files>) -> Result<Self, CacheError> {
-        let bytes = read_inside(&*files, MANIFEST).map_err(|why| why.of(&dir, MANIFEST))?;
-        let manifest: Manifest =
-            parse(&bytes, MANIFEST).map_err(|fault| CacheError::invalid(&dir, fault))?;
+        let bytes = read_inside(&*files, &dir, MANIFEST)?;
+        let manifest: Manifest = parse(&bytes, &dir, MANIFEST)?;
         let faults = check(&manifest);
-        if faults.is_empty() {
-            Ok(Self {
-                dir,
-                files,
-                manifest,
-            })
-        } else {
-            Err(CacheError::Invalid(dir, faults))
+        if !faults.is_empty() {
+            return Err(CacheError::Invalid(dir, faults));
         }
+        Ok(Self {
+            dir,
+            files,
+            manifest,
+        })
     }
 
     /// The directory.
@@ -89,12 +84,10 @@ impl Cache {
         let mut outcome = self.resolve_here(query, budget);
         let mut newest = None;
         for _ in 0..AGAIN {
-            match &outcome {
-                Err(CacheError::Invalid(..) | CacheError::Io(..)) => {}
-                _ => break,
+            if !matches!(outcome, Err(CacheError::Invalid(..) | CacheError::Io(..))) {
+                break;
             }
-            let current = newest.as_ref().unwrap_or(self);
-            let Some(next) = current.replaced() else {
+            let Some(next) = newest.as_ref().unwrap_or(self).replaced() else {
                 break;
             };
             outcome = newest.insert(next).resolve_here(query, budget);
@@ -105,72 +98,44 @@ impl Cache {
     /// The cache that is in the directory now, if it was rebuilt since this one was opened.
     fn replaced(&self) -> Option<Self> {
         let next = Self::open_in(self.dir.clone(), self.files.again()?).ok()?;
-        let is_other = |one: &Manifest, other: &Manifest| {
-            (&one.cache_version, &one.created_at) != (&other.cache_version, &other.created_at)
+        let which = |one: &Self| {
+            let manifest = &one.manifest;
+            (manifest.cache_version.clone(), manifest.created_at.clone())
         };
-        is_other(&self.manifest, &next.manifest).then_some(next)
+        (which(self) != which(&next)).then_some(next)
     }
 
     /// [`Cache::resolve`] of this state of the directory.
     fn resolve_here(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
-        self.answer(query, budget, &self.measures(query)?)
-    }
-
-    /// The answer for these measures, which are in the order of the manifest.
-    fn answer(
-        &self,
-        query: &Query,
-        budget: u64,
-        measures: &[Measure],
-    ) -> Result<Resolution, CacheError> {
         let entries = &self.manifest.documents;
-        let candidates: Vec<Candidate<'_>> = entries
-            .iter()
-            .zip(measures)
-            .map(|(entry, &measure)| Candidate {
-                id: &entry.id,
-                measure,
-            })
-            .collect();
-        let filling = fill(&candidates, budget);
         let tokens = cancel::here();
-        let read = |&at: &usize| {
+        let candidates = entries.par_iter().map(|entry| {
             tokens.within(cancel::check)?;
-            let entry = &entries[at];
-            let content = self.content(entry)?;
-            let (id, version) = (entry.id.clone(), entry.version.clone());
-            Ok(Chosen::new(query, measures[at], id, version, content))
-        };
-        let chosen = &filling.chosen;
-        let documents: Vec<Result<Chosen, CacheError>> = if chosen.len() <= FEW {
-            chosen.iter().map(read).collect()
-        } else {
-            chosen.par_iter().map(read).collect()
-        };
-        // Collecting returns the first error in the order chosen, for any number of threads.
-        let documents = documents.into_iter().collect::<Result<_, _>>()?;
+            let measure = Measure::of(&self.content(entry)?, query);
+            let id = &*entry.id;
+            Ok(Candidate { id, measure })
+        });
+        let candidates = in_order(candidates)?;
+        let filling = fill(&candidates, budget);
+        let documents = filling.chosen.par_iter().map(|&at| {
+            tokens.within(cancel::check)?;
+            let Entry { id, version, .. } = &entries[at];
+            let (measure, content) = (candidates[at].measure, self.content(&entries[at])?);
+            Ok(Chosen::new(
+                query,
+                measure,
+                id.clone(),
+                version.clone(),
+                content,
+            ))
+        });
+        let documents = in_order(documents)?;
         Ok(Resolution::new(query, budget, &filling, documents))
-    }
-
-    /// The measures of all documents in the order of the manifest. Reads every document.
-    fn measures(&self, query: &Query) -> Result<Vec<Measure>, CacheError> {
-        let tokens = cancel::here();
-        let measures: Vec<Result<Measure, CacheError>> = self
-            .manifest
-            .documents
-            .par_iter()
-            .map(|entry| {
-                tokens.within(cancel::check)?;
-                Ok(Measure::of(&self.content(entry)?, query))
-            })
-            .collect();
-        // Collecting returns the first error by id, for any number of threads.
-        measures.into_iter().collect()
     }
 
     /// Reads a file of the cache; see [`read_inside`].
     pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, CacheError> {
-        read_inside(self.files(), file).map_err(|why| why.of(&self.dir, file))
+        read_inside(self.files(), &self.dir, file)
     }
 
     /// The content of a document, checked against the manifest.
@@ -179,14 +144,17 @@ impl Cache {
     /// The file is missing, malformed, or another document; failures of the file system.
     pub fn content(&self, entry: &Entry) -> Result<String, CacheError> {
         let bytes = self.read(&entry.file)?;
-        let document: Document<'_> =
-            parse(&bytes, &entry.file).map_err(|fault| CacheError::invalid(&self.dir, fault))?;
+        let document: Document<'_> = parse(&bytes, &self.dir, &entry.file)?;
         match differs(&document, entry) {
             None => Ok(document.content.into_owned()),
-            Some(message) => Err(CacheError::invalid(
-                &self.dir,
-                Fault::new(&entry.file, message),
-            )),
+            Some(message) => Err(CacheError::invalid(&self.dir, &entry.file, message)),
         }
     }
+}
+
+/// What all threads made, or the first error in the order of the list, for any number of threads.
+fn in_order<T: Send>(
+    made: impl IndexedParallelIterator<Item = Result<T, CacheError>>,
+) -> Result<Vec<T>, CacheError> {
+    made.collect::<Vec<_>>().into_iter().collect()
 }

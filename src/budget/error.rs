@@ -24,36 +24,6 @@ impl Fault {
     }
 }
 
-/// Why one file of a cache cannot be used.
-#[derive(Debug, Error)]
-pub(super) enum Unusable {
-    /// Its contents are wrong.
-    #[error("{0}")]
-    Fault(String),
-    /// The file system failed.
-    #[error(transparent)]
-    Io(io::Error),
-}
-
-impl Unusable {
-    /// The error for `file` of the cache `dir`.
-    pub(super) fn of(self, dir: &Path, file: &str) -> CacheError {
-        match self {
-            Self::Fault(message) => CacheError::invalid(dir, Fault::new(file, message)),
-            Self::Io(error) => CacheError::Io(dir.join(file), error),
-        }
-    }
-}
-
-impl From<io::Error> for Unusable {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::Fault("ends too early".to_owned()),
-            _ => Self::Io(error),
-        }
-    }
-}
-
 /// Why a cache cannot be built or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -82,9 +52,9 @@ pub enum CacheError {
 }
 
 impl CacheError {
-    /// An invalid cache with one fault.
-    pub(super) fn invalid(dir: &Path, fault: Fault) -> Self {
-        Self::Invalid(dir.to_owned(), vec![fault])
+    /// An invalid cache with one fault, of `file`.
+    pub(super) fn invalid(dir: &Path, file: &str, message: impl Into<String>) -> Self {
+        Self::Invalid(dir.to_owned(), vec![Fault::new(file, message)])
     }
 
     /// Turns a failure of the file system at `path` into an error.

@@ -3,14 +3,11 @@
 use super::cache::Cache;
 use super::error::{CacheError, Fault};
 use super::files::Kind;
-use super::manifest::{DOCUMENTS, INDEX, MANIFEST, parse};
+use super::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, parse};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::fmt;
-use std::io;
 use std::path::Path;
 
 /// The figures of a cache. Fields are in the order of the JSON.
@@ -45,13 +42,14 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
         }
     }
     compare_index(cache, &mut faults)?;
-    let known: BTreeSet<&str> = cache
-        .manifest()
-        .documents
-        .iter()
-        .map(|entry| &*entry.file)
-        .collect();
-    let list = |dir: &str, path: &Path| names(cache, dir).map_err(CacheError::io(path));
+    let known = cache.manifest().documents.iter();
+    let known: BTreeSet<&str> = known.map(|entry| &*entry.file).collect();
+    let list = |dir: &str, path: &Path| {
+        let names = cache.files().names(dir).map_err(CacheError::io(path))?;
+        let names = names.into_iter();
+        let names = names.map(|name| name.to_string_lossy().into_owned());
+        Ok::<Vec<String>, CacheError>(names.collect())
+    };
     let listed = list(".", cache.dir())?.into_iter();
     let listed = listed.filter(|name| ![MANIFEST, INDEX, DOCUMENTS].contains(&&**name));
     // If this directory is a link, that is a fault of each document in it.
@@ -116,57 +114,35 @@ impl<'de> Deserialize<'de> for Members {
 
 /// Compares the index of ids with the manifest.
 fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
-    let bytes = match cache.read(INDEX) {
-        Ok(bytes) => bytes,
+    let read = |bytes: Vec<u8>| parse(&bytes, cache.dir(), INDEX);
+    let Members(members) = match cache.read(INDEX).and_then(read) {
+        Ok(members) => members,
         Err(CacheError::Invalid(_, found)) => {
             faults.extend(found);
             return Ok(());
         }
         Err(error) => return Err(error),
     };
-    let Members(members) = match parse(&bytes, INDEX) {
-        Ok(members) => members,
-        Err(fault) => {
-            faults.push(fault);
-            return Ok(());
-        }
-    };
-    let mut index = BTreeMap::new();
-    for (id, file) in members {
-        match index.entry(id) {
-            Entry::Occupied(twice) => {
-                faults.push(Fault::new(INDEX, format!("has `{}` twice", twice.key())));
-            }
-            Entry::Vacant(place) => {
-                place.insert(file);
+    // Of a name that is there twice, the first file counts.
+    let mut index: BTreeMap<&str, &str> = BTreeMap::new();
+    for (id, file) in &members {
+        match index.get(&**id) {
+            Some(_) => faults.push(Fault::new(INDEX, format!("has `{id}` twice"))),
+            None => {
+                index.insert(id, file);
             }
         }
     }
-    let mut listed = BTreeSet::new();
-    for entry in &cache.manifest().documents {
-        listed.insert(&*entry.id);
-        let message = match index.get(&entry.id) {
-            Some(file) if *file == entry.file => continue,
-            Some(file) => format!(
-                "has `{}` in {file}, the manifest in {}",
-                entry.id, entry.file
-            ),
-            None => format!("does not have `{}`", entry.id),
-        };
-        faults.push(Fault::new(INDEX, message));
-    }
-    for id in index.keys().filter(|id| !listed.contains(&***id)) {
-        faults.push(Fault::new(
-            INDEX,
-            format!("has `{id}`, which the manifest does not have"),
-        ));
-    }
+    let entries = cache.manifest().documents.iter();
+    let differences = entries.filter_map(|Entry { id, file, .. }| match index.remove(&**id) {
+        Some(listed) if listed == file => None,
+        Some(listed) => Some(format!("has `{id}` in {listed}, the manifest in {file}")),
+        None => Some(format!("does not have `{id}`")),
+    });
+    let mut messages: Vec<String> = differences.collect();
+    let left = index.keys();
+    messages.extend(left.map(|id| format!("has `{id}`, which the manifest does not have")));
+    let found = messages.into_iter();
+    faults.extend(found.map(|message| Fault::new(INDEX, message)));
     Ok(())
-}
-
-/// The names in a directory of a cache.
-fn names(cache: &Cache, dir: &str) -> io::Result<Vec<String>> {
-    let names = cache.files().names(dir)?;
-    let text = |name: OsString| name.to_string_lossy().into_owned();
-    Ok(names.into_iter().map(text).collect())
 }

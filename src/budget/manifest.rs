@@ -8,15 +8,15 @@
 //! No file outside the directory is ever read: a document is named by `documents/` and one plain
 //! file name, and links are refused.
 
-use super::error::{Fault, Unusable};
+use super::error::{CacheError, Fault};
 use super::files::{Files, Kind, is_missing};
 use crate::tree::hash::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::path::Path;
 
 /// The file name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -78,31 +78,15 @@ impl Manifest {
     /// The value that `cache_version` must have: `sha256:` of the compact configuration, followed by
     /// `id:version` of each document without separators. `documents` are sorted by id.
     pub fn version(config: &BuildConfig, documents: &[Entry]) -> String {
-        let mut version = VersionHasher::new(config);
-        documents.iter().for_each(|entry| version.add(entry));
-        version.finish()
-    }
-}
-
-/// Computes [`Manifest::version`] entry by entry.
-struct VersionHasher(Sha256);
-
-impl VersionHasher {
-    fn new(config: &BuildConfig) -> Self {
         // Two strings always serialize.
-        Self(Sha256::new_with_prefix(
-            serde_json::to_vec(config).unwrap_or_default(),
-        ))
-    }
-
-    fn add(&mut self, entry: &Entry) {
-        for part in [&entry.id, ":", &entry.version] {
-            self.0.update(part);
+        let config = serde_json::to_vec(config).unwrap_or_default();
+        let mut hash = Sha256::new_with_prefix(config);
+        for entry in documents {
+            for part in [&entry.id, ":", &entry.version] {
+                hash.update(part);
+            }
         }
-    }
-
-    fn finish(self) -> String {
-        format!("{SHA256}{}", hex(&self.0.finalize()))
+        format!("{SHA256}{}", hex(&hash.finalize()))
     }
 }
 
@@ -132,17 +116,15 @@ pub(super) struct Metadata {}
 
 /// Why `document` is not the one that `entry` names.
 pub(super) fn differs(document: &Document<'_>, entry: &Entry) -> Option<String> {
-    if document.id != entry.id {
-        return Some(format!(
-            "is the document `{}`, not `{}`",
-            document.id, entry.id
-        ));
+    let Entry { id, version, .. } = entry;
+    if document.id != *id {
+        return Some(format!("is the document `{}`, not `{id}`", document.id));
     }
-    if document.version != entry.version {
-        return Some(format!("is another version of `{}`", entry.id));
+    if document.version != *version {
+        return Some(format!("is another version of `{id}`"));
     }
-    (version_of(document.content.as_bytes()) != entry.version)
-        .then(|| format!("the content of `{}` is not that of its version", entry.id))
+    (version_of(document.content.as_bytes()) != *version)
+        .then(|| format!("the content of `{id}` is not that of its version"))
 }
 
 /// The version of a document with this content: `sha256:` and the hex digits of the hash.
@@ -172,30 +154,25 @@ pub(super) fn check(manifest: &Manifest) -> Vec<Fault> {
             documents.len()
         )));
     }
-    // One pass, because lists may be long and every pass fetches all entries from memory.
-    let mut version = VersionHasher::new(&manifest.build_config);
-    let mut before: Option<&Entry> = None;
-    for entry in documents {
+    for (at, entry) in documents.iter().enumerate() {
         let Entry { id, file, .. } = entry;
         if !is_document_file(file) {
             faults.push(fault(format!(
                 "the file of `{id}`, `{file}`, is not one directly in {DOCUMENTS}/"
             )));
         }
-        match before.map(|before| (before.id.cmp(id), &before.id)) {
+        let before = at.checked_sub(1).map(|at| &documents[at].id);
+        match before.map(|before| (before.cmp(id), before)) {
             Some((Ordering::Equal, _)) => faults.push(fault(format!("`{id}` is listed twice"))),
             Some((Ordering::Greater, before)) => {
                 faults.push(fault(format!("`{id}` is listed after `{before}`")));
             }
             _ => {}
         }
-        version.add(entry);
-        before = Some(entry);
     }
-    if version.finish() != manifest.cache_version {
-        faults.push(fault(
-            "cache_version is not that of the documents listed".to_owned(),
-        ));
+    if Manifest::version(&manifest.build_config, documents) != manifest.cache_version {
+        let message = "cache_version is not that of the documents listed";
+        faults.push(fault(message.to_owned()));
     }
     faults
 }
@@ -210,53 +187,45 @@ fn is_document_file(file: &str) -> bool {
         })
 }
 
-/// Reads a file of a cache: the manifest, the index of ids, or a document.
+/// Reads a file of the cache `dir`: the manifest, the index of ids, or a document.
 ///
 /// # Errors
 /// It is missing or not a plain file, or its directory is a link; failures of the file system.
-pub(super) fn read_inside(files: &dyn Files, file: &str) -> Result<Vec<u8>, Unusable> {
-    let missing = || Unusable::Fault("is missing".to_owned());
+pub(super) fn read_inside(
+    files: &dyn Files,
+    dir: &Path,
+    file: &str,
+) -> Result<Vec<u8>, CacheError> {
+    let wrong = |message: &str| CacheError::invalid(dir, file, message);
+    let failed = |error: io::Error| CacheError::Io(dir.join(file), error);
+    let kind = |path: &str| match files.stat(path) {
+        Ok((kind, _)) => Ok(kind),
+        Err(error) if is_missing(&error) => Err(wrong("is missing")),
+        Err(error) => Err(failed(error)),
+    };
+    if file.contains('/') && kind(DOCUMENTS)? != Kind::Directory {
+        return Err(wrong("is below something that is not a directory"));
+    }
+    if kind(file)? != Kind::File {
+        return Err(wrong("is not a plain file"));
+    }
     let mut bytes = Vec::new();
-    let mut open = open_inside(files, file)?.ok_or_else(missing)?;
-    open.read_to_end(&mut bytes).map_err(Unusable::Io)?;
+    let mut open = files.open(file).map_err(failed)?;
+    open.read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 
-/// Opens a file of a cache; `None` if there is none.
-///
-/// # Errors
-/// It is not a plain file, or its directory is a link; failures of the file system.
-pub(super) fn open_inside(files: &dyn Files, file: &str) -> Result<Option<File>, Unusable> {
-    let kind = |path: &str| match files.stat(path) {
-        Ok((kind, _)) => Ok(Some(kind)),
-        Err(error) if is_missing(&error) => Ok(None),
-        Err(error) => Err(Unusable::Io(error)),
-    };
-    if file.contains('/') {
-        match kind(DOCUMENTS)? {
-            Some(Kind::Directory) => {}
-            Some(_) => {
-                return Err(Unusable::Fault(
-                    "is below something that is not a directory".to_owned(),
-                ));
-            }
-            None => return Ok(None),
-        }
-    }
-    match kind(file)? {
-        Some(Kind::File) => files.open(file).map(Some).map_err(Unusable::Io),
-        Some(_) => Err(Unusable::Fault("is not a plain file".to_owned())),
-        None => Ok(None),
-    }
-}
-
-/// Parses the JSON of a file of the cache.
-pub(super) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8], file: &str) -> Result<T, Fault> {
+/// Parses the JSON of a file of the cache `dir`.
+pub(super) fn parse<'a, T: Deserialize<'a>>(
+    bytes: &'a [u8],
+    dir: &Path,
+    file: &str,
+) -> Result<T, CacheError> {
     // Checking UTF-8 once is faster than string by string. For text that is not UTF-8 the parser
     // has the better message.
     let parsed = match std::str::from_utf8(bytes) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(bytes),
     };
-    parsed.map_err(|error| Fault::new(file, error.to_string()))
+    parsed.map_err(|error| CacheError::invalid(dir, file, error.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use super::fill::Filling;
 use super::score::{Measure, Query};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// The chosen documents, with everything needed to reproduce the choice. Fields are in the order of
@@ -36,7 +36,6 @@ pub struct Chosen {
 #[derive(Clone, Debug, Serialize)]
 pub struct Why {
     /// [`Query::terms`]; one list, shared by all documents.
-    #[serde(serialize_with = "as_list")]
     pub query_terms: Arc<[String]>,
     /// The number of words that are a term.
     pub term_matches: u64,
@@ -96,10 +95,6 @@ impl Resolution {
     }
 }
 
-fn as_list<S: Serializer>(terms: &Arc<[String]>, serializer: S) -> Result<S::Ok, S::Error> {
-    terms[..].serialize(serializer)
-}
-
 impl Chosen {
     /// A document of this measure.
     pub(crate) fn new(
@@ -116,7 +111,7 @@ impl Chosen {
             score: measure.score(),
             tokens: measure.tokens(),
             why: Why {
-                query_terms: query.terms_shared(),
+                query_terms: Arc::clone(&query.terms),
                 term_matches: measure.term_matches,
                 total_words: measure.total_words,
             },

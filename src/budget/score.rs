@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     text: String,
-    terms: Arc<[String]>,
+    pub(super) terms: Arc<[String]>,
     /// The terms without repetition, sorted.
     distinct: Vec<String>,
 }
@@ -37,25 +37,14 @@ impl Query {
         &self.terms
     }
 
-    /// [`Query::terms`] for keeping: the explanations of all documents share one list.
-    pub(super) fn terms_shared(&self) -> Arc<[String]> {
-        Arc::clone(&self.terms)
-    }
-
-    /// Each term once, in the order of code points.
-    pub fn distinct(&self) -> &[String] {
-        &self.distinct
-    }
-
     /// Whether a word in lower case is one of the terms.
     fn has_term(&self, word: &str) -> bool {
         // Most queries are short, and comparing lengths decides nearly every word.
         if self.distinct.len() <= 8 {
             return self.distinct.iter().any(|term| term == word);
         }
-        self.distinct
-            .binary_search_by(|term| (**term).cmp(word))
-            .is_ok()
+        let found = self.distinct.binary_search_by(|term| (**term).cmp(word));
+        found.is_ok()
     }
 }
 
@@ -74,15 +63,29 @@ pub struct Measure {
 impl Measure {
     /// Measures a content against a query. Linear; memory for one word.
     pub fn of(content: &str, query: &Query) -> Self {
-        let mut term_matches = 0;
-        let total_words = each_word(content, |word| {
-            term_matches += u64::from(query.has_term(word));
-        });
-        Self {
-            term_matches,
-            total_words,
+        let mut measure = Self {
             bytes: content.len() as u64,
+            ..Self::default()
+        };
+        let mut lower = String::new();
+        for word in content.split_whitespace() {
+            // Lowering word by word equals lowering the whole: the only context-sensitive mapping, that of the
+            // final sigma, does not read across white space.
+            let is_lower = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+            let is_term = if word.bytes().all(is_lower) {
+                query.has_term(word)
+            } else if word.is_ascii() {
+                lower.clear();
+                lower.push_str(word);
+                lower.make_ascii_lowercase();
+                query.has_term(&lower)
+            } else {
+                query.has_term(&word.to_lowercase())
+            };
+            measure.total_words += 1;
+            measure.term_matches += u64::from(is_term);
         }
+        measure
     }
 
     /// The share of words that are terms, from 0.0 to 1.0; 0.0 if there are no words. One division
@@ -98,30 +101,4 @@ impl Measure {
     pub fn tokens(self) -> u64 {
         self.bytes.div_ceil(4)
     }
-}
-
-/// Calls `visit` with each word of a content in lower case. Returns the number of words.
-///
-/// Lowering word by word equals lowering the whole: the only context-sensitive mapping, that of
-/// the final sigma, does not read across white space.
-pub(super) fn each_word(content: &str, mut visit: impl FnMut(&str)) -> u64 {
-    let mut lower = String::new();
-    let mut count = 0;
-    for word in content.split_whitespace() {
-        count += 1;
-        if word
-            .bytes()
-            .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
-        {
-            visit(word);
-        } else if word.is_ascii() {
-            lower.clear();
-            lower.push_str(word);
-            lower.make_ascii_lowercase();
-            visit(&lower);
-        } else {
-            visit(&word.to_lowercase());
-        }
-    }
-    count
 }
