@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use super::archive::{Archive, LoadFailure, LoadStats, Part, Position};
 use super::attempt::Attempts;
 use super::first_seen::FirstSeen;
-use super::label::end_label;
 use super::snapshots::Snapshots;
 use crate::index::{Merge, Snapshot};
 use crate::query::exec::SessionStats;
@@ -85,10 +84,8 @@ impl SnapshotRange {
 
     /// A warning, if the range was cut.
     pub fn warning(&self) -> Option<String> {
-        self.cut.map(|end| {
-            let end = end_label(end);
-            format!("the range reaches past the oldest snapshot and is cut to {end}")
-        })
+        self.cut
+            .map(|end| format!("the range reaches past the oldest snapshot and is cut to {end}"))
     }
 }
 
@@ -153,8 +150,17 @@ impl History {
                 .next_back()
                 .is_none_or(|newest| newest.cycle() < snapshot.cycle())
         );
-        let committed = moved(&self.committed, merges).pushed(snapshot);
-        self.with(committed, Working::None)
+        let live = self.committed.live();
+        let (mut from, mut newest) = (live.end, vec![snapshot]);
+        // Only the newest ones can refer to what was merged.
+        let older = self.committed.range(live).rev();
+        let moved = older.map_while(|older| older.moved(merges));
+        for moved in moved {
+            from -= 1;
+            newest.push(Arc::new(moved));
+        }
+        newest.reverse();
+        self.with(self.committed.with_newest(from, newest), Working::None)
     }
 
     /// This history with the working state that `make` makes when it is first asked for; readers that
@@ -499,19 +505,6 @@ impl History {
     pub fn whole(&self) -> Option<&Arc<Self>> {
         self.whole.as_ref()
     }
-}
-
-/// These snapshots on merged segments. Only the newest ones can refer to what was merged.
-fn moved(committed: &Snapshots, merges: &[Merge]) -> Snapshots {
-    if merges.is_empty() {
-        return committed.clone();
-    }
-    let newest_first = committed.range(committed.live()).rev();
-    let mut moved: Vec<Arc<Snapshot>> = newest_first
-        .map_while(|snapshot| snapshot.moved(merges).map(Arc::new))
-        .collect();
-    moved.reverse();
-    committed.with_newest(moved)
 }
 
 impl SessionStats for History {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::list::SharedList;
 use serde::{Deserialize, Serialize};
 
 /// How a provider call ended.
@@ -97,26 +98,7 @@ pub(crate) struct Entry {
 /// # Ok::<(), pactql::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Attempts {
-    newest: Option<Arc<Link>>,
-    count: usize,
-}
-
-#[derive(Debug)]
-struct Link {
-    entry: Entry,
-    older: Option<Arc<Link>>,
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        // A loop, as a list may be long.
-        let mut next = self.older.take();
-        while let Some(mut link) = next.and_then(Arc::into_inner) {
-            next = link.older.take();
-        }
-    }
-}
+pub struct Attempts(SharedList<Arc<Entry>>);
 
 /// The part of what a writer keeps that a reader needs.
 #[derive(Deserialize)]
@@ -136,12 +118,12 @@ impl Attempts {
 
     /// Number of attempts.
     pub fn len(&self) -> usize {
-        self.count
+        self.0.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// The attempts, newest first.
@@ -154,28 +136,25 @@ impl Attempts {
         self.iter().filter(move |attempt| attempt.cycle_id == cycle)
     }
 
-    fn links(&self) -> impl Iterator<Item = &Link> {
-        std::iter::successors(self.newest.as_deref(), |link| link.older.as_deref())
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.up_from(self.len())
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.links().map(|link| &link.entry)
+    /// The first `count` entries, newest first.
+    fn up_from(&self, count: usize) -> impl Iterator<Item = &Entry> {
+        let entries = (0..count).rev();
+        entries.filter_map(|at| self.0.get(at).map(|entry| &**entry))
     }
 
     /// With one more, which was sent `records`. Linear in the records of both.
     pub(crate) fn begun(&self, attempt: Attempt, records: Vec<Arc<str>>) -> Self {
-        let before = self.newest.as_deref().map(sent).unwrap_or_default();
+        let before = self.sent(self.len());
         let shared = before.len().min(records.len());
-        let head = before
-            .iter()
-            .zip(&records)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let pairs = before.iter().zip(&records);
+        let head = pairs.take_while(|(a, b)| a == b).count();
         let pairs = before.iter().rev().zip(records.iter().rev());
-        let tail = pairs
-            .take(shared - head)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let pairs = pairs.take(shared - head);
+        let tail = pairs.take_while(|(a, b)| a == b).count();
         let own = records[head..records.len() - tail].to_vec();
         self.with(Entry {
             attempt,
@@ -184,53 +163,41 @@ impl Attempts {
     }
 
     pub(crate) fn with(&self, entry: Entry) -> Self {
-        Self {
-            newest: Some(Arc::new(Link {
-                entry,
-                older: self.newest.clone(),
-            })),
-            count: self.count + 1,
-        }
+        Self(self.0.with_end(self.len(), [Arc::new(entry)]))
     }
 
     /// With the newest one changed.
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Attempt)) -> Self {
-        let Some(newest) = self.newest.as_deref() else {
+        let Some(newest) = self.entries().next() else {
             return self.clone();
         };
-        let mut entry = newest.entry.clone();
+        let mut entry = newest.clone();
         change(&mut entry.attempt);
-        let older = Self {
-            newest: newest.older.clone(),
-            count: self.count - 1,
-        };
-        older.with(entry)
+        Self(self.0.with_end(self.len() - 1, [Arc::new(entry)]))
+    }
+
+    /// The number of those before a cycle.
+    fn before(&self, cycle: i64) -> usize {
+        let later = self.iter().take_while(|attempt| attempt.cycle_id >= cycle);
+        self.len() - later.count()
     }
 
     /// Those up to a cycle.
     pub(crate) fn up_to(&self, cycle: i64) -> Self {
-        let later = self
-            .iter()
-            .take_while(|attempt| attempt.cycle_id > cycle)
-            .count();
-        let mut left = self.clone();
-        for _ in 0..later {
-            left.newest = left.newest.as_deref().and_then(|link| link.older.clone());
-            left.count -= 1;
-        }
-        left
+        let kept = self.before(cycle.saturating_add(1));
+        Self(self.0.with_end(kept, []))
     }
 
     /// The entries from a cycle on, oldest first; the first one keeps all that it was sent.
     #[cfg(feature = "store")]
     pub(crate) fn since(&self, cycle: i64) -> Vec<Entry> {
-        let newer = |link: &&Link| link.entry.attempt.cycle_id >= cycle;
-        let mut links: Vec<&Link> = self.links().take_while(newer).collect();
-        links.reverse();
-        let mut entries: Vec<Entry> = links.iter().map(|link| link.entry.clone()).collect();
-        if let (Some(entry), Some(link)) = (entries.first_mut(), links.first()) {
+        let first = self.before(cycle);
+        let entries = self.entries().take(self.len() - first);
+        let mut entries: Vec<Entry> = entries.cloned().collect();
+        entries.reverse();
+        if let Some(entry) = entries.first_mut() {
             entry.sent = Sent {
-                own: sent(link),
+                own: self.sent(first + 1),
                 ..Sent::default()
             };
         }
@@ -240,39 +207,33 @@ impl Attempts {
     /// The records that the request of a cycle had: of its newest completed attempt, or else of its
     /// newest. Linear in the attempts back to the last one that shares nothing with the one before.
     pub(crate) fn sent_in(&self, cycle: i64) -> Option<Vec<Arc<str>>> {
-        let of_cycle = |link: &&Link| link.entry.attempt.cycle_id == cycle;
-        let completed =
-            |link: &&Link| link.entry.attempt.status == AttemptStatus::Completed && of_cycle(link);
-        let found = self
-            .links()
-            .find(completed)
-            .or_else(|| self.links().find(of_cycle));
-        found.map(sent)
+        let of_cycle = |attempt: &Attempt| attempt.cycle_id == cycle;
+        let is_completed = |attempt: &Attempt| attempt.status == AttemptStatus::Completed;
+        let completed = self.iter().position(|it| of_cycle(it) && is_completed(it));
+        let found = completed.or_else(|| self.iter().position(of_cycle))?;
+        Some(self.sent(self.len() - found))
     }
-}
 
-/// What the attempt of a link was sent.
-fn sent(link: &Link) -> Vec<Arc<str>> {
-    let mut chain = Vec::new();
-    for link in std::iter::successors(Some(link), |link| link.older.as_deref()) {
-        chain.push(&link.entry.sent);
-        if link.entry.sent.head + link.entry.sent.tail == 0 {
-            break;
+    /// What the last of the first `count` attempts was sent.
+    fn sent(&self, count: usize) -> Vec<Arc<str>> {
+        let mut chain = Vec::new();
+        for Entry { sent, .. } in self.up_from(count) {
+            chain.push(sent);
+            if sent.head + sent.tail == 0 {
+                break;
+            }
         }
+        let mut records: Vec<Arc<str>> = Vec::new();
+        for sent in chain.into_iter().rev() {
+            let kept = records.len().saturating_sub(sent.tail);
+            let kept = kept.max(sent.head).min(records.len());
+            let tail = records.split_off(kept);
+            records.truncate(sent.head);
+            records.extend(sent.own.iter().cloned());
+            records.extend(tail);
+        }
+        records
     }
-    let mut records: Vec<Arc<str>> = Vec::new();
-    for sent in chain.into_iter().rev() {
-        let kept = records
-            .len()
-            .saturating_sub(sent.tail)
-            .max(sent.head)
-            .min(records.len());
-        let tail = records.split_off(kept);
-        records.truncate(sent.head);
-        records.extend(sent.own.iter().cloned());
-        records.extend(tail);
-    }
-    records
 }
 
 #[cfg(test)]
@@ -324,14 +285,5 @@ mod tests {
         assert_eq!(attempts.up_to(3).len(), 4);
         let own: usize = attempts.entries().map(|entry| entry.sent.own.len()).sum();
         assert!(own < 20, "{own} records are kept");
-    }
-
-    #[test]
-    fn a_long_list_is_dropped_without_recursion() {
-        let mut attempts = Attempts::default();
-        for cycle in 0..200_000 {
-            attempts = attempts.begun(attempt(cycle), Vec::new());
-        }
-        assert_eq!(attempts.len(), 200_000);
     }
 }

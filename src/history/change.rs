@@ -31,6 +31,13 @@ pub struct Change {
     pub materialized: Option<Materialized>,
 }
 
+impl Change {
+    /// Whether the content hash differs.
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.fields.iter().any(|field| field == "content_hash")
+    }
+}
+
 /// Values of changed fields, sorted by name. Example: [`SnapshotDiff`](crate::history::SnapshotDiff).
 #[derive(Clone, Debug, Default)]
 pub struct Delta(Vec<FieldChange>);

@@ -28,18 +28,8 @@ impl SnapshotRef {
         Self {
             kind,
             value,
-            label: end_label(end),
+            label: end.to_string(),
             cycle,
         }
-    }
-}
-
-/// The text of one end of a range.
-pub(super) fn end_label(end: RangeEnd) -> String {
-    match end {
-        RangeEnd::Back(0) => "@t0".to_owned(),
-        RangeEnd::Back(back) => format!("@t-{back}"),
-        RangeEnd::Oldest => "@t-*".to_owned(),
-        RangeEnd::Cycle(cycle) => format!("@c{cycle}"),
     }
 }

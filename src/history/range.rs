@@ -12,10 +12,11 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use super::address::{History, SnapshotRange};
-use super::change::{Change, change_of, counterpart};
+use super::change::{Change, change_of};
+use super::compare::{Comparison, MatchedNodes, ids};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use super::label::SnapshotRef;
-use crate::index::{Bits, Changes, Snapshot};
+use crate::index::{Changes, Snapshot};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, run, run_in};
 use crate::query::ir::{RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
@@ -404,27 +405,28 @@ impl Range<'_> {
         let mut trace = self.trace();
         let changes = self.local.then(|| Changes::between(newer, older));
         let changes = changes.filter(|changes| !changes.has_preamble() || same_spine(newer, older));
-        let (mut added_ids, mut removed_ids, mut changed) = match changes {
-            Some(changes) => {
-                let pieces = newer.pieces().len() + older.pieces().len();
-                trace.counters.pieces_read += pieces as u64;
-                let mut rows = |snapshot, blocks: &[std::ops::Range<u32>]| {
-                    run_in(
-                        self.bound,
-                        RunInput::new(snapshot, self.history),
-                        blocks,
-                        &mut trace,
-                    )
-                };
-                let newer_rows = rows(newer, &changes.newer);
-                let older_rows = rows(older, &changes.older);
-                compare((newer, &newer_rows), (older, &older_rows))
-            }
-            None => compare((newer, self.rows(from)), (older, self.rows(to))),
+        let rows = changes.map(|changes| {
+            let pieces = newer.pieces().len() + older.pieces().len();
+            trace.counters.pieces_read += pieces as u64;
+            [(newer, &changes.newer), (older, &changes.older)].map(|(snapshot, blocks)| {
+                let input = RunInput::new(snapshot, self.history);
+                run_in(self.bound, input, blocks, &mut trace)
+            })
+        });
+        let [newer_rows, older_rows] = match &rows {
+            Some([newer, older]) => [newer, older],
+            None => [from, to].map(|at| self.rows(at)),
         };
+        let newer = MatchedNodes::new(newer, Some(newer_rows));
+        let older = MatchedNodes::new(older, Some(older_rows));
+        let Comparison {
+            mut added,
+            mut removed,
+            mut changed,
+        } = Comparison::new(&newer, &older);
         let stats = DiffStats {
-            added: added_ids.len(),
-            removed: removed_ids.len(),
+            added: added.len(),
+            removed: removed.len(),
             changed: changed.len(),
         };
         let mut left = options.max_changes.unwrap_or(usize::MAX);
@@ -435,93 +437,33 @@ impl Range<'_> {
             left -= kept;
             kept
         };
-        added_ids.truncate(keep(stats.added));
-        removed_ids.truncate(keep(stats.removed));
+        added.truncate(keep(stats.added));
+        removed.truncate(keep(stats.removed));
         changed.truncate(keep(stats.changed));
         let (from_label, to_label) = (self.reference(from), self.reference(to));
-        for change in &mut changed {
+        let labels = Labels {
+            newer: &from_label.label,
+            older: &to_label.label,
+        };
+        let changed = changed.into_iter().map(|(new, old, mut change)| {
             ensure();
-            let (Some(new), Some(old)) = (newer.find(&change.id), older.find(&change.id)) else {
-                continue;
-            };
-            let hashed = change.fields.iter().any(|field| field == "content_hash");
-            if let Some(content) = options.content.as_ref().filter(|_| hashed) {
-                let labels = Labels {
-                    newer: &from_label.label,
-                    older: &to_label.label,
-                };
-                change.content_diff = Some(Box::new(content_diff(new, old, content, labels)));
+            if let Some(how) = options.content.as_ref().filter(|_| change.is_rewritten()) {
+                change.content_diff = Some(Box::new(content_diff(new, old, how, labels)));
             }
             if !options.materialize.is_empty() {
                 change.materialized = Some(materialize(new, old, &options.materialize));
             }
-        }
+            change
+        });
+        let changed = changed.collect();
         let block = PairDiff {
             from: from_label,
             to: to_label,
-            added_ids,
-            removed_ids,
+            added_ids: ids(&added),
+            removed_ids: ids(&removed),
             changed,
             stats: options.stats.then_some(stats),
         };
         (block, cut, trace)
-    }
-}
-
-/// Rows that are compared between two looks at the token.
-const ROWS: usize = 1024;
-
-/// Added ids, removed ids and changes between the rows of two snapshots.
-fn compare(
-    (newer, newer_rows): (&Snapshot, &MatchedRows),
-    (older, older_rows): (&Snapshot, &MatchedRows),
-) -> (Vec<String>, Vec<String>, Vec<Change>) {
-    let in_older = Membership::new(older_rows);
-    let in_newer = Membership::new(newer_rows);
-    let mut added = Vec::new();
-    let mut changed = Vec::new();
-    for (at, row) in newer_rows.iter().enumerate() {
-        if at % ROWS == 0 {
-            ensure();
-        }
-        let node = newer.node(row);
-        match counterpart(node, older).filter(|other| in_older.contains(other.row())) {
-            None => added.push(node.id().to_owned()),
-            Some(other) => {
-                changed.extend(change_of(node, other));
-            }
-        }
-    }
-    let removed = older_rows
-        .iter()
-        .map(|row| older.node(row))
-        .filter(|node| {
-            !counterpart(*node, newer).is_some_and(|other| in_newer.contains(other.row()))
-        })
-        .map(|node| node.id().to_owned())
-        .collect();
-    (added, removed, changed)
-}
-
-/// A set of rows, for membership tests in O(1).
-struct Membership {
-    bits: Bits,
-}
-
-impl Membership {
-    /// O(rows), and one bit for each row number between the first and the last.
-    fn new(rows: &MatchedRows) -> Self {
-        let (mut first, mut last) = (u32::MAX, 0);
-        rows.for_each(|row| {
-            first = first.min(row);
-            last = last.max(row);
-        });
-        let mut bits = Bits::new(first.min(last)..last.saturating_add(1));
-        rows.for_each(|row| bits.insert(row));
-        Self { bits }
-    }
-
-    fn contains(&self, row: u32) -> bool {
-        self.bits.contains(row)
     }
 }

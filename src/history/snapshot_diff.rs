@@ -7,13 +7,15 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use smallvec::SmallVec;
 
 use super::address::{History, Unresolved};
 use super::archive::{LoadFailure, Position};
-use super::change::{Change, Delta, change_of, counterpart};
+use super::change::{Change, Delta, counterpart};
+use super::compare::{Comparison, MatchedNodes, ids};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
-use crate::index::{Bits, NodeRef, Snapshot};
-use crate::query::exec::{RunInput, Trace, run};
+use crate::index::{NodeRef, Snapshot};
+use crate::query::exec::{MatchedRows, RunInput, Trace, run};
 use crate::query::ir::Address;
 use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
@@ -241,30 +243,31 @@ pub fn diff(
     } else {
         (a, b)
     };
-    let rows = |snapshot: &Snapshot| -> Matches {
-        let Some(bound) = selector else {
-            return Matches::All;
-        };
-        let found = run(bound, RunInput::new(snapshot, history), &mut Trace::off());
-        let mut bits = Bits::new(0..snapshot.end_row());
-        found.iter().for_each(|row| bits.insert(row));
-        let mut rows: Vec<u32> = found.iter().collect();
-        rows.sort_unstable();
-        Matches::Some(rows, bits)
+    let rows = |snapshot: &Snapshot| {
+        selector.map(|bound| {
+            let found = run(bound, RunInput::new(snapshot, history), &mut Trace::off());
+            let mut rows: SmallVec<[u32; 4]> = found.iter().collect();
+            rows.sort_unstable();
+            MatchedRows::List(rows)
+        })
     };
-    let mut compared = Comparison::new((&newer.0, rows(&newer.0)), (&older.0, rows(&older.0)));
-    compared.run();
+    let (newer_rows, older_rows) = (rows(&newer.0), rows(&older.0));
+    let in_newer = MatchedNodes::new(&newer.0, newer_rows.as_ref());
+    let in_older = MatchedNodes::new(&older.0, older_rows.as_ref());
+    let compared = Comparison::new(&in_newer, &in_older);
     let labels = (newer.1.to_string(), older.1.to_string());
     let labels = Labels {
         newer: &labels.0,
         older: &labels.1,
     };
     let moved = options.moves.then(|| compared.moves());
-    let (children_added, children_removed) = moved.as_ref().map(|_| compared.children()).unzip();
+    let (children_added, children_removed) = moved
+        .as_ref()
+        .map(|_| compared.children(&newer.0, &older.0))
+        .unzip();
     let changed = |(newer, older, change): (NodeRef<'_>, NodeRef<'_>, Change)| {
-        let rewritten = change.fields.iter().any(|field| field == "content_hash");
         ensure();
-        let content = options.content.as_ref().filter(|_| rewritten);
+        let content = options.content.as_ref().filter(|_| change.is_rewritten());
         ChangedNode {
             content_diff: content.map(|how| content_diff(newer, older, how, labels)),
             id: change.id,
@@ -272,7 +275,6 @@ pub fn diff(
             delta: change.delta,
         }
     };
-    let ids = |nodes: &[NodeRef<'_>]| nodes.iter().map(|node| node.id().to_owned()).collect();
     let (added, removed) = (ids(&compared.added), ids(&compared.removed));
     let changed = compared.changed.into_iter().map(changed).collect();
     Ok(SnapshotDiff {
@@ -287,85 +289,7 @@ pub fn diff(
     })
 }
 
-/// Which nodes of a snapshot are compared.
-enum Matches {
-    /// All of them.
-    All,
-    /// Those of some rows: ascending, and as a set.
-    Some(Vec<u32>, Bits),
-}
-
-impl Matches {
-    fn nodes<'a>(&'a self, snapshot: &'a Snapshot) -> Box<dyn Iterator<Item = NodeRef<'a>> + 'a> {
-        match self {
-            Self::All => Box::new(snapshot.nodes()),
-            Self::Some(rows, _) => Box::new(rows.iter().map(|row| snapshot.node(*row))),
-        }
-    }
-
-    fn contains(&self, node: NodeRef<'_>) -> bool {
-        match self {
-            Self::All => true,
-            Self::Some(_, bits) => bits.contains(node.row()),
-        }
-    }
-}
-
-/// Nodes that are compared between two looks at the token.
-const ROWS: usize = 1024;
-
-/// A comparison in progress.
-struct Comparison<'a> {
-    newer: &'a Snapshot,
-    older: &'a Snapshot,
-    matches: (Matches, Matches),
-    added: Vec<NodeRef<'a>>,
-    removed: Vec<NodeRef<'a>>,
-    changed: Vec<(NodeRef<'a>, NodeRef<'a>, Change)>,
-}
-
 impl<'a> Comparison<'a> {
-    fn new(
-        (newer, in_newer): (&'a Snapshot, Matches),
-        (older, in_older): (&'a Snapshot, Matches),
-    ) -> Self {
-        Self {
-            newer,
-            older,
-            matches: (in_newer, in_older),
-            added: Vec::new(),
-            removed: Vec::new(),
-            changed: Vec::new(),
-        }
-    }
-
-    /// Ends early if the work is cancelled.
-    fn run(&mut self) {
-        let (in_newer, in_older) = &self.matches;
-        let (newer, older) = (self.newer, self.older);
-        for (at, node) in in_newer.nodes(newer).enumerate() {
-            if at % ROWS == 0 {
-                ensure();
-            }
-            // The iterator borrows the matches; the node lives as long as the snapshot.
-            let node = newer.node(node.row());
-            match counterpart(node, older).filter(|other| in_older.contains(*other)) {
-                None => self.added.push(node),
-                Some(other) => {
-                    let change = change_of(node, other);
-                    self.changed
-                        .extend(change.map(|change| (node, other, change)));
-                }
-            }
-        }
-        for node in in_older.nodes(older) {
-            let node = older.node(node.row());
-            if !counterpart(node, newer).is_some_and(|other| in_newer.contains(other)) {
-                self.removed.push(node);
-            }
-        }
-    }
-
     /// The nodes that moved. Equal contents are paired in document order; only blocks with content
     /// are paired.
     fn moves(&self) -> Vec<Move> {
@@ -381,36 +305,24 @@ impl<'a> Comparison<'a> {
         }
         let parent = |node: NodeRef<'_>| node.parent().map(|parent| parent.id().to_owned());
         let mut found: Vec<(u32, Move)> = Vec::new();
+        let mut add = |node: NodeRef<'_>, other: NodeRef<'_>| {
+            let moved = Move {
+                id: node.id().to_owned(),
+                previous_id: (other.id() != node.id()).then(|| other.id().to_owned()),
+                previous_parent_id: parent(other),
+                new_parent_id: parent(node),
+            };
+            found.push((node.row(), moved));
+        };
         for node in &self.added {
             // If nothing was removed, no hash is needed.
-            let twin = (!gone.is_empty())
-                .then(|| content(node))
-                .flatten()
-                .and_then(|hash| gone.get_mut(&hash)?.pop_front());
+            let hash = Some(node).filter(|_| !gone.is_empty()).and_then(content);
+            let twin = hash.and_then(|hash| gone.get_mut(&hash)?.pop_front());
             if let Some(twin) = twin {
-                let previous_id = (twin.id() != node.id()).then(|| twin.id().to_owned());
-                found.push((
-                    node.row(),
-                    Move {
-                        id: node.id().to_owned(),
-                        previous_id,
-                        previous_parent_id: parent(twin),
-                        new_parent_id: parent(*node),
-                    },
-                ));
+                add(*node, twin);
             }
         }
-        for (node, other) in self.reparented() {
-            found.push((
-                node.row(),
-                Move {
-                    id: node.id().to_owned(),
-                    previous_id: None,
-                    previous_parent_id: parent(other),
-                    new_parent_id: parent(node),
-                },
-            ));
-        }
+        self.reparented().for_each(|(node, other)| add(node, other));
         found.sort_by_key(|(row, _)| *row);
         found.into_iter().map(|(_, found)| found).collect()
     }
@@ -424,7 +336,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The children added and removed, by parent.
-    fn children(&self) -> (Children, Children) {
+    fn children(&self, newer: &Snapshot, older: &Snapshot) -> (Children, Children) {
         let list = |mut nodes: Vec<(NodeRef<'_>, bool)>, other: &Snapshot| {
             nodes.sort_by_key(|(node, _)| node.row());
             let mut children = Children::default();
@@ -441,9 +353,6 @@ impl<'a> Comparison<'a> {
         let came = came.chain(self.reparented().map(|(node, _)| (node, true)));
         let went = self.removed.iter().map(|node| (*node, false));
         let went = went.chain(self.reparented().map(|(_, other)| (other, true)));
-        (
-            list(came.collect(), self.older),
-            list(went.collect(), self.newer),
-        )
+        (list(came.collect(), older), list(went.collect(), newer))
     }
 }

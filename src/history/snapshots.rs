@@ -1,18 +1,11 @@
-//! A list of snapshots that grows at its end and shares what it had.
-//!
-//! A live session publishes a new history at each commit, so the list must not be copied for it. It
-//! is a tree of chunks: adding a snapshot, or replacing the newest ones, makes the chunks on the
-//! path to the end again and shares all others. This file knows no times and no addresses.
+//! The committed snapshots of a history: those of an archive, then those in memory. This file knows no times and no addresses.
 
 use std::ops::{Index, Range};
 use std::sync::Arc;
 
 use super::archive::{Archive, LoadFailure};
+use super::list::SharedList;
 use crate::index::Snapshot;
-
-/// Snapshots or chunks in a chunk, as a power of two. Small, as a chunk is copied at each commit.
-const BITS: u32 = 4;
-const CHUNK: usize = 1 << BITS;
 
 /// The committed snapshots of a [`History`](crate::History), oldest first. Cheap to clone.
 ///
@@ -26,16 +19,10 @@ const CHUNK: usize = 1 << BITS;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Snapshots {
-    /// The last one, which most selects read. `None` if it is archived.
-    newest: Option<Arc<Snapshot>>,
-    /// All others that are not archived. Each chunk but the last of a level is full.
-    older: Option<Chunk>,
-    /// Levels of chunks above the lowest.
-    height: u32,
-    /// Number of all.
-    len: usize,
     /// The oldest ones, which come in when they are asked for.
     archived: Option<Arc<Archived>>,
+    /// All others.
+    live: SharedList<Arc<Snapshot>>,
 }
 
 /// The snapshots of an archive that belong to the list.
@@ -57,21 +44,11 @@ impl Archived {
     }
 }
 
-/// Neighbouring snapshots.
-#[derive(Clone, Debug)]
-enum Chunk {
-    /// Of the lowest level.
-    Low(Arc<[Arc<Snapshot>]>),
-    /// Of a level above it.
-    High(Arc<[Chunk]>),
-}
-
 impl Snapshots {
     /// The list of these snapshots. Linear.
     #[doc(hidden)]
-    pub fn new(mut all: Vec<Arc<Snapshot>>) -> Self {
-        let newest = all.pop();
-        Self::default().with_end(0, all, newest)
+    pub fn new(all: Vec<Arc<Snapshot>>) -> Self {
+        Self::default().with_newest(0, all)
     }
 
     /// The list of an archive's snapshots. Loads none of them.
@@ -83,7 +60,6 @@ impl Snapshots {
             seen: None,
         };
         Self {
-            len,
             archived: (len > 0).then(|| Arc::new(archived())),
             ..Self::default()
         }
@@ -92,22 +68,19 @@ impl Snapshots {
     /// Number of snapshots.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.archived_len() + self.live.len()
     }
 
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
-    /// The newest one. Constant time. As [`Snapshots::get`], if it has to be loaded.
+    /// The newest one. As [`Snapshots::get`].
     #[inline]
     pub fn last(&self) -> Option<&Arc<Snapshot>> {
-        match &self.newest {
-            None => self.get_older(self.len.wrapping_sub(1)),
-            newest => newest.as_ref(),
-        }
+        self.get(self.len().checked_sub(1)?)
     }
 
     /// The oldest one. As [`Snapshots::get`].
@@ -115,69 +88,30 @@ impl Snapshots {
         self.get(0)
     }
 
-    /// The snapshot at an index. Constant time for the newest one, logarithmic for others.
+    /// The snapshot at an index. Constant time.
     ///
     /// In a session of a store a snapshot that is not in memory is loaded now, after a neighbour with
     /// others; if that fails there is `None`, and [`History::failure`](crate::History::failure) says why.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Arc<Snapshot>> {
-        if index.checked_add(1)? == self.len {
-            return self.last();
-        }
-        self.get_older(index)
-    }
-
-    /// The snapshot at an index, if it is not the newest of those that are not archived.
-    #[inline(never)]
-    fn get_older(&self, mut index: usize) -> Option<&Arc<Snapshot>> {
-        if index >= self.len {
-            return None;
-        }
-        if let Some(archived) = &self.archived {
-            if index < archived.len {
-                return archived.get(index);
-            }
-            index -= archived.len;
-        }
-        let mut chunk = self.older.as_ref()?;
-        let mut shift = self.height * BITS;
-        loop {
-            let at = (index >> shift) % CHUNK;
-            match chunk {
-                Chunk::Low(snapshots) => return snapshots.get(at),
-                Chunk::High(chunks) => chunk = chunks.get(at)?,
-            }
-            shift = shift.saturating_sub(BITS);
+        match &self.archived {
+            Some(archived) if index < archived.len => archived.get(index),
+            _ => self.live.get(index - self.archived_len()),
         }
     }
 
     /// All snapshots, oldest first.
     pub fn iter(&self) -> SnapshotsIter<'_> {
-        self.range(0..self.len)
+        self.range(0..self.len())
     }
 
     /// The snapshots at these indexes, oldest first. Indexes past the end are left out.
     pub fn range(&self, indexes: Range<usize>) -> SnapshotsIter<'_> {
-        let end = indexes.end.min(self.len);
+        let end = indexes.end.min(self.len());
         SnapshotsIter {
             snapshots: self,
             indexes: indexes.start.min(end)..end,
         }
-    }
-
-    /// The number of snapshots before the first for which `before` is false; it is true for all
-    /// before and false for all after that one. Logarithmic.
-    pub fn partition_point(&self, before: impl Fn(&Snapshot) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.len);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.get(middle).is_some_and(|snapshot| before(snapshot)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
     }
 
     /// The cycle of the snapshot at an index, which is not loaded for it. `None` if there is none, or
@@ -191,7 +125,7 @@ impl Snapshots {
 
     /// The number of snapshots before the first for which `before` is false of the cycle. Loads none.
     pub(super) fn cycles_before(&self, before: impl Fn(i64) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.len);
+        let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
             if self.cycle_at(middle).is_some_and(&before) {
@@ -206,12 +140,9 @@ impl Snapshots {
     /// The index of the snapshot of a cycle. Constant time for the newest one, logarithmic for
     /// others.
     pub fn index_of(&self, cycle: i64) -> Option<usize> {
-        if self
-            .newest
-            .as_ref()
-            .is_some_and(|newest| newest.cycle() == cycle)
-        {
-            return Some(self.len - 1);
+        let last = self.len().checked_sub(1)?;
+        if self.cycle_at(last) == Some(cycle) {
+            return Some(last);
         }
         let at = self.cycles_before(|before| before < cycle);
         (self.cycle_at(at)? == cycle).then_some(at)
@@ -224,7 +155,7 @@ impl Snapshots {
 
     /// The indexes of the snapshots that are not archived.
     pub(super) fn live(&self) -> Range<usize> {
-        self.archived_len()..self.len
+        self.archived_len()..self.len()
     }
 
     /// Has these snapshots in memory.
@@ -259,9 +190,6 @@ impl Snapshots {
     /// none.
     #[must_use]
     pub(super) fn first_n(&self, count: usize) -> Self {
-        if count >= self.len {
-            return self.clone();
-        }
         let archived = match &self.archived {
             Some(archived) if count < archived.len => (count > 0).then(|| {
                 Arc::new(Archived {
@@ -271,95 +199,25 @@ impl Snapshots {
             }),
             archived => archived.clone(),
         };
-        let list = Self {
-            archived,
-            ..self.clone()
-        };
-        match count.checked_sub(self.archived_len() + 1) {
-            Some(older) => list.with_end(older, [], self.get(count - 1).cloned()),
-            None => Self {
-                newest: None,
-                older: None,
-                height: 0,
-                len: count,
-                ..list
-            },
-        }
-    }
-
-    /// The list with `snapshot` at its end. Logarithmic, whatever is shared with this one.
-    #[must_use]
-    pub(super) fn pushed(&self, snapshot: Arc<Snapshot>) -> Self {
-        let kept = self.live().len().saturating_sub(1);
-        self.with_end(kept, self.newest.clone(), Some(snapshot))
-    }
-
-    /// The list with others in the place of its newest snapshots, which are not archived. Linear in
-    /// those, and logarithmic in the rest.
-    #[must_use]
-    pub(super) fn with_newest(&self, mut others: Vec<Arc<Snapshot>>) -> Self {
-        let kept = self.live().len().saturating_sub(others.len());
-        match others.pop() {
-            Some(newest) => self.with_end(kept, others, Some(newest)),
-            None => self.clone(),
-        }
-    }
-
-    /// The archived snapshots, the first `kept` of the older ones, then `end`, then `newest`; without
-    /// `newest`, `kept` is 0 and `end` is empty.
-    fn with_end(
-        &self,
-        kept: usize,
-        end: impl IntoIterator<Item = Arc<Snapshot>, IntoIter: ExactSizeIterator>,
-        newest: Option<Arc<Snapshot>>,
-    ) -> Self {
-        let mut end = end.into_iter();
-        let older = kept + end.len();
-        let (mut root, mut height) = (self.older.clone(), self.height);
-        while older > CHUNK << (height * BITS) {
-            root = root.map(|root| Chunk::High([root].into()));
-            height += 1;
-        }
+        let live = count.saturating_sub(self.archived_len());
         Self {
-            older: (older > 0).then(|| fill(root.as_ref(), height, kept, &mut end)),
-            height,
-            len: self.archived_len() + older + usize::from(newest.is_some()),
-            newest,
-            archived: self.archived.clone(),
+            archived,
+            live: self.live.with_end(live.min(self.live.len()), []),
         }
     }
-}
 
-/// The chunk of the first `kept` snapshots of `old` and as many of `more` as it has room for.
-fn fill(
-    old: Option<&Chunk>,
-    height: u32,
-    kept: usize,
-    more: &mut impl ExactSizeIterator<Item = Arc<Snapshot>>,
-) -> Chunk {
-    if height == 0 {
-        let old: &[_] = match old {
-            Some(Chunk::Low(snapshots)) => snapshots,
-            _ => &[],
-        };
-        let old = &old[..kept.min(old.len())];
-        let more = more.take(CHUNK - old.len());
-        return Chunk::Low(old.iter().cloned().chain(more).collect());
+    /// The list with others in the place of its newest snapshots from an index on, which are not archived. Linear in those.
+    #[must_use]
+    pub(super) fn with_newest(
+        &self,
+        from: usize,
+        others: impl IntoIterator<Item = Arc<Snapshot>>,
+    ) -> Self {
+        Self {
+            archived: self.archived.clone(),
+            live: self.live.with_end(from - self.archived_len(), others),
+        }
     }
-    let old: &[_] = match old {
-        Some(Chunk::High(chunks)) => chunks,
-        _ => &[],
-    };
-    let below = 1 << (height * BITS);
-    let (full, mut rest) = (kept / below, kept % below);
-    let mut chunks = Vec::with_capacity(CHUNK);
-    chunks.extend(old.iter().take(full).cloned());
-    while rest > 0 || (chunks.len() < CHUNK && more.len() > 0) {
-        let old = old.get(chunks.len()).filter(|_| rest > 0);
-        chunks.push(fill(old, height - 1, rest, more));
-        rest = 0;
-    }
-    Chunk::High(chunks.into())
 }
 
 impl Index<usize> for Snapshots {
@@ -377,7 +235,7 @@ impl Index<usize> for Snapshots {
     fn index(&self, index: usize) -> &Arc<Snapshot> {
         match self.get(index) {
             Some(snapshot) => snapshot,
-            None => panic!("snapshot {index} of {}", self.len),
+            None => panic!("snapshot {index} of {}", self.len()),
         }
     }
 }
@@ -426,8 +284,9 @@ impl ExactSizeIterator for SnapshotsIter<'_> {}
 mod tests {
     use std::sync::Arc;
 
-    use super::{CHUNK, Snapshots};
+    use super::Snapshots;
     use crate::history::Session;
+    use crate::history::list::CHUNK;
     use crate::index::Snapshot;
 
     /// Snapshots of the cycles 1 to `count`.
@@ -463,7 +322,7 @@ mod tests {
         assert_lists(&list, &[]);
         for count in 1..=all.len() {
             let before = list.clone();
-            list = list.pushed(Arc::clone(&all[count - 1]));
+            list = list.with_newest(count - 1, [Arc::clone(&all[count - 1])]);
             if count % 7 == 1 || count % CHUNK < 3 {
                 assert_lists(&list, &all[..count]);
                 assert_lists(&before, &all[..count - 1]);
@@ -479,7 +338,7 @@ mod tests {
         let list = Snapshots::new(old.clone());
         for start in [0, 1, 15, 16, 17, 255, 256, 257, 259, 260, 261] {
             let mixed = [&old[..start], &new[start..]].concat();
-            let replaced = list.with_newest(new[start..].to_vec());
+            let replaced = list.with_newest(start, new[start..].to_vec());
             assert_lists(&replaced, &mixed);
             assert_lists(&list, &old);
         }

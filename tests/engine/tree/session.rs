@@ -4,11 +4,20 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pactql::internals::tree::source::{Limits, SourceError, read_source, read_stream};
+use pactql::internals::tree::source::{Limits, SourceError, read_all, read_files, read_source};
 use pactql::internals::tree::{
     Document, Fault, InputError, Meta, Tree, read_document, read_lines, read_slice, whole_trees,
 };
 use pactql::{Session, error::LoadError};
+
+/// The documents of a reader, which is called `name`.
+fn read_stream(
+    reader: impl std::io::Read,
+    name: &Path,
+    limits: Limits,
+) -> Result<Vec<Document>, SourceError> {
+    read_files([(read_all(reader, name, limits), name.to_owned())])
+}
 
 fn documents(lines: &[&str]) -> Vec<Document> {
     match read_lines(lines.join("\n").as_bytes()) {

@@ -1,0 +1,89 @@
+//! Which nodes of two snapshots are in one of them only, and which differ.
+
+use super::change::{Change, change_of, counterpart};
+use crate::index::{Bits, NodeRef, Snapshot};
+use crate::query::exec::MatchedRows;
+use crate::support::cancel::ensure;
+
+/// Nodes that are compared between two looks at the token.
+const ROWS: usize = 1024;
+
+/// Some nodes of a snapshot.
+pub(super) struct MatchedNodes<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    /// Their rows, also as a set; `None` if all nodes are compared.
+    rows: Option<(&'a MatchedRows, Bits)>,
+}
+
+impl<'a> MatchedNodes<'a> {
+    /// All nodes, or those of some rows. Linear in the rows, with one bit for each row number between the first and the last.
+    pub(super) fn new(snapshot: &'a Snapshot, rows: Option<&'a MatchedRows>) -> Self {
+        let rows = rows.map(|rows| {
+            let (mut first, mut last) = (u32::MAX, 0);
+            rows.for_each(|row| {
+                first = first.min(row);
+                last = last.max(row);
+            });
+            let mut bits = Bits::new(first.min(last)..last.saturating_add(1));
+            rows.for_each(|row| bits.insert(row));
+            (rows, bits)
+        });
+        Self { snapshot, rows }
+    }
+
+    /// The nodes, in the order of the rows.
+    fn iter(&self) -> Box<dyn Iterator<Item = NodeRef<'a>> + 'a> {
+        let snapshot = self.snapshot;
+        match &self.rows {
+            None => Box::new(snapshot.nodes()),
+            Some((rows, _)) => Box::new(rows.iter().map(|row| snapshot.node(row))),
+        }
+    }
+
+    /// The one of these nodes that has the id of a node of another snapshot.
+    fn counterpart(&self, node: NodeRef<'_>) -> Option<NodeRef<'a>> {
+        let rows = self.rows.as_ref();
+        let is_in = |other: &NodeRef<'_>| rows.is_none_or(|(_, bits)| bits.contains(other.row()));
+        counterpart(node, self.snapshot).filter(is_in)
+    }
+}
+
+/// What differs between the nodes of two snapshots.
+pub(super) struct Comparison<'a> {
+    /// In the newer only, in its order.
+    pub(super) added: Vec<NodeRef<'a>>,
+    /// In the older only, in its order.
+    pub(super) removed: Vec<NodeRef<'a>>,
+    /// In both and different: the newer, the older, and how, in the order of the newer.
+    pub(super) changed: Vec<(NodeRef<'a>, NodeRef<'a>, Change)>,
+}
+
+impl<'a> Comparison<'a> {
+    pub(super) fn new(newer: &MatchedNodes<'a>, older: &MatchedNodes<'a>) -> Self {
+        let (mut added, mut changed) = (Vec::new(), Vec::new());
+        for (at, node) in newer.iter().enumerate() {
+            if at % ROWS == 0 {
+                ensure();
+            }
+            match older.counterpart(node) {
+                None => added.push(node),
+                Some(other) => {
+                    let change = change_of(node, other);
+                    changed.extend(change.map(|change| (node, other, change)));
+                }
+            }
+        }
+        let removed = older.iter();
+        let removed = removed.filter(|node| newer.counterpart(*node).is_none());
+        Self {
+            removed: removed.collect(),
+            added,
+            changed,
+        }
+    }
+}
+
+/// The ids of nodes.
+pub(super) fn ids(nodes: &[NodeRef<'_>]) -> Vec<String> {
+    nodes.iter().map(|node| node.id().to_owned()).collect()
+}
