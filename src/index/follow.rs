@@ -69,7 +69,7 @@ impl SnapshotBuilder {
         let snapshot = Arc::new(snapshot);
         // Older snapshots move to the merged segments, so that no row is stored twice. Only the newest ones can refer to what
         // was merged. One that is kept alone goes now.
-        if self.keeps_all && !merges.is_empty() {
+        if self.keeps_all {
             for older in self.committed.iter_mut().rev() {
                 match older.moved(&merges) {
                     Some(moved) => *older = Arc::new(moved),

@@ -147,6 +147,9 @@ impl Snapshot {
     /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it
     /// has none of them.
     pub fn moved(&self, merges: &[Merge]) -> Option<Self> {
+        if merges.is_empty() {
+            return None;
+        }
         let mut runs: Vec<Run> = self
             .pieces()
             .iter()

@@ -3,9 +3,11 @@
 //! A document is validated as a whole: reading returns it, or every fault with its JSON path.
 //! Nothing here knows about sessions; [`super::sequence`] puts documents in order.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use rayon::prelude::*;
 
 use super::check;
@@ -217,25 +219,62 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     lines.filter(|line| !line.bytes.trim_ascii().is_empty())
 }
 
+/// A member of a document as read.
+struct Member<'a> {
+    name: Cow<'a, str>,
+    /// As written; empty if it was read elsewhere.
+    value: &'a str,
+    /// Offsets of the name and of the value.
+    key_at: usize,
+    at: usize,
+}
+
+impl Member<'_> {
+    /// What the value must be, if it is something else.
+    fn expected(&self) -> Option<&'static str> {
+        let value = self.value;
+        let is_integer = value.parse::<i64>().is_ok();
+        let is_null = value == "null";
+        let (fits, expected) = match &*self.name {
+            "root" => (value.is_empty(), "the root must be an object"),
+            "replace" => (value.is_empty(), "replace must be a list of nodes"),
+            "remove" => (value.is_empty(), "remove must be a list of ids"),
+            "base" => (is_integer, "base must be an integer of 64 bits"),
+            "cycle" => (is_integer || is_null, "cycle must be an integer of 64 bits"),
+            "working" => (
+                is_null || matches!(value, "true" | "false"),
+                "working must be true or false",
+            ),
+            "spec_version" => (
+                is_null || value.starts_with('"'),
+                "spec_version must be a string",
+            ),
+            "meta" => (is_null || value.starts_with('{'), "meta must be an object"),
+            "usage" => (is_null || value.starts_with('{'), "usage must be an object"),
+            _ => return None,
+        };
+        (!fits).then_some(expected)
+    }
+
+    /// Whether it is one of [`Document::extra`].
+    fn is_extra(&self) -> bool {
+        match &*self.name {
+            "root" | "base" | "replace" | "remove" | "spec_version" => false,
+            "cycle" => self.value.parse::<i64>().is_err(),
+            "working" => self.value != "true",
+            _ => true,
+        }
+    }
+}
+
 /// The members of a document while it is read.
 #[derive(Default)]
 struct Members<'a> {
-    cycle: Option<i64>,
-    spec_version: Option<&'a str>,
-    working: bool,
+    list: Vec<Member<'a>>,
     root: Option<Draft<'a>>,
-    base: Option<i64>,
-    replace: Option<Draft<'a>>,
-    remove: Option<Vec<(Box<str>, usize)>>,
-    /// Offsets of the document, of `root`, and of the first member that only a delta has.
-    start: usize,
-    root_at: Option<usize>,
-    delta_at: Option<usize>,
-    /// Offsets of the values of these members, if given.
-    base_at: Option<usize>,
-    cycle_at: Option<usize>,
-    working_at: Option<usize>,
-    extra: Vec<(Box<str>, Box<str>, usize)>,
+    replace: Draft<'a>,
+    /// The ids, and their offsets.
+    remove: Vec<(Box<str>, usize)>,
 }
 
 /// Reads the text of one document.
@@ -245,11 +284,23 @@ struct Members<'a> {
 pub(super) fn read_text(text: &str) -> Result<Document, InputError> {
     let mut reader = Reader::new(text);
     let mut faults = Faults::default();
-    let members = read_members(&mut reader, &mut faults, text.len());
-    faults.take_problems(&reader);
-    let document = match members {
-        Ok(members) => assemble(members, text, &mut faults),
-        Err(Halt) => None,
+    let opening = reader.peek();
+    let start = reader.offset();
+    let document = if opening == Some(b'{') {
+        let members = Members::read(&mut reader, &mut faults, text.len());
+        faults.take_problems(&reader);
+        members
+            .ok()
+            .and_then(|members| members.assemble(text, start, &mut faults))
+    } else {
+        if let Ok(value) = reader.skip_value()
+            && reader.end().is_ok()
+        {
+            let message = "a snapshot document must be an object with `root`, not";
+            faults.add(start, format!("{message} {}", named(value)));
+        }
+        faults.take_problems(&reader);
+        None
     };
     match document {
         Some(document) if faults.is_empty() => Ok(document),
@@ -257,178 +308,158 @@ pub(super) fn read_text(text: &str) -> Result<Document, InputError> {
     }
 }
 
-fn read_members<'a>(
-    reader: &mut Reader<'a>,
-    faults: &mut Faults,
-    size: usize,
-) -> Result<Members<'a>, Halt> {
-    let mut members = Members::default();
-    let opening = reader.peek();
-    members.start = reader.offset();
-    if opening != Some(b'{') {
-        let at = members.start;
-        let value = reader.skip_value()?;
-        reader.end()?;
-        let message = "a snapshot document must be an object with `root`, not";
-        faults.add(at, format!("{message} {}", named(value)));
-        return Ok(members);
-    }
-    reader.begin_object()?;
-    let mut names: Vec<String> = Vec::new();
-    let mut first = true;
-    while let Some((key, at)) = reader.next_key(first)? {
-        first = false;
-        let name = key.decode();
-        if let "root" | "cycle" | "spec_version" | "working" | "base" | "replace" | "remove" =
-            &*name
-        {
-            if names.iter().any(|other| *other == *name) {
-                faults.add(at, format!("the key `{name}` is given twice"));
+impl<'a> Members<'a> {
+    fn read(reader: &mut Reader<'a>, faults: &mut Faults, size: usize) -> Result<Self, Halt> {
+        let mut members = Self::default();
+        reader.begin_object()?;
+        let mut names: HashSet<Cow<'a, str>> = HashSet::new();
+        let mut first = true;
+        while let Some((key, key_at)) = reader.next_key(first)? {
+            first = false;
+            let name = key.decode();
+            if !names.insert(name.clone()) {
+                let message = format!("the key `{}` is given twice", shorten(&name));
+                faults.add(key_at, message);
                 reader.skip_value()?;
                 continue;
             }
-            names.push(name.clone().into_owned());
-        }
-        members.read(&name, at, reader, faults, size)?;
-    }
-    reader.end()?;
-    members
-        .extra
-        .sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.2.cmp(&b.2)));
-    for pair in members.extra.windows(2) {
-        if pair[0].0 == pair[1].0 {
-            let message = format!("the key `{}` is given twice", shorten(&pair[1].0));
-            faults.add(pair[1].2, message);
-        }
-    }
-    if members.root_at.is_none() && members.delta_at.is_none() && !members.is_runtime() {
-        let is_node = members.extra.iter().any(|(name, ..)| &**name == "children");
-        faults.add(
-            0,
-            if is_node {
-                "a snapshot document must have a `root`, and this is a node: {\"root\": {…}}"
-            } else if matches!(&members.extra[..], [(name, ..)] if &**name == "seal") {
-                "the closing line of a sealed file is its last line"
-            } else {
-                "a snapshot document must have a `root`"
-            },
-        );
-    }
-    Ok(members)
-}
-
-impl<'a> Members<'a> {
-    /// Reads the value of the member `name`, whose key is at `at`.
-    fn read(
-        &mut self,
-        name: &str,
-        at: usize,
-        reader: &mut Reader<'a>,
-        faults: &mut Faults,
-        size: usize,
-    ) -> Result<(), Halt> {
-        let byte = reader.peek();
-        let offset = reader.offset();
-        if let "base" | "replace" | "remove" = name {
-            self.delta_at.get_or_insert(at);
-        }
-        match name {
-            "root" => {
-                self.root_at = Some(offset);
-                if byte == Some(b'{') {
+            let byte = reader.peek();
+            let at = reader.offset();
+            let mut value = "";
+            match (&*name, byte) {
+                ("root", Some(b'{')) => {
                     let nodes = NodeReader::new(reader, faults, Form::Nested, size);
-                    self.root = Some(nodes.read_root()?);
-                } else {
-                    let value = reader.skip_value()?;
-                    refuse(faults, offset, "the root must be an object", value);
+                    members.root = Some(nodes.read_root()?);
                 }
-            }
-            "replace" if byte == Some(b'[') => {
-                let nodes = NodeReader::new(reader, faults, Form::Listed, 0);
-                self.replace = Some(nodes.read_list()?);
-            }
-            "replace" => {
-                let value = reader.skip_value()?;
-                refuse(faults, offset, "replace must be a list of nodes", value);
-            }
-            "remove" => self.remove = Some(read_ids(reader, faults)?),
-            "cycle" | "base" => {
-                let (number, number_at) = if name == "base" {
-                    (&mut self.base, &mut self.base_at)
-                } else {
-                    (&mut self.cycle, &mut self.cycle_at)
-                };
-                *number_at = Some(offset);
-                let value = reader.skip_value()?;
-                match value.parse::<i64>() {
-                    Ok(value) => *number = Some(value),
-                    Err(_) if value == "null" && name == "cycle" => self.keep(name, value, at),
-                    Err(_) => {
-                        let wanted = format!("{name} must be an integer of 64 bits");
-                        refuse(faults, offset, &wanted, value);
-                    }
+                ("replace", Some(b'[')) => {
+                    let nodes = NodeReader::new(reader, faults, Form::Listed, 0);
+                    members.replace = nodes.read_list()?;
                 }
+                ("remove", Some(b'[')) => members.remove = read_ids(reader, faults)?,
+                _ => value = reader.skip_value()?,
             }
-            "working" => {
-                self.working_at = Some(offset);
-                match reader.skip_value()? {
-                    "true" => self.working = true,
-                    value @ ("false" | "null") => self.keep(name, value, at),
-                    value => refuse(faults, offset, "working must be true or false", value),
-                }
+            let member = Member {
+                name,
+                value,
+                key_at,
+                at,
+            };
+            if let Some(expected) = member.expected() {
+                faults.add(at, format!("{expected}, not {}", named(value)));
             }
-            "spec_version" => {
-                let value = reader.skip_value()?;
-                if byte != Some(b'"') && value != "null" {
-                    refuse(faults, offset, "spec_version must be a string", value);
-                }
-                self.spec_version = Some(value);
-            }
-            "meta" | "usage" => {
-                let value = reader.skip_value()?;
-                if byte != Some(b'{') && value != "null" {
-                    refuse(faults, offset, &format!("{name} must be an object"), value);
-                }
-                self.keep(name, value, at);
-            }
-            _ => self.keep(name, reader.skip_value()?, at),
+            members.list.push(member);
         }
-        Ok(())
+        reader.end()?;
+        Ok(members)
     }
 
-    /// Whether it is the line that a writer keeps beside the documents: `{"runtime": {…}}`.
-    fn is_runtime(&self) -> bool {
-        let plain = self.cycle_at.is_none() && self.working_at.is_none();
-        plain
-            && self.spec_version.is_none()
-            && matches!(&self.extra[..], [(name, value, _)] if &**name == RUNTIME && value.starts_with('{'))
+    fn get(&self, name: &str) -> Option<&Member<'a>> {
+        self.list.iter().find(|member| member.name == name)
     }
 
-    /// Keeps a member as JSON text.
-    fn keep(&mut self, name: &str, value: &str, at: usize) {
-        self.extra.push((name.into(), value.into(), at));
+    fn integer(&self, name: &str) -> Option<i64> {
+        self.get(name)?.value.parse().ok()
+    }
+
+    /// Checks the members against each other and makes the document, which begins at `start` in what was read.
+    fn assemble(mut self, text: &str, start: usize, faults: &mut Faults) -> Option<Document> {
+        let mut lines = Lines::new(text);
+        let document = lines.position(start);
+        let at = |members: &Self, name: &str| members.get(name).map(|member| member.at);
+        // In the usual order of the members, as going back counts the lines again.
+        let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.position(at));
+        let (base, cycle) = (mark(at(&self, "base")), mark(at(&self, "cycle")));
+        let body = self.body(base, &mut lines, faults);
+        let working = at(&self, "working").map_or(document, |at| lines.position(at));
+        let extra = self.list.iter().filter(|member| member.is_extra());
+        let extra = extra.map(|member| (Box::from(&*member.name), Box::from(member.value)));
+        let mut extra: Vec<(Box<str>, Box<str>)> = extra.collect();
+        extra.sort_unstable();
+        let Some(body) = body? else {
+            let is_node = extra.iter().any(|(name, _)| &**name == "children");
+            faults.add(
+                0,
+                if is_node {
+                    "a snapshot document must have a `root`, and this is a node: {\"root\": {…}}"
+                } else if matches!(&extra[..], [(name, _)] if &**name == "seal") {
+                    "the closing line of a sealed file is its last line"
+                } else {
+                    "a snapshot document must have a `root`"
+                },
+            );
+            return None;
+        };
+        Some(Document {
+            cycle: self.integer("cycle"),
+            spec_version: self.get("spec_version").map(|member| member.value.into()),
+            working: self.get("working").is_some_and(|it| it.value == "true"),
+            extra: match &body {
+                Body::Runtime(_) => Vec::new(),
+                Body::Full(_) | Body::Delta(_) => extra,
+            },
+            body,
+            origin: Origin {
+                marks: Marks {
+                    document,
+                    base,
+                    cycle,
+                    working,
+                },
+                ..Origin::default()
+            },
+        })
+    }
+
+    /// What the document is, if it is anything; `None` if it is at fault.
+    fn body(
+        &mut self,
+        base_at: Position,
+        lines: &mut Lines<'_>,
+        faults: &mut Faults,
+    ) -> Option<Option<Body>> {
+        let of_delta = |it: &&Member<'_>| matches!(&*it.name, "base" | "replace" | "remove");
+        let delta_at = self.list.iter().find(of_delta).map(|member| member.key_at);
+        match (self.get("root").is_some(), delta_at) {
+            (true, Some(at)) => {
+                faults.add(
+                    at,
+                    "a document must have either `root`, or `base` with `replace` and `remove`",
+                );
+                None
+            }
+            (true, None) => Some(Some(Body::Full(check::finish(self.root.take()?, faults)))),
+            (false, Some(at)) => {
+                if self.get("base").is_none() {
+                    faults.add(
+                        at,
+                        "`replace` and `remove` need a `base`, the cycle that they change",
+                    );
+                }
+                let (replace, starts) = Patch::finish(std::mem::take(&mut self.replace), faults);
+                let ids = std::mem::take(&mut self.remove);
+                check_remove(&ids, &replace, faults);
+                Some(Some(Body::Delta(Delta {
+                    base: self.integer("base")?,
+                    replace,
+                    positions: delta_positions(base_at, &starts, &ids, lines),
+                    remove: ids.into_iter().map(|(id, _)| id).collect(),
+                })))
+            }
+            // The line that a writer keeps beside the documents: `{"runtime": {…}}`.
+            (false, None) => Some(match &self.list[..] {
+                [only] if only.name == RUNTIME && only.value.starts_with('{') => {
+                    Some(Body::Runtime(only.value.into()))
+                }
+                _ => None,
+            }),
+        }
     }
 }
 
-/// Adds the fault of a value that is not what is `wanted`.
-#[cold]
-fn refuse(faults: &mut Faults, offset: usize, wanted: &str, value: &str) {
-    faults.add(offset, format!("{wanted}, not {}", named(value)));
-}
-
-/// Reads the ids of `remove`.
+/// Reads the ids of `remove`, a list.
 fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str>, usize)>, Halt> {
     let mut ids = Vec::new();
-    reader.peek();
-    let offset = reader.offset();
-    if !reader.take(b'[') {
-        let value = reader.skip_value()?;
-        faults.add(
-            offset,
-            format!("remove must be a list of ids, not {}", named(value)),
-        );
-        return Ok(ids);
-    }
+    reader.take(b'[');
     let mut first = true;
     while reader.next_element(first)? {
         first = false;
@@ -443,75 +474,6 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
         }
     }
     Ok(ids)
-}
-
-/// Checks the members against each other and makes the document. `text` is what was read.
-fn assemble(mut members: Members<'_>, text: &str, faults: &mut Faults) -> Option<Document> {
-    let mut lines = Lines::new(text);
-    let document = lines.position(members.start);
-    // In the usual order of the members, as going back counts the lines again.
-    let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.position(at));
-    let mut marks = Marks {
-        document,
-        base: mark(members.base_at),
-        cycle: mark(members.cycle_at),
-        working: document,
-    };
-    let body = match (members.root_at, members.delta_at) {
-        (Some(_), Some(at)) => {
-            faults.add(
-                at,
-                "a document must have either `root`, or `base` with `replace` and `remove`",
-            );
-            None
-        }
-        (Some(_), None) => members
-            .root
-            .map(|draft| Body::Full(check::finish(draft, faults))),
-        (None, Some(at)) => {
-            if members.base_at.is_none() {
-                faults.add(
-                    at,
-                    "`replace` and `remove` need a `base`, the cycle that they change",
-                );
-            }
-            let (replace, starts) = Patch::finish(members.replace.unwrap_or_default(), faults);
-            let ids = members.remove.unwrap_or_default();
-            check_remove(&ids, &replace, faults);
-            let positions = delta_positions(marks.base, &starts, &ids, &mut lines);
-            members.base.map(|base| {
-                Body::Delta(Delta {
-                    base,
-                    replace,
-                    remove: ids.into_iter().map(|(id, _)| id).collect(),
-                    positions,
-                })
-            })
-        }
-        (None, None) if members.is_runtime() => {
-            let runtime = members.extra.pop();
-            runtime.map(|(_, value, _)| Body::Runtime(value))
-        }
-        (None, None) => None,
-    };
-    if let Some(at) = members.working_at {
-        marks.working = lines.position(at);
-    }
-    Some(Document {
-        cycle: members.cycle,
-        spec_version: members.spec_version.map(Into::into),
-        working: members.working,
-        body: body?,
-        extra: members
-            .extra
-            .into_iter()
-            .map(|(name, value, _)| (name, value))
-            .collect(),
-        origin: Origin {
-            marks,
-            ..Origin::default()
-        },
-    })
 }
 
 /// The positions of the nodes of `replace`, which start at `starts`, and of the ids of `remove`.

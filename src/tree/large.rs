@@ -20,7 +20,13 @@ pub(super) struct Large {
     /// Bytes to reserve for the fields of nodes.
     size: usize,
     stage: Stage,
-    nodes: Nodes,
+    /// The nodes, whose reading was put aside between two members.
+    draft: Draft<'static>,
+    open: Vec<Open>,
+    /// The fields of the open nodes: names, and values as written.
+    fields: Vec<(String, String)>,
+    /// The rows that say whose children they are.
+    claimed: Vec<u32>,
     /// The members but the root, which is empty, as the text of a document.
     others: String,
     /// Whether a member was read.
@@ -39,17 +45,6 @@ enum Stage {
     End,
 }
 
-/// Nodes whose reading was put aside between two members.
-#[derive(Default)]
-struct Nodes {
-    draft: Draft<'static>,
-    open: Vec<Open>,
-    /// The fields of the open nodes.
-    fields: Vec<(String, String)>,
-    /// The rows that say whose children they are.
-    claimed: Vec<u32>,
-}
-
 /// What became of a window.
 pub(super) struct Read {
     /// Bytes of it that were read.
@@ -64,7 +59,10 @@ impl Large {
         Self {
             size,
             stage: Stage::Start,
-            nodes: Nodes::default(),
+            draft: Draft::default(),
+            open: Vec::new(),
+            fields: Vec::new(),
+            claimed: Vec::new(),
             others: String::from("{"),
             begun: false,
             marks: Marks::default(),
@@ -74,7 +72,8 @@ impl Large {
 
     /// Reads the next window, up to the first member at `stop` or after it.
     pub(super) fn read(&mut self, text: &str, stop: usize) -> Option<Read> {
-        let fields = std::mem::take(&mut self.nodes.fields);
+        // Those that were put aside are borrowed by this window; those that this one leaves open are copied.
+        let put_aside = std::mem::take(&mut self.fields);
         let mut reader = Reader::new(text);
         let mut faults = Faults::default();
         let mut lines = Lines::new(text);
@@ -103,9 +102,8 @@ impl Large {
                     let byte = reader.peek();
                     let at = reader.offset();
                     match &*key.decode() {
-                        "root" if byte == Some(b'{') && self.nodes.draft.tree.rows.is_empty() => {
-                            let draft = self.begin_root(&mut reader, &mut faults)?;
-                            self.nodes = draft;
+                        "root" if byte == Some(b'{') && self.draft.tree.rows.is_empty() => {
+                            self.keep("root", "{}");
                             self.stage = Stage::Nodes;
                         }
                         "root" | "base" | "replace" | "remove" => return None,
@@ -119,13 +117,40 @@ impl Large {
                     }
                 }
                 Stage::Nodes => {
-                    let nodes = std::mem::take(&mut self.nodes);
-                    let mut nodes = nodes.resume(&mut reader, &mut faults, &fields);
-                    let done = nodes.reader.read_open_nodes(stop).ok()?;
-                    self.nodes = nodes.put_aside();
-                    if done {
+                    let fields = put_aside.iter().map(|(name, value)| Field {
+                        name: Cow::Borrowed(&**name),
+                        value: FieldValue::of_json(value),
+                        at: 0,
+                    });
+                    let mut nodes = NodeReader {
+                        reader: &mut reader,
+                        faults: &mut faults,
+                        draft: std::mem::take(&mut self.draft),
+                        form: Form::Nested,
+                        open: std::mem::take(&mut self.open),
+                        fields: fields.collect(),
+                        decoded: String::new(),
+                    };
+                    if nodes.draft.tree.rows.is_empty() {
+                        nodes.draft.payload.reserve(self.size);
+                        nodes.open_node(NONE).ok()?;
+                    }
+                    if nodes.read_open_nodes(stop).ok()? {
                         self.stage = Stage::Member;
                     }
+                    let claims = nodes.draft.claims.iter();
+                    self.claimed.extend(claims.map(|claim| claim.row));
+                    let fields = nodes.fields.into_iter();
+                    let written = |value: FieldValue<'_>| value.written().into_owned();
+                    let fields = fields.map(|it| (it.name.into_owned(), written(it.value)));
+                    self.fields = fields.collect();
+                    self.open = nodes.open;
+                    // What refers to the text goes: only messages need it.
+                    self.draft = Draft {
+                        tree: nodes.draft.tree,
+                        payload: nodes.draft.payload,
+                        ..Draft::default()
+                    };
                 }
                 Stage::End => {
                     if reader.peek().is_some() {
@@ -144,18 +169,6 @@ impl Large {
         })
     }
 
-    /// Takes the brace of the root.
-    fn begin_root(&mut self, reader: &mut Reader<'_>, faults: &mut Faults) -> Option<Nodes> {
-        self.keep("root", "{}");
-        let mut nodes = NodeReader::new(reader, faults, Form::Nested, self.size);
-        nodes.open_node(NONE).ok()?;
-        let nodes = Resumed {
-            reader: nodes,
-            claimed: Vec::new(),
-        };
-        Some(nodes.put_aside())
-    }
-
     /// Adds a member to the others.
     fn keep(&mut self, name: &str, value: &str) {
         if self.others.len() > 1 {
@@ -170,9 +183,9 @@ impl Large {
     pub(super) fn finish(mut self) -> Option<Document> {
         self.others.push('}');
         let mut document = read_text(&self.others).ok()?;
-        let mut draft = self.nodes.draft;
+        let mut draft = self.draft;
         draft.payload.shrink_to_fit();
-        if !self.nodes.claimed.iter().all(|row| fits(&draft, *row)) {
+        if !self.claimed.iter().all(|row| fits(&draft, *row)) {
             return None;
         }
         let mut faults = Faults::default();
@@ -183,69 +196,6 @@ impl Large {
         }
         document.origin.marks = self.marks;
         Some(document)
-    }
-}
-
-/// A reading that goes on.
-struct Resumed<'r, 'a> {
-    reader: NodeReader<'r, 'a>,
-    claimed: Vec<u32>,
-}
-
-impl Nodes {
-    /// Goes on with another text. `fields` are those of the open nodes.
-    fn resume<'r, 'a>(
-        self,
-        reader: &'r mut Reader<'a>,
-        faults: &'r mut Faults,
-        fields: &'a [(String, String)],
-    ) -> Resumed<'r, 'a> {
-        let fields = fields.iter().map(|(name, value)| Field {
-            name: Cow::Borrowed(&**name),
-            value: FieldValue::of_json(value),
-            at: 0,
-        });
-        Resumed {
-            reader: NodeReader {
-                reader,
-                faults,
-                draft: self.draft,
-                form: Form::Nested,
-                open: self.open,
-                fields: fields.collect(),
-                decoded: String::new(),
-            },
-            claimed: self.claimed,
-        }
-    }
-}
-
-impl Resumed<'_, '_> {
-    /// Keeps what was read, without its text.
-    fn put_aside(self) -> Nodes {
-        let NodeReader {
-            draft,
-            open,
-            fields,
-            ..
-        } = self.reader;
-        let mut claimed = self.claimed;
-        claimed.extend(draft.claims.iter().map(|claim| claim.row));
-        let fields = fields.into_iter();
-        Nodes {
-            draft: Draft {
-                tree: draft.tree,
-                payload: draft.payload,
-                // Only messages need them.
-                starts: Vec::new(),
-                claims: Vec::new(),
-            },
-            open,
-            fields: fields
-                .map(|field| (field.name.into_owned(), field.value.written().into_owned()))
-                .collect(),
-            claimed,
-        }
     }
 }
 

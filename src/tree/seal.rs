@@ -7,7 +7,7 @@ use super::fault::InputError;
 use super::hash::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// The closing line.
 #[derive(Debug, Deserialize)]
@@ -47,19 +47,14 @@ pub(super) fn unsealed(bytes: &[u8]) -> Result<&[u8], InputError> {
     let Some((before, seal)) = closing(bytes) else {
         return Ok(bytes);
     };
-    let lines = lines(before);
+    let lines = before.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.trim_ascii().is_empty()).count() as u64;
     let message = if lines != seal.lines {
-        let count = |lines: u64| match lines {
-            1 => "1 line".to_owned(),
-            _ => format!("{lines} lines"),
-        };
+        let sealed = if seal.lines == 1 { "line" } else { "lines" };
+        let are = if lines == 1 { "is" } else { "are" };
         format!(
-            "the file was sealed with {}, and {} before the closing line",
-            count(seal.lines),
-            match lines {
-                1 => "1 is".to_owned(),
-                _ => format!("{lines} are"),
-            }
+            "the file was sealed with {} {sealed}, and {lines} {are} before the closing line",
+            seal.lines
         )
     } else if hex(&Sha256::digest(before)) != seal.sha256 {
         "the file was changed after it was sealed: its bytes have another hash".to_owned()
@@ -71,46 +66,34 @@ pub(super) fn unsealed(bytes: &[u8]) -> Result<&[u8], InputError> {
     Err(error.shifted(number as u64, before.len() as u64))
 }
 
-/// How a file of lines, unpacked, ends. Linear, with memory for the last bytes.
+/// How a file of lines, unpacked, ends. Linear, with memory for a line.
 ///
 /// # Errors
 /// Those of the reader.
-pub fn ending(mut reader: impl Read) -> io::Result<Ending> {
+pub fn ending(reader: impl Read) -> io::Result<Ending> {
     // Far longer than a closing line.
-    const KEPT: usize = 1 << 12;
-    let mut tail: Vec<u8> = Vec::new();
-    let mut end = Ending::NoLineFeed;
-    let mut piece = vec![0; 1 << 16];
-    loop {
-        let read = match reader.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => piece.get(..read).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+    const MOST: u64 = 1 << 12;
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    let (mut last, mut part) = (Vec::new(), Vec::new());
+    let (mut end, mut begins) = (Ending::NoLineFeed, true);
+    while (&mut reader).take(MOST).read_until(b'\n', &mut part)? > 0 {
+        let ends = part.last() == Some(&b'\n');
+        end = if ends {
+            Ending::LineFeed
+        } else {
+            Ending::NoLineFeed
         };
-        end = match read.last() {
-            Some(b'\n') => Ending::LineFeed,
-            _ => Ending::NoLineFeed,
-        };
-        tail.extend_from_slice(read);
-        // White space at the end does not push the line out.
-        let text = tail.trim_ascii_end().len();
-        let feed = tail.iter().skip(text).any(|byte| *byte == b'\n');
-        tail.truncate(text + usize::from(text < tail.len()));
-        if let Some(last) = tail.get_mut(text) {
-            *last = if feed { b'\n' } else { b' ' };
+        // White space after the closing line changes nothing. Other text does, also on its line.
+        if !part.trim_ascii().is_empty() {
+            last.clear();
+            if begins {
+                last.extend_from_slice(&part);
+            }
         }
-        if let Some(cut @ 1..) = text.checked_sub(KEPT) {
-            tail.drain(..cut);
-            // What is left of a longer line is no line.
-            let line = memchr::memchr(b'\n', &tail).unwrap_or(tail.len());
-            tail.iter_mut().take(line).for_each(|byte| *byte = b'.');
-        }
+        begins = ends;
+        part.clear();
     }
-    Ok(match closing(&tail) {
-        Some(_) => Ending::Sealed,
-        None => end,
-    })
+    Ok(seal_of(&last).map_or(end, |_| Ending::Sealed))
 }
 
 /// Whether a line is the closing one, if it is the last.
@@ -146,11 +129,6 @@ fn closing(bytes: &[u8]) -> Option<(&[u8], Seal)> {
     let start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
     let seal = seal_of(text.get(start..)?)?;
     Some((bytes.get(..start)?, seal))
-}
-
-fn lines(bytes: &[u8]) -> u64 {
-    let lines = bytes.split(|byte| *byte == b'\n');
-    lines.filter(|line| !line.trim_ascii().is_empty()).count() as u64
 }
 
 /// Writes lines and then their closing line.

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::fault::InputError;
 #[cfg(feature = "cli")]
 use super::seal::{Ending, ending};
 use crate::json::Reader;
-use crate::support::cancel::stopped;
+use crate::support::cancel::{Cancelled, stopped};
 
 /// How much input is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +74,15 @@ fn list_faults(files: &[(PathBuf, InputError)], f: &mut fmt::Formatter<'_>) -> f
 /// See [`SourceError`]; the faults of all files of a directory are in one report.
 pub fn read_source(path: &Path, limits: Limits) -> Result<Vec<Document>, SourceError> {
     let metadata = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
-    let read = |file: PathBuf| (read_file(&file, limits), file);
+    let with_bytes = |file: PathBuf| (read_file(&file, limits), file);
     if !metadata.is_dir() {
-        return read_files([read(path.to_owned())]);
+        return read_files([with_bytes(path.to_owned())]);
     }
     let files = files_in(path)?;
     if is_several(&files) {
         return Err(SourceError::Several(path.to_owned(), files));
     }
-    read_files(files.into_iter().map(read))
+    read_files(files.into_iter().map(with_bytes))
 }
 
 /// The files of a directory in which each file is a session; `None` for any other path, which is
@@ -109,38 +109,39 @@ pub fn is_several(files: &[PathBuf]) -> bool {
 /// # Errors
 /// The directory cannot be read.
 pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let mut files = Vec::new();
+    entries_of(path).map(|(files, _)| files)
+}
+
+/// The files and directories of a directory, by name. Names that begin with a dot and links to directories are left out.
+fn entries_of(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SourceError> {
+    let (mut files, mut directories) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(path).map_err(|error| io_error(path, error))? {
         let entry = entry.map_err(|error| io_error(path, error))?;
-        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // Follows links, unlike the metadata of the entry.
-        if !hidden && entry.path().is_file() {
-            files.push(entry.file_name());
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        // Follows links, unlike the type of the entry.
+        if entry.path().is_file() {
+            files.push(entry.path());
+        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            directories.push(entry.path());
         }
     }
     files.sort_unstable();
-    Ok(files.into_iter().map(|name| path.join(name)).collect())
+    Ok((files, directories))
 }
 
-/// The files of a directory and of the directories below it, in order of their paths. Names that begin
-/// with a dot and links to directories are left out. Linear in all entries.
+/// The files of a directory and of the directories below it, in order of their paths. Linear in all entries.
 ///
 /// # Errors
 /// A directory cannot be read.
 #[cfg(feature = "cli")]
 pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let mut files = Vec::new();
-    let mut left = vec![path.to_owned()];
+    let (mut files, mut left) = entries_of(path)?;
     while let Some(directory) = left.pop() {
-        files.extend(files_in(&directory)?);
-        let entries = std::fs::read_dir(&directory).map_err(|error| io_error(&directory, error))?;
-        for entry in entries {
-            let entry = entry.map_err(|error| io_error(&directory, error))?;
-            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-            if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                left.push(entry.path());
-            }
-        }
+        let (own, below) = entries_of(&directory)?;
+        files.extend(own);
+        left.extend(below);
     }
     files.sort_unstable();
     Ok(files)
@@ -181,35 +182,13 @@ pub fn read_files(
     }
 }
 
-/// Reads the documents of a reader such as standard input, which messages call `name`.
-///
-/// # Errors
-/// See [`SourceError`].
-pub fn read_stream(
-    reader: impl Read,
-    name: &Path,
-    limits: Limits,
-) -> Result<Vec<Document>, SourceError> {
-    let bytes = unpack(reader, name, limits, 0)?;
-    read_bytes(&bytes, name)
-}
-
 /// The bytes of a file, unpacked if it is gzip.
 ///
 /// # Errors
 /// See [`SourceError`].
 pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     let file = File::open(path).map_err(|error| io_error(path, error))?;
-    let size = file.metadata().map_or(0, |metadata| metadata.len());
-    unpack(file, path, limits, size)
-}
-
-/// The bytes of a reader, unpacked if they are gzip, which their first two bytes show.
-///
-/// # Errors
-/// See [`SourceError`].
-pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
-    unpack(reader, name, limits, 0)
+    read_open(&file, path, limits)
 }
 
 /// As [`read_file`], of a file that is open at its start.
@@ -218,7 +197,15 @@ pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8
 /// See [`SourceError`].
 pub fn read_open(file: &File, path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     let size = file.metadata().map_or(0, |metadata| metadata.len());
-    unpack(file, path, limits, size)
+    read(file, path, limits, size)
+}
+
+/// The bytes of a reader such as standard input, which messages call `name`, unpacked if they are gzip.
+///
+/// # Errors
+/// See [`SourceError`].
+pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
+    read(reader, name, limits, 0)
 }
 
 /// How a file of lines ends.
@@ -231,29 +218,21 @@ pub(crate) fn ending_of(path: &Path) -> Result<Ending, SourceError> {
     read().map_err(|error| io_error(path, error))
 }
 
-/// Reads a file, which is unpacked if it is gzip, from its start; and whether it is gzip.
+/// Reads what a reader has, unpacked if it is gzip, which its first two bytes show; and whether it is.
 ///
 /// # Errors
-/// Those of the system.
-pub(super) fn unpacked(mut file: File) -> io::Result<(Box<dyn Read>, bool)> {
-    let mut magic = [0u8; 2];
-    let packed = file.read_exact(&mut magic).is_ok() && magic == GZIP;
-    file.rewind()?;
-    Ok((if packed { gzip(file) } else { Box::new(file) }, packed))
+/// Those of the reader.
+pub(super) fn unpacked<'r>(mut reader: impl Read + 'r) -> io::Result<(Box<dyn Read + 'r>, bool)> {
+    let mut magic = Vec::new();
+    (&mut reader).take(2).read_to_end(&mut magic)?;
+    let packed = magic == [0x1f, 0x8b];
+    let whole = io::Cursor::new(magic).chain(reader);
+    #[cfg(feature = "gzip")]
+    if packed {
+        return Ok((Box::new(flate2::read::MultiGzDecoder::new(whole)), true));
+    }
+    Ok((Box::new(whole), packed))
 }
-
-#[cfg(feature = "gzip")]
-fn gzip(file: File) -> Box<dyn Read> {
-    Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::new(file)))
-}
-
-#[cfg(not(feature = "gzip"))]
-fn gzip(file: File) -> Box<dyn Read> {
-    Box::new(file)
-}
-
-/// What gzip data begins with.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 fn io_error(path: &Path, error: io::Error) -> SourceError {
     match error.kind() {
@@ -267,53 +246,25 @@ fn invalid(path: &Path, message: String) -> SourceError {
     SourceError::Invalid(vec![(path.to_owned(), error)])
 }
 
-fn unpack(
-    mut reader: impl Read,
-    path: &Path,
-    limits: Limits,
-    size: u64,
-) -> Result<Vec<u8>, SourceError> {
-    let mut magic = [0u8; 2];
-    let mut have = 0;
-    while have < magic.len() {
-        match reader.read(&mut magic[have..]) {
-            Ok(0) => break,
-            Ok(read) => have += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(io_error(path, error)),
-        }
-    }
-    let whole = magic[..have].chain(reader);
-    if magic[..have] == GZIP {
-        return gunzip(whole, path, limits);
-    }
-    take(whole, path, limits, size).map_err(|error| io_error(path, error))?
-}
+/// The bytes of a reader, which has about `size` of them; 0 if that is not known.
+fn read(reader: impl Read, path: &Path, limits: Limits, size: u64) -> Result<Vec<u8>, SourceError> {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
 
-#[cfg(feature = "gzip")]
-fn gunzip(packed: impl Read, path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
-    let reader = flate2::read::MultiGzDecoder::new(packed);
-    match take(reader, path, limits, 0) {
-        Ok(outcome) => outcome,
+    let failed = |error| io_error(path, error);
+    let (reader, packed) = unpacked(reader).map_err(failed)?;
+    if packed && cfg!(not(feature = "gzip")) {
+        let message = "gzip data, which this build does not read (feature `gzip`)";
+        return Err(invalid(path, message.to_owned()));
+    }
+    match take(reader, path, limits, if packed { 0 } else { size }) {
         // The decoder reports broken input by these kinds; others come from the system.
         Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput
-                    | io::ErrorKind::InvalidData
-                    | io::ErrorKind::UnexpectedEof
-            ) =>
+            if packed && matches!(error.kind(), InvalidInput | InvalidData | UnexpectedEof) =>
         {
             Err(invalid(path, format!("broken gzip data: {error}")))
         }
-        Err(error) => Err(io_error(path, error)),
+        outcome => outcome.map_err(failed)?,
     }
-}
-
-#[cfg(not(feature = "gzip"))]
-fn gunzip(_packed: impl Read, path: &Path, _limits: Limits) -> Result<Vec<u8>, SourceError> {
-    let message = "gzip data, which this build does not read (feature `gzip`)";
-    Err(invalid(path, message.to_owned()))
 }
 
 /// Bytes that are read between two looks at the token of the work.
@@ -342,11 +293,7 @@ fn take(
             return Ok(Err(invalid(path, blank.to_owned())));
         }
         if stopped() {
-            let cancelled = InputError::cancelled();
-            return Ok(Err(SourceError::Invalid(vec![(
-                path.to_owned(),
-                cancelled,
-            )])));
+            return Ok(Err(invalid(path, Cancelled.to_string())));
         }
     }
     if bytes.len() as u64 > limits.max_input {

@@ -16,20 +16,14 @@ pub(crate) fn rfc3339(seconds: i64, nanos: u32) -> String {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year + i64::from(month <= 2);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    let mut text = match year {
-        0..=9999 => String::with_capacity(32),
-        _ => format!("{year:04}"),
-    };
-    if text.is_empty() {
+    let mut text = String::with_capacity(32);
+    if (0..=9999).contains(&year) {
         push_digits(&mut text, year as u32, 1_000);
+    } else {
+        text = format!("{year:04}");
     }
-    for (mark, value) in [
-        ('-', month),
-        ('-', day),
-        ('T', hour),
-        (':', minute),
-        (':', second),
-    ] {
+    let parts = [month, day, hour, minute, second];
+    for (mark, value) in "--T::".chars().zip(parts) {
         text.push(mark);
         push_digits(&mut text, value as u32, 10);
     }
