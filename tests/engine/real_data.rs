@@ -18,7 +18,7 @@ use crate::support::{eval, parse, range};
 /// Selectors for a recorded agent run: the list that `pactql bench` is measured with.
 const SELECTORS: &str = include_str!("../../benches/selectors.txt");
 
-fn data() -> Option<PathBuf> {
+pub(crate) fn data() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let root = std::env::var_os("PACTQL_DATA").map_or(beside, PathBuf::from);
     if !root.is_dir() {

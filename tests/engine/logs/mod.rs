@@ -1,5 +1,6 @@
 //! `logs`: logs are imported, documents and threads are exported.
 
+mod account;
 mod bridges;
 mod formats;
 mod hostile;

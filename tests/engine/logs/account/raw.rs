@@ -1,0 +1,423 @@
+//! What a log says, read from its JSON by the formats' public shapes alone: which records it has, and which
+//! texts are in them. The importers have no part in this.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+/// The shortest text that is looked for. Shorter ones are found anywhere by chance.
+const SHORTEST: usize = 12;
+
+/// A log as its file has it.
+#[derive(Debug, Default)]
+pub(super) struct RawLog {
+    pub(super) records: Vec<RawRecord>,
+    /// Lines that are no JSON.
+    pub(super) bad: usize,
+}
+
+/// A line of JSON Lines, an element of a list, or the one value of a file.
+#[derive(Debug)]
+pub(super) struct RawRecord {
+    /// What it says it is: `type`, and the type or subtype in it.
+    pub(super) kinds: Vec<String>,
+    /// The texts of it, each with the names of the members it is in.
+    pub(super) texts: Vec<(Vec<String>, String)>,
+    /// The contents in it that are empty: strings, lists, null.
+    pub(super) empty: usize,
+    pub(super) value: Value,
+}
+
+impl RawLog {
+    /// Reads a text as one JSON value, else line by line.
+    pub(super) fn new(text: &str) -> Self {
+        let text = text.trim_start_matches('\u{feff}');
+        let mut log = Self::default();
+        match serde_json::from_str(text) {
+            Ok(Value::Array(elements)) => elements.into_iter().for_each(|value| log.add(value)),
+            Ok(value) => log.add(value),
+            Err(_) => {
+                for line in text.lines().filter(|line| !line.trim().is_empty()) {
+                    match serde_json::from_str(line) {
+                        Ok(value) => log.add(value),
+                        Err(_) => log.bad += 1,
+                    }
+                }
+            }
+        }
+        log
+    }
+
+    /// Adds a record; of an export of OTLP, those in it.
+    fn add(&mut self, value: Value) {
+        let value = plain(value);
+        let spans = below(&value, &["resourceSpans", "scopeSpans", "spans"]);
+        let events = below(&value, &["resourceLogs", "scopeLogs", "logRecords"]);
+        let inner: Vec<&Value> = spans.into_iter().chain(events).collect();
+        let is_export = value["resourceSpans"].is_array() || value["resourceLogs"].is_array();
+        let records = if is_export { inner } else { vec![&value] };
+        self.records
+            .extend(records.into_iter().cloned().map(RawRecord::new));
+    }
+
+    /// The number of records that a report has to account for, bad lines included.
+    pub(super) fn expected(&self) -> usize {
+        let records = self
+            .records
+            .iter()
+            .map(|record| record_count(&record.value));
+        self.bad + records.sum::<usize>()
+    }
+
+    /// How many records are single messages, which are counted as such.
+    pub(super) fn bare(&self) -> usize {
+        let is_message = |record: &&RawRecord| {
+            let value = &record.value;
+            let is_item = value["type"].is_string()
+                && value["message"].is_null()
+                && value["payload"].is_null();
+            let event = value["eventName"]
+                .as_str()
+                .or(value["attributes"]["event.name"].as_str());
+            let is_event =
+                event.is_some_and(|name| name.ends_with(".message") || name.ends_with(".choice"));
+            value["role"].is_string() || is_item || is_event
+        };
+        self.records.iter().filter(is_message).count()
+    }
+}
+
+/// What is at a path of lists.
+fn below<'a>(value: &'a Value, path: &[&str]) -> Vec<&'a Value> {
+    let mut level = vec![value];
+    for name in path {
+        let lists = level.iter().filter_map(|value| value[*name].as_array());
+        level = lists.flatten().collect();
+    }
+    level
+}
+
+/// The records that a value holds; it is one itself, unless it is only the object around them.
+fn record_count(value: &Value) -> usize {
+    let count = |path: &[&str]| below(value, path).len();
+    let is_list = |name: &str| value[name].is_array();
+    if is_list("samples") {
+        return count(&["samples"]) + count(&["samples", "events"]);
+    }
+    for list in ["snapshots", "agents"] {
+        if is_list(list) {
+            return count(&[list]);
+        }
+    }
+    if is_list("steps") {
+        let agents = below(value, &["subagent_trajectories"]);
+        return 1 + agents.into_iter().map(record_count).sum::<usize>();
+    }
+    if is_list("trajectory") {
+        let steps = below(value, &["trajectory"]);
+        let is_exact = |step: &&Value| !step["messages"].is_null() || !step["query"].is_null();
+        let history = usize::from(steps.is_empty() || !steps.iter().all(is_exact));
+        return history + steps.len();
+    }
+    1
+}
+
+impl RawRecord {
+    fn new(value: Value) -> Self {
+        let mut kinds = Vec::new();
+        for kind in [
+            &value["type"],
+            &value["payload"]["type"],
+            &value["subtype"],
+            &value["event"]["type"],
+            &value["attributes"]["gen_ai.operation.name"],
+            &value["action"],
+            &value["observation"],
+        ] {
+            kinds.extend(kind.as_str().map(str::to_owned));
+        }
+        let mut record = Self {
+            kinds,
+            texts: Vec::new(),
+            empty: 0,
+            value: Value::Null,
+        };
+        record.walk(&value, &mut Vec::new(), false);
+        record.value = value;
+        record
+    }
+
+    /// Collects the texts below a value. What is in `free` values is of the user: there every name may be.
+    fn walk(&mut self, value: &Value, path: &mut Vec<String>, free: bool) {
+        let name = path.last().map_or("", String::as_str);
+        let is_content = matches!(
+            name,
+            "content"
+                | "text"
+                | "thinking"
+                | "message"
+                | "output"
+                | "arguments"
+                | "input"
+                | "value"
+                | "summary"
+        );
+        match value {
+            Value::String(text) => {
+                if text.is_empty() && is_content {
+                    self.empty += 1;
+                }
+                let is_envelope = is_envelope(name) || path.len() == 1 && name == "name";
+                if text.chars().count() >= SHORTEST && (free || !is_envelope) {
+                    self.texts.push((path.clone(), text.clone()));
+                }
+            }
+            Value::Array(elements) => {
+                if elements.is_empty() && is_content {
+                    self.empty += 1;
+                }
+                elements
+                    .iter()
+                    .for_each(|element| self.walk(element, path, free));
+            }
+            Value::Object(members) => {
+                let is_result = ["tool_use_id", "source_call_id"]
+                    .iter()
+                    .any(|name| members.contains_key(*name));
+                self.empty += usize::from(is_result && !members.contains_key("content"));
+                for (name, value) in members {
+                    path.push(name.clone());
+                    self.walk(value, path, free || is_free(name, value));
+                    path.pop();
+                }
+            }
+            Value::Null if is_content => self.empty += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Whether the members of a value have names that no format gives.
+fn is_free(name: &str, value: &Value) -> bool {
+    value.is_object()
+        && matches!(
+            name,
+            "arguments" | "args" | "input" | "parameters" | "input_schema"
+        )
+}
+
+/// Whether a member says which record it is, of what kind, when, where or how it was written: no text of a
+/// message.
+fn is_envelope(name: &str) -> bool {
+    let ends = [
+        "id", "Id", "ID", "_ids", "uuid", "Uuid", "UUID", "_at", "At", "Time", "_time", "imestamp",
+        "Nano", "ignature", "hash", "Hash", "odel", "ype", "_name",
+    ];
+    let kinds = [
+        "role",
+        "kind",
+        "status",
+        "finish_reason",
+        "stop_reason",
+        "stopReason",
+        "from",
+        "cwd",
+        "version",
+        "slug",
+        "phase",
+        "subtype",
+        "encrypted_content",
+        "created",
+        "completed",
+        "object",
+        "key",
+        "api",
+        "trigger",
+        "eventName",
+        "event.name",
+        "gen_ai.operation.name",
+        "server.address",
+    ];
+    ends.iter().any(|end| name.ends_with(end)) && name != "function_name" && name != "tool_name"
+        || kinds.contains(&name)
+}
+
+/// OTLP spells members as lists of keys and values of a type each: the same as objects and values.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Array(elements) if elements.iter().all(is_attribute) && !elements.is_empty() => {
+            let mut members = Map::new();
+            for mut element in elements {
+                let key = element["key"].as_str().unwrap_or_default().to_owned();
+                members.insert(key, plain(element["value"].take()));
+            }
+            Value::Object(members)
+        }
+        Value::Array(elements) => elements.into_iter().map(plain).collect(),
+        Value::Object(mut members) => {
+            for name in ["stringValue", "intValue", "boolValue", "doubleValue"] {
+                if members.len() == 1
+                    && let Some(value) = members.remove(name)
+                {
+                    return value;
+                }
+            }
+            for name in ["arrayValue", "kvlistValue"] {
+                if members.len() == 1
+                    && let Some(value) = members.get_mut(name)
+                {
+                    return plain(value["values"].take());
+                }
+            }
+            let members = members.into_iter();
+            members.map(|(name, value)| (name, plain(value))).collect()
+        }
+        value => value,
+    }
+}
+
+fn is_attribute(value: &Value) -> bool {
+    value["key"].is_string() && value["value"].is_object()
+}
+
+/// The texts that `show` printed, as they are and, of JSON, those in it.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    whole: HashSet<String>,
+    /// All of them, for those that are a part of another.
+    joined: String,
+}
+
+impl Shown {
+    pub(super) fn add(&mut self, text: &str) {
+        if text.is_empty() || self.whole.contains(text) {
+            return;
+        }
+        self.joined.push_str(text);
+        self.joined.push('\0');
+        self.whole.insert(text.to_owned());
+        if let Some(value) = structure(text) {
+            self.add_inner(&value);
+        }
+    }
+
+    fn add_inner(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.add(text),
+            Value::Array(elements) => {
+                self.whole.insert(sorted(value));
+                elements.iter().for_each(|element| self.add_inner(element));
+            }
+            Value::Object(members) => {
+                self.whole.insert(sorted(value));
+                members.values().for_each(|value| self.add_inner(value));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a text was printed: as it is or, if it is JSON, all that is in it.
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.whole.contains(text)
+            || self.joined.contains(text)
+            || structure(text).is_some_and(|value| self.has_inner(&value))
+    }
+
+    /// Whether all texts in a value were printed; a list or an object without any, as a whole.
+    fn has_inner(&self, value: &Value) -> bool {
+        let inner: Vec<(&str, &Value)> = match value {
+            Value::String(text) => return self.has(text),
+            Value::Array(elements) => elements.iter().map(|element| ("", element)).collect(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, value)| (&**name, value))
+                .collect(),
+            _ => return true,
+        };
+        let is_said = |value: &Value| value.is_string() || value.is_array() || value.is_object();
+        inner.is_empty()
+            || self.whole.contains(&sorted(value))
+            || inner.iter().any(|(_, value)| is_said(value))
+                && inner
+                    .iter()
+                    .all(|(name, value)| is_envelope(name) || self.has_inner(value))
+    }
+
+    /// Whether a text was printed line by line, with something before or after each.
+    pub(super) fn has_lines(&self, text: &str) -> bool {
+        let lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.len() >= SHORTEST);
+        let mut lines = lines.peekable();
+        lines.peek().is_some() && lines.all(|line| self.joined.contains(line))
+    }
+}
+
+/// A value with the members of objects in order.
+fn sorted(value: &Value) -> String {
+    match value {
+        Value::Array(elements) => {
+            let elements: Vec<String> = elements.iter().map(sorted).collect();
+            format!("[{}]", elements.join(","))
+        }
+        Value::Object(members) => {
+            let mut members: Vec<String> = members
+                .iter()
+                .map(|(name, value)| format!("{name:?}:{}", sorted(value)))
+                .collect();
+            members.sort();
+            format!("{{{}}}", members.join(","))
+        }
+        value => value.to_string(),
+    }
+}
+
+/// The JSON object or list that a text is.
+fn structure(text: &str) -> Option<Value> {
+    if !text.starts_with(['{', '[']) {
+        return None;
+    }
+    serde_json::from_str(text).ok()
+}
+
+/// The name of a format that is known but that not every version reads, by the shape of its records.
+pub(super) fn known_by_name(bytes: &[u8], log: &RawLog) -> Option<&'static str> {
+    if bytes.starts_with(b"PK") {
+        return Some("inspect");
+    }
+    if bytes.starts_with(b"interactions:") {
+        return Some("VCR");
+    }
+    let has = |value: &Value, names: &[&str]| names.iter().all(|name| !value[*name].is_null());
+    let of = |record: &RawRecord| {
+        let value = &record.value;
+        let kind = value["type"].as_str().unwrap_or_default();
+        let event = value["kind"].as_str().unwrap_or_default();
+        [
+            ("Gemini CLI", has(value, &["projectHash", "messages"])),
+            (
+                "opencode",
+                value["messages"]
+                    .as_array()
+                    .is_some_and(|all| all.iter().any(|one| has(one, &["info", "parts"]))),
+            ),
+            ("Copilot", has(value, &["id", "data"]) && kind.contains('.')),
+            (
+                "Cursor",
+                has(value, &["role", "message"]) && kind.is_empty(),
+            ),
+            ("Droid", kind == "session_start"),
+            ("Kimi", has(value, &["protocol_version"])),
+            ("Letta Code", has(value, &["kind", "captured_at"])),
+            (
+                "OpenHands",
+                event.ends_with("Event") || value["items"].is_array(),
+            ),
+            ("Hermes", has(value, &["observed", "active"])),
+        ]
+        .into_iter()
+        .find_map(|(name, is)| is.then_some(name))
+    };
+    log.records.iter().find_map(of)
+}
