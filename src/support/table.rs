@@ -113,6 +113,14 @@ impl Table {
         self
     }
 
+    /// These columns have numbers.
+    pub(crate) fn numbers(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+        for at in columns {
+            self.left[at] = false;
+        }
+        self
+    }
+
     /// Leaves out columns with nothing in them.
     pub(crate) fn hide_empty(mut self) -> Self {
         self.hide_empty = true;

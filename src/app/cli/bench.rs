@@ -6,15 +6,13 @@ use super::options::{EditionArgs, Limits};
 use super::progress::Progress;
 use super::{input, output, sessions};
 use crate::app::present::{Exit, Failure};
-use crate::engine::{Answer, CacheStats, Engine};
+use crate::engine::{Answer, Engine};
 use crate::history::Session;
 use crate::support::diag::Error;
+use crate::support::table::{Paint, Table};
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
 use hdrhistogram::Histogram;
-use serde::Serialize;
-use serde_json::json;
-use std::fmt::Write as _;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,8 +38,9 @@ pub(super) struct Bench {
     #[arg(long, value_name = "FILE")]
     file: Option<String>,
     /// The number of threads.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
-    threads: usize,
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: u16,
     /// How many seconds to measure.
     #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
     duration: Duration,
@@ -49,15 +48,6 @@ pub(super) struct Bench {
     edition: EditionArgs,
     #[command(flatten)]
     limits: Limits,
-}
-
-/// The largest number of threads.
-const MOST_THREADS: usize = 1024;
-
-fn threads(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok();
-    let count = count.filter(|count| (1..=MOST_THREADS).contains(count));
-    count.ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}"))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -76,35 +66,75 @@ impl Run for Bench {
             engine.prepare(selector)?;
         }
         let started = Instant::now();
-        let (names, _) = sessions::expand(&self.sessions)?;
-        let sessions = sessions::open_all(&names, &self.limits)
-            .map_err(|failure| sessions::explain_directory(failure, &self.sessions))?;
+        let (opened, _) = sessions::open_words(&self.sessions, &self.limits)?;
+        let (names, sessions): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let loading = started.elapsed();
-        warm_up(&engine, &names, &sessions, &selectors)?;
+        // Everything once before the clock starts: errors are reported, and work that is done once is left out.
+        for (name, session) in names.iter().zip(&sessions) {
+            for selector in &selectors {
+                run_once(&engine, session, selector)
+                    .map_err(|error| Failure::in_session(error, Some(name)))?;
+            }
+        }
         let before = engine.cache_stats();
         let progress = Progress::spinner("measuring");
         let started = Instant::now();
         let until = started + self.duration;
-        let tallies = measure(&engine, &sessions, &selectors, self.threads, until)?;
+        let tallies = measure(
+            &engine,
+            &sessions,
+            &selectors,
+            usize::from(self.threads),
+            until,
+        )?;
         let elapsed = started.elapsed();
         drop(progress);
         let mut total = Tally::new()?;
         tallies.iter().for_each(|tally| total.add(tally));
-        let numbers = selectors.iter().zip(&tallies);
-        let report = Report {
-            sessions: sessions.len(),
-            threads: self.threads,
-            seconds: elapsed.as_secs_f64(),
-            load_seconds: loading.as_secs_f64(),
-            cache: CacheUse::between(before, engine.cache_stats()),
-            index: Sizes::of(&sessions),
-            selectors: numbers
-                .map(|(selector, tally)| tally.numbers(Some(selector), elapsed))
-                .collect(),
-            total: total.numbers(None, elapsed),
+        let index = Sizes::of(&sessions);
+        let after = engine.cache_stats();
+        let hits = (after.text_hits + after.shape_hits) - (before.text_hits + before.shape_hits);
+        let misses = after.misses - before.misses;
+        let hit_rate = match hits + misses {
+            0 => 1.0,
+            all => hits as f64 / all as f64,
         };
-        // By way of a value, whose members are in the order of their names.
-        print_as(with.is_json_in_pipe(), &json!(report), || report.text())
+        let numbers = selectors.iter().zip(&tallies).map(|(selector, tally)| {
+            let mut numbers = tally.json(elapsed);
+            numbers["selector"] = json!(selector);
+            numbers
+        });
+        let report = json!({
+            "sessions": sessions.len(),
+            "threads": self.threads,
+            "seconds": elapsed.as_secs_f64(),
+            "load_seconds": loading.as_secs_f64(),
+            "cache": {
+                "hits": hits,
+                "misses": misses,
+                "evictions": after.evictions - before.evictions,
+                "hit_rate": hit_rate,
+            },
+            "index": index,
+            "selectors": numbers.collect::<Vec<_>>(),
+            "total": total.json(elapsed),
+        });
+        print_as(with.is_json_in_pipe(), &report, || {
+            let total = (tallies.len() > 1).then_some(("total", &total));
+            let lines = selectors.iter().map(String::as_str).zip(&tallies);
+            table(lines.chain(total), elapsed)
+                + &format!(
+                    "\n{} session(s), {} thread(s), {:.1} s; loaded in {:.2} s; plan cache hits {:.2} %; \
+                     index {:.1} bytes a node ({} nodes)\n",
+                    sessions.len(),
+                    self.threads,
+                    elapsed.as_secs_f64(),
+                    loading.as_secs_f64(),
+                    hit_rate * 100.0,
+                    index.index_bytes_per_node,
+                    index.nodes,
+                )
+        })
     }
 }
 
@@ -125,23 +155,6 @@ impl Bench {
         }
         Ok(selectors)
     }
-}
-
-/// Runs everything once before the clock starts, to report errors and to leave out work that is
-/// done once only.
-fn warm_up(
-    engine: &Engine,
-    names: &[String],
-    sessions: &[Arc<Session>],
-    selectors: &[String],
-) -> Result<(), Failure> {
-    for (name, session) in names.iter().zip(sessions) {
-        for selector in selectors {
-            run_once(engine, session, selector)
-                .map_err(|error| Failure::in_session(error, Some(name)))?;
-        }
-    }
-    Ok(())
 }
 
 /// Runs a selector and lists its ids, or computes the differences of a range. Returns the number
@@ -195,25 +208,28 @@ impl Tally {
         self.latencies.value_at_quantile(share).min(self.max)
     }
 
+    /// Rows of one run on average.
+    fn rows(&self) -> f64 {
+        self.rows as f64 / self.latencies.len().max(1) as f64
+    }
+
+    /// Latencies in nanoseconds: percentiles are rounded up by less than 1 %, the maximum is exact.
+    fn nanos(&self) -> [u64; 4] {
+        let [p50, p90, p99] = [0.5, 0.9, 0.99].map(|share| self.quantile(share));
+        [p50, p90, p99, self.max]
+    }
+
     /// Rates are by the clock, of all threads together.
-    fn numbers<'a>(&self, selector: Option<&'a str>, elapsed: Duration) -> Numbers<'a> {
+    fn json(&self, elapsed: Duration) -> Value {
         let (count, seconds) = (self.latencies.len(), elapsed.as_secs_f64());
-        Numbers {
-            selector,
-            selects: count,
-            selects_per_second: count as f64 / seconds,
-            rows: match count {
-                0 => 0.0,
-                count => self.rows as f64 / count as f64,
-            },
-            rows_per_second: self.rows as f64 / seconds,
-            latency_ns: Latency {
-                p50: self.quantile(0.5),
-                p90: self.quantile(0.9),
-                p99: self.quantile(0.99),
-                max: self.max,
-            },
-        }
+        let [p50, p90, p99, max] = self.nanos();
+        json!({
+            "selects": count,
+            "selects_per_second": count as f64 / seconds,
+            "rows": self.rows(),
+            "rows_per_second": self.rows as f64 / seconds,
+            "latency_ns": {"p50": p50, "p90": p90, "p99": p99, "max": max},
+        })
     }
 }
 
@@ -226,12 +242,8 @@ fn measure(
     until: Instant,
 ) -> Result<Vec<Tally>, Failure> {
     let mix = sessions.len() * selectors.len();
-    let tallies = || {
-        selectors
-            .iter()
-            .map(|_| Tally::new())
-            .collect::<Result<Vec<_>, _>>()
-    };
+    let tallies =
+        || -> Result<Vec<Tally>, Failure> { selectors.iter().map(|_| Tally::new()).collect() };
     let work = |thread: usize| {
         let mut tallies = tallies()?;
         let mut next = mix / threads * thread;
@@ -265,112 +277,27 @@ fn measure(
     Ok(sum)
 }
 
-/// The work of the plan cache during the measurement.
-#[derive(Serialize)]
-struct CacheUse {
-    hits: u64,
-    misses: u64,
-    evictions: u64,
-    hit_rate: f64,
-}
-
-impl CacheUse {
-    fn between(before: CacheStats, after: CacheStats) -> Self {
-        let hits = (after.text_hits + after.shape_hits) - (before.text_hits + before.shape_hits);
-        let misses = after.misses - before.misses;
-        Self {
-            hits,
-            misses,
-            evictions: after.evictions - before.evictions,
-            hit_rate: match hits + misses {
-                0 => 1.0,
-                all => hits as f64 / all as f64,
-            },
-        }
+/// The results as a table, a line each.
+fn table<'a>(lines: impl Iterator<Item = (&'a str, &'a Tally)>, elapsed: Duration) -> String {
+    let titles = [
+        "selects/s",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+        "rows",
+        "rows/s",
+        "selector",
+    ];
+    let mut table = Table::new(titles).words([7]).numbers([0]);
+    let seconds = elapsed.as_secs_f64();
+    for (name, tally) in lines {
+        let rate = short(tally.latencies.len() as f64 / seconds);
+        let rows = [short(tally.rows()), short(tally.rows as f64 / seconds)];
+        let cells = std::iter::once(rate).chain(tally.nanos().map(time));
+        table.add(cells.chain(rows).chain([output::clean(name, 80)]));
     }
-}
-
-/// The results of one selector, or of all of them.
-#[derive(Serialize)]
-struct Numbers<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    selector: Option<&'a str>,
-    selects: u64,
-    selects_per_second: f64,
-    /// Rows of one run on average.
-    rows: f64,
-    rows_per_second: f64,
-    latency_ns: Latency,
-}
-
-/// Latencies in nanoseconds. Percentiles are rounded up by less than 1 %; the maximum is exact.
-#[derive(Serialize)]
-struct Latency {
-    p50: u64,
-    p90: u64,
-    p99: u64,
-    max: u64,
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    sessions: usize,
-    threads: usize,
-    seconds: f64,
-    load_seconds: f64,
-    cache: CacheUse,
-    index: Sizes,
-    selectors: Vec<Numbers<'a>>,
-    total: Numbers<'a>,
-}
-
-impl Report<'_> {
-    fn text(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header([
-            "selects/s",
-            "p50",
-            "p90",
-            "p99",
-            "max",
-            "rows",
-            "rows/s",
-            "selector",
-        ]);
-        let total = (self.selectors.len() > 1).then_some(&self.total);
-        for numbers in self.selectors.iter().chain(total) {
-            table.add_row([
-                short(numbers.selects_per_second),
-                time(numbers.latency_ns.p50),
-                time(numbers.latency_ns.p90),
-                time(numbers.latency_ns.p99),
-                time(numbers.latency_ns.max),
-                short(numbers.rows),
-                short(numbers.rows_per_second),
-                output::clean(numbers.selector.unwrap_or("total"), 80),
-            ]);
-        }
-        for column in table.column_iter_mut().take(7) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        let mut out = String::new();
-        for line in table.lines() {
-            let _ = writeln!(out, "{}", line.trim_end());
-        }
-        let _ = writeln!(
-            out,
-            "\n{} session(s), {} thread(s), {:.1} s; loaded in {:.2} s; plan cache hits {:.2} %; \
-             index {:.1} bytes a node ({} nodes)",
-            self.sessions,
-            self.threads,
-            self.seconds,
-            self.load_seconds,
-            self.cache.hit_rate * 100.0,
-            self.index.index_bytes_per_node,
-            self.index.nodes,
-        );
-        out
-    }
+    table.text(Paint::default())
 }
 
 /// A time in a unit that fits its size.

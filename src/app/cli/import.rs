@@ -1,23 +1,22 @@
 //! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
 use super::command::{Invocation, Run, say, stream};
-use super::import_follow::follow;
-use super::import_read::{Inputs, Made, Named, Read};
-use super::import_store::{Brought, Into};
-use super::import_target::{Target, several};
+use super::import_read::{Made, Named, Read};
+use super::import_store::{follow, log_report, write_store};
 use super::input;
 use super::options::{Limits, named};
 use super::progress::Progress;
+use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
-use super::words::{joined, quoted};
-use crate::app::present::stores::Address;
+use crate::app::present::stores::{Access, Address};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::{Format, ImportOptions, MessageLocation, Pointer, Redaction, Report};
+use crate::store::{LogImport, Store};
 use clap::Args;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Make sessions of the logs of agents; into a store also of files of sessions, and of other stores.
 ///
@@ -34,26 +33,26 @@ pub(super) struct Import {
     /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
     /// stores.
     #[arg(value_name = "LOG", required = true)]
-    logs: Vec<String>,
+    pub(super) logs: Vec<String>,
     /// Where to write: a file, a directory (an existing one, or a name that ends in `/`) for one file
     /// per session, a store, or `STORE#name` [default: standard output].
     #[arg(short, long, value_name = "PATH")]
-    output: Option<String>,
+    pub(super) output: Option<String>,
     /// The name of the one session in a store.
     #[arg(long, value_name = "NAME", requires = "output")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
     /// Replace files that exist.
     #[arg(long)]
     force: bool,
     /// Leave out sessions whose name the store has already.
     #[arg(long)]
-    skip_existing: bool,
+    pub(super) skip_existing: bool,
     /// Keep reading as the logs grow, until interrupted. Into a store.
     #[arg(long, requires = "output", conflicts_with = "skip_existing")]
     follow: bool,
     /// Leave out inputs that are neither logs nor sessions, and say so.
     #[arg(long)]
-    skip_invalid: bool,
+    pub(super) skip_invalid: bool,
     /// The format of the logs [default: found by content].
     #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name))]
     from: Option<Format>,
@@ -75,67 +74,41 @@ pub(super) struct Import {
     #[arg(long)]
     full: bool,
     #[command(flatten)]
-    limits: Limits,
+    pub(super) limits: Limits,
 }
 
-impl Run for Import {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let location = match (&self.messages, &self.steps) {
-            (Some(pointer), _) => MessageLocation::Messages(pointer.clone()),
-            (None, Some(pointer)) => MessageLocation::Steps(pointer.clone()),
-            (None, None) => MessageLocation::Usual,
-        };
-        let options = ImportOptions {
-            format: self.from,
-            lenient: self.lenient,
-            redact: self.redact.clone(),
-            location,
-        };
-        let target = self.target()?;
-        let into_store = matches!(target, Target::Store(_));
-        self.check_words()?;
-        if self.logs.iter().any(|log| is_copy(log)) {
-            return self.copies(&target, with);
-        }
-        let inputs = Inputs {
-            options,
-            limits: &self.limits,
-            into_store,
-            skip_invalid: self.skip_invalid,
-            has_output: self.output.is_some(),
-            spools: match &target {
-                Target::Store(address) => Some(address.directory()),
-                _ => None,
-            },
-        };
-        if self.follow {
-            let Target::Store(address) = target else {
-                return Err(Failure::usage("`--follow` writes into a store")
-                    .with_help("give a store: -o agents.db"));
-            };
-            return follow(&inputs, &self.logs, &self.place_in(address));
-        }
-        let mut found = inputs.read(&self.logs)?;
-        // Nothing is written until everything has been read without a fault.
-        let sessions = std::mem::take(&mut found.sessions);
-        let (copied, brought) = self.write(target, sessions)?;
-        self.say_report(&found, &copied, &brought, with.is_json());
-        Ok(Exit::Ok)
-    }
+/// Where sessions are written.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    Stdout,
+    File(&'a str),
+    Directory(&'a str),
+    Store(Address<'a>),
+}
+
+/// An import with its options resolved.
+pub(super) struct Importing<'a> {
+    pub(super) args: &'a Import,
+    pub(super) options: ImportOptions,
+    pub(super) target: Target<'a>,
 }
 
 /// What was written.
 #[derive(Default)]
-struct Written {
+pub(super) struct Written {
     /// The sessions that were such already, in numbers.
     sessions: usize,
     snapshots: usize,
     /// The numbers of the logs.
     logs: BTreeSet<usize>,
+    /// How many sessions were left out because their name is taken.
+    pub(super) existing: usize,
+    /// What became of the sessions of logs that were there, if one was.
+    pub(super) again: Option<LogImport>,
 }
 
 impl Written {
-    fn of(sessions: &[Named]) -> Self {
+    pub(super) fn of(sessions: &[Named]) -> Self {
         let mut written = Self::default();
         for named in sessions {
             match named.made.copied() {
@@ -150,109 +123,158 @@ impl Written {
     }
 }
 
-impl Import {
-    /// Refuses a store that is meant as the output.
-    fn check_words(&self) -> Result<(), Failure> {
-        match (&self.logs[..], &self.output) {
-            ([others @ .., last], None) if !others.is_empty() && Address::of(last).is_some() => {
-                let (store, others) = (quoted(last), joined(others));
-                Err(Failure::usage("the output is the value of `-o`")
-                    .with_help(format!("pactql import {others} -o {store}")))
-            }
-            _ => Ok(()),
+impl Run for Import {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let importing = Importing {
+            args: self,
+            options: ImportOptions {
+                format: self.from,
+                lenient: self.lenient,
+                redact: self.redact.clone(),
+                location: match (&self.messages, &self.steps) {
+                    (Some(pointer), _) => MessageLocation::Messages(pointer.clone()),
+                    (None, Some(pointer)) => MessageLocation::Steps(pointer.clone()),
+                    (None, None) => MessageLocation::Usual,
+                },
+            },
+            target: self.target()?,
+        };
+        if self.logs.iter().any(|log| is_copy(log)) {
+            let written = importing.copies()?;
+            importing.say_report(&Read::default(), &written, with.is_json());
+            return Ok(Exit::Ok);
         }
+        if self.follow {
+            return follow(&importing);
+        }
+        let mut read = Read::of(&importing)?;
+        // Nothing is written until everything has been read without a fault.
+        let sessions = std::mem::take(&mut read.sessions);
+        let written = match importing.target {
+            Target::Store(address) => write_store(&importing, address, sessions)?,
+            target => self.write_files(target, &sessions)?,
+        };
+        importing.say_report(&read, &written, with.is_json());
+        Ok(Exit::Ok)
+    }
+}
+
+impl Importing<'_> {
+    /// Whether sessions go into a store, so that sessions are read too.
+    pub(super) fn is_into_store(&self) -> bool {
+        matches!(self.target, Target::Store(_))
+    }
+
+    /// The directory for what does not fit into memory, if logs are not read as a whole.
+    pub(super) fn spools(&self) -> Option<PathBuf> {
+        match self.target {
+            Target::Store(address) => Some(address.directory()),
+            _ => None,
+        }
+    }
+
+    /// Opens the store, which is made if it is missing.
+    pub(super) fn open(&self, address: Address<'_>) -> Result<Store, Failure> {
+        open_store(address.store, Access::Create)
     }
 
     /// Says what was imported, what was copied, and what was left out.
-    fn say_report(&self, found: &Read, written: &Written, brought: &Brought, json: bool) {
-        let into_store = matches!(self.target(), Ok(Target::Store(_)));
-        let existing = brought.existing;
+    fn say_report(&self, read: &Read, written: &Written, json: bool) {
         let mut report = Report::default();
         let logs = written.logs.iter();
-        for of_log in logs.filter_map(|log| found.reports.get(*log)) {
+        for of_log in logs.filter_map(|log| read.reports.get(*log)) {
             report.add(of_log);
         }
-        say(&if json {
+        let (json_of_logs, text_of_logs) = log_report(written.again.as_ref());
+        if json {
             let mut json = report.to_json();
-            if into_store {
+            if self.is_into_store() {
                 json["copied"] =
                     json!({"sessions": written.sessions, "snapshots": written.snapshots});
+                json["store"] = json_of_logs;
             }
-            if self.skip_existing {
-                json["existing"] = json!(existing);
+            if self.args.skip_existing {
+                json["existing"] = json!(written.existing);
             }
-            if into_store {
-                json["store"] = brought.to_json();
+            if self.args.skip_invalid {
+                let skipped = read.skipped.iter();
+                json["invalid"] = skipped
+                    .map(|(file, message)| json!({"file": file, "message": message}))
+                    .collect();
             }
-            if self.skip_invalid {
-                let skipped = found.skipped.iter();
-                let skipped =
-                    skipped.map(|(file, message)| json!({"file": file, "message": message}));
-                json["invalid"] = skipped.collect();
-            }
-            format!("{json}\n")
-        } else {
-            let mut text = String::new();
-            if !written.logs.is_empty() || !into_store {
-                text = format!("{report}\n");
-            }
-            if written.sessions > 0 {
-                let sessions = counted(written.sessions as u64, "session");
-                let snapshots = counted(written.snapshots as u64, "snapshot");
-                text += &format!("copied {sessions}, {snapshots}\n");
-            }
-            text += &brought.to_string();
-            if existing > 0 {
-                let existing = counted(existing as u64, "session");
-                text += &format!("left {existing} as they are in the store\n");
-            }
-            for (file, message) in &found.skipped {
-                text += &format!("skipped {}: {}\n", printable(file), printable(message));
-            }
-            if text.is_empty() {
-                "note: there is nothing to import\n".to_owned()
-            } else {
-                text
-            }
-        });
+            return say(&format!("{json}\n"));
+        }
+        let mut text = String::new();
+        if !written.logs.is_empty() || !self.is_into_store() {
+            text = format!("{report}\n");
+        }
+        if written.sessions > 0 {
+            let sessions = counted(written.sessions as u64, "session");
+            let snapshots = counted(written.snapshots as u64, "snapshot");
+            text += &format!("copied {sessions}, {snapshots}\n");
+        }
+        text += &text_of_logs;
+        if written.existing > 0 {
+            let existing = counted(written.existing as u64, "session");
+            text += &format!("left {existing} as they are in the store\n");
+        }
+        for (file, message) in &read.skipped {
+            text += &format!("skipped {}: {}\n", printable(file), printable(message));
+        }
+        if text.is_empty() {
+            text += "note: there is nothing to import\n";
+        }
+        say(&text);
     }
 
-    /// Inserts the sessions of copies that `export --parquet` made.
-    fn copies(&self, target: &Target<'_>, with: &Invocation) -> Result<Exit, Failure> {
-        let help = "pactql import DIR -o agents.db";
-        let Target::Store(address) = target else {
-            return Err(
-                Failure::usage("a copy of a store is imported into a store").with_help(help)
-            );
+    /// Inserts the sessions of copies that `store parquet` made.
+    fn copies(&self) -> Result<Written, Failure> {
+        let args = self.args;
+        let wrong = |message: String| Err(Failure::usage(message));
+        let help = |failure: Failure| failure.with_help("pactql import DIR -o agents.db");
+        let Target::Store(address) = self.target else {
+            return wrong("a copy of a store is imported into a store".to_owned()).map_err(help);
         };
-        if let Some(other) = self.logs.iter().find(|log| !is_copy(log)) {
-            let message = format!("`{other}` is not a copy of a store, as the others are");
-            return Err(Failure::usage(message).with_help("import it by itself"));
+        if let Some(other) = args.logs.iter().find(|log| !is_copy(log)) {
+            return wrong(format!(
+                "`{other}` is not a copy of a store, as the others are"
+            ));
         }
-        if self.name.is_some() || !address.glob().is_empty() || self.follow || self.skip_existing {
+        if args.name.is_some() || !address.glob().is_empty() || args.follow || args.skip_existing {
             let message = "a copy of a store is imported as a whole, with its names";
-            return Err(Failure::usage(message).with_help(help));
+            return wrong(message.to_owned()).map_err(help);
         }
-        let store = self.place_in(*address).open()?;
+        let store = self.open(address)?;
         let mut written = Written::default();
-        for copy in &self.logs {
+        for copy in &args.logs {
             let (sessions, snapshots) = import_copy(copy, &store)?;
             written.sessions += sessions;
             written.snapshots += snapshots;
         }
-        self.say_report(
-            &Read::default(),
-            &written,
-            &Brought::default(),
-            with.is_json(),
-        );
-        Ok(Exit::Ok)
+        Ok(written)
     }
+}
 
+/// The failure for several sessions where there is a place for one.
+pub(super) fn several(target: Target<'_>, count: usize) -> Failure {
+    let place = match target {
+        Target::File(path) => format!("the file `{path}`"),
+        Target::Store(address) => {
+            return Failure::usage(format!("{count} sessions cannot have one name"))
+                .with_help(format!("-o {} gives each its own name", address.store));
+        }
+        _ => "standard output".to_owned(),
+    };
+    Failure::usage(format!(
+        "the logs hold {count} sessions, and {place} takes one"
+    ))
+    .with_help("`-o DIR` writes one file a session; a new directory's name ends in `/`")
+}
+
+impl Import {
     /// Where sessions are written.
     fn target(&self) -> Result<Target<'_>, Failure> {
-        let output = self.output.as_deref();
-        let target = match output {
+        let target = match self.output.as_deref() {
             None | Some("-") => Target::Stdout,
             Some(word) => match Address::of(word) {
                 Some(address) => Target::Store(address),
@@ -260,62 +282,46 @@ impl Import {
                 None => Target::File(word),
             },
         };
-        match (&target, &self.name) {
-            (Target::Store(address), Some(_)) if *address.glob() != *"" => {
+        match target {
+            Target::Store(address) if self.name.is_some() && !address.glob().is_empty() => {
                 Err(Failure::usage("the session is named twice")
                     .with_help("give `--name`, or `-o STORE#name`"))
             }
-            (Target::Store(_), _) | (_, None) => Ok(target),
-            (_, Some(_)) => Err(Failure::usage("`--name` names a session of a store")
+            Target::Store(_) => Ok(target),
+            _ if self.name.is_some() => Err(Failure::usage("`--name` names a session of a store")
                 .with_help("`-o` names a file")),
+            _ if self.follow => Err(Failure::usage("`--follow` writes into a store")
+                .with_help("give a store: -o agents.db")),
+            _ => Ok(target),
         }
     }
 
-    /// How sessions are written into a store.
-    fn place_in<'a>(&'a self, address: Address<'a>) -> Into<'a> {
-        Into {
-            address,
-            name: self.name.as_deref(),
-            skip_existing: self.skip_existing,
-        }
-    }
-
-    /// Writes the sessions. Returns what was written, and what was in the store already.
-    fn write(
-        &self,
-        target: Target<'_>,
-        sessions: Vec<Named>,
-    ) -> Result<(Written, Brought), Failure> {
-        if let Target::Store(address) = target {
-            let mut written = Written::default();
-            let brought = self.place_in(address).write(sessions, |kept| {
-                written = Written::of(kept);
-            })?;
-            return Ok((written, brought));
-        }
-        let written = Written::of(&sessions);
-        let one = |made: &Made, out: &mut dyn Write| match made {
+    /// Writes the sessions to files, or to standard output.
+    fn write_files(&self, target: Target<'_>, sessions: &[Named]) -> Result<Written, Failure> {
+        let one = |named: &Named, out: &mut dyn Write| match &named.made {
             Made::Log(log) => log.recording.write_jsonl(out, self.full),
             // Read for stores only.
             Made::Session(_) | Made::Stored(..) => Ok(()),
         };
-        match (target, &sessions[..]) {
-            (_, []) if self.skip_invalid => Ok(()),
-            (Target::Directory(path), _) => self.write_directory(path, &sessions, one),
+        match (target, sessions) {
+            (_, []) if self.skip_invalid => {}
+            (Target::Directory(path), _) => self.write_directory(path, sessions, one)?,
             (Target::File(path), [named]) => {
                 input::check_output(path, &self.inputs(), self.force)?;
-                input::write(path, |out| one(&named.made, out))
+                input::write(path, |out| one(named, out))?;
             }
-            (Target::Stdout, [named]) => stream(|out| one(&named.made, out)).map(|_| ()),
+            (Target::Stdout, [named]) => {
+                stream(|out| one(named, out))?;
+            }
             // A name without an extension is a directory's if there are several sessions.
-            (Target::File(path), sessions)
+            (Target::File(path), _)
                 if Path::new(path).extension().is_none() && !Path::new(path).exists() =>
             {
-                self.write_directory(path, sessions, one)
+                self.write_directory(path, sessions, one)?;
             }
-            (target, sessions) => Err(several(&target, sessions.len())),
-        }?;
-        Ok((written, Brought::default()))
+            _ => return Err(several(target, sessions.len())),
+        }
+        Ok(Written::of(sessions))
     }
 
     /// The logs, as inputs that are not written to.
@@ -328,7 +334,7 @@ impl Import {
         &self,
         path: &str,
         sessions: &[Named],
-        one: impl Fn(&Made, &mut dyn Write) -> io::Result<()>,
+        one: impl Fn(&Named, &mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let files: Vec<String> = sessions
             .iter()
@@ -344,7 +350,7 @@ impl Import {
             if let Some(inside) = Path::new(file).parent() {
                 std::fs::create_dir_all(inside).map_err(|error| Failure::output(file, &error))?;
             }
-            input::write(file, |out| one(&named.made, out))?;
+            input::write(file, |out| one(named, out))?;
             progress.step();
         }
         Ok(())

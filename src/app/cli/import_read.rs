@@ -1,38 +1,35 @@
 //! The inputs of `pactql import`: logs, and for a store also directories, sessions, and other stores.
+//!
+//! Logs that are too large to be read as a whole go into a store line by line.
 
 use super::command::say;
+use super::import::Importing;
 use super::input;
-use super::options::Limits;
 use super::progress::Progress;
-use super::sessions::open_store;
+use super::sessions::{open_store, runs};
 use super::words::quoted;
 use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
-    self, ImportOptions, ImportedSession, Known, Redaction, Report, import, where_messages,
+    self, ImportedSession, Known, LogError, Redaction, Report, import, import_file,
+    is_lines_of_a_log, where_messages,
 };
 use crate::store::Store;
 use crate::tree::InputError;
 use crate::tree::source::{files_below, sessions_in};
 use rayon::prelude::*;
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read as _, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How inputs are read.
-pub(super) struct Inputs<'a> {
-    pub(super) options: ImportOptions,
-    pub(super) limits: &'a Limits,
-    /// Whether they go into a store, so that sessions are read too.
-    pub(super) into_store: bool,
-    /// Whether inputs that are neither logs nor sessions are left out.
-    pub(super) skip_invalid: bool,
-    /// Whether the output was named.
-    pub(super) has_output: bool,
-    /// The directory for what does not fit into memory, if logs are not read as a whole.
-    pub(super) spools: Option<PathBuf>,
-}
+/// Files of more bytes than this are read line by line, if they are JSON Lines.
+const LARGE: u64 = 8 << 20;
+
+/// How a file that is packed with gzip begins. It is unpacked into memory.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
 
 /// What was read.
 #[derive(Default)]
@@ -42,6 +39,10 @@ pub(super) struct Read {
     pub(super) reports: Vec<Report>,
     /// The inputs that were left out, and why.
     pub(super) skipped: Vec<(String, String)>,
+    /// The names that sessions have.
+    taken: HashSet<String>,
+    /// What was said of sessions, each once.
+    remarks: HashSet<String>,
 }
 
 /// A session with its name.
@@ -100,237 +101,119 @@ pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
 }
 
 /// A file that is read.
-pub(super) struct File {
+pub(super) struct Log {
     pub(super) path: String,
     /// What its sessions are named after.
     pub(super) stem: String,
 }
 
-impl File {
+impl Log {
     /// A file whose sessions are named after it, without what is taken out of the log.
-    fn new(path: String, redact: &[Redaction]) -> Self {
-        let stem = Redaction::apply_text(redact, &stem(&path));
-        Self { path, stem }
+    fn new(path: &str, redact: &[Redaction]) -> Self {
+        let name = Path::new(path).file_name().filter(|name| *name != "-");
+        let name = name.map(|name| name.to_string_lossy().into_owned());
+        let stem = name.as_deref().map_or("session", logs::stem);
+        Self {
+            path: path.to_owned(),
+            stem: Redaction::apply_text(redact, stem),
+        }
     }
 }
 
 /// The sessions of one file, and what is said of it.
 pub(super) type OfFile = (Vec<Made>, Option<Report>);
 
-impl Inputs<'_> {
+impl Read {
     /// Reads all inputs, files in parallel. Of several failures the first in order is returned.
     ///
     /// # Errors
     /// An input that is missing, unreadable or invalid, unless those are left out.
-    pub(super) fn read(&self, words: &[String]) -> Result<Read, Failure> {
-        let mut read = Read::default();
-        let mut taken = HashSet::new();
-        let mut remarks = HashSet::new();
-        let mut files = Vec::new();
-        for word in words {
-            match Address::of(word) {
-                Some(address) => {
-                    self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
-                    self.read_store(address, &mut read, &mut taken)?;
-                }
-                None if Path::new(word).is_dir() => files.extend(self.of_directory(word)?),
-                None => files.push(File::new(word.clone(), &self.options.redact)),
+    pub(super) fn of(importing: &Importing<'_>) -> Result<Self, Failure> {
+        let mut read = Self::default();
+        for run in runs(&importing.args.logs) {
+            if let Some(address) = Address::of(&run[0]) {
+                read.add_store(importing, address)?;
+                continue;
             }
+            let mut files = Vec::new();
+            for word in run {
+                if Path::new(word).is_dir() {
+                    files.extend(importing.of_directory(word)?);
+                } else {
+                    files.push(Log::new(word, &importing.options.redact));
+                }
+            }
+            read.add_files(importing, &files)?;
         }
-        self.read_files(&mut files, words, &mut read, &mut taken, &mut remarks)?;
         Ok(read)
     }
 
-    /// The files of inputs that are files and directories.
-    ///
-    /// # Errors
-    /// An input that is neither.
-    pub(super) fn files(&self, words: &[String]) -> Result<Vec<File>, Failure> {
-        let mut files = Vec::new();
-        for word in words {
-            if word == input::STDIN || Address::of(word).is_some() {
-                return Err(Failure::usage(format!("`{word}` cannot be followed"))
-                    .with_help("`--follow` reads files and directories"));
-            }
-            if Path::new(word).is_dir() {
-                files.extend(below(word, &self.options.redact)?)
-            } else {
-                files.push(File::new(word.clone(), &self.options.redact))
-            }
-        }
-        Ok(files)
-    }
-
-    /// Reads files, and takes them off the list.
-    fn read_files(
-        &self,
-        files: &mut Vec<File>,
-        words: &[String],
-        read: &mut Read,
-        taken: &mut HashSet<String>,
-        remarks: &mut HashSet<String>,
-    ) -> Result<(), Failure> {
-        let files = std::mem::take(files);
+    fn add_files(&mut self, importing: &Importing<'_>, files: &[Log]) -> Result<(), Failure> {
         let progress = Progress::bar(files.len());
         let found: Vec<Result<OfFile, Failure>> = files
             .par_iter()
             .map(|file| {
-                let found = self.read_file(&file.path, words);
+                let found = importing.read_file(&file.path);
                 progress.step();
                 found
             })
             .collect();
         drop(progress);
-        let several = files.len() > 1;
         for (file, found) in files.iter().zip(found) {
             let (made, report) = match found {
                 Ok(found) => found,
-                Err(failure) if self.skip_invalid && is_invalid(&failure) => {
-                    read.skipped.push((file.path.clone(), failure.message()));
+                // It was read, or could be, and is not what was expected.
+                Err(failure)
+                    if importing.args.skip_invalid
+                        && matches!(failure.exit(), Exit::Input | Exit::Io) =>
+                {
+                    self.skipped.push((file.path.clone(), failure.message()));
                     continue;
                 }
-                Err(failure @ Failure::Input(_, None)) if several => {
+                Err(failure @ Failure::Input(_, None)) if files.len() > 1 => {
                     return Err(failure.with_help("`--skip-invalid` imports the others"));
                 }
                 Err(failure) => return Err(failure),
             };
             let log = report.map(|report| {
-                read.reports.push(report);
-                read.reports.len() - 1
+                self.reports.push(report);
+                self.reports.len() - 1
             });
-            for session in made.iter().filter_map(|made| match made {
-                Made::Session(session) => Some(session),
-                _ => None,
-            }) {
-                let remark = opened::remarks(session);
-                if !remarks.contains(&remark) {
-                    say(&remark);
-                    remarks.insert(remark);
+            for made in &made {
+                if let Made::Session(session) = made {
+                    let remark = opened::remarks(session);
+                    if !self.remarks.contains(&remark) {
+                        say(&remark);
+                        self.remarks.insert(remark);
+                    }
                 }
             }
-            self.name(file, log, made, &mut read.sessions, taken);
+            let named = importing.named(file, log, made, &mut self.taken);
+            self.sessions.extend(named);
         }
         Ok(())
     }
 
-    /// The files of a directory and of those below it, whose sessions are named after their paths in it;
-    /// the directory itself if it is one session of documents, or has no log.
-    fn of_directory(&self, name: &str) -> Result<Vec<File>, Failure> {
-        let directory = Path::new(name);
-        let files = files_below(directory)?;
-        let is_nested = files.iter().any(|file| file.parent() != Some(directory));
-        let is_log = |file: &PathBuf| {
-            if let Some(is_log) = self.is_large_log(file) {
-                return is_log;
-            }
-            let bytes = input::read(&file.display().to_string(), self.limits);
-            bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
-        };
-        if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
-            return Ok(vec![File::new(name.to_owned(), &self.options.redact)]);
-        }
-        below(name, &self.options.redact)
-    }
-
-    /// Reads a log, or a session for a store.
-    pub(super) fn read_file(&self, file: &str, words: &[String]) -> Result<OfFile, Failure> {
-        if self.into_store && Path::new(file).is_dir() {
-            self.check_redacted(file)?;
-            let session = opened::open(Path::new(file), self.limits.source())?;
-            return Ok((vec![Made::Session(Arc::new(session))], None));
-        }
-        if let Some(large) = self.read_large(file)? {
-            return Ok(large);
-        }
-        let bytes =
-            input::read(file, self.limits).map_err(|failure| self.unread(file, words, failure))?;
-        let name = input::name(file);
-        if bytes.trim_ascii().is_empty() {
-            return Err(no_messages(format!("{} is empty", name.display())));
-        }
-        let imported = match import(&bytes, &self.options) {
-            Ok(imported) => imported,
-            Err(error) if file == input::STDIN && !self.into_store => {
-                return Err(Failure::Input(vec![(name, error)], None));
-            }
-            Err(error) => {
-                let session = match file {
-                    input::STDIN => Session::from_slice(&bytes)
-                        .map_err(|error| Failure::Input(vec![(name.clone(), error)], None)),
-                    _ => opened::open(Path::new(file), self.limits.source()),
-                };
-                if session.is_ok() && self.into_store {
-                    self.check_redacted(file)?;
-                }
-                return match session {
-                    Ok(session) if self.into_store => {
-                        Ok((vec![Made::Session(Arc::new(session))], None))
-                    }
-                    Ok(_) => Err(is_session(file)),
-                    Err(failure) if self.into_store && is_document(&bytes) => Err(failure),
-                    Err(_) => Err(refused(file, &bytes, error)),
-                };
-            }
-        };
-        if bytes.trim_ascii() == b"[]" {
-            return Err(no_messages(format!("{} has no messages", name.display())));
-        }
-        let made = imported
-            .sessions
-            .into_iter()
-            .map(|log| Made::Log(Box::new(log)));
-        Ok((made.collect(), Some(imported.report)))
-    }
-
-    /// Gives each session of a log a unique file name, without an extension.
-    pub(super) fn name(
-        &self,
-        file: &File,
-        log: Option<usize>,
-        imported: Vec<Made>,
-        sessions: &mut Vec<Named>,
-        taken: &mut HashSet<String>,
-    ) {
-        let File { path, stem } = file;
-        let known = imported.iter().map(|made| match made {
-            Made::Log(log) => Known::of(log),
-            Made::Session(_) | Made::Stored(..) => Known::default(),
-        });
-        let names = logs::names(stem, &known.collect::<Vec<_>>(), taken);
-        let source = Redaction::apply_text(&self.options.redact, path);
-        let named = names.into_iter().zip(imported);
-        sessions.extend(named.map(|(name, made)| Named {
-            name,
-            source: (path != input::STDIN).then(|| source.clone()),
-            log,
-            made,
-        }));
-    }
-
-    /// Refuses what would be copied as it is although something is to be taken out.
-    fn check_redacted(&self, input: &str) -> Result<(), Failure> {
-        if self.options.redact.is_empty() {
-            return Ok(());
-        }
-        let message = format!("{input} is no log, and `--redact` reads logs");
-        Err(Failure::usage(message).with_help("pactql store erase takes a text out of a store"))
-    }
-
     /// Lists sessions of another store; each is read when it is written.
-    fn read_store(
-        &self,
+    fn add_store(
+        &mut self,
+        importing: &Importing<'_>,
         address: Address<'_>,
-        read: &mut Read,
-        taken: &mut HashSet<String>,
     ) -> Result<(), Failure> {
         let store = address.store;
-        self.check_redacted(store)?;
-        if !self.into_store {
+        importing.check_redacted(store)?;
+        if !importing.is_into_store() {
+            let store = quoted(store);
             let message = format!("`{store}` is a store, whose sessions go into another store");
-            return Err(Failure::usage(message).with_help(format!(
-                "pactql import {0} -o other.db, or to files: pactql export {0} -o sessions/",
-                quoted(store)
-            )));
+            let help = match &importing.args.logs[..] {
+                [first @ .., last] if !first.is_empty() && *last == address.store => {
+                    format!("the output is the value of `-o`: pactql import FILE -o {store}")
+                }
+                _ => format!(
+                    "pactql import {store} -o other.db, or to files: pactql export {store} -o sessions/"
+                ),
+            };
+            return Err(Failure::usage(message).with_help(help));
         }
         let opened = Arc::new(open_store(store, Access::Read)?);
         if !address.is_several() {
@@ -345,8 +228,8 @@ impl Inputs<'_> {
             let source = format!("{store}#{}", info.name);
             let source = without_passwords(&source).into_owned();
             let made = Made::Stored(Arc::clone(&opened), info.name.clone(), info.snapshots);
-            read.sessions.push(Named {
-                name: logs::unique(&info.name, taken),
+            self.sessions.push(Named {
+                name: logs::unique(&info.name, &mut self.taken),
                 source: Some(source),
                 log: None,
                 made,
@@ -354,15 +237,183 @@ impl Inputs<'_> {
         }
         Ok(())
     }
+}
+
+impl Importing<'_> {
+    /// The files of inputs that are files and directories, to follow them.
+    ///
+    /// # Errors
+    /// An input that is neither.
+    pub(super) fn files(&self) -> Result<Vec<Log>, Failure> {
+        let mut files = Vec::new();
+        for word in &self.args.logs {
+            if word == input::STDIN || Address::of(word).is_some() {
+                return Err(Failure::usage(format!("`{word}` cannot be followed"))
+                    .with_help("`--follow` reads files and directories"));
+            }
+            if Path::new(word).is_dir() {
+                files.extend(below(word, &self.options.redact)?);
+            } else {
+                files.push(Log::new(word, &self.options.redact));
+            }
+        }
+        Ok(files)
+    }
+
+    /// The files of a directory and of those below it, whose sessions are named after their paths in it;
+    /// the directory itself if it is one session of documents, or has no log.
+    fn of_directory(&self, name: &str) -> Result<Vec<Log>, Failure> {
+        let directory = Path::new(name);
+        let files = files_below(directory)?;
+        let is_nested = files.iter().any(|file| file.parent() != Some(directory));
+        let is_log = |file: &PathBuf| {
+            let path = file.display().to_string();
+            if self.is_into_store() && matches!(self.open_large(&path), Ok(Some(_))) {
+                return true;
+            }
+            let bytes = input::read(&path, &self.args.limits);
+            bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
+        };
+        if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
+            return Ok(vec![Log::new(name, &self.options.redact)]);
+        }
+        below(name, &self.options.redact)
+    }
+
+    /// Reads a log, or a session for a store.
+    pub(super) fn read_file(&self, file: &str) -> Result<OfFile, Failure> {
+        let limits = self.args.limits.source();
+        let as_it_is = |session: Session| {
+            self.check_redacted(file)?;
+            Ok((vec![Made::Session(Arc::new(session))], None))
+        };
+        if self.is_into_store() && Path::new(file).is_dir() {
+            return as_it_is(opened::open(Path::new(file), limits)?);
+        }
+        if let Some(large) = self.read_large(file)? {
+            return Ok(large);
+        }
+        let bytes =
+            input::read(file, &self.args.limits).map_err(|failure| self.unread(file, failure))?;
+        let name = input::name(file);
+        if bytes.trim_ascii().is_empty() {
+            return Err(no_messages(format!("{} is empty", name.display())));
+        }
+        let error = match import(&bytes, &self.options) {
+            Ok(_) if bytes.trim_ascii() == b"[]" => {
+                return Err(no_messages(format!("{} has no messages", name.display())));
+            }
+            Ok(imported) => {
+                let made = imported.sessions.into_iter();
+                let made = made.map(|log| Made::Log(Box::new(log))).collect();
+                return Ok((made, Some(imported.report)));
+            }
+            Err(error) if file == input::STDIN && !self.is_into_store() => {
+                return Err(Failure::Input(vec![(name, error)], None));
+            }
+            Err(error) => error,
+        };
+        let session = if file == input::STDIN {
+            Session::from_slice(&bytes).map_err(|error| Failure::Input(vec![(name, error)], None))
+        } else {
+            opened::open(Path::new(file), limits)
+        };
+        match session {
+            Ok(session) if self.is_into_store() => as_it_is(session),
+            Ok(_) => {
+                let message = format!("{file} is a session already, not a log");
+                Err(Failure::plain(Exit::Input, message)
+                    .with_help(format!("pactql select {} \"*\"", quoted(file))))
+            }
+            Err(failure) if self.is_into_store() && is_document(&bytes) => Err(failure),
+            Err(_) => Err(refused(file, &bytes, error)),
+        }
+    }
+
+    /// A log in a large file, opened; `None` if it is not large, or no JSON Lines of a log.
+    fn open_large(&self, path: &str) -> io::Result<Option<File>> {
+        let data = match Path::new(path).metadata() {
+            Ok(data) if data.is_file() && data.len() > LARGE => data,
+            // The caller that reads it as a whole says what is wrong with it.
+            _ => return Ok(None),
+        };
+        let mut file = File::open(path)?;
+        let mut head = [0; 2];
+        if data.len() >= 2 {
+            file.read_exact(&mut head)?;
+        }
+        file.rewind()?;
+        let is_log = head != GZIP && is_lines_of_a_log(&file, &self.options)?;
+        Ok(is_log.then_some(file))
+    }
+
+    /// The sessions of a log that is large; `None` if it is not, or no JSON Lines.
+    fn read_large(&self, path: &str) -> Result<Option<OfFile>, Failure> {
+        // What is not of the named format may be a session, which is read as a whole.
+        let Some(directory) = self.spools().filter(|_| self.options.format.is_none()) else {
+            return Ok(None);
+        };
+        let failed = |error| Failure::file(path, &error);
+        let Some(log) = self.open_large(path).map_err(failed)? else {
+            return Ok(None);
+        };
+        let unwritten = |error| Failure::output(&directory.display().to_string(), &error);
+        let spool = tempfile::tempfile_in(&directory).map_err(unwritten)?;
+        match import_file(&log, spool, &self.options) {
+            Ok(imported) => Ok(imported.map(|imported| {
+                let made = imported.sessions.into_iter();
+                let made = made.map(|log| Made::Log(Box::new(log))).collect();
+                (made, Some(imported.report))
+            })),
+            Err(LogError::Input(error)) => {
+                Err(Failure::Input(vec![(input::name(path), error)], None))
+            }
+            Err(LogError::Io(error)) => Err(failed(error)),
+            Err(LogError::Spool(error)) => Err(unwritten(error)),
+        }
+    }
+
+    /// Gives each session of a log a unique file name, without an extension.
+    pub(super) fn named(
+        &self,
+        file: &Log,
+        log: Option<usize>,
+        imported: Vec<Made>,
+        taken: &mut HashSet<String>,
+    ) -> Vec<Named> {
+        let known = imported.iter().map(|made| match made {
+            Made::Log(log) => Known::of(log),
+            Made::Session(_) | Made::Stored(..) => Known::default(),
+        });
+        let names = logs::names(&file.stem, &known.collect::<Vec<_>>(), taken);
+        let source = Redaction::apply_text(&self.options.redact, &file.path);
+        let source = (file.path != input::STDIN).then_some(source);
+        let named = names.into_iter().zip(imported).map(|(name, made)| Named {
+            name,
+            source: source.clone(),
+            log,
+            made,
+        });
+        named.collect()
+    }
+
+    /// Refuses what would be copied as it is although something is to be taken out.
+    fn check_redacted(&self, input: &str) -> Result<(), Failure> {
+        if self.options.redact.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{input} is no log, and `--redact` reads logs");
+        Err(Failure::usage(message).with_help("pactql store erase takes a text out of a store"))
+    }
 
     /// The failure for a log that cannot be read.
-    fn unread(&self, log: &str, words: &[String], failure: Failure) -> Failure {
+    fn unread(&self, log: &str, failure: Failure) -> Failure {
         if Path::new(log).is_dir() {
             return Failure::usage(format!("`{log}` is a directory without a log"))
                 .with_help("give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized");
         }
-        match words {
-            [first, second] if second == log && !self.has_output => {
+        match &self.args.logs[..] {
+            [first, second] if second == log && self.args.output.is_none() => {
                 let (first, second) = (quoted(first), quoted(second));
                 failure.with_help(format!(
                     "the output is the value of `-o`: pactql import {first} -o {second}"
@@ -374,14 +425,14 @@ impl Inputs<'_> {
 }
 
 /// The files below a directory, whose sessions are named after their paths in it.
-fn below(name: &str, redact: &[Redaction]) -> Result<Vec<File>, Failure> {
+fn below(name: &str, redact: &[Redaction]) -> Result<Vec<Log>, Failure> {
     let directory = Path::new(name);
     let files = files_below(directory)?.into_iter();
     let files = files.filter(|file| !is_beside_log(file)).map(|file| {
         let inside = file.strip_prefix(directory).unwrap_or(&file);
         let parts = inside.iter().map(|part| part.to_string_lossy());
         let inside = parts.collect::<Vec<_>>().join("/");
-        File {
+        Log {
             stem: Redaction::apply_text(redact, logs::stem(&inside)),
             path: file.display().to_string(),
         }
@@ -402,12 +453,6 @@ fn is_beside_log(file: &Path) -> bool {
         .filter(|above| above.ends_with("tool-results"));
     let session = above.and_then(Path::parent);
     session.is_some_and(|session| session.with_extension("jsonl").exists())
-}
-
-/// The failure for a session where a log is expected.
-fn is_session(file: &str) -> Failure {
-    let message = format!("{file} is a session already, not a log");
-    Failure::plain(Exit::Input, message).with_help(format!("pactql select {} \"*\"", quoted(file)))
 }
 
 /// Whether a text begins as a session: its first line has a tree.
@@ -436,18 +481,4 @@ fn no_messages(message: String) -> Failure {
     Failure::plain(Exit::Input, message).with_help(
         "expected chat messages: a list, an object with `messages`, or one message a line",
     )
-}
-
-/// Whether a file was read, or could be, and is not what was expected; not that it is missing.
-fn is_invalid(failure: &Failure) -> bool {
-    matches!(failure.exit(), Exit::Input | Exit::Io)
-}
-
-/// The file name of a log without its endings.
-fn stem(log: &str) -> String {
-    let name = Path::new(log)
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let name = name.filter(|name| name != "-");
-    name.map_or_else(|| "session".to_owned(), |name| logs::stem(&name).to_owned())
 }

@@ -1,180 +1,166 @@
 //! Writing the sessions of `pactql import` into a store: new ones, and those whose log has grown.
+//!
+//! With `--follow` the files are looked at in turns. One whose size and time of change are what they were is not
+//! read; one that has changed is read as a whole, because only the whole says which branch of it is the
+//! newest, and the store gets what is new.
 
 use super::command::say;
-use super::import_read::{Made, Named, session_of};
-use super::import_target::{Target, several};
+use super::import::{Importing, Target, Written, several};
+use super::import_read::{Log, Made, Named, session_of};
+use super::interrupt::leave;
 use super::progress::Progress;
-use super::sessions::open_store;
 use super::words::quoted;
 use super::write::new_name;
-use crate::app::present::stores::{Access, Address, Which};
-use crate::app::present::{Failure, counted, printable};
+use crate::app::present::stores::{Address, Which};
+use crate::app::present::{Exit, Failure, counted, printable};
+use crate::logs::unique;
 use crate::store::{LogImport, Store};
 use crate::support::diag::Code;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashSet};
-use std::fmt;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
-/// Where in a store sessions go, and what is left alone.
-pub(super) struct Into<'a> {
-    pub(super) address: Address<'a>,
-    /// The name of the one session.
-    pub(super) name: Option<&'a str>,
-    pub(super) skip_existing: bool,
-}
-
-/// What was brought into a store besides new sessions.
-#[derive(Default)]
-pub(super) struct Brought {
-    /// Sessions that were left out because their name is taken.
-    pub(super) existing: usize,
-    /// What became of the sessions of logs that were there.
-    pub(super) logs: LogImport,
-    /// Whether a log was there.
-    again: bool,
-}
-
-impl Brought {
-    pub(super) fn add(&mut self, more: LogImport) {
-        self.again = true;
-        let logs = &mut self.logs;
-        logs.new += more.new;
-        logs.grown += more.grown;
-        logs.same += more.same;
-        logs.snapshots += more.snapshots;
-        logs.renamed.extend(more.renamed);
-    }
-
-    pub(super) fn to_json(&self) -> Value {
-        let renamed = self.logs.renamed.iter();
-        let renamed: Vec<Value> = renamed
-            .map(|(from, to)| json!({"from": from, "to": to}))
-            .collect();
-        json!({
-            "grown": self.logs.grown,
-            "new": self.logs.new,
-            "renamed": renamed,
-            "same": self.logs.same,
-            "snapshots": self.logs.snapshots,
-        })
-    }
-}
-
-impl fmt::Display for Brought {
-    /// A line for logs that were imported before, and one for each session that has another name.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.again {
-            return Ok(());
-        }
-        let logs = &self.logs;
+/// What became of the sessions of logs that were in the store, as JSON and as lines; the lines are empty if there
+/// was none.
+pub(super) fn log_report(again: Option<&LogImport>) -> (Value, String) {
+    let none = LogImport::default();
+    let logs = again.unwrap_or(&none);
+    let renamed = logs.renamed.iter();
+    let renamed: Vec<Value> = renamed
+        .map(|(from, to)| json!({"from": from, "to": to}))
+        .collect();
+    let json = json!({
+        "grown": logs.grown,
+        "new": logs.new,
+        "renamed": renamed,
+        "same": logs.same,
+        "snapshots": logs.snapshots,
+    });
+    let mut text = String::new();
+    if again.is_some() {
         let snapshots = counted(logs.snapshots as u64, "snapshot");
-        writeln!(
-            f,
-            "added {snapshots}: {} new, {} grown, {} as before",
-            counted(logs.new as u64, "session"),
-            logs.grown,
-            logs.same
-        )?;
-        for (from, to) in &logs.renamed {
-            writeln!(f, "`{}` is now `{}`", printable(from), printable(to))?;
+        let new = counted(logs.new as u64, "session");
+        let (grown, same) = (logs.grown, logs.same);
+        let _ = writeln!(
+            text,
+            "added {snapshots}: {new} new, {grown} grown, {same} as before"
+        );
+    }
+    for (from, to) in &logs.renamed {
+        let _ = writeln!(text, "`{}` is now `{}`", printable(from), printable(to));
+    }
+    (json, text)
+}
+
+/// Adds what became of another log.
+fn add(all: &mut Option<LogImport>, more: LogImport) {
+    let all = all.get_or_insert_default();
+    all.new += more.new;
+    all.grown += more.grown;
+    all.same += more.same;
+    all.snapshots += more.snapshots;
+    all.renamed.extend(more.renamed);
+}
+
+/// Writes sessions; none if one of them is there already and is not of a log, or all but those.
+pub(super) fn write_store(
+    importing: &Importing<'_>,
+    address: Address<'_>,
+    mut sessions: Vec<Named>,
+) -> Result<Written, Failure> {
+    importing.rename(address, &mut sessions)?;
+    let store = importing.open(address)?;
+    let listed = match &sessions[..] {
+        // Looked up by its name.
+        [one] if one.log.is_none() => store.sessions(&one.name)?,
+        _ => store.sessions("")?,
+    };
+    let names: HashSet<&str> = listed.iter().map(|info| &*info.name).collect();
+    let sources = listed.iter().filter_map(|info| info.source.as_deref());
+    let sources: HashSet<&str> = sources.collect();
+    let is_taken = |named: &Named| names.contains(&*named.name);
+    let is_log = |named: &Named| named.log.is_some() && matches!(named.made, Made::Log(_));
+    let before = sessions.len();
+    let skips = importing.args.skip_existing;
+    if skips {
+        sessions.retain(|named| !is_taken(named));
+    } else {
+        let others = sessions.iter().filter(|named| !is_log(named));
+        let mut taken = others.filter(|named| is_taken(named));
+        if let Some(first) = taken.next() {
+            return Err(exists(address, &first.name, before, taken.count()));
         }
-        Ok(())
+    }
+    let mut written = Written::of(&sessions);
+    written.existing = before - sessions.len();
+    // The logs that have something in the store: a session, or another of the same log.
+    let is_known = |named: &Named| {
+        let source = named.source.as_deref();
+        is_taken(named) || source.is_some_and(|path| sources.contains(path))
+    };
+    let logs = sessions
+        .iter()
+        .filter(|named| is_log(named) && is_known(named));
+    let logs: HashSet<usize> = logs.filter_map(|named| named.log).collect();
+    let mut again: BTreeMap<usize, Vec<Named>> = BTreeMap::new();
+    let mut new = Vec::new();
+    for named in sessions {
+        match named.log.filter(|log| !skips && logs.contains(log)) {
+            Some(log) => again.entry(log).or_default().push(named),
+            None => new.push(named),
+        }
+    }
+    import_all(address.store, &store, new)?;
+    for sessions in again.into_values() {
+        add(&mut written.again, import_log(address, &store, sessions)?);
+    }
+    Ok(written)
+}
+
+/// Brings the sessions of one log up to what it says now.
+fn import_log(
+    address: Address<'_>,
+    store: &Store,
+    sessions: Vec<Named>,
+) -> Result<LogImport, Failure> {
+    let source = sessions.first().and_then(|named| named.source.clone());
+    let mut read = Vec::with_capacity(sessions.len());
+    for named in sessions {
+        let session = match named.made {
+            Made::Log(log) => session_of(&log)?,
+            // Those are of no log.
+            Made::Session(_) | Made::Stored(..) => continue,
+        };
+        read.push((named.name, session));
+    }
+    match store.import_log(&read, source.as_deref()) {
+        Ok(done) => Ok(done),
+        Err(error) if error.code() == Code::SessionExists => {
+            let names = read.iter().map(|(name, _)| name);
+            let name = names
+                .into_iter()
+                .find(|name| error.to_string().contains(&***name));
+            Err(exists(address, name.map_or("", |name| name), 1, 0))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
-impl Into<'_> {
-    /// Opens the store, which is made if it is missing.
-    pub(super) fn open(&self) -> Result<Store, Failure> {
-        open_store(self.address.store, Access::Create)
-    }
-
-    /// Writes sessions; none if one of them is there already and is not of a log, or all but those. `kept` gets
-    /// which are written.
-    pub(super) fn write(
-        &self,
-        mut sessions: Vec<Named>,
-        kept: impl FnOnce(&[Named]),
-    ) -> Result<Brought, Failure> {
-        self.name(&mut sessions)?;
-        let opened = self.open()?;
-        let mut brought = Brought::default();
-        let known = known(&opened, &sessions)?;
-        let is_log = |named: &Named| named.log.is_some() && matches!(named.made, Made::Log(_));
-        let is_taken = |named: &Named| known.names.contains(&named.name);
-        if self.skip_existing {
-            let before = sessions.len();
-            sessions.retain(|named| !is_taken(named));
-            brought.existing = before - sessions.len();
-        } else {
-            let mut taken = sessions
-                .iter()
-                .filter(|named| is_taken(named) && !is_log(named));
-            if let Some(first) = taken.next() {
-                return Err(self.exists(&first.name, sessions.len(), taken.count()));
-            }
-        }
-        kept(&sessions);
-        // The logs that have something in the store.
-        let mut again: BTreeMap<usize, Vec<Named>> = BTreeMap::new();
-        let mut new = Vec::new();
-        let logs: HashSet<usize> = sessions
-            .iter()
-            .filter(|named| is_log(named) && !self.skip_existing && known.has(named))
-            .filter_map(|named| named.log)
-            .collect();
-        for named in sessions {
-            match named.log.filter(|log| logs.contains(log)) {
-                Some(log) => again.entry(log).or_default().push(named),
-                None => new.push(named),
-            }
-        }
-        import_all(self.address.store, &opened, new)?;
-        for sessions in again.into_values() {
-            brought.add(self.import_log(&opened, sessions)?);
-        }
-        Ok(brought)
-    }
-
-    /// Brings the sessions of one log up to what it says now.
-    pub(super) fn import_log(
-        &self,
-        store: &Store,
-        sessions: Vec<Named>,
-    ) -> Result<LogImport, Failure> {
-        let source = sessions.first().and_then(|named| named.source.clone());
-        let mut read = Vec::with_capacity(sessions.len());
-        for named in sessions {
-            let session = match named.made {
-                Made::Log(log) => session_of(&log)?,
-                // Those are of no log.
-                Made::Session(_) | Made::Stored(..) => continue,
-            };
-            read.push((named.name, session));
-        }
-        match store.import_log(&read, source.as_deref()) {
-            Ok(done) => Ok(done),
-            Err(error) if error.code() == Code::SessionExists => {
-                let names = read.iter().map(|(name, _)| name);
-                let name = names
-                    .into_iter()
-                    .find(|name| error.to_string().contains(&***name));
-                Err(self.exists(name.map_or("", |name| name), 1, 0))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
+impl Importing<'_> {
     /// Gives the one session its name, and refuses names that no session can have.
-    pub(super) fn name(&self, sessions: &mut [Named]) -> Result<(), Failure> {
-        let named = match self.address.which {
-            Which::All => self.name,
-            _ => Some(new_name(self.address)?),
+    fn rename(&self, address: Address<'_>, sessions: &mut [Named]) -> Result<(), Failure> {
+        let named = match address.which {
+            Which::All => self.args.name.as_deref(),
+            _ => Some(new_name(address)?),
         };
         if let Some(name) = named {
             match sessions {
                 [one] => name.clone_into(&mut one.name),
                 [] => {}
-                _ => return Err(several(&Target::Store(self.address), sessions.len())),
+                _ => return Err(several(Target::Store(address), sessions.len())),
             }
         }
         let is_wrong = |named: &&Named| named.name.contains('*') || named.name.is_empty();
@@ -186,55 +172,23 @@ impl Into<'_> {
             .with_help("`--name` gives another name")),
         }
     }
-
-    /// The failure for a name that is taken, `more` others with it.
-    fn exists(&self, name: &str, sessions: usize, more: usize) -> Failure {
-        let store = self.address.store;
-        let whole = quoted(&format!("{store}#{name}"));
-        let help = match (sessions, more) {
-            (1, _) => format!("choose another name, or first: pactql store delete {whole} --yes"),
-            (_, 0) => format!(
-                "`--skip-existing` imports the others; to replace it, first: pactql store delete {whole} --yes"
-            ),
-            (_, more) => {
-                format!("and {more} more of these names; `--skip-existing` imports the others")
-            }
-        };
-        let message = format!("the store {store} has a session `{name}` already");
-        Failure::exists(message, help)
-    }
 }
 
-/// What a store has already.
-struct Known {
-    names: HashSet<String>,
-    sources: HashSet<String>,
-}
-
-impl Known {
-    /// Whether a session of a log, or another of the same log, is there.
-    fn has(&self, named: &Named) -> bool {
-        let source = named.source.as_ref();
-        self.names.contains(&named.name) || source.is_some_and(|path| self.sources.contains(path))
-    }
-}
-
-/// The names and the logs of the sessions in a store.
-fn known(store: &Store, sessions: &[Named]) -> Result<Known, Failure> {
-    let mut found = Known {
-        names: HashSet::new(),
-        sources: HashSet::new(),
+/// The failure for a name that is taken, `more` others with it.
+fn exists(address: Address<'_>, name: &str, sessions: usize, more: usize) -> Failure {
+    let store = address.store;
+    let whole = quoted(&format!("{store}#{name}"));
+    let help = match (sessions, more) {
+        (1, _) => format!("choose another name, or first: pactql store delete {whole} --yes"),
+        (_, 0) => format!(
+            "`--skip-existing` imports the others; to replace it, first: pactql store delete {whole} --yes"
+        ),
+        (_, more) => {
+            format!("and {more} more of these names; `--skip-existing` imports the others")
+        }
     };
-    let listed = match sessions {
-        // Looked up by its name.
-        [one] if one.log.is_none() => store.sessions(&one.name)?,
-        _ => store.sessions("")?,
-    };
-    for info in listed {
-        found.names.insert(info.name);
-        found.sources.extend(info.source);
-    }
-    Ok(found)
+    let message = format!("the store {store} has a session `{name}` already");
+    Failure::exists(message, help)
 }
 
 /// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
@@ -268,4 +222,120 @@ fn import_all(store: &str, opened: &Store, sessions: Vec<Named>) -> Result<(), F
         ));
     }
     Err(failure)
+}
+
+/// The time between two looks at the files. It is longer if looking took longer.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How often the stop flag is polled.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A file as it was read last.
+#[derive(Default)]
+struct Seen {
+    state: Option<(u64, SystemTime)>,
+    /// What its sessions are named after.
+    stem: String,
+    /// What was said of it last, so that it is said once.
+    failure: String,
+}
+
+/// Follows logs until the program is interrupted.
+///
+/// # Errors
+/// An input that is not a file or directory; the store's. What is wrong with a log is said, and the others
+/// are followed.
+pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
+    leave();
+    let stop = Arc::new(AtomicBool::new(false));
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let Target::Store(address) = importing.target else {
+        return Err(Failure::internal("logs are followed into a store"));
+    };
+    let store = importing.open(address)?;
+    let mut followed = Followed::default();
+    while !stop.load(Ordering::Relaxed) {
+        let began = Instant::now();
+        for file in importing.files()? {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            followed.look(file, importing, address, &store)?;
+        }
+        followed.begun = true;
+        let pause = PAUSE.max(began.elapsed());
+        let until = Instant::now() + pause;
+        while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(TICK);
+        }
+    }
+    say(&log_report(followed.again.as_ref()).1);
+    Ok(Exit::Ok)
+}
+
+#[derive(Default)]
+struct Followed {
+    seen: HashMap<String, Seen>,
+    stems: HashSet<String>,
+    again: Option<LogImport>,
+    /// Whether every file was looked at once.
+    begun: bool,
+}
+
+impl Followed {
+    /// Reads a file that has changed.
+    fn look(
+        &mut self,
+        mut file: Log,
+        importing: &Importing<'_>,
+        address: Address<'_>,
+        store: &Store,
+    ) -> Result<(), Failure> {
+        let about =
+            std::fs::metadata(&file.path).and_then(|about| Ok((about.len(), about.modified()?)));
+        let state = match about {
+            Ok(state) => state,
+            // Files come and go below a directory.
+            Err(_) if self.begun => return Ok(()),
+            // It says what is wrong with a file that is missing from the first.
+            Err(_) => return importing.read_file(&file.path).map(|_| ()),
+        };
+        let stems = &mut self.stems;
+        let seen = self.seen.entry(file.path.clone()).or_insert_with(|| Seen {
+            stem: unique(&file.stem, stems),
+            ..Seen::default()
+        });
+        if seen.state == Some(state) || state.0 == 0 {
+            return Ok(());
+        }
+        seen.state = Some(state);
+        file.stem.clone_from(&seen.stem);
+        let done = importing.read_file(&file.path).and_then(|(made, _)| {
+            let mut sessions = importing.named(&file, Some(0), made, &mut HashSet::new());
+            importing.rename(address, &mut sessions)?;
+            import_log(address, store, sessions)
+        });
+        match done {
+            Ok(done) => {
+                seen.failure.clear();
+                if done.snapshots > 0 || !done.renamed.is_empty() {
+                    let snapshots = counted(done.snapshots as u64, "snapshot");
+                    say(&format!("{}: {snapshots} more\n", printable(&file.stem)));
+                }
+                add(&mut self.again, done);
+            }
+            Err(failure) => {
+                // A file that is written as a whole may be read in between.
+                let text = format!("{}: {failure}\n", printable(&file.path));
+                if seen.failure != text {
+                    say(&text);
+                }
+                seen.failure = text;
+            }
+        }
+        Ok(())
+    }
 }

@@ -24,11 +24,20 @@ const TOGETHER: usize = 32;
 pub(super) struct SessionsArgs {
     /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input.
     #[arg(value_name = "SESSION", required = true)]
-    sessions: Vec<String>,
+    pub(super) sessions: Vec<String>,
+    /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a
+    /// date and a time with its zone, such as 2026-01-31T09:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Sessions of a store")]
+    since: Option<i64>,
+    /// Only sessions of a store whose newest snapshot was committed at this time or earlier.
+    #[arg(long, value_name = "TIME", value_parser = last_of_day, help_heading = "Sessions of a store")]
+    until: Option<i64>,
+    /// Only sessions of a store whose newest snapshot has this value in `meta` or `meta.request`, such as
+    /// model=gpt-4o; may be given several times, and all must hold.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Sessions of a store")]
+    meta: Vec<(String, String)>,
     #[command(flatten)]
-    choice: Choice,
-    #[command(flatten)]
-    limits: Limits,
+    pub(super) limits: Limits,
 }
 
 /// The sessions of a command, and the part of each that it is about.
@@ -37,69 +46,20 @@ pub(super) struct Inspected {
     #[command(flatten)]
     pub(super) sessions: SessionsArgs,
     #[command(flatten)]
-    part: PartArgs,
+    time: TimeArgs,
+    /// Only the nodes that a selector without a time matches, and what is below them.
+    #[arg(long = "where", value_name = "SELECTOR", allow_hyphen_values = true)]
+    selector: Option<String>,
 }
 
 impl Inspected {
-    /// Which snapshots, and which nodes of them.
-    pub(super) fn part(&self) -> Part {
-        self.part.part(Part::default())
-    }
-
-    /// As [`Inspected::part`], of all snapshots by default.
-    pub(super) fn part_or_all(&self) -> Part {
-        self.part.part(Part::all())
-    }
-}
-
-impl SessionsArgs {
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// The arguments that name sessions.
-    pub(super) fn words(&self) -> &[String] {
-        &self.sessions
-    }
-
-    /// The chosen sessions of a store; says so if there are none. Opens none.
-    pub(super) fn infos(
-        &self,
-        store: &Store,
-        address: Address<'_>,
-    ) -> Result<Vec<SessionInfo>, Failure> {
-        let found = self.choice.infos(store, address)?;
-        if found.is_empty() && store.count(address.glob())? == 0 {
-            say(&format!("note: {}\n", none_of(address)));
+    /// Which snapshots, and which nodes of them; `default` are the snapshots without a time.
+    pub(super) fn part(&self, default: Part) -> Part {
+        let part = self.time.part(default);
+        match &self.selector {
+            Some(selector) => part.only(selector),
+            None => part,
         }
-        Ok(found)
-    }
-
-    /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
-    /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
-    /// says so if there was none.
-    ///
-    /// # Errors
-    /// A session that is missing or cannot be read; what `visit` returns.
-    pub(super) fn each(
-        &self,
-        visit: impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
-        self.each_of(&self.sessions, None, visit)
-    }
-
-    /// As [`SessionsArgs::each`], of some of the words; of a store only the sessions are opened that `among`
-    /// names. The others are counted.
-    ///
-    /// # Errors
-    /// As [`SessionsArgs::each`]; what `among` returns.
-    pub(super) fn each_of(
-        &self,
-        words: &[String],
-        among: Option<Among<'_>>,
-        visit: impl FnMut(&Opened) -> Result<(), Failure>,
-    ) -> Result<usize, Failure> {
-        self.choice.each(words, &self.limits, among, visit)
     }
 }
 
@@ -140,26 +100,6 @@ impl TimeArgs {
     }
 }
 
-/// Which snapshots of a session, and which nodes of them.
-#[derive(Args, Debug)]
-struct PartArgs {
-    #[command(flatten)]
-    time: TimeArgs,
-    /// Only the nodes that a selector without a time matches, and what is below them.
-    #[arg(long = "where", value_name = "SELECTOR", allow_hyphen_values = true)]
-    selector: Option<String>,
-}
-
-impl PartArgs {
-    fn part(&self, default: Part) -> Part {
-        let part = self.time.part(default);
-        match &self.selector {
-            Some(selector) => part.only(selector),
-            None => part,
-        }
-    }
-}
-
 /// What tokens cost.
 #[derive(Args, Debug)]
 pub(super) struct PriceArgs {
@@ -182,22 +122,6 @@ impl PriceArgs {
         Prices::parse(&text)
             .map_err(|error| Failure::plain(Exit::Input, format!("{file}: {error}")))
     }
-}
-
-/// Which sessions of a store.
-#[derive(Args, Debug)]
-struct Choice {
-    /// Only sessions of a store whose newest snapshot was committed at this time or later: a date, or a
-    /// date and a time with its zone, such as 2026-01-31T09:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = first_of_day, help_heading = "Sessions of a store")]
-    since: Option<i64>,
-    /// Only sessions of a store whose newest snapshot was committed at this time or earlier.
-    #[arg(long, value_name = "TIME", value_parser = last_of_day, help_heading = "Sessions of a store")]
-    until: Option<i64>,
-    /// Only sessions of a store whose newest snapshot has this value in `meta` or `meta.request`, such as
-    /// model=gpt-4o; may be given several times, and all must hold.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Sessions of a store")]
-    meta: Vec<(String, String)>,
 }
 
 /// A session that is open.
@@ -241,31 +165,43 @@ impl Opened {
     }
 }
 
-impl Choice {
-    fn is_all(&self) -> bool {
-        self.since.is_none() && self.until.is_none() && self.meta.is_empty()
+impl SessionsArgs {
+    /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
+    /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
+    /// says so if there was none.
+    ///
+    /// # Errors
+    /// A session that is missing or cannot be read; what `visit` returns.
+    pub(super) fn each(
+        &self,
+        visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        self.each_of(&self.sessions, None, visit)
     }
 
-    /// As [`SessionsArgs::each_of`].
-    fn each(
+    /// As [`SessionsArgs::each`], of some of the words; of a store only the sessions are opened that `among`
+    /// names. The others are counted.
+    ///
+    /// # Errors
+    /// As [`SessionsArgs::each`]; what `among` returns.
+    pub(super) fn each_of(
         &self,
         words: &[String],
-        limits: &Limits,
         among: Option<Among<'_>>,
         mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         let mut count = 0;
         let mut several = words.len() > 1;
-        let of_store = |word: &String| Address::of(word).is_some();
-        for run in words.chunk_by(|a, b| !of_store(a) && !of_store(b)) {
-            if let Some(address) = run.first().and_then(|word| Address::of(word)) {
+        for run in sessions::runs(words) {
+            if let Some(address) = Address::of(&run[0]) {
                 several |= address.is_several();
                 count += self.of_store(address, several, among, &mut visit)?;
                 continue;
             }
-            if let Some(word) = run.first().filter(|_| !self.is_all()) {
+            if !self.is_all() {
                 let message = format!(
-                    "`--since`, `--until` and `--meta` choose sessions of a store, and `{word}` is none"
+                    "`--since`, `--until` and `--meta` choose sessions of a store, and `{}` is none",
+                    run[0]
                 );
                 return Err(Failure::usage(message)
                     .with_help("pactql import FILE... -o STORE.db puts sessions into a store"));
@@ -273,7 +209,7 @@ impl Choice {
             let (names, directory) = sessions::expand(run)?;
             several |= directory;
             for names in names.chunks(TOGETHER) {
-                let opened = sessions::open_all(names, limits)
+                let opened = sessions::open_all(names, &self.limits)
                     .map_err(|failure| sessions::explain_directory(failure, run))?;
                 for (name, session) in names.iter().zip(opened) {
                     let name = without_passwords(name).into_owned();
@@ -289,6 +225,10 @@ impl Choice {
         Ok(count)
     }
 
+    fn is_all(&self) -> bool {
+        self.since.is_none() && self.until.is_none() && self.meta.is_empty()
+    }
+
     fn of_store(
         &self,
         address: Address<'_>,
@@ -302,17 +242,12 @@ impl Choice {
             Some(among) if address.is_several() => among(&store, address.glob())?,
             _ => None,
         };
-        let (names, count) = match (address.is_several(), self.is_all(), among) {
-            (false, true, _) => (vec![address.one()?.to_owned()], 1),
-            (true, true, Some(among)) => {
-                let count = store.count(address.glob())?;
-                if count == 0 {
-                    return Err(Failure::plain(Exit::Missing, none_of(address)));
-                }
-                (among, count)
-            }
-            (_, _, among) => {
-                let mut names = self.names(&store, address)?;
+        let (names, count) = match among {
+            _ if !address.is_several() && self.is_all() => (vec![address.one()?.to_owned()], 1),
+            Some(among) if self.is_all() => (among, store.count(address.glob())?),
+            among => {
+                let infos = self.infos(&store, address)?.into_iter();
+                let mut names: Vec<String> = infos.map(|info| info.name).collect();
                 let count = names.len();
                 if let Some(among) = among {
                     // Both are in byte order.
@@ -321,6 +256,9 @@ impl Choice {
                 (names, count)
             }
         };
+        if count == 0 && store.count(address.glob())? == 0 {
+            return Err(Failure::plain(Exit::Missing, none_of(address)));
+        }
         for name in &names {
             let session = store.session(name)?;
             let opened = Opened {
@@ -334,17 +272,12 @@ impl Choice {
         Ok(count)
     }
 
-    /// The names of the chosen sessions of a store. Opens none.
-    fn names(&self, store: &Store, address: Address<'_>) -> Result<Vec<String>, Failure> {
-        let found = self.infos(store, address)?;
-        if found.is_empty() && store.count(address.glob())? == 0 {
-            return Err(Failure::plain(Exit::Missing, none_of(address)));
-        }
-        Ok(found.into_iter().map(|info| info.name).collect())
-    }
-
-    /// The chosen sessions of a store; says so if there are none. Opens none.
-    fn infos(&self, store: &Store, address: Address<'_>) -> Result<Vec<SessionInfo>, Failure> {
+    /// The chosen sessions of a store; says so if others were left out, and none is left. Opens none.
+    pub(super) fn infos(
+        &self,
+        store: &Store,
+        address: Address<'_>,
+    ) -> Result<Vec<SessionInfo>, Failure> {
         let mut found = store.sessions(address.glob())?;
         let all = found.len();
         found.retain(|info| {

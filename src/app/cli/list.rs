@@ -6,7 +6,9 @@ use super::inspected::{Opened, SessionsArgs};
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{ending_of_session, open_store};
-use crate::app::present::stores::{Access, Address, intact, session_json, without_passwords};
+use crate::app::present::stores::{
+    Access, Address, intact, none_of, session_json, without_passwords,
+};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
@@ -60,19 +62,12 @@ impl Run for Sessions {
         if self.verbose {
             let mut out = String::new();
             self.sessions.each(|opened| {
-                let described = Described::of(opened, self.at.as_deref())?;
-                let text = || described.text();
-                append(
-                    opened,
-                    with,
-                    std::slice::from_ref(&described),
-                    text,
-                    &mut out,
-                )
+                let (json, text) = described(opened, self.at.as_deref())?;
+                append(opened, with, &[json], || text, &mut out)
             })?;
             return print(&out);
         }
-        let words = self.sessions.words();
+        let words = &self.sessions.sessions;
         let mut listed = Vec::new();
         for word in words {
             match Address::of(word) {
@@ -111,6 +106,9 @@ impl Sessions {
         let store = open_store(address.store, Access::Read)?;
         let found = self.sessions.infos(&store, address)?;
         if found.is_empty() {
+            if store.count(address.glob())? == 0 {
+                say(&format!("note: {}\n", none_of(address)));
+            }
             return Ok(());
         }
         if let Some(index) = store.text_index()? {
@@ -204,54 +202,110 @@ fn seconds(nanos: i64) -> String {
         .map_or_else(|| text.clone(), |(whole, _)| format!("{whole}Z"))
 }
 
-/// A session, and the nodes of one of its snapshots, in numbers.
-#[derive(Serialize)]
-struct Described {
-    snapshot: String,
-    nodes: NodeCounts,
-    session: SessionCounts,
-    end: Option<&'static str>,
-    #[serde(skip)]
-    end_text: Option<&'static str>,
-}
-
-impl Described {
-    fn of(opened: &Opened, at: Option<&str>) -> Result<Self, Failure> {
-        let session = &opened.session;
-        let snapshot = opened::at(session, at)?;
-        session.moment().fetch_all()?;
-        let end = ending_of_session(&opened.name)?;
-        let described = Self {
-            snapshot: snapshot_label(&snapshot),
-            nodes: NodeCounts::of(&snapshot),
-            session: SessionCounts::of(session),
-            end: end.map(ending::name),
-            end_text: end.map(ending::text),
-        };
-        intact(session)?;
-        Ok(described)
+/// A session, and the nodes of one of its snapshots, in numbers: as JSON, and as text.
+fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failure> {
+    let session = &opened.session;
+    let snapshot = opened::at(session, at)?;
+    session.moment().fetch_all()?;
+    let history = session.history();
+    let snapshots = history.committed().iter().chain(history.working());
+    let seen: u64 = snapshots.map(|snapshot| snapshot.len() as u64).sum();
+    let (oldest, newest) = (history.cycles().min(), history.cycles().max());
+    let (committed, working) = (history.committed().len(), history.working().is_some());
+    let index = Sizes::of(std::slice::from_ref(session));
+    let end = ending_of_session(&opened.name)?;
+    let mut text = format!("snapshots    {committed}");
+    text.push_str(if working {
+        " and a working state\n"
+    } else {
+        "\n"
+    });
+    if let (Some(oldest), Some(newest)) = (oldest, newest) {
+        let _ = writeln!(text, "cycles       {oldest} to {newest}");
     }
-
-    fn text(&self) -> String {
-        let end = self.end_text.map(|end| format!("end          {end}"));
-        self.session.text() + &end.unwrap_or_default() + &self.nodes.text(&self.snapshot)
+    let share = match index.nodes {
+        0 => 1.0,
+        stored => seen as f64 / stored as f64,
+    };
+    let _ = write!(
+        text,
+        "sharing      {seen} nodes in all snapshots, {} stored ({share:.1} to 1), {}\n\
+         index        {} bytes ({:.1} a node); payloads {} bytes\n",
+        index.nodes,
+        counted(index.segments as u64, "segment"),
+        index.index_bytes,
+        index.index_bytes_per_node,
+        index.payload_bytes
+    );
+    if let Some(end) = end {
+        let _ = write!(text, "end          {}", ending::text(end));
     }
+    let label = snapshot_label(&snapshot);
+    let _ = writeln!(
+        text,
+        "\n{label} has {}",
+        counted(snapshot.len() as u64, "node")
+    );
+    let nodes = nodes_of(&snapshot, &mut text);
+    let json = json!({
+        "snapshot": label,
+        "nodes": nodes,
+        "session": {
+            "snapshots": committed,
+            "working": working,
+            "oldest_cycle": oldest,
+            "newest_cycle": newest,
+            "nodes_in_snapshots": seen,
+            "index": index,
+        },
+        "end": end.map(ending::name),
+    });
+    intact(session)?;
+    Ok((json, text))
 }
 
-/// The nodes of a snapshot by what they are.
-#[derive(Serialize)]
-struct NodeCounts {
-    total: u64,
-    by_class: BTreeMap<String, u64>,
-    by_role: BTreeMap<String, u64>,
-    by_kind: BTreeMap<String, u64>,
-    by_depth: Vec<DepthCount>,
-}
-
-#[derive(Serialize)]
-struct DepthCount {
-    depth: Option<i64>,
-    nodes: u64,
+/// The nodes of a snapshot by what they are, also as lines of text.
+fn nodes_of(snapshot: &Snapshot, text: &mut String) -> Value {
+    let mut named: [BTreeMap<&str, u64>; 3] = Default::default();
+    let mut depths: BTreeMap<Option<i64>, u64> = BTreeMap::new();
+    for node in snapshot.nodes() {
+        let names = [Some(class_name(node.class())), node.role(), node.kind()];
+        for (counts, name) in named.iter_mut().zip(names) {
+            if let Some(name) = name {
+                *counts.entry(name).or_default() += 1;
+            }
+        }
+        *depths.entry(node.depth()).or_default() += 1;
+    }
+    for (title, counts) in ["class", "role", "kind"].iter().zip(&named) {
+        let counts = counts.iter();
+        let counts: Vec<String> = counts
+            .map(|(name, count)| format!("{} {count}", clean(name, 40)))
+            .collect();
+        if !counts.is_empty() {
+            let _ = writeln!(text, "  by {title:<6} {}", counts.join(", "));
+        }
+    }
+    let shown = depths.iter().take(SHOWN_DEPTHS).map(|(depth, nodes)| {
+        let depth = depth.map_or("none".to_owned(), |depth| depth.to_string());
+        format!("{depth}: {nodes}")
+    });
+    let mut shown: Vec<String> = shown.collect();
+    if let more @ 1.. = depths.len() - shown.len() {
+        shown.push(format!("{more} more depths"));
+    }
+    let _ = writeln!(text, "  by depth  {}", shown.join(", "));
+    let [by_class, by_role, by_kind] = &named;
+    let by_depth = depths
+        .iter()
+        .map(|(depth, nodes)| json!({"depth": depth, "nodes": nodes}));
+    json!({
+        "total": snapshot.len(),
+        "by_class": by_class,
+        "by_role": by_role,
+        "by_kind": by_kind,
+        "by_depth": by_depth.collect::<Vec<_>>(),
+    })
 }
 
 fn class_name(class: NodeClass) -> &'static str {
@@ -263,69 +317,6 @@ fn class_name(class: NodeClass) -> &'static str {
         NodeClass::Turn => "turn",
         NodeClass::Container => "container",
         NodeClass::Block => "block",
-    }
-}
-
-impl NodeCounts {
-    fn of(snapshot: &Snapshot) -> Self {
-        let mut total = 0;
-        let mut named: [BTreeMap<&str, u64>; 3] = Default::default();
-        let mut depths: BTreeMap<Option<i64>, u64> = BTreeMap::new();
-        for node in snapshot.nodes() {
-            total += 1;
-            let names = [Some(class_name(node.class())), node.role(), node.kind()];
-            for (counts, name) in named.iter_mut().zip(names) {
-                if let Some(name) = name {
-                    *counts.entry(name).or_default() += 1;
-                }
-            }
-            *depths.entry(node.depth()).or_default() += 1;
-        }
-        let [by_class, by_role, by_kind] = named.map(|counts| {
-            let counts = counts.into_iter();
-            counts
-                .map(|(name, count)| (name.to_owned(), count))
-                .collect()
-        });
-        let depths = depths.into_iter();
-        Self {
-            total,
-            by_class,
-            by_role,
-            by_kind,
-            by_depth: depths
-                .map(|(depth, nodes)| DepthCount { depth, nodes })
-                .collect(),
-        }
-    }
-
-    fn text(&self, label: &str) -> String {
-        let mut out = format!("\n{label} has {}\n", counted(self.total, "node"));
-        for (name, counts) in [
-            ("class", &self.by_class),
-            ("role", &self.by_role),
-            ("kind", &self.by_kind),
-        ] {
-            let counts = counts.iter();
-            let counts: Vec<String> = counts
-                .map(|(name, count)| format!("{} {count}", clean(name, 40)))
-                .collect();
-            if !counts.is_empty() {
-                let _ = writeln!(out, "  by {name:<6} {}", counts.join(", "));
-            }
-        }
-        let depths = self.by_depth.iter().take(SHOWN_DEPTHS);
-        let mut depths: Vec<String> = depths
-            .map(|DepthCount { depth, nodes }| {
-                let depth = depth.map_or("none".to_owned(), |depth| depth.to_string());
-                format!("{depth}: {nodes}")
-            })
-            .collect();
-        if let more @ 1.. = self.by_depth.len() - depths.len() {
-            depths.push(format!("{more} more depths"));
-        }
-        let _ = writeln!(out, "  by depth  {}", depths.join(", "));
-        out
     }
 }
 
@@ -365,62 +356,5 @@ impl Sizes {
             },
             payload_bytes: segments.iter().map(|segment| segment.payload_bytes()).sum(),
         }
-    }
-}
-
-/// Snapshots, sharing and sizes of a session.
-#[derive(Serialize)]
-struct SessionCounts {
-    snapshots: usize,
-    working: bool,
-    oldest_cycle: Option<i64>,
-    newest_cycle: Option<i64>,
-    /// The nodes of all snapshots; a node that snapshots share counts in each.
-    nodes_in_snapshots: u64,
-    index: Sizes,
-}
-
-impl SessionCounts {
-    fn of(session: &Arc<Session>) -> Self {
-        let history = session.history();
-        let snapshots = history.committed().iter().chain(history.working());
-        let cycles = history.cycles();
-        Self {
-            snapshots: history.committed().len(),
-            working: history.working().is_some(),
-            oldest_cycle: history.cycles().min(),
-            newest_cycle: cycles.max(),
-            nodes_in_snapshots: snapshots.map(|snapshot| snapshot.len() as u64).sum(),
-            index: Sizes::of(std::slice::from_ref(session)),
-        }
-    }
-
-    fn text(&self) -> String {
-        let working = if self.working {
-            " and a working state"
-        } else {
-            ""
-        };
-        let mut out = format!("snapshots    {}{working}\n", self.snapshots);
-        if let (Some(oldest), Some(newest)) = (self.oldest_cycle, self.newest_cycle) {
-            let _ = writeln!(out, "cycles       {oldest} to {newest}");
-        }
-        let (seen, index) = (self.nodes_in_snapshots, &self.index);
-        let share = match index.nodes {
-            0 => 1.0,
-            stored => seen as f64 / stored as f64,
-        };
-        let _ = writeln!(
-            out,
-            "sharing      {seen} nodes in all snapshots, {} stored ({share:.1} to 1), {}",
-            index.nodes,
-            counted(index.segments as u64, "segment")
-        );
-        let _ = writeln!(
-            out,
-            "index        {} bytes ({:.1} a node); payloads {} bytes",
-            index.index_bytes, index.index_bytes_per_node, index.payload_bytes
-        );
-        out
     }
 }

@@ -121,12 +121,12 @@ pub(super) struct Tokens {
 
 impl Run for Tokens {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let part = if self.unused {
-            self.inspected.part_or_all()
+        let default = if self.unused {
+            Part::all()
         } else {
-            self.inspected.part()
+            Part::default()
         };
-        let options = ReportOptions::new(part)
+        let options = ReportOptions::new(self.inspected.part(default))
             .by(self.by)
             .tokenizer(self.tokenizer.tokenizer)
             .prices(self.prices.table()?);
@@ -169,7 +169,7 @@ pub(super) struct Steps {
 
 impl Run for Steps {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part())
+        let options = ReportOptions::new(self.inspected.part(Part::default()))
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider);
         let sessions = &self.inspected.sessions;
@@ -260,7 +260,7 @@ pub(super) struct Prefix {
 
 impl Run for Prefix {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let options = ReportOptions::new(self.inspected.part())
+        let options = ReportOptions::new(self.inspected.part(Part::default()))
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider)
             .prices(self.prices.table()?)
@@ -305,7 +305,7 @@ impl Run for Show {
 
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = Engine::new();
-        let options = ReportOptions::new(self.inspected.part())
+        let options = ReportOptions::new(self.inspected.part(Part::default()))
             .before_reply(self.before_reply)
             .full(self.full)
             .tokenizer(self.tokenizer.tokenizer);
@@ -371,7 +371,7 @@ fn by_or_session(name: &str) -> Result<GroupedBy, String> {
 
 impl Run for TopCommand {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let (names, selectors) = operands::split("top", self.sessions.words(), &[])?;
+        let (names, selectors) = operands::split("top", &self.sessions.sessions, &[])?;
         let selector = selectors.concat();
         let selector = &*selector;
         let engine = Engine::new();
@@ -417,7 +417,7 @@ pub(super) struct Assert {
 
 impl Run for Assert {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let bytes = input::read(&self.file, self.sessions.limits())?;
+        let bytes = input::read(&self.file, &self.sessions.limits)?;
         let conditions = Condition::parse_file(&String::from_utf8_lossy(&bytes))?;
         let options = ReportOptions::default()
             .conditions(conditions)
@@ -482,7 +482,7 @@ impl Run for Grep {
         // An invalid pattern is reported before anything is read.
         let search = Search::new(&self.pattern, self.ignore_case)?.context(self.context);
         let engine = Engine::new();
-        let part = self.inspected.part_or_all();
+        let part = self.inspected.part(Part::all());
         let is_all = part.is_all(&engine)?;
         let options = ReportOptions::new(part).search(search.clone());
         let mut found_any = false;
@@ -498,7 +498,7 @@ impl Run for Grep {
             Ok(found)
         };
         let sessions = &self.inspected.sessions;
-        let sessions = sessions.each_of(sessions.words(), Some(&among), |opened| {
+        let sessions = sessions.each_of(&sessions.sessions, Some(&among), |opened| {
             let found: GrepReport = opened.report(&engine, &options)?;
             if found.blocks.is_empty() {
                 return Ok(());

@@ -4,7 +4,7 @@ use super::answers::{How, Labels, append, append_none};
 use super::command::{Invocation, Run, print, print_as, say};
 use super::fit::FitArgs;
 use super::options::{EditionArgs, Format, Limits, RangeArgs};
-use super::select_sql::{Rows, Via};
+use super::select_sql::Via;
 use super::{input, operands, output, select_sql, sessions};
 use crate::app::present::answer::Found;
 use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
@@ -86,15 +86,6 @@ pub(super) struct Select {
     limits: Limits,
 }
 
-/// How the nodes are printed.
-fn format(with: &Invocation) -> Format {
-    match with.format {
-        Some(format) => format,
-        None if io::stdout().is_terminal() => Format::Table,
-        None => Format::Json,
-    }
-}
-
 impl Run for Select {
     fn formats(&self) -> &'static [Format] {
         &[
@@ -107,15 +98,15 @@ impl Run for Select {
     }
 
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        if self.via == Via::Sql {
-            return self.run_sql(with);
-        }
-        let format = format(with);
         let how = How {
             engine: self.edition.engine(),
             options: self.range.options(),
             budget: self.fit.budget()?,
-            format,
+            format: match with.format {
+                Some(format) => format,
+                None if io::stdout().is_terminal() => Format::Table,
+                None => Format::Json,
+            },
             is_json: with.is_json(),
             count: self.count,
             color: with.color,
@@ -125,6 +116,7 @@ impl Run for Select {
                 Err(Failure::value("--file answers in JSON only").with_help("leave `--format` out"))
             }
             Some(file) => self.run_file(file, &how),
+            None if self.via == Via::Sql => self.run_sql(&how),
             None => self.run_sessions(&how),
         }
     }
@@ -132,7 +124,7 @@ impl Run for Select {
 
 impl Select {
     /// Runs the selector in the database of a store.
-    fn run_sql(&self, with: &Invocation) -> Result<Exit, Failure> {
+    fn run_sql(&self, how: &How) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
         let ([name], [selector]) = (names, selectors) else {
             return Err(
@@ -140,18 +132,13 @@ impl Select {
                     .with_help("pactql select STORE SELECTOR --via sql"),
             );
         };
-        if self.range.are_given() || self.fit.budget()?.is_some() {
+        if self.range.are_given() || how.budget.is_some() {
             return Err(Failure::usage(
                 "`--via sql` has the rows of a selector, without budgets and options of ranges",
             )
             .with_help("leave `--via sql` out"));
         }
-        let rows = Rows {
-            format: format(with),
-            count: self.count,
-            fail_if_empty: self.fail_if_empty,
-        };
-        select_sql::select(&self.edition.engine(), name, selector, rows, with.color)
+        select_sql::select(how, name, selector, self.fail_if_empty)
     }
 
     /// Runs the selectors on each session.
@@ -198,11 +185,9 @@ impl Select {
                 sources.push(Source::Store(address));
                 continue;
             }
-            let (found, directory) = sessions::expand(run)?;
-            let opened = sessions::open_all(&found, &self.limits)
-                .map_err(|failure| sessions::explain_directory(failure, run))?;
+            let (opened, directory) = sessions::open_words(run, &self.limits)?;
             several |= directory;
-            let opened = found.into_iter().zip(opened);
+            let opened = opened.into_iter();
             sources.extend(opened.map(|(name, session)| Source::Session(name, session)));
         }
         Ok((sources, several))

@@ -1,16 +1,15 @@
 //! `pactql select --via sql`: the database answers a selector by itself.
 
+use super::answers::How;
 use super::command::{print, say};
-use super::options::{Color, Format};
+use super::options::Format;
 use super::output::{counted, printable};
 use super::sessions;
 use crate::app::present::stores::{Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure};
-use crate::engine::Engine;
 use crate::store::SqlRow;
 use clap::ValueEnum;
 use serde_json::json;
-use std::fmt::Write as _;
 
 /// Who answers a selector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -22,21 +21,12 @@ pub(super) enum Via {
     Sql,
 }
 
-/// How the rows are printed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
-    pub(super) format: Format,
-    pub(super) count: bool,
-    pub(super) fail_if_empty: bool,
-}
-
 /// Asks the sessions of a store. JSON has one object a row.
 pub(super) fn select(
-    engine: &Engine,
+    how: &How,
     source: &str,
     selector: &str,
-    rows: Rows,
-    color: Color,
+    fail_if_empty: bool,
 ) -> Result<Exit, Failure> {
     let Some(address) = Address::of(source) else {
         return Err(
@@ -44,14 +34,14 @@ pub(super) fn select(
                 .with_help("pactql import SESSION -o agents.db"),
         );
     };
-    if !matches!(rows.format, Format::Auto | Format::Json | Format::Ids) {
+    if !matches!(how.format, Format::Json | Format::Ids) {
         return Err(Failure::value("`--via sql` has ids, and no contents")
             .with_help("--format json or ids"));
     }
     let store = sessions::open_store(address.store, Access::Read)?;
-    let prepared = engine.prepare(selector)?;
+    let prepared = how.engine.prepare(selector)?;
     for warning in prepared.warnings() {
-        say(&warning.to_text(prepared.text(), color.for_errors()));
+        say(&warning.to_text(prepared.text(), how.color.for_errors()));
     }
     let asked = if address.is_several() {
         store.count(address.glob())?
@@ -65,10 +55,21 @@ pub(super) fn select(
     let mut failed = None;
     selection.rows(|row| {
         found += 1;
-        if failed.is_some() || rows.count {
+        if failed.is_some() || how.count {
             return;
         }
-        append(&mut out, &row, rows.format, &name);
+        let label = |session: &str| printable(&format!("{name}#{session}"));
+        out.push_str(&match &row {
+            _ if how.format == Format::Json => json!(row).to_string(),
+            SqlRow::Node { session, id, .. } => format!("{}\t{id}", label(session)),
+            SqlRow::Change {
+                session,
+                change,
+                id,
+                ..
+            } => format!("{}\t{change}\t{id}", label(session)),
+        });
+        out.push('\n');
         if out.len() > 1 << 16 {
             failed = print(&std::mem::take(&mut out)).err();
         }
@@ -76,8 +77,8 @@ pub(super) fn select(
     if let Some(failure) = failed {
         return Err(failure);
     }
-    if rows.count {
-        let _ = writeln!(out, "{found}");
+    if how.count {
+        out = format!("{found}\n");
     }
     print(&out)?;
     if found == 0 {
@@ -89,61 +90,5 @@ pub(super) fn select(
             ),
         });
     }
-    if found == 0 && rows.fail_if_empty {
-        Ok(Exit::Empty)
-    } else {
-        Ok(Exit::Ok)
-    }
-}
-
-fn append(out: &mut String, row: &SqlRow, format: Format, store: &str) {
-    // Writing to a string cannot fail.
-    let _ = match (format, row) {
-        (Format::Ids, SqlRow::Node { session, id, .. }) => {
-            writeln!(out, "{}\t{id}", printable(&format!("{store}#{session}")))
-        }
-        (
-            Format::Ids,
-            SqlRow::Change {
-                session,
-                change,
-                id,
-                ..
-            },
-        ) => writeln!(
-            out,
-            "{}\t{change}\t{id}",
-            printable(&format!("{store}#{session}"))
-        ),
-        (
-            _,
-            SqlRow::Node {
-                session,
-                seq,
-                snapshot,
-                id,
-                ord,
-            },
-        ) => writeln!(
-            out,
-            "{}",
-            json!({"session": session, "seq": seq, "snapshot": snapshot, "id": id, "ord": ord})
-        ),
-        (
-            _,
-            SqlRow::Change {
-                session,
-                newer,
-                older,
-                change,
-                id,
-                ord,
-            },
-        ) => writeln!(
-            out,
-            "{}",
-            json!({"session": session, "newer": newer, "older": older, "change": change,
-                   "id": id, "ord": ord})
-        ),
-    };
+    Ok(Exit::of_empty(found == 0 && fail_if_empty))
 }

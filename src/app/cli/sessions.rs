@@ -202,6 +202,25 @@ fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, S
     Ok((Arc::new(session), remarks))
 }
 
+/// Words in runs: one store each, or files that follow each other.
+pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
+    let is_file = |word: &String| Address::of(word).is_none();
+    words.chunk_by(move |a, b| is_file(a) && is_file(b))
+}
+
+/// Opens the sessions that words mean, with their names; also whether one of the words means several.
+///
+/// # Errors
+/// As [`expand`] and [`open_all`].
+pub(super) fn open_words(
+    words: &[String],
+    limits: &Limits,
+) -> Result<(Vec<(String, Arc<Session>)>, bool), Failure> {
+    let (names, several) = expand(words)?;
+    let opened = open_all(&names, limits).map_err(|failure| explain_directory(failure, words))?;
+    Ok((names.into_iter().zip(opened).collect(), several))
+}
+
 /// The sessions that names mean: a directory of sessions is replaced by its files, a store by its
 /// sessions. Also whether there was such a name.
 ///

@@ -13,162 +13,81 @@ use std::sync::OnceLock;
 
 /// Names of commands that were, or that other tools have, and the command line here; `{}` is the words that
 /// were typed after the name, `{word}` the name.
-const COMMANDS: &[(&str, &str)] = &[
-    // Version 0.1.0.
-    ("log", "steps {} --changes"),
-    ("stats", "sessions -v {}"),
-    ("unused", "tokens {} --unused"),
-    ("duplicates", "tokens {} --duplicates"),
-    ("check", "fmt --check {}"),
-    ("index-text", "store index {}"),
-    (
-        "rename delete prune erase backup index parquet",
-        "store {word} {}",
-    ),
-    (
-        "new add update remove move replace compact commit discard fork refs attempts",
-        "edit {word} {}",
-    ),
-    // Other tools.
-    (
-        "query find get filter q jq eval run exec match where sel fetch ask read nodes",
-        "select {}",
-    ),
-    ("search rg ack", "grep {}"),
-    ("cat view print open tree dump display less", "show {}"),
-    ("ls list dir tables", "sessions {}"),
-    ("count wc", "select {} --count"),
-    (
-        "info stat summary size describe status summarize",
-        "sessions -v {}",
-    ),
-    ("cost costs price prices pricing spend usage", "tokens {}"),
-    (
-        "history changes commits snapshots timeline",
-        "steps {} --changes",
-    ),
-    ("compare delta", "diff {}"),
-    ("annotate trace track", "blame {}"),
-    ("validate", "verify {}"),
-    ("lint parse", "fmt --check {}"),
-    ("plan analyze profile", "explain {}"),
-    ("benchmark perf", "bench {}"),
-    ("format normalize translate", "fmt {}"),
-    ("load ingest convert", "import {}"),
-    ("save write", "export {}"),
-    ("messages chat prompt thread", "render {}"),
-    ("create init", "edit new {}"),
-    ("append insert push put attach", "edit add {}"),
-    ("set modify change patch", "edit update {}"),
-    ("rm del drop", "edit remove {}"),
-    ("mv relocate reorder", "edit move {}"),
-    ("reset revert undo rollback", "edit discard {}"),
-    ("branch clone copy cp", "edit fork {}"),
-    ("pins references", "edit refs {}"),
-    ("pin unpin", "edit refs --help"),
-    ("calls requests", "edit attempts {}"),
-    ("serve server mcp", "context serve {}"),
-    ("build resolve inspect", "context {word} {}"),
-    ("completion", "completions {}"),
-    ("manual", "man {}"),
-    ("version", "--version"),
-];
+const COMMANDS: &str = "\
+log: steps {} --changes
+stats: sessions -v {}
+unused: tokens {} --unused
+duplicates: tokens {} --duplicates
+check: fmt --check {}
+index-text: store index {}
+rename delete prune erase backup index parquet: store {word} {}
+new add update remove move replace compact commit discard fork refs attempts: edit {word} {}
+query find get filter q jq eval run exec match where sel fetch ask read nodes: select {}
+search rg ack: grep {}
+cat view print open tree dump display less: show {}
+ls list dir tables: sessions {}
+count wc: select {} --count
+info stat summary size describe status summarize: sessions -v {}
+cost costs price prices pricing spend usage: tokens {}
+history changes commits snapshots timeline: steps {} --changes
+compare delta: diff {}
+annotate trace track: blame {}
+validate: verify {}
+lint parse: fmt --check {}
+plan analyze profile: explain {}
+benchmark perf: bench {}
+format normalize translate: fmt {}
+load ingest convert: import {}
+save write: export {}
+messages chat prompt thread: render {}
+create init: edit new {}
+append insert push put attach: edit add {}
+set modify change patch: edit update {}
+rm del drop: edit remove {}
+mv relocate reorder: edit move {}
+reset revert undo rollback: edit discard {}
+branch clone copy cp: edit fork {}
+pins references: edit refs {}
+pin unpin: edit refs --help
+calls requests: edit attempts {}
+serve server mcp: context serve {}
+build resolve inspect: context {word} {}
+completion: completions {}
+manual: man {}
+version: --version";
 
 /// Commands that only read: these are guessed for a word that is like them.
-const READERS: &[&str] = &[
-    "show",
-    "steps",
-    "diff",
-    "blame",
-    "select",
-    "grep",
-    "top",
-    "explain",
-    "sql",
-    "tokens",
-    "prefix",
-    "bench",
-    "assert",
-    "verify",
-    "render",
-    "sessions",
-    "fmt",
-    "completions",
-    "man",
-];
+const READERS: &str = "show steps diff blame select grep top explain sql tokens prefix bench assert verify render \
+    sessions fmt completions man";
 
 /// Options that were, or that other tools have: the names, the option that a command must have for the advice
 /// to be true of it, and the advice.
-const OPTIONS: &[(&str, &str, &str)] = &[
-    (
-        "limit n l head top max max-count take",
-        "edition",
-        "write `@limit=10` at the end of the selector",
-    ),
-    (
-        "first",
-        "edition",
-        "write `@first` at the end of the selector",
-    ),
-    ("page", "edition", "write `@p=2` at the end of the selector"),
-    (
-        "unique uniq",
-        "edition",
-        "write `@unique` at the end of the selector",
-    ),
-    (
-        "order sort order-by sort-by",
-        "edition",
-        "write `@order=turn:desc,pre` at the end of the selector",
-    ),
-    (
-        "mode",
-        "edition",
-        "write `@mode=union` at the end of the selector",
-    ),
-    (
-        "role kind key id tag status type node-type where filter",
-        "edition",
-        "write it in the selector, such as `.cb[role='user']`",
-    ),
-    (
-        "grep search contains text match pattern regex",
-        "edition",
-        "write it in the selector, such as `.cb[content~'refund']`",
-    ),
-    (
-        "at time snapshot cycle",
-        "edition",
-        "begin the selector with the time, such as `@t-1` or `@c7`",
-    ),
-    (
-        "depth",
-        "edition",
-        "write it in the selector, such as `.mt:depth(1)`",
-    ),
-    ("f force confirm y", "yes", "`--yes` confirms"),
-    ("parquet", "jsonl", "pactql store parquet STORE DIR"),
-    ("session input in i s", "", "the session is an argument"),
-    (
-        "report",
-        "skip-existing",
-        "`--json` prints the report as JSON",
-    ),
-    (
-        "ids nodes table tree",
-        "edition",
-        "it is a value of `--format`",
-    ),
-    ("f output-format fmt", "", "`--json` prints JSON"),
-    (
-        "o out output",
-        "",
-        "the result goes to standard output: `> FILE`",
-    ),
-];
+const OPTIONS: &str = "\
+limit n l head top max max-count take, edition: write `@limit=10` at the end of the selector
+first, edition: write `@first` at the end of the selector
+page, edition: write `@p=2` at the end of the selector
+unique uniq, edition: write `@unique` at the end of the selector
+order sort order-by sort-by, edition: write `@order=turn:desc,pre` at the end of the selector
+mode, edition: write `@mode=union` at the end of the selector
+role kind key id tag status type node-type where filter, edition: write it in the selector, such as `.cb[role='user']`
+grep search contains text match pattern regex, edition: write it in the selector, such as `.cb[content~'refund']`
+at time snapshot cycle, edition: begin the selector with the time, such as `@t-1` or `@c7`
+depth, edition: write it in the selector, such as `.mt:depth(1)`
+ids nodes table tree, edition: it is a value of `--format`
+f force confirm y, yes: `--yes` confirms
+parquet, jsonl: pactql store parquet STORE DIR
+report, skip-existing: `--json` prints the report as JSON
+session input in i s, : the session is an argument
+f output-format fmt, : `--json` prints JSON
+o out output, : the result goes to standard output: `> FILE`";
 
-fn has(words: &str, word: &str) -> bool {
-    words.split(' ').any(|known| known == word)
+/// The rows of a table: names, and what is said of them.
+fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    table.lines().filter_map(|row| row.split_once(": "))
+}
+
+fn has(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
 }
 
 /// The arguments of the program, with its name.
@@ -336,7 +255,7 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
         return no_command(typed);
     }
     let lower = word.to_lowercase();
-    if let Some((_, here)) = COMMANDS.iter().find(|(words, _)| has(words, &lower)) {
+    if let Some((_, here)) = rows(COMMANDS).find(|(names, _)| has(names, &lower)) {
         let rest = typed.rest.get(1..).unwrap_or_default();
         let line = here.replace("{word}", &lower);
         let line = line.replace("{}", &after(&line, rest, typed.command));
@@ -347,7 +266,7 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
         return Failure::coded("E_USAGE", Exit::Selector, message);
     }
     let failure = Failure::usage(format!("there is no command `{word}`"));
-    failure.with_help(match nearest(&lower, READERS.iter().copied()) {
+    failure.with_help(match nearest(&lower, READERS.split(' ')) {
         Some(near) => format!("did you mean `pactql {near}`?"),
         None => "`pactql --help` lists the commands".to_owned(),
     })
@@ -411,14 +330,15 @@ fn option(option: &str, near: &str, typed: &Typed<'_>) -> Failure {
     }
     let name = option.trim_start_matches('-');
     let failure = Failure::usage(format!("`{}` has no option `{option}`", typed.name()));
-    let mut known = OPTIONS.iter();
-    failure.with_help(
-        match known.find(|(names, needs, _)| has(names, name) && typed.has(needs)) {
-            Some((.., advice)) => (*advice).to_owned(),
-            None if !near.is_empty() => format!("did you mean `{near}`?"),
-            None => format!("`{} --help` lists the options", typed.with(&[])),
-        },
-    )
+    let known = rows(OPTIONS).find(|(names, _)| {
+        let (names, needs) = names.split_once(", ").unwrap_or_default();
+        has(names, name) && typed.has(needs)
+    });
+    failure.with_help(match known {
+        Some((_, advice)) => advice.to_owned(),
+        None if !near.is_empty() => format!("did you mean `{near}`?"),
+        None => format!("`{} --help` lists the options", typed.with(&[])),
+    })
 }
 
 /// A word too many.

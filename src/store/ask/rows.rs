@@ -25,7 +25,8 @@ pub(crate) fn views(
 }
 
 /// A row of the statement of a selector. See [`StoreSelection::rows`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(untagged)]
 #[non_exhaustive]
 pub enum SqlRow {
     /// A node.
