@@ -117,45 +117,50 @@ impl Bits {
     #[inline]
     pub fn contains(&self, row: u32) -> bool {
         let word = (row / 64).wrapping_sub(self.first_word) as usize;
-        self.words
-            .get(word)
-            .is_some_and(|word| word >> (row % 64) & 1 == 1)
+        let word = self.words.get(word);
+        word.is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    /// Changes the word of a row in the window; its bit is given.
+    #[inline]
+    fn change(&mut self, row: u32, change: impl FnOnce(&mut u64, u64)) {
+        let word = (row / 64).wrapping_sub(self.first_word) as usize;
+        if let Some(word) = self.words.get_mut(word) {
+            change(word, 1 << (row % 64));
+        }
+    }
+
+    /// The window's part of `rows`; `None` if it is empty.
+    #[inline]
+    fn within(&self, rows: &Range<u32>) -> Option<(u32, u32)> {
+        let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
+        (start < end).then_some((start, end))
     }
 
     /// Adds `row`; ignored outside the window.
     #[inline]
     pub fn insert(&mut self, row: u32) {
-        let word = (row / 64).wrapping_sub(self.first_word) as usize;
-        if let Some(word) = self.words.get_mut(word) {
-            *word |= 1 << (row % 64);
-        }
+        self.change(row, |word, bit| *word |= bit);
     }
 
     /// Removes `row`.
     #[inline]
     pub fn remove(&mut self, row: u32) {
-        let word = (row / 64).wrapping_sub(self.first_word) as usize;
-        if let Some(word) = self.words.get_mut(word) {
-            *word &= !(1 << (row % 64));
-        }
+        self.change(row, |word, bit| *word &= !bit);
     }
 
     /// Adds `row` or, if it is in the set, removes it; ignored outside the window.
     #[inline]
     pub fn flip(&mut self, row: u32) {
-        let word = (row / 64).wrapping_sub(self.first_word) as usize;
-        if let Some(word) = self.words.get_mut(word) {
-            *word ^= 1 << (row % 64);
-        }
+        self.change(row, |word, bit| *word ^= bit);
     }
 
     /// Calls `visit` with every row of `rows` in the set, ascending.
     #[inline]
     pub fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u32)) {
-        let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
-        if start >= end {
+        let Some((start, end)) = self.within(&rows) else {
             return;
-        }
+        };
         for index in start / 64..=(end - 1) / 64 {
             let word = self.words[(index - self.first_word) as usize];
             for bit in Ones(word & mask(index, start, end)) {
@@ -167,10 +172,9 @@ impl Bits {
     /// Adds the rows of `rows` that are in the window.
     #[inline]
     pub fn insert_range(&mut self, rows: Range<u32>) {
-        let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
-        if start >= end {
+        let Some((start, end)) = self.within(&rows) else {
             return;
-        }
+        };
         let first = (start / 64 - self.first_word) as usize;
         let last = ((end - 1) / 64 - self.first_word) as usize;
         // A word at each end is masked, those between are filled.
@@ -187,11 +191,9 @@ impl Bits {
 
     /// Removes all rows outside `rows`.
     pub fn retain_range(&mut self, rows: Range<u32>) {
-        let (start, end) = (rows.start.max(self.start()), rows.end.min(self.end()));
-        if start >= end {
-            self.words.fill(0);
-            return;
-        }
+        let Some((start, end)) = self.within(&rows) else {
+            return self.words.fill(0);
+        };
         let first = (start / 64 - self.first_word) as usize;
         let last = ((end - 1) / 64 - self.first_word) as usize;
         let words = self.words_mut();
@@ -205,39 +207,31 @@ impl Bits {
         }
     }
 
-    /// Intersects with a set over the same window.
-    pub fn and(&mut self, other: &Self) {
-        debug_assert_eq!(self.first_word, other.first_word);
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word &= other;
-        }
-    }
-
-    /// Intersects with a set over a window that covers this one's.
-    pub fn and_inside(&mut self, other: &Self) {
+    /// Changes each word by that of a set over a window that covers this one's.
+    #[inline]
+    fn combine(&mut self, other: &Self, change: impl Fn(&mut u64, u64)) {
         // Windows begin at multiples of 64, so words of different windows line up.
         let skipped = self.first_word.wrapping_sub(other.first_word) as usize;
         let others = other.words.get(skipped..).unwrap_or_default();
         debug_assert!(self.words.len() <= others.len());
         for (word, other) in self.words.iter_mut().zip(others) {
-            *word &= other;
+            change(word, *other);
         }
     }
 
-    /// Unites with a set over the same window.
+    /// Intersects with a set over a window that covers this one's.
+    pub fn and(&mut self, other: &Self) {
+        self.combine(other, |word, other| *word &= other);
+    }
+
+    /// Unites with a set over a window that covers this one's.
     pub fn or(&mut self, other: &Self) {
-        debug_assert_eq!(self.first_word, other.first_word);
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word |= other;
-        }
+        self.combine(other, |word, other| *word |= other);
     }
 
-    /// Removes the rows of a set over the same window.
+    /// Removes the rows of a set over a window that covers this one's.
     pub fn and_not(&mut self, other: &Self) {
-        debug_assert_eq!(self.first_word, other.first_word);
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word &= !other;
-        }
+        self.combine(other, |word, other| *word &= !other);
     }
 
     /// The first row of the set at or after `row`.
@@ -382,7 +376,7 @@ mod tests {
             prop_assert_eq!(changed(&|bits| bits.remove(row)), expect(&|at| has(at) && at != row));
 
             let all = bits(&(0..ROWS), &other);
-            prop_assert_eq!(changed(&|bits| bits.and_inside(&all)), expect(&|row| has(row) && also(row)));
+            prop_assert_eq!(changed(&|bits| bits.and(&all)), expect(&|row| has(row) && also(row)));
             let part = rows.start.max(window.start)..rows.end.min(window.end);
             let copied = Bits::of_words(window.clone(), part.clone(), all.words(), 0);
             prop_assert_eq!(list(&copied), expect(&|row| also(row) && part.contains(&row)));

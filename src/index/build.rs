@@ -7,11 +7,11 @@ use hashbrown::HashTable;
 
 use super::attributes::{Attributes, Collector};
 use super::fresh::{Earlier, Ttl};
-use super::hash::hash_text;
 use super::ids::Ids;
 use super::records::{Collected, Records, SHARED};
 use super::segment::{CORE, LEVEL_POSTINGS};
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
+use crate::tree::hash_text;
 use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Row, Tree, header};
 
 /// Collects units, in document order, for a [`Segment`].
@@ -305,7 +305,7 @@ impl SegmentBuilder {
 
     /// Adds neighbouring units of another segment, column by column.
     pub(super) fn add_run(&mut self, segment: &Segment, units: Range<u32>) {
-        let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+        let rows = segment.rows_of(&units);
         let at = rows.start as usize..rows.end as usize;
         let start = self.len();
         // Columns are copied range by range. Only parents and ends are row numbers and move by a constant;
@@ -392,7 +392,18 @@ impl SegmentBuilder {
         self.ids.shrink();
         let ttl_stored = Posting::from_rows(&self.ttl_stored, rows);
         let counts_until = self.counts_until(&ttl_stored);
-        let (classes, signs, levels) = self.row_postings();
+        let classes = self.class.iter().map(|class| u32::from(*class));
+        let mut classes = Posting::of_codes(classes, rows, 8).into_iter();
+        let signs = self.class.iter().zip(&self.numbers[header::OFFSET]);
+        let signs = signs.map(|(&class, offset)| match class {
+            CORE => NONE,
+            _ => (offset.signum() + 1) as u32,
+        });
+        let mut signs = Posting::of_codes(signs, rows, 3).into_iter();
+        let levels = self.level.iter().max().map_or(0, |&max| max + 1);
+        let levels = levels.min(i64::from(LEVEL_POSTINGS)) as usize;
+        let level = self.level.iter().map(|level| *level as u32);
+        let levels = Posting::of_codes(level, rows, levels);
         let inner = self.posting(|row| {
             // The root and `^seq` may have children in other segments.
             self.end[row] > row as u32 + 1
@@ -400,28 +411,25 @@ impl SegmentBuilder {
                 || self.class[row] == NodeClass::Seq as u8
         });
         let has_ttl = self.posting(|row| self.present[row] & Present::TTL != 0);
-        let mut type_implied = Vec::new();
-        let mut column = 0..;
-        let texts = self.texts.map(|text| {
-            let mut values = text.dictionary.into_values();
-            if column.next() == Some(header::NODE_TYPE) {
-                type_implied.extend(values.iter().map(|name| name.starts_with(IMPLIED)));
-                values.iter_mut().for_each(|name| *name = name[1..].into());
-            }
-            DictColumn::new(&text.codes, values)
-        });
+        let types = &mut self.texts[header::NODE_TYPE].dictionary;
+        let implied = types.values().iter().map(|name| name.starts_with(IMPLIED));
+        let type_implied = implied.collect();
+        *types = Dictionary::of(types.values().iter().map(|name| name[1..].into()).collect());
+        let texts = self
+            .texts
+            .map(|text| DictColumn::new(&text.codes, text.dictionary));
         Segment {
             directory,
             inner,
             has_ttl,
             ttl_stored,
             counts_until,
-            classes,
-            signs,
-            levels,
+            classes: std::array::from_fn(|_| classes.next().unwrap_or_default()),
+            signs: std::array::from_fn(|_| signs.next().unwrap_or_default()),
+            levels: levels.into(),
             level: IntColumn::new(&self.level),
             texts,
-            type_implied: type_implied.into(),
+            type_implied,
             numbers: self.numbers.map(|column| IntColumn::new(&column)),
             has_tags: attributes.has_tags,
             tags: attributes.tags,
@@ -464,71 +472,9 @@ impl SegmentBuilder {
 
     /// The rows for which `keep` is true.
     fn posting(&self, keep: impl Fn(usize) -> bool) -> Posting {
-        let rows = (0..self.parent.len()).filter(|&row| keep(row));
-        if self.len() <= 64 {
-            return Posting::from_word(rows.fold(0, |word, row| word | 1 << row));
-        }
-        let mut bits = vec![0; self.parent.len().div_ceil(64)];
-        rows.for_each(|row| bits[row / 64] |= 1 << (row % 64));
-        Posting::from_words(bits, self.len())
-    }
-
-    /// The posting lists of classes, offset signs and levels.
-    fn row_postings(&self) -> ([Posting; 8], [Posting; 3], Box<[Posting]>) {
-        let rows = self.len();
-        let levels = self.level.iter().max().map_or(0, |&max| max + 1);
-        let levels = levels.min(i64::from(LEVEL_POSTINGS)) as usize;
-        // Commits make many segments of one turn: their lists are single words on the stack.
-        if rows <= 64 {
-            let (mut classes, mut signs) = ([0; 8], [0; 3]);
-            let mut words = [0; LEVEL_POSTINGS as usize];
-            self.each_row(|row, class, sign, level| {
-                let bit = 1_u64 << row;
-                classes[class] |= bit;
-                sign.into_iter().for_each(|sign: usize| signs[sign] |= bit);
-                words
-                    .get_mut(level)
-                    .into_iter()
-                    .for_each(|word| *word |= bit);
-            });
-            let levels = words[..levels].iter().map(|&word| Posting::from_word(word));
-            return (
-                classes.map(Posting::from_word),
-                signs.map(Posting::from_word),
-                levels.collect(),
-            );
-        }
-        let words = || vec![0_u64; rows.div_ceil(64) as usize];
-        let mut classes: [Vec<u64>; 8] = std::array::from_fn(|_| words());
-        let mut signs: [Vec<u64>; 3] = std::array::from_fn(|_| words());
-        let mut levels: Vec<Vec<u64>> = (0..levels).map(|_| words()).collect();
-        self.each_row(|row, class, sign, level| {
-            let (word, bit) = (row / 64, 1_u64 << (row % 64));
-            classes[class][word] |= bit;
-            if let Some(sign) = sign {
-                signs[sign][word] |= bit;
-            }
-            if let Some(words) = levels.get_mut(level) {
-                words[word] |= bit;
-            }
-        });
-        let posting = |bits: Vec<u64>| Posting::from_words(bits, rows);
-        (
-            classes.map(posting),
-            signs.map(posting),
-            levels.into_iter().map(posting).collect(),
-        )
-    }
-
-    /// Calls `visit` with each row, its class code, its offset's sign (`None` for an implicit core)
-    /// and its level.
-    #[inline]
-    fn each_row(&self, mut visit: impl FnMut(usize, usize, Option<usize>, usize)) {
-        let numbers = self.numbers[header::OFFSET].iter().zip(&self.level);
-        for (row, (&class, (offset, &level))) in self.class.iter().zip(numbers).enumerate() {
-            let sign = (class != CORE).then(|| (offset.signum() + 1) as usize);
-            visit(row, usize::from(class), sign, level as usize);
-        }
+        let codes = (0..self.class.len()).map(|row| if keep(row) { 0 } else { NONE });
+        let mut only = Posting::of_codes(codes, self.len(), 1);
+        only.pop().unwrap_or_default()
     }
 
     /// The rows of nodes by the hashes of their ids.

@@ -30,10 +30,8 @@ impl Changes {
     pub fn between(newer: &Snapshot, older: &Snapshot) -> Self {
         let units = Units::between(newer, older, true);
         let rows = |snapshot: &Snapshot, units: &[UnitAt]| {
-            let rows = units.iter().map(|&(at, unit)| {
-                let piece = &snapshot.pieces()[at];
-                rows_of(piece, unit..unit + 1)
-            });
+            let rows = units.iter();
+            let rows = rows.map(|&(at, unit)| snapshot.pieces()[at].rows_of_unit(unit));
             join(rows.collect())
         };
         Self {
@@ -199,7 +197,7 @@ fn differing(
     cycles: Option<(i64, i64)>,
 ) -> Vec<u32> {
     let segment = &*piece.segment;
-    let rows = || segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+    let rows = || segment.rows_of(units);
     // Masks are compared by pointer first: a snapshot takes over the mask of the one before, unless it
     // removes something.
     let mut found: Vec<u32> = Vec::new();
@@ -257,13 +255,6 @@ fn same_dead(one: (&Piece, u32), other: (&Piece, u32)) -> bool {
         dead.collect::<SmallVec<[u32; 8]>>()
     };
     dead(one) == dead(other)
-}
-
-fn rows_of(piece: &Piece, units: Range<u32>) -> Range<u32> {
-    let segment = &*piece.segment;
-    let start = segment.unit_rows(units.start).start;
-    let end = segment.unit_rows(units.end - 1).end;
-    start + piece.shift()..end + piece.shift()
 }
 
 /// Sorts ranges and joins those that touch.

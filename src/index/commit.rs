@@ -254,7 +254,7 @@ fn run(piece: &Piece, units: Range<u32>) -> Run {
         && let Some(all) = &mut dead
     {
         // Rows outside the run must not be in its dead rows.
-        let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+        let rows = segment.rows_of(&units);
         let all = Arc::make_mut(all);
         all.remove_range(..rows.start);
         all.remove_range(rows.end..);

@@ -107,7 +107,7 @@ const NO_SNAPSHOT: &str =
 /// # Errors
 /// As [`SnapshotBuilder::next`].
 pub fn after(previous: Option<&Snapshot>, document: Document) -> Result<Snapshot, String> {
-    let mut writer = Writer::without_merging();
+    let mut writer = Writer::new().without_merging();
     let (meta, body) = properties(document, previous);
     let base = match &body {
         Body::Delta(delta) => previous.filter(|previous| previous.cycle() == delta.base),

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use super::Segment;
-use super::hash::hash_text;
 use super::records::Records;
+use crate::tree::hash_text;
 use crate::tree::{RecordPlace, Tree};
 
 /// What the ttls of a tree's rows mean.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use hashbrown::HashTable;
 
-use super::hash::hash_text;
+use crate::tree::hash_text;
 
 /// The contents that segments have, and their hashes.
 static CONTENTS: Mutex<Contents> = Mutex::new(Contents {

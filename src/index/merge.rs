@@ -48,9 +48,7 @@ const BATCH: usize = 4;
 /// Merges runs of turns: the newest ones, when they have [`BATCH`] units, with older ones that are
 /// less than twice as large; then the two smallest neighbours while there are too many runs.
 pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
-    let rows = |run: &Run| {
-        run.0.unit_rows(run.1.end - 1).end as usize - run.0.unit_rows(run.1.start).start as usize
-    };
+    let rows = |(segment, units, _): &Run| segment.rows_of(units).len();
     // Units of a segment are sorted by rank, so the first and the last are enough.
     let turns = |run: &Run| {
         let rank = |unit: u32| run.0.units()[unit as usize].kind.rank();
@@ -103,9 +101,7 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
 fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
     let at = joined.start;
     let parts: Vec<Run> = runs.drain(joined).collect();
-    let rows = |(segment, units, _): &Run| {
-        segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end
-    };
+    let rows = |(segment, units, _): &Run| segment.rows_of(units);
     let mut builder = SegmentBuilder::default();
     let mut attributes = Collector::default();
     let mut dead = RoaringBitmap::new();
@@ -150,17 +146,11 @@ impl Snapshot {
         if merges.is_empty() {
             return None;
         }
-        let mut runs: Vec<Run> = self
-            .pieces()
-            .iter()
-            .map(|piece| {
-                (
-                    Arc::clone(&piece.segment),
-                    piece.units.clone(),
-                    piece.dead.clone(),
-                )
-            })
-            .collect();
+        let runs = self.pieces().iter().map(|piece| {
+            let segment = Arc::clone(&piece.segment);
+            (segment, piece.units.clone(), piece.dead.clone())
+        });
+        let mut runs: Vec<Run> = runs.collect();
         let mut changed = false;
         // Merges are applied in the order in which they were made: the output of one may be an input of the
         // next. A run moves if it lies within an input; the offset of its first unit stays the same.
@@ -174,15 +164,11 @@ impl Snapshot {
                     }
                     changed = true;
                     let moved = run.1.start - units.start + first..run.1.end - units.start + first;
-                    let (from, to) = (
-                        segment.unit_rows(run.1.start).start,
-                        merge.output.unit_rows(moved.start).start,
-                    );
-                    let end = segment.unit_rows(run.1.end - 1).end;
+                    let (from, to) = (segment.rows_of(&run.1), merge.output.rows_of(&moved));
                     if let Some(dead) = run.2.take() {
-                        let dead: RoaringBitmap =
-                            dead.range(from..end).map(|row| row - from + to).collect();
-                        run.2 = Some(Arc::new(dead));
+                        let dead = dead.range(from.clone());
+                        let dead = dead.map(|row| row - from.start + to.start);
+                        run.2 = Some(Arc::new(dead.collect()));
                     }
                     run.0 = Arc::clone(&merge.output);
                     run.1 = moved;

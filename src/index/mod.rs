@@ -9,7 +9,7 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids`, `hash` |
+//! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids` |
 //! | segments | `segment`, `build`, `records`, `attributes` |
 //! | snapshots | `snapshot`, `view`, `unit`, `changes`, `copy` |
 //! | writing | `writer`, `commit`, `restore`, `merge`, `fresh` |
@@ -24,7 +24,6 @@ mod copy;
 mod dictionary;
 mod follow;
 mod fresh;
-mod hash;
 mod ids;
 mod interned;
 mod merge;
@@ -37,6 +36,7 @@ mod unit;
 mod view;
 mod writer;
 
+pub(crate) use crate::tree::hash_text;
 pub use bits::Bits;
 pub(crate) use bits::{Ones, mask};
 use build::SegmentBuilder;
@@ -45,7 +45,6 @@ pub use column::IntColumn;
 pub use commit::Key as UnitKey;
 pub use dictionary::DictColumn;
 pub use follow::{SnapshotBuilder, after};
-pub(crate) use hash::hash_text;
 pub use merge::Merge;
 pub use posting::Posting;
 pub(crate) use posting::{each_word, zip_words};

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use roaring::RoaringBitmap;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::bits::{Bits, Ones, mask};
 
@@ -33,11 +33,6 @@ enum Repr {
     Dense { words: Box<[u64]>, count: u32 },
 }
 
-/// Whether a list of `count` rows out of `rows` is stored as words.
-pub(crate) fn is_dense(count: usize, rows: u32) -> bool {
-    count > 1 && count as u64 * DENSE_FROM >= u64::from(rows)
-}
-
 impl Posting {
     /// The list of some ascending rows of a segment of `rows` rows.
     pub fn from_rows(sorted: &[u32], rows: u32) -> Self {
@@ -52,12 +47,14 @@ impl Posting {
         }
         // A roaring container takes two bytes a row, a bitmap one bit for each row of the segment: from one row
         // in 16 on the bitmap is smaller. It is walked several times faster, which moves the border to 24.
-        if is_dense(sorted.len(), rows) {
+        let count = sorted.len() as u32;
+        if u64::from(count) * DENSE_FROM >= u64::from(rows) {
             let mut words = vec![0; rows.div_ceil(64) as usize];
             for &row in sorted {
                 words[(row / 64) as usize] |= 1 << (row % 64);
             }
-            return Self::dense(words, sorted.len() as u32);
+            let words = words.into();
+            return Self(Repr::Dense { words, count });
         }
         let mut set = RoaringBitmap::new();
         set.extend(sorted.iter().copied());
@@ -65,7 +62,7 @@ impl Posting {
     }
 
     /// The list of the rows whose bits are set, of a segment of at most 64 rows.
-    pub(super) fn from_word(word: u64) -> Self {
+    fn from_word(word: u64) -> Self {
         Self(match word.count_ones() {
             0 => Repr::Empty,
             1 => Repr::One(word.trailing_zeros()),
@@ -73,27 +70,30 @@ impl Posting {
         })
     }
 
-    /// The list of the `count` rows whose bits are set, for which [`is_dense`] is true.
-    pub(super) fn dense(words: Vec<u64>, count: u32) -> Self {
-        let words = words.into();
-        Self(Repr::Dense { words, count })
-    }
-
-    /// The list of the rows whose bits are set.
-    pub fn from_words(words: Vec<u64>, rows: u32) -> Self {
-        if let [word] = words[..] {
-            return Self::from_word(word);
+    /// The lists of `values` values: `codes` has that of each of the `rows` rows, or a larger number where there is none.
+    pub(super) fn of_codes(
+        codes: impl Iterator<Item = u32>,
+        rows: u32,
+        values: usize,
+    ) -> Vec<Self> {
+        if rows <= 64 {
+            // Commits make many segments of one turn: their lists are single words on the stack.
+            let mut words: SmallVec<[u64; 16]> = smallvec![0; values];
+            for (row, code) in codes.enumerate() {
+                if let Some(word) = words.get_mut(code as usize) {
+                    *word |= 1 << row;
+                }
+            }
+            return words.into_iter().map(Self::from_word).collect();
         }
-        let count: u32 = words.iter().map(|word| word.count_ones()).sum();
-        if is_dense(count as usize, rows) {
-            return Self::dense(words, count);
+        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); values];
+        for (row, code) in (0..).zip(codes) {
+            if let Some(list) = lists.get_mut(code as usize) {
+                list.push(row);
+            }
         }
-        let sorted: Vec<u32> = words
-            .iter()
-            .enumerate()
-            .flat_map(|(index, &word)| Ones(word).map(move |bit| index as u32 * 64 + bit))
-            .collect();
-        Self::from_rows(&sorted, rows)
+        let lists = lists.iter();
+        lists.map(|list| Self::from_rows(list, rows)).collect()
     }
 
     /// Number of rows. Constant time, or linear in the containers of a roaring bitmap.
@@ -120,9 +120,7 @@ impl Posting {
             Repr::One(one) => *one == row,
             Repr::Word(word) => row < 64 && word >> row & 1 == 1,
             Repr::Sparse(set) => set.contains(row),
-            Repr::Dense { words, .. } => words
-                .get((row / 64) as usize)
-                .is_some_and(|word| word >> (row % 64) & 1 == 1),
+            Repr::Dense { words, .. } => has_bit(words, row),
         }
     }
 
@@ -139,10 +137,7 @@ impl Posting {
     /// Retains the rows that are in the list.
     pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>) {
         match &self.0 {
-            Repr::Dense { words, .. } => rows.retain(|row| {
-                let word = words.get((*row / 64) as usize);
-                word.is_some_and(|word| word >> (*row % 64) & 1 == 1)
-            }),
+            Repr::Dense { words, .. } => rows.retain(|row| has_bit(words, *row)),
             Repr::Empty => rows.clear(),
             Repr::One(_) | Repr::Word(_) | Repr::Sparse(_) => {
                 rows.retain(|row| self.contains(*row));
@@ -211,9 +206,9 @@ impl Posting {
                 });
             }
             Repr::One(_) | Repr::Word(_) | Repr::Sparse(_) => {
-                let window = out.start().saturating_sub(shift)..out.end().saturating_sub(shift);
-                let rows = rows.start.max(window.start)..rows.end.min(window.end);
-                self.for_each_in(rows, |row| out.insert(row + shift));
+                if let Some((start, end)) = within(out, rows, shift) {
+                    self.for_each_in(start..end, |row| out.insert(row + shift));
+                }
             }
         }
     }
@@ -234,6 +229,20 @@ impl Posting {
     }
 }
 
+#[inline]
+fn has_bit(words: &[u64], row: u32) -> bool {
+    let word = words.get((row / 64) as usize);
+    word.is_some_and(|word| word >> (row % 64) & 1 == 1)
+}
+
+/// The first and the last of the segment rows `rows`, the latter excluded, that `shift` takes into the window of `out`.
+#[inline]
+fn within(out: &Bits, rows: Range<u32>, shift: u32) -> Option<(u32, u32)> {
+    let start = rows.start.max(out.start().saturating_sub(shift));
+    let end = rows.end.min(out.end().saturating_sub(shift));
+    (start < end).then_some((start, end))
+}
+
 /// Visits the words of `out` for the segment rows `rows`, which `shift` takes to rows of `out`: the
 /// word, the word of `posting` for the same rows, and the mask of `rows`. Words after the end of
 /// `posting` are skipped.
@@ -248,11 +257,9 @@ pub(crate) fn zip_words(
     shift: u32,
     mut visit: impl FnMut(&mut u64, u64, u64),
 ) {
-    let start = rows.start.max(out.start().saturating_sub(shift));
-    let end = rows.end.min(out.end().saturating_sub(shift));
-    if start >= end {
+    let Some((start, end)) = within(out, rows, shift) else {
         return;
-    }
+    };
     let (first, last) = (start / 64, (end - 1) / 64);
     let at = first.wrapping_add((shift / 64).wrapping_sub(out.first_word())) as usize;
     let (Some(words), Some(posting)) =
@@ -286,11 +293,9 @@ pub(crate) fn each_word(
     shift: u32,
     mut visit: impl FnMut(u32, u64, &mut u64),
 ) {
-    let start = rows.start.max(out.start().saturating_sub(shift));
-    let end = rows.end.min(out.end().saturating_sub(shift));
-    if start >= end {
+    let Some((start, end)) = within(out, rows, shift) else {
         return;
-    }
+    };
     let offset = (shift / 64).wrapping_sub(out.first_word());
     let (first, last) = (start / 64, (end - 1) / 64);
     let words = out.words_mut();
@@ -369,7 +374,5 @@ mod tests {
         }
         assert_eq!((small.len(), small.word(0)), (large.len(), large.word(0)));
         assert_eq!(small.word(1), 0);
-        let bits: Vec<u64> = vec![small.word(0)];
-        assert!(matches!(Posting::from_words(bits, 64).0, Repr::Word(_)));
     }
 }

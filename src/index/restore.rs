@@ -54,11 +54,22 @@ impl Writer {
         layout: Layout,
         meta: Meta,
     ) -> Restored {
-        let mut versions = Vec::new();
-        let sources = parts.into_iter();
-        let sources = sources
-            .map(|part| part.source(expires, &mut versions))
-            .collect();
+        let sources = parts.into_iter().map(|part| part.source(expires));
+        self.restored(tree, sources.collect(), layout, meta)
+    }
+
+    fn restored(
+        &self,
+        tree: &Tree,
+        sources: Vec<UnitSource<'_>>,
+        layout: Layout,
+        meta: Meta,
+    ) -> Restored {
+        let versions = sources.iter().filter_map(|source| match source {
+            UnitSource::Fresh { version, .. } => Some(*version),
+            UnitSource::Shared(_) | UnitSource::Gap(_) => None,
+        });
+        let versions = versions.collect();
         let (snapshot, merges) = self.assemble(tree, sources, layout, meta);
         Restored {
             snapshot,
@@ -89,33 +100,22 @@ impl Writer {
         let gone: BTreeSet<UnitAt> = gone.iter().filter_map(place).collect();
         // In order of the keys, insertion points ascend, as `splice` needs them.
         came.sort_by_key(|(key, _)| *key);
-        let mut versions = Vec::new();
         let came = came.into_iter().map(|(key, part)| {
             let place = insertion_point(previous, &key);
-            (place, part.source(expires, &mut versions))
+            (place, part.source(expires))
         });
-        let came = came.collect();
-        let sources = splice(previous, &gone, came);
-        let (snapshot, merges) = self.assemble(tree, sources, Layout::ByLifetime, meta);
-        Restored {
-            snapshot,
-            merges,
-            versions,
-        }
+        let sources = splice(previous, &gone, came.collect());
+        self.restored(tree, sources, Layout::ByLifetime, meta)
     }
 }
 
 impl UnitPart {
-    fn source<'a>(self, expires: &'a [u32], versions: &mut Vec<u64>) -> UnitSource<'a> {
+    fn source(self, expires: &[u32]) -> UnitSource<'_> {
         match self {
             Self::Kept(segment, unit, dead) => UnitSource::Shared((segment, unit..unit + 1, dead)),
             Self::Gap(turns) => UnitSource::Gap(turns),
             Self::Fresh(kind, rows) => {
-                let source = UnitSource::fresh(UnitRows { kind, rows }, Ttl::ExpireAt(expires));
-                if let UnitSource::Fresh { version, .. } = source {
-                    versions.push(version);
-                }
-                source
+                UnitSource::fresh(UnitRows { kind, rows }, Ttl::ExpireAt(expires))
             }
         }
     }

@@ -192,6 +192,11 @@ impl Segment {
         start..end
     }
 
+    /// The rows of neighbouring units, at least one.
+    pub(super) fn rows_of(&self, units: &Range<u32>) -> Range<u32> {
+        self.unit_rows(units.start).start..self.unit_rows(units.end - 1).end
+    }
+
     /// The unit a row belongs to. Logarithmic in the number of units.
     pub fn unit_of(&self, row: u32) -> u32 {
         self.units.partition_point(|unit| unit.start <= row) as u32 - 1

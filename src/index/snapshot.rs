@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::{Segment, Unit, UnitKind};
+use super::{Segment, UnitKind};
 use crate::tree::{Meta, NONE, NodeClass};
 
 /// A run of units that becomes a [`Piece`]: the segment, the units, and the dead rows.
@@ -67,6 +67,12 @@ impl Piece {
     #[inline]
     pub fn shift(&self) -> u32 {
         self.base - self.rows.start
+    }
+
+    /// The snapshot's rows of a unit of the segment.
+    pub(super) fn rows_of_unit(&self, unit: u32) -> Range<u32> {
+        let rows = self.segment.unit_rows(unit);
+        rows.start + self.shift()..rows.end + self.shift()
     }
 
     /// Whether all rows of the segment belong to the piece and none is dead.
@@ -132,7 +138,7 @@ impl Snapshot {
             if units.is_empty() {
                 continue;
             }
-            let rows = segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end;
+            let rows = segment.rows_of(&units);
             // Row numbers of a piece are those of its segment plus a multiple of 64. So a word of a posting list
             // is used as it is, under another index. The gap of at most 63 numbers before a piece costs nothing:
             // no posting list has a row there.
@@ -147,22 +153,14 @@ impl Snapshot {
                 segment,
             };
             next = piece.end();
-            // Units of a segment are sorted by rank: binary search. Most pieces have one rank only.
+            // Units of a segment are sorted by rank: binary search.
             let kinds =
                 &piece.segment.units()[piece.units.start as usize..piece.units.end as usize];
             let ends = [0, 1, 2].map(|rank| {
-                let below = |unit: &Unit| unit.kind.rank() <= rank;
-                let count = match kinds {
-                    [.., last] if below(last) => kinds.len(),
-                    [first, ..] if !below(first) => 0,
-                    _ => kinds.partition_point(below),
-                };
-                piece.units.start + count as u32
+                let below = kinds.partition_point(|unit| unit.kind.rank() <= rank);
+                piece.units.start + below as u32
             });
-            let rows = |unit: u32| {
-                let rows = piece.segment.unit_rows(unit);
-                rows.start + piece.shift()..rows.end + piece.shift()
-            };
+            let rows = |unit: u32| piece.rows_of_unit(unit);
             // The three ranks are one after the other in document order, in a piece as in a snapshot, so where
             // each begins gives the rows of the regions.
             let [preamble, turning, heads] = ends;
@@ -308,8 +306,7 @@ impl Snapshot {
             // A turn that was left out is in no segment.
             after.min(units.len() - 1) as u32
         };
-        let rows = piece.segment.unit_rows(unit);
-        rows.start + piece.shift()..rows.end + piece.shift()
+        piece.rows_of_unit(unit)
     }
 
     /// Index of the piece of a row. Logarithmic in pieces.

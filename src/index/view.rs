@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::hash::hash_text;
 use super::{Segment, Snapshot, UnitKind};
 use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
+use crate::tree::hash_text;
 use crate::tree::{Fields, NodeClass, NodeHeaders, Present, Record};
 
 #[doc(hidden)]

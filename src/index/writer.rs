@@ -31,10 +31,9 @@ pub struct Writer {
 }
 
 /// How ttls change from one snapshot to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ttls {
     /// As the documents say; none was seen that stayed.
-    #[default]
     Read,
     /// As the documents say; some stayed, so none is taken to count down.
     Stored,
@@ -44,11 +43,7 @@ pub(super) enum Ttls {
 
 impl Default for Writer {
     fn default() -> Self {
-        Self {
-            ttls: Ttls::default(),
-            merging: true,
-            stops: false,
-        }
+        Self::new()
     }
 }
 
@@ -72,14 +67,10 @@ enum Match {
 impl Writer {
     /// A writer that merges segments.
     pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A writer that does not merge segments, for tests that compare the two.
-    pub fn without_merging() -> Self {
         Self {
-            merging: false,
-            ..Self::default()
+            ttls: Ttls::Read,
+            merging: true,
+            stops: false,
         }
     }
 
@@ -87,16 +78,16 @@ impl Writer {
     pub fn counting() -> Self {
         Self {
             ttls: Ttls::Counting,
-            ..Self::default()
+            ..Self::new()
         }
     }
 
-    /// As [`Writer::counting`], without merging: for working states, which do not last.
-    pub fn counting_without_merging() -> Self {
+    /// This writer without merging: for snapshots that do not last.
+    #[must_use]
+    pub fn without_merging(self) -> Self {
         Self {
-            ttls: Ttls::Counting,
             merging: false,
-            ..Self::default()
+            ..self
         }
     }
 

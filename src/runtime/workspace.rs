@@ -431,7 +431,7 @@ impl Workspace {
         meta.cycle_given = false;
         move || {
             let delta = delta(State::new(&base, &overlay), &[], 0);
-            let mut writer = Writer::counting_without_merging();
+            let mut writer = Writer::counting().without_merging();
             match writer.apply(Some(&*base), &base, &delta, meta) {
                 Ok((snapshot, _)) => Arc::new(snapshot),
                 // Unreachable: every mutation keeps the rules of documents.

@@ -6,14 +6,13 @@
 //! children, so nothing recurses.
 
 use std::fmt::Arguments;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 
 use super::draft::{Draft, ParentClaim};
 use super::fault::Faults;
-use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree, header};
+use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree, hash_text, header};
 use crate::json::shorten;
 
 /// The class of a stored nodeType (LANGUAGE §1).
@@ -98,7 +97,6 @@ fn check_claims(tree: &Tree, claims: &[ParentClaim<'_>], faults: &mut Faults) {
 
 /// Reports duplicate ids.
 pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) {
-    let hasher = DefaultHashBuilder::default();
     let mut table: HashTable<u32> = HashTable::with_capacity(tree.rows.len());
     for row in 0..tree.rows.len() as u32 {
         let id = tree.id(row);
@@ -106,9 +104,9 @@ pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) 
             continue; // Already reported.
         }
         let entry = table.entry(
-            hasher.hash_one(id),
+            hash_text(id),
             |&other| tree.id(other) == id,
-            |&other| hasher.hash_one(tree.id(other)),
+            |&other| hash_text(tree.id(other)),
         );
         match entry {
             hashbrown::hash_table::Entry::Vacant(entry) => {

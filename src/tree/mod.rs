@@ -41,6 +41,7 @@ pub(crate) use builder::TreeBuilder;
 pub use delta::{Delta, Patch, push_row};
 pub use document::{Body, Document, Origin, read_document, read_lines};
 pub use fault::{Fault, InputError};
+pub(crate) use model::hash_text;
 pub use model::{
     Dictionary, NONE, NodeClass, NodeHeaders, Present, Row, Tree, header, is_header, text_list,
 };

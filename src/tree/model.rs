@@ -6,9 +6,10 @@
 //! the row's payload record, its text decoded.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::hash::BuildHasher;
+use std::sync::{Arc, LazyLock};
 
-use hashbrown::HashTable;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::alias;
 use super::payload::{CONTENT, Record, RecordPlace};
@@ -247,47 +248,70 @@ impl Tree {
 /// From this many values on, a dictionary has a hash table.
 const HASHED_FROM: usize = 16;
 
-/// Distinct strings, numbered from 0 in order of first use. A lookup costs one hash.
+/// Seeded once a process, so that a text is hashed once for all tables; no output depends on the order it gives.
+static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+
+/// The hash of a text, for every id directory and dictionary.
+#[inline]
+pub(crate) fn hash_text(text: &str) -> u64 {
+    HASHER.hash_one(text)
+}
+
+/// Strings, numbered from 0 in order of first use. A lookup costs one hash.
 #[derive(Clone, Default)]
 pub struct Dictionary {
     values: Vec<Box<str>>,
+    /// Empty for few values: comparing a few short texts is faster than hashing one, and most dictionaries have a few.
     table: HashTable<u32>,
-    hasher: hashbrown::DefaultHashBuilder,
 }
 
 impl Dictionary {
+    /// A dictionary of these strings.
+    pub fn of(values: Vec<Box<str>>) -> Self {
+        let mut made = Self {
+            values,
+            table: HashTable::new(),
+        };
+        if made.values.len() >= HASHED_FROM {
+            (0..made.values.len() as u32).for_each(|code| made.add_to_table(code));
+        }
+        made
+    }
+
+    fn add_to_table(&mut self, code: u32) {
+        let hash = |&code: &u32| hash_text(&self.values[code as usize]);
+        self.table.insert_unique(hash(&code), code, hash);
+    }
+
     /// The code of `value`, which is added if it is new.
     pub fn intern(&mut self, value: &str) -> u32 {
-        use std::hash::BuildHasher;
-        let code = u32::try_from(self.values.len()).unwrap_or(NONE);
-        if self.values.len() < HASHED_FROM {
-            // Most dictionaries have a few values, and many are made for a few rows.
-            if let Some(known) = self.values.iter().position(|known| **known == *value) {
-                return known as u32;
-            }
-            self.values.push(value.into());
-            if self.values.len() == HASHED_FROM {
-                let (values, hasher) = (&self.values, &self.hasher);
-                let hash = |&code: &u32| hasher.hash_one(&*values[code as usize]);
-                for code in 0..HASHED_FROM as u32 {
-                    self.table.insert_unique(hash(&code), code, hash);
-                }
-            }
-            return code;
+        if let Some(known) = self.find(value) {
+            return known;
         }
-        let hash = self.hasher.hash_one(value);
-        let values = &self.values;
-        if let Some(&code) = self
-            .table
-            .find(hash, |&code| &*values[code as usize] == value)
-        {
-            return code;
-        }
+        let code = self.values.len() as u32;
         self.values.push(value.into());
-        let (values, hasher) = (&self.values, &self.hasher);
-        self.table
-            .insert_unique(hash, code, |&code| hasher.hash_one(&*values[code as usize]));
+        match self.values.len() {
+            ..HASHED_FROM => {}
+            HASHED_FROM => (0..=code).for_each(|code| self.add_to_table(code)),
+            _ => self.add_to_table(code),
+        }
         code
+    }
+
+    /// The code of `value`.
+    pub fn find(&self, value: &str) -> Option<u32> {
+        let values = &self.values;
+        if values.len() < HASHED_FROM {
+            let known = values.iter().position(|known| **known == *value);
+            return known.map(|known| known as u32);
+        }
+        let is_it = |&code: &u32| &*values[code as usize] == value;
+        self.table.find(hash_text(value), is_it).copied()
+    }
+
+    /// Frees reserved memory that is not used.
+    pub fn shrink(&mut self) {
+        self.values.shrink_to_fit();
     }
 
     /// The string of a code; `None` for [`NONE`] and unknown codes.
@@ -300,9 +324,10 @@ impl Dictionary {
         &self.values
     }
 
-    /// As [`Dictionary::values`].
-    pub fn into_values(self) -> Vec<Box<str>> {
-        self.values
+    /// Heap size in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let values = self.values.iter().map(|value| value.len() + 16);
+        values.sum::<usize>() + self.table.capacity() * 5
     }
 }
 

@@ -3,15 +3,13 @@
 //! The nodes of both are linked to their parents, copied in pre-order without the removed
 //! subtrees, and checked like a whole document.
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-use std::hash::BuildHasher;
-
 use super::builder::TreeBuilder;
 use super::check;
 use super::delta::Delta;
 use super::fault::{Faults, InputError, Position};
-use super::model::{NONE, NodeClass, Tree};
+use super::model::{NONE, NodeClass, Tree, hash_text};
 use crate::json::{MAX_NESTING, shorten};
+use hashbrown::HashTable;
 
 /// Applies `delta` to `base`: nodes are added, moved or replaced, then the subtrees of removed ids
 /// go. Linear in the size of the result.
@@ -65,7 +63,6 @@ impl check::Starts for Origins<'_> {
 struct Union<'a> {
     base: &'a Tree,
     delta: &'a Delta,
-    hasher: DefaultHashBuilder,
     table: HashTable<u32>,
     /// For each node: its first child, and its next sibling.
     child: Vec<u32>,
@@ -83,7 +80,6 @@ impl<'a> Union<'a> {
         let mut union = Self {
             base,
             delta,
-            hasher: DefaultHashBuilder::default(),
             table: HashTable::with_capacity(count),
             child: vec![NONE; count],
             sibling: vec![NONE; count],
@@ -95,11 +91,9 @@ impl<'a> Union<'a> {
         for node in 0..count as u32 {
             let id = union.id(node);
             if union.find(id).is_none() {
-                let hash = union.hasher.hash_one(id);
-                let hasher = &union.hasher;
-                let (base, nodes) = (union.base, &delta.replace.nodes);
-                union.table.insert_unique(hash, node, |&other| {
-                    hasher.hash_one(node_id(base, nodes, other))
+                let nodes = &delta.replace.nodes;
+                union.table.insert_unique(hash_text(id), node, |&other| {
+                    hash_text(node_id(base, nodes, other))
                 });
             }
         }
@@ -134,7 +128,7 @@ impl<'a> Union<'a> {
 
     fn find(&self, id: &str) -> Option<u32> {
         self.table
-            .find(self.hasher.hash_one(id), |&other| self.id(other) == id)
+            .find(hash_text(id), |&other| self.id(other) == id)
             .copied()
     }
 

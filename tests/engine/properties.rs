@@ -35,7 +35,7 @@ fn times(session: &Reference, sel: &Sel) -> Vec<Time> {
 /// A session whose segments were never merged.
 fn unmerged(case: &Case) -> Session {
     let documents = read_lines(case.lines.join("\n").as_bytes()).unwrap();
-    Session::build(documents, Writer::without_merging()).unwrap()
+    Session::build(documents, Writer::new().without_merging()).unwrap()
 }
 
 /// One edition's random selectors over random sessions, each at every address: as many cases as

@@ -93,7 +93,7 @@ fn long_histories_answer_as_walking_them_does() {
         random::check(random::share(12), make, |case| {
             let (session, sample) = case.open()?;
             let documents = read_lines(sample.text().as_bytes()).unwrap();
-            let unmerged = Session::build(documents, Writer::without_merging()).unwrap();
+            let unmerged = Session::build(documents, Writer::new().without_merging()).unwrap();
             let mut rng = case.rng();
             for sel in &case.selectors {
                 let mut sel = sel.clone();

@@ -98,7 +98,7 @@ fn units_that_are_indexed_are_taken_as_they_are_with_their_dead_rows() {
                 UnitPart::Kept(Arc::clone(unit.segment()), unit.index(), rows)
             });
             let meta = snapshot.meta().clone();
-            let again = Writer::without_merging().restore(
+            let again = Writer::new().without_merging().restore(
                 &Tree::default(),
                 &[],
                 parts.collect(),

@@ -75,7 +75,7 @@ fn contents(snapshot: &Snapshot) -> Vec<String> {
 /// document read alone.
 fn assert_reads_alike(lines: &str, history: &History) {
     let documents = read_lines(lines.as_bytes()).expect("the lines are valid");
-    let apart = Session::build(documents, Writer::without_merging()).expect("a session");
+    let apart = Session::build(documents, Writer::new().without_merging()).expect("a session");
     let apart = apart.history();
     assert_eq!(apart.committed().len(), history.committed().len());
     for ((snapshot, apart), line) in history

@@ -115,7 +115,7 @@ impl Zones {
             }
             let Some(zones) = zones else { continue };
             let mut rows = zones.reach(axis, &window, input);
-            rows.and_inside(matched);
+            rows.and(matched);
             rows.for_each_in(window, |row| {
                 group.insert(row, node);
             });

@@ -581,7 +581,7 @@ pub(crate) fn alone(fresh: &Fresh, places: &[Spaced], meta: Meta) -> Result<Snap
 }
 
 fn unshared(fresh: &Fresh, parts: Vec<UnitPart>, layout: Layout, meta: Meta) -> Snapshot {
-    let writer = Writer::without_merging();
+    let writer = Writer::new().without_merging();
     let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);
     made.snapshot
 }

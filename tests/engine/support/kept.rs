@@ -132,7 +132,7 @@ impl Kept {
                 parts.push(UnitPart::Gap(1));
             }
         }
-        let writer = Writer::without_merging();
+        let writer = Writer::new().without_merging();
         let made = writer.restore(
             &tree.finish(),
             &expires,
