@@ -5,8 +5,6 @@
 
 use super::scan::{Kind, QUOTES, Scan};
 use super::slip::{Accept, Slip, apply};
-use crate::support::diag::Edit;
-
 /// The most places that are tried for one sign.
 const MOST: usize = 80;
 
@@ -19,6 +17,14 @@ pub(super) fn repair(text: &str, accept: Accept<'_>) -> Option<Slip> {
         let both = |text: &str| accept(text).or_else(|| brackets(text, accept).map(|_| MOST));
         quotes(text, &both)
     })
+}
+
+fn opener(close: &str) -> char {
+    match close {
+        "]" => '[',
+        ")" => '(',
+        _ => '{',
+    }
 }
 
 /// Where a text in quotes or a bracket opens that never closes, with the sign that is missing.
@@ -43,39 +49,30 @@ fn closer(open: &str) -> char {
     }
 }
 
-/// An edit, where its mistake is, and what is wrong there.
-struct Try {
-    edits: Vec<Edit>,
-    slip: Slip,
-}
-
-impl Try {
-    fn new(edit: Edit, slip: Slip) -> Self {
-        Self {
-            edits: vec![edit],
-            slip,
-        }
-    }
-}
-
 fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
     let odd: Vec<char> = ['\'', '"']
         .into_iter()
         .filter(|mark| count(text, *mark) % 2 == 1)
         .collect();
     let mark = *odd.first()?;
-    let mut tries: Vec<Try> = Vec::new();
+    let mut tries: Vec<Slip> = Vec::new();
     if odd.len() == 2 {
         // `'user"`
         for (from, to) in [('"', '\''), ('\'', '"')] {
             for (at, _) in text.match_indices(from) {
                 let message = "a text begins and ends with the same quote";
                 let slip = Slip::new(at..at + 1, message, format!("expected `{to}`"));
-                tries.push(Try::new(Edit::new(at..at + 1, to), slip));
+                tries.push(slip.write(at..at + 1, to));
             }
         }
     }
-    tries.extend(typographic(text, mark));
+    // `'user’`: one quote of two is typographic.
+    for (at, quote) in text.char_indices().filter(|(_, c)| QUOTES.contains(*c)) {
+        let place = at..at + quote.len_utf8();
+        let message = "a text takes `'` or `\"`";
+        let slip = Slip::new(place.clone(), message, "a typographic quote");
+        tries.push(slip.write(place, mark));
+    }
     for (at, _) in text.match_indices(mark) {
         // `'it's'`
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -83,13 +80,13 @@ fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
         if before.is_some_and(char::is_alphanumeric) && after.is_some_and(char::is_alphanumeric) {
             let message = format!("a `{mark}` inside a text takes a backslash");
             let slip = Slip::new(at..at + 1, message, "the backslash is missing");
-            tries.push(Try::new(Edit::new(at..at, "\\"), slip));
+            tries.push(slip.write(at..at, "\\"));
         }
     }
     let extra = |at: usize| {
         let message = "a text has one quote on each side";
         let slip = Slip::new(at..at + 1, message, "one quote too many");
-        Try::new(Edit::new(at..at + 1, ""), slip)
+        slip.write(at..at + 1, "")
     };
     let marks = text.match_indices(mark).map(|(at, _)| at);
     let doubled = |at: &usize| {
@@ -99,26 +96,11 @@ fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
     tries.extend(marks.clone().filter(doubled).map(extra));
     tries.extend(places(text).into_iter().map(|at| missing(text, mark, at)));
     tries.extend(marks.map(extra));
-    best(text, tries, accept)
-}
-
-/// `'user’`: one quote of two is typographic.
-fn typographic(text: &str, mark: char) -> Vec<Try> {
-    let found = text.char_indices().filter(|(_, c)| QUOTES.contains(*c));
-    let one = |(at, c): (usize, char)| {
-        let place = at..at + c.len_utf8();
-        let slip = Slip::new(
-            place.clone(),
-            "a text takes `'` or `\"`",
-            "a typographic quote",
-        );
-        Try::new(Edit::new(place, mark), slip)
-    };
-    found.map(one).collect()
+    best(text, tries, accept, oddness)
 }
 
 /// A quote that may be missing at `at`.
-fn missing(text: &str, mark: char, at: usize) -> Try {
+fn missing(text: &str, mark: char, at: usize) -> Slip {
     let before = text.get(..at).unwrap_or_default();
     let (side, other, label) = if count(before, mark).is_multiple_of(2) {
         let end = text.get(at..).and_then(|rest| rest.find(mark));
@@ -127,11 +109,11 @@ fn missing(text: &str, mark: char, at: usize) -> Try {
         ("closing", before.rfind(mark), "the text begins here")
     };
     let message = format!("the {side} `{mark}` is missing");
-    let mut slip = Slip::new(at..at, message, "it belongs here");
-    if let Some(other) = other {
-        slip = slip.and_at(other..other + 1, label);
+    let slip = Slip::new(at..at, message, "it belongs here").write(at..at, mark);
+    match other {
+        Some(other) => slip.and_at(other..other + 1, label),
+        None => slip,
     }
-    Try::new(Edit::new(at..at, mark), slip)
 }
 
 /// The number of quotes of one kind that no backslash precedes.
@@ -160,7 +142,7 @@ fn places(text: &str) -> Vec<usize> {
 
 fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
     let scan = Scan::new(text);
-    let mut tries: Vec<Try> = Vec::new();
+    let mut tries: Vec<Slip> = Vec::new();
     let brackets = (0..scan.lexemes.len())
         .filter(|at| matches!(scan.kind(*at), Some(Kind::Open | Kind::Close)));
     // One sign cannot balance more.
@@ -168,7 +150,7 @@ fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
         return None;
     }
     for at in 0..scan.lexemes.len() {
-        let (kind, word, span) = (scan.kind(at), scan.word(at), scan.span(at));
+        let (kind, word) = (scan.kind(at), scan.word(at));
         match (kind, scan.partner(at)) {
             (Some(Kind::Open), None) => unclosed_tries(&scan, at, &mut tries),
             (Some(Kind::Close), None) => unopened_tries(&scan, at, &mut tries),
@@ -180,20 +162,20 @@ fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
         // The word of `:depth(` would become another one.
         let called = word == "(" && at > 1 && scan.word(at - 2) == ":";
         if kind == Some(Kind::Open) && scan.next(at).is_some() && !called {
-            tries.push(Try {
-                edits: vec![Edit::new(span.clone(), "")],
-                slip: Slip::new(
-                    span,
-                    format!("`{word}` without `{}`", closer(word)),
-                    "one bracket too many",
-                ),
-            });
+            tries.push(superfluous(&scan, at, closer(word)));
         }
     }
-    first(text, tries, accept)
+    best(text, tries, accept, |_| 0)
 }
 
-fn unclosed_tries(scan: &Scan<'_>, open: usize, tries: &mut Vec<Try>) {
+/// A bracket too many: it lacks `other`.
+fn superfluous(scan: &Scan<'_>, at: usize, other: char) -> Slip {
+    let message = format!("`{}` without `{other}`", scan.word(at));
+    let slip = Slip::new(scan.span(at), message, "one bracket too many");
+    slip.write(scan.span(at), "")
+}
+
+fn unclosed_tries(scan: &Scan<'_>, open: usize, tries: &mut Vec<Slip>) {
     let sign = closer(scan.word(open));
     let end = scan.lexemes.len();
     // `[kind=[call,result]`: where an inner bracket closes last, it is the outer one that does not.
@@ -210,44 +192,21 @@ fn unclosed_tries(scan: &Scan<'_>, open: usize, tries: &mut Vec<Try>) {
             Some(before) if scan.kind(before) == Some(Kind::Space) => scan.span(before).start,
             _ => scan.span(at).start,
         };
-        let slip = Slip::new(
-            place..place,
-            format!("the closing `{sign}` is missing"),
-            "it belongs here",
-        );
-        tries.push(Try {
-            edits: vec![Edit::new(place..place, sign)],
-            slip: slip.and_at(scan.span(open), "opened here"),
-        });
+        let message = format!("the closing `{sign}` is missing");
+        let slip = Slip::new(place..place, message, "it belongs here").write(place..place, sign);
+        tries.push(slip.and_at(scan.span(open), "opened here"));
     }
 }
 
-fn unopened_tries(scan: &Scan<'_>, close: usize, tries: &mut Vec<Try>) {
+fn unopened_tries(scan: &Scan<'_>, close: usize, tries: &mut Vec<Slip>) {
     let word = scan.word(close);
-    let sign = match word {
-        "]" => '[',
-        ")" => '(',
-        _ => '{',
-    };
-    let span = scan.span(close);
-    let extra = Try {
-        edits: vec![Edit::new(span.clone(), "")],
-        slip: Slip::new(
-            span.clone(),
-            format!("`{word}` without `{sign}`"),
-            "one bracket too many",
-        ),
-    };
+    let sign = opener(word);
+    let extra = superfluous(scan, close, sign);
     let doubled = close > 0 && scan.word(close - 1) == word;
-    let end = span.start;
-    let text = scan.text.get(..end).unwrap_or_default();
+    let span = scan.span(close);
+    let text = scan.text.get(..span.start).unwrap_or_default();
     let from = scan.span(scan.body()).start;
-    let place = |at: usize| {
-        let slip = Slip::new(
-            at..at,
-            format!("the opening `{sign}` is missing"),
-            "it belongs here",
-        );
+    let missing = |at: usize| {
         // After a type and white space, the brackets belong to the type.
         let before = scan.text.get(..at).unwrap_or_default();
         let spaces = before.len() - before.trim_end().len();
@@ -256,86 +215,60 @@ fn unopened_tries(scan: &Scan<'_>, close: usize, tries: &mut Vec<Try>) {
             .find(|word| !word.is_empty())
             .is_some_and(|word| word.starts_with('.'));
         let from = if typed { at - spaces } else { at };
-        Try {
-            edits: vec![Edit::new(from..at, sign)],
-            slip: slip.and_at(span.clone(), "closed here"),
-        }
+        let message = format!("the opening `{sign}` is missing");
+        let slip = Slip::new(at..at, message, "it belongs here").write(from..at, sign);
+        slip.and_at(span.clone(), "closed here")
     };
-    let mut missing: Vec<usize> = places(text).into_iter().filter(|at| *at >= from).collect();
-    missing.reverse();
+    let mut places: Vec<usize> = places(text).into_iter().filter(|at| *at >= from).collect();
+    places.reverse();
+    let missing = places.into_iter().map(missing);
     if doubled {
         tries.push(extra);
-        tries.extend(missing.into_iter().map(place));
+        tries.extend(missing);
     } else {
-        tries.extend(missing.into_iter().map(place));
+        tries.extend(missing);
         tries.push(extra);
     }
 }
 
-fn mixed_tries(scan: &Scan<'_>, open: usize, close: usize, tries: &mut Vec<Try>) {
-    let sign = closer(scan.word(open));
-    let other = match scan.word(close) {
-        "]" => '[',
-        ")" => '(',
-        _ => '{',
+fn mixed_tries(scan: &Scan<'_>, open: usize, close: usize, tries: &mut Vec<Slip>) {
+    let mut replaced = |wrong: usize, right: usize, meant: char, by: &str, label: &str| {
+        let message = format!("`{}` is {by} by `{meant}`", scan.word(right));
+        let slip = Slip::new(scan.span(wrong), message, format!("expected `{meant}`"));
+        let slip = slip.write(scan.span(wrong), meant);
+        tries.push(slip.and_at(scan.span(right), label));
     };
-    let message = format!("`{}` is closed by `{sign}`", scan.word(open));
-    let slip = Slip::new(scan.span(close), message, format!("expected `{sign}`"));
-    tries.push(Try {
-        edits: vec![Edit::new(scan.span(close), sign)],
-        slip: slip.and_at(scan.span(open), "opened here"),
-    });
-    let message = format!("`{}` is opened by `{other}`", scan.word(close));
-    let slip = Slip::new(scan.span(open), message, format!("expected `{other}`"));
-    tries.push(Try {
-        edits: vec![Edit::new(scan.span(open), other)],
-        slip: slip.and_at(scan.span(close), "closed here"),
-    });
+    replaced(
+        close,
+        open,
+        closer(scan.word(open)),
+        "closed",
+        "opened here",
+    );
+    replaced(
+        open,
+        close,
+        opener(scan.word(close)),
+        "opened",
+        "closed here",
+    );
 }
 
-fn undone(text: &str, one: &mut Try) -> String {
-    apply(text, &mut one.edits)
-}
-
-/// The first that is accepted without warnings, else the first that is accepted.
-fn first(text: &str, tries: Vec<Try>, accept: Accept<'_>) -> Option<Slip> {
-    let mut best: Option<(usize, Try)> = None;
-    for mut one in tries.into_iter().take(MOST) {
-        let Some(warnings) = accept(&undone(text, &mut one)) else {
-            continue;
-        };
-        if best.as_ref().is_none_or(|(least, _)| warnings < *least) {
-            best = Some((warnings, one));
-        }
-        if warnings == 0 {
-            break;
-        }
-    }
-    best.map(|(_, one)| finish(one))
-}
-
-/// Of those that are accepted, the one with the plainest texts in quotes.
-fn best(text: &str, tries: Vec<Try>, accept: Accept<'_>) -> Option<Slip> {
-    let mut best: Option<(usize, Try)> = None;
-    for mut one in tries.into_iter().take(MOST) {
-        let fixed = undone(text, &mut one);
-        let odd = oddness(&fixed);
+/// Of the slips whose undoing is accepted, the one with the fewest warnings and the least odd text.
+fn best(text: &str, tries: Vec<Slip>, accept: Accept<'_>, odd: fn(&str) -> usize) -> Option<Slip> {
+    let mut best: Option<(usize, Slip)> = None;
+    for mut slip in tries.into_iter().take(MOST) {
+        let undone = apply(text, &mut slip.edits);
+        let odd = odd(&undone);
         let least = best.as_ref().map(|(least, _)| *least);
         if least.is_none_or(|least| odd < least)
-            && let Some(warnings) = accept(&fixed)
+            && let Some(warnings) = accept(&undone)
             && least.is_none_or(|least| odd + warnings < least)
         {
-            best = Some((odd + warnings, one));
+            best = Some((odd + warnings, slip));
         }
     }
-    best.map(|(_, one)| finish(one))
-}
-
-fn finish(one: Try) -> Slip {
-    Slip {
-        edits: one.edits,
-        ..one.slip
-    }
+    best.map(|(_, slip)| slip)
 }
 
 /// How many signs of the language are inside of quotes.

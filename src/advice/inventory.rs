@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, elements, string};
-use crate::query::ir::{Attr, HEADERS, normal_type};
+use crate::query::ir::{Attr, headers, normal_type};
 use crate::support::cancel::ensure;
 use crate::tree::NodeClass;
 
@@ -80,8 +80,9 @@ impl<'a> Inventory<'a> {
     /// The headers, and the custom attributes of these nodes.
     pub(super) fn names(&self) -> BTreeSet<&str> {
         let fields = self.nodes.iter().flat_map(|node| node.fields());
-        let names = fields.map(|(name, _)| name);
-        names.chain(HEADERS).collect()
+        let mut names: BTreeSet<&str> = headers().collect();
+        names.extend(fields.map(|(name, _)| name));
+        names
     }
 
     /// Whether a node has a custom attribute.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::scan::{Kind, Scan, escaped, text_of};
+use super::scan::{Kind, Scan, escaped, text_of, unquoted};
 use super::slip::Slip;
 use super::words::{known_op, one_of, step};
 use crate::query::ir::{Attr, meant_type, other_spelling};
@@ -333,20 +333,6 @@ fn listed(inner: &str, name: &str, op: &str, joint: &str) -> Option<String> {
         at = comma.and_then(|comma| scan.next(comma));
     }
     (!values.is_empty()).then(|| values.join(joint))
-}
-
-/// A text without its quotes and the backslashes before them.
-fn unquoted(typed: &str) -> String {
-    let Some(mark) = typed
-        .chars()
-        .next()
-        .filter(|mark| matches!(mark, '\'' | '"' | '`'))
-    else {
-        return typed.to_owned();
-    };
-    let inner = typed.get(1..).unwrap_or_default();
-    let inner = inner.strip_suffix(mark).unwrap_or(inner);
-    inner.replace(&format!("\\{mark}"), &mark.to_string())
 }
 
 /// The test that `like` makes: `%` is any text, `_` any character.

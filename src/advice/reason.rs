@@ -174,31 +174,16 @@ impl fmt::Display for EmptyReason {
                     _ => hint(f, "values", &here),
                 }
             }
-            Self::KeyIsAnId {
-                key,
-                time: Some(time),
-            } if time.is_empty() => {
-                let word = quote(key);
+            Self::KeyIsAnId { key, time } => {
+                let (place, time) = match time.as_deref() {
+                    None => (String::new(), String::new()),
+                    Some("") => (" in the working state".to_owned(), String::new()),
+                    Some(time) => (format!(" in {time}"), format!("{time} ")),
+                };
+                let found = format!("`{time}[id={}]` finds it", quote(key));
                 write!(
                     f,
-                    "no node has the key `{key}`, but one in the working state has that id: `[id={word}]` finds it"
-                )
-            }
-            Self::KeyIsAnId {
-                key,
-                time: Some(time),
-            } => {
-                let word = quote(key);
-                write!(
-                    f,
-                    "no node has the key `{key}`, but one in {time} has that id: `{time} [id={word}]` finds it"
-                )
-            }
-            Self::KeyIsAnId { key, time: None } => {
-                let word = quote(key);
-                write!(
-                    f,
-                    "no node has the key `{key}`, but one has that id: `[id={word}]` finds it"
+                    "no node has the key `{key}`, but one{place} has that id: {found}"
                 )
             }
             Self::IdIsAKey { id } => {
@@ -214,22 +199,17 @@ impl fmt::Display for EmptyReason {
                 f,
                 "the containers here are implicit: they have no id and are in no result; their blocks are found by `.mt .mc > .cb`"
             ),
-            Self::Depths { turns: 0 } => write!(f, "no node has such a depth: there are no turns"),
-            Self::Depths { turns: 1 } => {
-                write!(f, "no node has such a depth: there is 1 turn, depth 1")
-            }
             Self::Depths { turns } => {
-                write!(
-                    f,
-                    "no node has such a depth: there are {turns} turns, depth 1 (newest) to {turns}"
-                )
+                write!(f, "no node has such a depth: there ")?;
+                match turns {
+                    0 => write!(f, "are no turns"),
+                    1 => write!(f, "is 1 turn, depth 1"),
+                    _ => write!(f, "are {turns} turns, depth 1 (newest) to {turns}"),
+                }
             }
             Self::Step { after, rows, step } => {
-                let nodes = nodes(*rows);
-                write!(
-                    f,
-                    "`{after}` matches {nodes}; `{step}` after it matches nothing"
-                )
+                let before = format!("`{after}` matches {}", nodes(*rows));
+                write!(f, "{before}; `{step}` after it matches nothing")
             }
             Self::Tests { tests, picks } => match tests.iter().find(|(_, rows)| *rows == 0) {
                 Some((test, _)) => write!(f, "no node matches `{test}`"),
@@ -246,25 +226,16 @@ impl fmt::Display for EmptyReason {
                 }
             },
             Self::Filters { rows } => {
-                let nodes = nodes(*rows);
-                write!(
-                    f,
-                    "before the filters at the end there are {nodes}, after them none"
-                )
+                let before = format!("before the filters at the end there are {}", nodes(*rows));
+                write!(f, "{before}, after them none")
             }
             Self::Superseded { rows } => {
-                let nodes = nodes(*rows);
-                write!(
-                    f,
-                    "older snapshots of the range have {nodes} that match, but not in their newest version"
-                )
+                let older = format!("older snapshots of the range have {}", nodes(*rows));
+                write!(f, "{older} that match, but not in their newest version")
             }
             Self::Window { rows } => {
-                let nodes = nodes(*rows);
-                write!(
-                    f,
-                    "there are {nodes}, and the limit or page leaves none of them"
-                )
+                let there = format!("there are {}", nodes(*rows));
+                write!(f, "{there}, and the limit or page leaves none of them")
             }
             Self::Narrowed => write!(f, "`skip`, `limit` or `filter` left no row"),
             Self::Elsewhere {
@@ -277,11 +248,11 @@ impl fmt::Display for EmptyReason {
                 let verb = if *rows == 1 { "matches" } else { "match" };
                 match cycle {
                     Some(cycle) => write!(f, "{nodes} {verb} in {time} (@c{cycle})"),
-                    None if *omit => write!(
-                        f,
-                        "{nodes} {verb} in the working state: leave out the time to read it"
-                    ),
-                    None => write!(f, "{nodes} {verb} in the working state"),
+                    None => {
+                        write!(f, "{nodes} {verb} in the working state")?;
+                        let help = ": leave out the time to read it";
+                        f.write_str(if *omit { help } else { "" })
+                    }
                 }
             }
         }

@@ -242,16 +242,7 @@ impl<'t> Scan<'t> {
 
     /// The content of the text in quotes at `index`, or the word.
     pub(super) fn content(&self, index: usize) -> String {
-        let word = self.word(index);
-        if self.kind(index) != Some(Kind::Quoted) {
-            return word.to_owned();
-        }
-        let Some(mark) = word.chars().next() else {
-            return String::new();
-        };
-        let inner = word.get(1..).unwrap_or_default();
-        let inner = inner.strip_suffix(mark).unwrap_or(inner);
-        inner.replace(&format!("\\{mark}"), &mark.to_string())
+        unquoted(self.word(index))
     }
 
     /// The lexemes of the group of a union around `index`: without the time, commas outside of
@@ -299,6 +290,16 @@ impl<'t> Scan<'t> {
         }
         at + 1
     }
+}
+
+/// A text without its quotes and the backslashes before them; any other text as it is.
+pub(super) fn unquoted(typed: &str) -> String {
+    let Some(mark) = typed.chars().next().filter(|mark| "'\"`".contains(*mark)) else {
+        return typed.to_owned();
+    };
+    let inner = typed.get(1..).unwrap_or_default();
+    let inner = inner.strip_suffix(mark).unwrap_or(inner);
+    inner.replace(&format!("\\{mark}"), &mark.to_string())
 }
 
 /// `text` as a value in single quotes, with as few backslashes as possible.

@@ -4,8 +4,8 @@ use super::inventory::{Inventory, Values};
 use super::reason::EmptyReason;
 use crate::history::History;
 use crate::query::ir::{
-    Attr, AttrTest, Class, CompareOp, Edition, Literal, Operand, PickOrTest, Query, QueryStep,
-    Test, TypeTest,
+    Attr, AttrTest, Class, CompareOp, Edition, Literal, NodeStep, Operand, Query, QueryStep, Test,
+    TypeTest,
 };
 use crate::query::syntax::quote;
 use crate::query::syntax::words::tag_text;
@@ -162,7 +162,7 @@ impl Unknown<'_> {
         found.then(|| EmptyReason::UnknownValue {
             attribute: "content".to_owned(),
             value: (*text).to_owned(),
-            instead: Some(format!("[content~{}]", quote(&regex_text(text)))),
+            instead: Some(format!("[content~{}]", quote(&regex_syntax::escape(text)))),
             here: Vec::new(),
         })
     }
@@ -275,31 +275,11 @@ pub(super) fn time_of(back: usize) -> String {
 /// Every test of a query.
 fn tests(query: &Query) -> impl Iterator<Item = &Test> {
     let steps = query.chains.iter().flat_map(|chain| &chain.steps);
-    let in_steps = steps.flat_map(|(_, step)| {
-        let node = match step {
-            QueryStep::Node(step) => Some(step),
-            QueryStep::Zone(_) => None,
-        };
-        let tail = node.into_iter().flat_map(|step| &step.tail);
-        let tail = tail.filter_map(|tail| match tail {
-            PickOrTest::Test(test) => Some(test),
-            PickOrTest::Pick(_) => None,
-        });
-        node.into_iter().flat_map(|step| &step.tests).chain(tail)
+    let nodes = steps.filter_map(|(_, step)| match step {
+        QueryStep::Node(step) => Some(step),
+        QueryStep::Zone(_) => None,
     });
-    in_steps.chain(&query.filters)
-}
-
-/// A pattern that finds `text` itself.
-fn regex_text(text: &str) -> String {
-    let mut pattern = String::new();
-    for letter in text.chars() {
-        if r"\.+*?()|[]{}^$#&-~".contains(letter) {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
+    nodes.flat_map(NodeStep::all_tests).chain(&query.filters)
 }
 
 fn text_of(operand: &Operand) -> Option<&str> {

@@ -17,6 +17,7 @@ use crate::advice::correct;
 use crate::query::ir::{Edition, Purpose};
 use crate::query::plan::{Plan, PlanShape, compile};
 use crate::support::diag::Error;
+use crate::support::named::named;
 
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
 type Shapes = Cache<Box<[u8]>, Arc<Plan>, ByHeld, DefaultHashBuilder>;
@@ -55,25 +56,17 @@ impl Weighter<Box<[u8]>, Arc<Plan>> for ByHeld {
     }
 }
 
-/// How a look-up ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+named! {
+    /// How a look-up ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Outcome;
+    fn as_str;
     /// The text was cached.
-    Text,
+    Text = "text hit",
     /// The shape was cached: the plan is shared, the values are new.
-    Shape,
+    Shape = "shape hit",
     /// A plan was compiled.
-    Miss,
-}
-
-impl Outcome {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text hit",
-            Self::Shape => "shape hit",
-            Self::Miss => "miss",
-        }
-    }
+    Miss = "miss",
 }
 
 /// Counters of the plan cache, from [`Engine::cache_stats`](crate::Engine::cache_stats).

@@ -9,10 +9,13 @@ use super::cache::PlanCache;
 use super::prepared::Prepared;
 use crate::history::{History, Lookup, Moment, Position, RangeOptions, Session, SnapshotsIter};
 use crate::index::Snapshot;
-use crate::query::exec::{self, Counters, Reason, RunGoal, RunInput, Strategy, Trace};
-use crate::query::ir::{Edition, QueryTime};
-use crate::query::plan::{Bound, Operator, operand_label, sources};
-use crate::support::diag::{Error, Warning};
+pub use crate::query::exec::NotChosen;
+use crate::query::exec::{self, Counters, RunGoal, RunInput, Strategy, Trace};
+pub use crate::query::ir::Desugared;
+use crate::query::ir::{Edition, QueryTime, compile_observed, desugar};
+pub use crate::query::plan::PlanLine;
+use crate::query::plan::{Bound, operand_label, sources};
+use crate::support::diag::Error;
 
 /// What an explanation shows beyond the plan. See the example of [`Explain`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,20 +92,6 @@ pub struct Explain {
     pub warnings: Vec<String>,
 }
 
-/// A construct next to its normal form (LANGUAGE §9). See the example of [`Explain`].
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Desugared {
-    /// As written; empty where nothing was, for an omitted time.
-    pub written: String,
-    /// Its normal form, as a part of canonical text.
-    pub normal: String,
-    /// The first byte of it in the selector.
-    pub start: usize,
-    /// One past its last byte.
-    pub end: usize,
-}
-
 /// The normalized form after one pass. See the example of [`Explain`].
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -111,26 +100,6 @@ pub struct Pass {
     pub name: String,
     /// The canonical text after it.
     pub query: String,
-}
-
-/// One operator. See the example of [`Explain`].
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct PlanLine {
-    /// The group, from 0; none for what acts on the union.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub group: Option<usize>,
-    /// The step of the group, from 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub step: Option<usize>,
-    /// What it does.
-    pub operator: String,
-    /// Rows an index promises at most, where it was looked up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub estimated_rows: Option<u64>,
-    /// Rows it kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub actual_rows: Option<u64>,
 }
 
 /// How the selector runs: its strategy. See the example of [`Explain`].
@@ -147,16 +116,6 @@ pub struct StrategyLine {
     /// The strategies that ran, if the selector was run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ran: Vec<Runs>,
-}
-
-/// A cheaper strategy that does not fit. See the example of [`Explain`].
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct NotChosen {
-    /// The strategy.
-    pub name: &'static str,
-    /// Why it does not fit.
-    pub reason: &'static str,
 }
 
 /// How often a strategy ran: over several snapshots or parts of them. Example: [`Explain`].
@@ -190,18 +149,7 @@ pub(super) fn explain(
 ) -> Result<Explain, Error> {
     let (prepared, outcome) = cache.look_up(text, edition)?;
     let statement = prepared.statement();
-    let mut plan: Vec<PlanLine> = statement
-        .plan
-        .operators()
-        .into_iter()
-        .map(|Operator { chain, step, label }| PlanLine {
-            group: chain,
-            step,
-            operator: label,
-            estimated_rows: None,
-            actual_rows: None,
-        })
-        .collect();
+    let mut plan = statement.plan.operators();
     // One moment of the session, so that all parts are about the same snapshots.
     let history = session.map(Session::history);
     let (strategy, analysis) = match &history {
@@ -210,48 +158,31 @@ pub(super) fn explain(
     };
     let time = history.filter(|_| statement.query.time == QueryTime::Working);
     let time = time.and_then(|history| answering(&history));
-    let passes = if options.verbose {
-        let mut passes = Vec::new();
-        crate::query::ir::compile_observed(text, edition, &mut |name, query| {
+    let mut passes = Vec::new();
+    if options.verbose {
+        compile_observed(text, edition, &mut |name, query| {
             passes.push(Pass {
                 name: name.to_owned(),
                 query: query.to_string(),
             });
         })?;
-        passes
-    } else {
-        Vec::new()
-    };
-    let sugar = crate::query::ir::desugar(text, edition)?
-        .into_iter()
-        .map(|sugar| Desugared {
-            written: sugar.written,
-            normal: sugar.normal,
-            start: sugar.span.start,
-            end: sugar.span.end,
-        })
-        .collect();
+    }
+    let values = sources(&statement.query).into_iter().map(operand_label);
+    let warnings = prepared.warnings().iter();
     Ok(Explain {
         selector: text.to_owned(),
         edition: edition.to_string(),
-        sugar,
+        sugar: desugar(text, edition)?,
         normalized: prepared.canonical(),
         fingerprint: prepared.fingerprint(),
         cache: outcome.as_str(),
         passes,
         time,
-        values: sources(&statement.query)
-            .into_iter()
-            .map(operand_label)
-            .collect(),
+        values: values.collect(),
         plan,
         strategy,
         analysis,
-        warnings: prepared
-            .warnings()
-            .iter()
-            .map(|Warning { message, .. }| message.clone())
-            .collect(),
+        warnings: warnings.map(|warning| warning.message.clone()).collect(),
     })
 }
 
@@ -279,7 +210,7 @@ fn analyze(
     }
     let committed = history.committed();
     let compares = prepared.compares();
-    let (snapshots, want): (Vec<&Snapshot>, RunGoal) = match lookup {
+    let (snapshots, want) = match lookup {
         Lookup::One(position) => {
             let snapshot = history.get(position).map(|snapshot| &**snapshot);
             (snapshot.into_iter().collect(), RunGoal::Rows)
@@ -291,19 +222,13 @@ fn analyze(
             } else {
                 RunGoal::Matches
             };
-            (
-                newest_first(committed.range(span.oldest..span.newest + 1)),
-                want,
-            )
+            let snapshots = committed.range(span.oldest..span.newest + 1);
+            (newest_first(snapshots), want)
         }
     };
     let planned = |bound: &Bound| {
-        let newest = snapshots.first()?;
-        Some(exec::strategy(
-            bound,
-            RunInput::new(newest, &**history),
-            want,
-        ))
+        let input = RunInput::new(snapshots.first()?, &**history);
+        Some(exec::strategy(bound, input, want))
     };
     if !analyze {
         // A selector with open parameters has no strategy yet.
@@ -360,32 +285,34 @@ fn count_rows(plan: &mut [PlanLine], rows: u64, trace: &Trace) {
 
 impl StrategyLine {
     /// A planned strategy, or those that ran instead, with their number of runs.
-    fn new((planned, reasons): (Strategy, Vec<Reason>), ran: &[(Strategy, u64)]) -> Self {
+    fn new((planned, cheaper): (Strategy, Vec<NotChosen>), ran: &[(Strategy, u64)]) -> Self {
         // Older snapshots of a range may run otherwise than the newest, for which it was planned.
         let strategy = match ran.first() {
             Some((first, _)) if ran.iter().all(|(strategy, _)| *strategy != planned) => *first,
             _ => planned,
         };
-        let not = |Reason { strategy, reason }: Reason| NotChosen {
-            name: strategy.name(),
-            reason,
-        };
         let runs = |(strategy, runs): &(Strategy, u64)| Runs {
             name: strategy.name(),
             runs: *runs,
         };
+        // The reasons are those of the planned strategy.
+        let cheaper = if strategy == planned {
+            cheaper
+        } else {
+            Vec::new()
+        };
         Self {
             name: strategy.name(),
             summary: strategy.summary(),
-            // They are those of the planned strategy.
-            cheaper: reasons
-                .into_iter()
-                .filter(|_| strategy == planned)
-                .map(not)
-                .collect(),
+            cheaper,
             ran: ran.iter().map(runs).collect(),
         }
     }
+}
+
+/// A line of text: the name of a list before the first of its lines only.
+fn titled(f: &mut fmt::Formatter<'_>, at: usize, name: &str, text: &str) -> fmt::Result {
+    writeln!(f, "{:<13}{text}", if at == 0 { name } else { "" })
 }
 
 impl Explain {
@@ -406,13 +333,8 @@ impl Explain {
         let widths = self.sugar.iter().map(|one| shown(one).chars().count());
         let width = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
         for (at, one) in self.sugar.iter().enumerate() {
-            writeln!(
-                f,
-                "{:<13}{:<width$}  → {}",
-                if at == 0 { "sugar" } else { "" },
-                shown(one),
-                one.normal
-            )?;
+            let line = format!("{:<width$}  → {}", shown(one), one.normal);
+            titled(f, at, "sugar", &line)?;
         }
         Ok(())
     }
@@ -445,53 +367,31 @@ impl fmt::Display for Explain {
         writeln!(f, "fingerprint  {}", self.fingerprint)?;
         writeln!(f, "cache        {}", self.cache)?;
         for (at, pass) in self.passes.iter().enumerate() {
-            writeln!(
-                f,
-                "{:<13}{}: {}",
-                if at == 0 { "passes" } else { "" },
-                pass.name,
-                pass.query
-            )?;
+            let line = format!("{}: {}", pass.name, pass.query);
+            titled(f, at, "passes", &line)?;
         }
         if let Some(time) = &self.time {
             writeln!(f, "time         {time}")?;
         }
         for (at, value) in self.values.iter().enumerate() {
-            writeln!(
-                f,
-                "{:<13}?{} = {value}",
-                if at == 0 { "values" } else { "" },
-                at + 1
-            )?;
+            titled(f, at, "values", &format!("?{} = {value}", at + 1))?;
         }
         writeln!(f, "plan")?;
         let mut indent = 0;
         for line in &self.plan {
-            // Each group's operators form a chain below the final one.
-            if line.group.is_none() {
-                indent = 0;
-            } else if line.group.is_some() && line.step.is_some_and(|_| indent == 0) {
-                indent = 1;
-            }
-            let mut text = format!(
-                "  {}{}",
-                "   ".repeat(indent),
-                if indent == 0 { "" } else { "└─ " }
-            );
-            text.push_str(&line.operator);
+            // Each group's operators form a chain below the final one, its scope last.
+            let branch = if indent == 0 { "" } else { "└─ " };
+            write!(f, "  {}{branch}{}", "   ".repeat(indent), line.operator)?;
             match (line.estimated_rows, line.actual_rows) {
                 (Some(estimate), Some(actual)) => {
-                    text.push_str(&format!("  [rows {actual}, at most {estimate}]"));
+                    write!(f, "  [rows {actual}, at most {estimate}]")?;
                 }
-                (None, Some(actual)) => text.push_str(&format!("  [rows {actual}]")),
-                (Some(_), None) | (None, None) => {}
+                (None, Some(actual)) => write!(f, "  [rows {actual}]")?,
+                (_, None) => {}
             }
-            writeln!(f, "{text}")?;
-            indent = if line.group.is_some() && line.step.is_none() {
-                0
-            } else {
-                indent + 1
-            };
+            writeln!(f)?;
+            let ends = line.group.is_some() && line.step.is_none();
+            indent = if ends { 1 } else { indent + 1 };
         }
         if let Some(strategy) = &self.strategy {
             strategy.fmt(f)?;

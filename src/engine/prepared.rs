@@ -12,7 +12,7 @@ use crate::history::{
     capped, run_range,
 };
 use crate::query::exec::Trace;
-use crate::query::ir::{Operand, Query, QueryTime, RangeAnswer};
+use crate::query::ir::{Query, QueryTime, RangeAnswer};
 use crate::query::plan::{BindError, Bound, Value, bind, compile, sources};
 use crate::query::sql;
 use crate::support::cancel;
@@ -45,14 +45,10 @@ pub struct Prepared {
 impl Prepared {
     pub(super) fn new(statement: Statement) -> Result<Self, Error> {
         let statement = Arc::new(statement);
-        let sources = sources(&statement.query);
-        let bound = if sources.iter().copied().any(has_param) {
-            None
-        } else {
-            let bound = bind(&statement.plan, &sources, &[]);
-            Some(Arc::new(bound.map_err(|error| statement.error(error))?))
-        };
-        drop(sources);
+        let mut bound = None;
+        if !statement.query.has_params() {
+            bound = Some(Arc::new(statement.bind(&[])?));
+        }
         Ok(Self { statement, bound })
     }
 
@@ -108,13 +104,7 @@ impl Prepared {
 
     /// The names of its `$name` parameters, sorted, without the dollar sign.
     pub fn params(&self) -> Vec<&str> {
-        let mut names = Vec::new();
-        for source in sources(&self.statement.query) {
-            collect_params(source, &mut names);
-        }
-        names.sort_unstable();
-        names.dedup();
-        names
+        self.statement.query.params()
     }
 
     /// The same selector with a value for each of its parameters.
@@ -142,8 +132,7 @@ impl Prepared {
             }
             return Err(Error::new(&statement.text, diagnostic));
         }
-        let mut bound = bind(&statement.plan, &sources(&statement.query), &values)
-            .map_err(|error| statement.error(error))?;
+        let mut bound = statement.bind(&values)?;
         if statement.query.order_depends_on_values() {
             let query = statement.query.with_values(|name| {
                 let (_, value) = values.iter().find(|(known, _)| **known == *name)?;
@@ -372,9 +361,9 @@ impl Prepared {
 
     #[cold]
     fn unbound(&self) -> Error {
-        let statement = &self.statement;
-        let error = bind(&statement.plan, &sources(&statement.query), &[]).err();
-        statement.error(error.unwrap_or_else(|| BindError::new(None, "a parameter has no value")))
+        let missing = || BindError::new(None, "a parameter has no value");
+        let error = self.statement.bind(&[]).err();
+        error.unwrap_or_else(|| self.statement.error(missing()))
     }
 
     /// Refuses what was found if the search may have ended early: what writes must not use it.
@@ -439,20 +428,4 @@ fn mentions(text: &str, name: &str) -> bool {
             !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || "_-".contains(next))
         })
     })
-}
-
-fn has_param(source: &Operand) -> bool {
-    match source {
-        Operand::Literal(_) => false,
-        Operand::Param(_) => true,
-        Operand::List(items) => items.iter().any(has_param),
-    }
-}
-
-fn collect_params<'a>(source: &'a Operand, names: &mut Vec<&'a str>) {
-    match source {
-        Operand::Literal(_) => {}
-        Operand::Param(name) => names.push(name),
-        Operand::List(items) => items.iter().for_each(|item| collect_params(item, names)),
-    }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::query::ir::{Edition, InsertionPoint, Lowered, Query};
-use crate::query::plan::{BindError, Plan};
+use crate::query::plan::{BindError, Bound, Plan, Value, bind, sources};
 use crate::support::diag::{Code, Diagnostic, Error, Warning};
 
 /// A compiled selector. The values of the plan's slots are in the query.
@@ -33,6 +33,12 @@ impl Statement {
             time: lowered.time,
             insertion: lowered.insertion,
         }
+    }
+
+    /// The plan with these values for the parameters.
+    pub(super) fn bind(&self, values: &[(Box<str>, Value)]) -> Result<Bound, Error> {
+        let bound = bind(&self.plan, &sources(&self.query), values);
+        bound.map_err(|error| self.error(error))
     }
 
     /// A value that does not fit, at its parameter.

@@ -2,14 +2,13 @@
 //! space and ASCII only.
 //!
 //! The input is JSON text that the reader has accepted; the output goes to a writer in pieces, so
-//! a large value is never built twice. Nothing recurses: a value first becomes a flat list of
-//! entries.
+//! a large value is never built twice. Nothing recurses: open values are on a stack.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
+use super::members::{Jumps, Member};
 use super::reader::{Halt, Reader};
-use super::text::{Text, find_not_plain, hex4};
+use super::text::{find_not_plain, unicode};
 
 /// Where canonical JSON goes: every [`Write`], and [`Appended`].
 pub trait Sink {
@@ -147,27 +146,6 @@ fn write_escaped<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
     out.put("\"")
 }
 
-/// The character that the escape `\u` at `at` stands for, and the length of the escape: two for a pair.
-/// Half a pair is U+FFFD.
-fn unicode(bytes: &[u8], at: usize) -> (char, usize) {
-    let unit = |at: usize| hex4(bytes, at).map(u32::from);
-    let high = unit(at + 2).unwrap_or(0xFFFD);
-    if (0xD800..0xDC00).contains(&high)
-        && bytes.get(at + 6..at + 8) == Some(b"\\u")
-        && let Some(low @ 0xDC00..0xE000) = unit(at + 8)
-    {
-        let scalar = 0x10000 + ((high - 0xD800) << 10) + low - 0xDC00;
-        return (
-            char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER),
-            12,
-        );
-    }
-    (
-        char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER),
-        6,
-    )
-}
-
 /// Writes a number: integers digit for digit (`-0` is `0`), others as Python's `repr` does.
 ///
 /// # Errors
@@ -228,135 +206,70 @@ pub fn write_float<S: Sink + ?Sized>(out: &mut S, value: f64) -> io::Result<()> 
     }
 }
 
-/// The kind of an entry.
-enum Item<'a> {
-    Text(Text<'a>),
-    /// A number or a literal.
-    Bare(&'a str),
-    Object,
-    Array,
-}
-
-/// One value in the flat list, which is in the order of the text.
-struct Entry<'a> {
-    /// Its key, in an object.
-    key: Cow<'a, str>,
-    item: Item<'a>,
-    /// One past the last entry inside it.
-    end: u32,
-}
-
-/// An open object or array while writing.
-struct Writing {
+/// An open object or list while writing.
+struct OpenValue<'a> {
     close: &'static str,
-    /// Indexes into the pending entries: of its first child, and of the next one to write.
-    start: usize,
-    next: usize,
+    /// What is left of it; the members of an object sorted by name.
+    left: Left<'a>,
+    is_first: bool,
+}
+
+enum Left<'a> {
+    Members(std::vec::IntoIter<Member<'a>>),
+    Elements(std::vec::IntoIter<&'a str>),
 }
 
 fn write_nested<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
-    let entries = entries(raw).map_err(|Halt| io::Error::from(io::ErrorKind::InvalidData))?;
-    let mut pending: Vec<u32> = Vec::new();
-    let mut open: Vec<Writing> = Vec::new();
-    let mut at = 0u32;
+    // Where long values end is noted once, so that no level passes over what is inside it again.
+    let mut jumps = Jumps::default();
+    let checked = jumps.check(&mut Reader::new(raw));
+    let (_, own) = checked.map_err(|Halt| io::Error::from(io::ErrorKind::InvalidData))?;
+    let json = jumps.of(raw, own);
+    let mut open: Vec<OpenValue<'_>> = Vec::new();
+    let mut next = Some(raw);
     loop {
-        let entry = &entries[at as usize];
-        match &entry.item {
-            Item::Text(text) => write_escaped(out, text.raw)?,
-            Item::Bare(raw) => write_value(out, raw)?,
-            Item::Object | Item::Array => {
-                let object = matches!(entry.item, Item::Object);
-                let start = pending.len();
-                let mut child = at + 1;
-                while child < entry.end {
-                    pending.push(child);
-                    child = entries[child as usize].end;
-                }
-                if object {
-                    pending[start..]
-                        .sort_by(|&a, &b| entries[a as usize].key.cmp(&entries[b as usize].key));
-                }
-                out.put(if object { "{" } else { "[" })?;
-                open.push(Writing {
-                    close: if object { "}" } else { "]" },
-                    start,
-                    next: start,
+        match next.take() {
+            Some(object) if object.starts_with('{') => {
+                let mut members = json.members(object);
+                members.sort_by(|a, b| a.0.cmp(&b.0));
+                out.put("{")?;
+                open.push(OpenValue {
+                    close: "}",
+                    left: Left::Members(members.into_iter()),
+                    is_first: true,
                 });
             }
+            Some(list) if list.starts_with('[') => {
+                out.put("[")?;
+                open.push(OpenValue {
+                    close: "]",
+                    left: Left::Elements(json.elements(list).into_iter()),
+                    is_first: true,
+                });
+            }
+            Some(plain) => write_value(out, plain)?,
+            None => {}
         }
-        // The next entry of the innermost container that has one left.
-        loop {
-            let Some(top) = open.last_mut() else {
-                return Ok(());
-            };
-            let Some(&next) = pending.get(top.next) else {
-                out.put(top.close)?;
-                pending.truncate(top.start);
-                open.pop();
-                continue;
-            };
-            if top.next > top.start {
-                out.put(",")?;
-            }
-            top.next += 1;
-            if top.close == "}" {
-                write_string(out, &entries[next as usize].key)?;
-                out.put(":")?;
-            }
-            at = next;
-            break;
-        }
-    }
-}
-
-/// The flat list of a value and everything inside it.
-fn entries(raw: &str) -> Result<Vec<Entry<'_>>, Halt> {
-    let mut reader = Reader::new(raw);
-    let mut entries: Vec<Entry<'_>> = Vec::new();
-    let mut open: Vec<u32> = Vec::new();
-    let mut key = Cow::Borrowed("");
-    loop {
-        let index = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        let (item, opened) = match reader.peek() {
-            Some(b'"') => (Item::Text(reader.string()?), false),
-            Some(b'-' | b'0'..=b'9') => (Item::Bare(reader.number()?.raw), false),
-            Some(open @ (b'{' | b'[')) => {
-                reader.take(open);
-                let object = open == b'{';
-                (if object { Item::Object } else { Item::Array }, true)
-            }
-            _ => (Item::Bare(reader.literal()?), false),
+        let Some(top) = open.last_mut() else {
+            return Ok(());
         };
-        entries.push(Entry {
-            key: std::mem::take(&mut key),
-            item,
-            end: index + 1,
-        });
-        let mut first = opened;
-        if opened {
-            open.push(index);
+        let (name, value) = match &mut top.left {
+            Left::Members(left) => left.next().map(|(name, value)| (Some(name), value)),
+            Left::Elements(left) => left.next().map(|value| (None, value)),
         }
-        loop {
-            let Some(&top) = open.last() else {
-                return Ok(entries);
-            };
-            let more = if matches!(entries[top as usize].item, Item::Object) {
-                match reader.next_key(first)? {
-                    Some((name, _)) => {
-                        key = name.decode();
-                        true
-                    }
-                    None => false,
-                }
-            } else {
-                reader.next_element(first)?
-            };
-            if more {
-                break;
-            }
-            first = false;
-            entries[top as usize].end = entries.len() as u32;
+        .unzip();
+        let Some(value) = value else {
+            out.put(top.close)?;
             open.pop();
+            continue;
+        };
+        if !std::mem::take(&mut top.is_first) {
+            out.put(",")?;
         }
+        if let Some(name) = name.flatten() {
+            write_string(out, &name)?;
+            out.put(":")?;
+        }
+        next = Some(value);
     }
 }

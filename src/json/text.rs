@@ -54,24 +54,32 @@ pub(super) fn unescape_into(raw: &str, out: &mut String) {
             b'b' => out.push('\u{8}'),
             b'f' => out.push('\u{c}'),
             b'u' => {
-                let unit = hex4(bytes, at + 2).unwrap_or(0xFFFD);
-                next = at + 6;
-                let mut scalar = u32::from(unit);
-                if (0xD800..0xDC00).contains(&unit)
-                    && bytes.get(at + 6..at + 8) == Some(b"\\u")
-                    && let Some(low) = hex4(bytes, at + 8)
-                    && (0xDC00..0xE000).contains(&low)
-                {
-                    scalar = 0x10000 + ((u32::from(unit) - 0xD800) << 10) + u32::from(low) - 0xDC00;
-                    next = at + 12;
-                }
-                out.push(char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER));
+                let (letter, length) = unicode(bytes, at);
+                out.push(letter);
+                next = at + length;
             }
             other => out.push(char::from(other)),
         }
         rest = rest.get(next..).unwrap_or("");
     }
     out.push_str(rest);
+}
+
+/// The character that the escape `\u` at `at` stands for, and the length of the escape: two for a pair.
+/// Half a pair is U+FFFD.
+pub(super) fn unicode(bytes: &[u8], at: usize) -> (char, usize) {
+    let unit = |at: usize| hex4(bytes, at).map(u32::from);
+    let mut scalar = unit(at + 2).unwrap_or(0xFFFD);
+    let mut length = 6;
+    if (0xD800..0xDC00).contains(&scalar)
+        && bytes.get(at + 6..at + 8) == Some(b"\\u")
+        && let Some(low @ 0xDC00..0xE000) = unit(at + 8)
+    {
+        scalar = 0x10000 + ((scalar - 0xD800) << 10) + low - 0xDC00;
+        length = 12;
+    }
+    let letter = char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER);
+    (letter, length)
 }
 
 /// The number of four hex digits.
@@ -90,69 +98,64 @@ pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     Some(unit)
 }
 
-/// Index of the first quote, backslash or control character at or after `at`, or the length of
-/// `bytes`. Tests eight bytes at a time: the lowest flag of a word is exact, higher ones may not
-/// be.
-#[inline]
-pub(super) fn find_special(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// Index of the first byte at or after `at` that `is_special`, or the length of `bytes`. Tests eight bytes at
+/// a time: of the flags that `flags` gives, one in the high bit of each byte, the lowest is exact.
+#[inline(always)]
+fn find(
+    bytes: &[u8],
+    mut at: usize,
+    flags: impl Fn(u64) -> u64,
+    is_special: impl Fn(u8) -> bool,
+) -> usize {
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    const fn special(word: u64) -> u64 {
-        let quote = word ^ (ONES * b'"' as u64);
-        let slash = word ^ (ONES * b'\\' as u64);
-        ((word.wrapping_sub(ONES * 0x20) & !word)
-            | (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash))
-            & HIGH
-    }
     while let Some(Ok(chunk)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
-        let flags = special(u64::from_le_bytes(chunk));
+        let flags = flags(u64::from_le_bytes(chunk)) & HIGH;
         if flags != 0 {
             return at + (flags.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    while let Some(&byte) = bytes.get(at) {
-        if byte < 0x20 || byte == b'"' || byte == b'\\' {
-            return at;
-        }
+    while bytes.get(at).is_some_and(|byte| !is_special(*byte)) {
         at += 1;
     }
     at
 }
 
+/// Index of the first quote, backslash or control character at or after `at`, or the length of
+/// `bytes`.
+#[inline]
+pub(super) fn find_special(bytes: &[u8], at: usize) -> usize {
+    let flags = |word: u64| {
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let slash = word ^ (ONES * u64::from(b'\\'));
+        (word.wrapping_sub(ONES * 0x20) & !word)
+            | (quote.wrapping_sub(ONES) & !quote)
+            | (slash.wrapping_sub(ONES) & !slash)
+    };
+    find(bytes, at, flags, |byte| {
+        byte < 0x20 || byte == b'"' || byte == b'\\'
+    })
+}
+
 /// Index of the first byte at or after `at` that canonical JSON escapes, or that begins an escape, or the
 /// length of `bytes`: all but space to `~`, and of those the quote and the backslash.
 #[inline]
-pub(super) fn find_not_plain(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    const fn odd(word: u64) -> u64 {
-        let quote = word ^ (ONES * b'"' as u64);
-        let slash = word ^ (ONES * b'\\' as u64);
+pub(super) fn find_not_plain(bytes: &[u8], at: usize) -> usize {
+    // Bytes with the high bit are odd anyway.
+    let flags = |word: u64| {
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let slash = word ^ (ONES * u64::from(b'\\'));
         let delete = word ^ (ONES * 0x7F);
-        // A flag above the lowest may be wrong, and the lowest is exact: bytes with the high bit are odd anyway.
-        (word
-            | word.wrapping_sub(ONES * 0x20)
+        word | word.wrapping_sub(ONES * 0x20)
             | quote.wrapping_sub(ONES)
             | slash.wrapping_sub(ONES)
-            | delete.wrapping_sub(ONES))
-            & HIGH
-    }
-    while let Some(Ok(chunk)) = bytes.get(at..at + 8).map(<[u8; 8]>::try_from) {
-        let flags = odd(u64::from_le_bytes(chunk));
-        if flags != 0 {
-            return at + (flags.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    while let Some(&byte) = bytes.get(at) {
-        if !(0x20..0x7F).contains(&byte) || byte == b'"' || byte == b'\\' {
-            return at;
-        }
-        at += 1;
-    }
-    at
+            | delete.wrapping_sub(ONES)
+    };
+    find(bytes, at, flags, |byte| {
+        !(0x20..0x7F).contains(&byte) || byte == b'"' || byte == b'\\'
+    })
 }
 
 /// A name for a message, cut if it is long: messages must not repeat a megabyte of input.

@@ -2,7 +2,7 @@
 
 use super::access::node_class;
 use super::stats::RunInput;
-use super::strategy::{Reason, RunGoal, Strategy};
+use super::strategy::{NotChosen, RunGoal, Strategy};
 use super::word::{GroupWindow, WordWindow, windows_of};
 use crate::index::Piece;
 use crate::query::ir::TypeTest;
@@ -63,7 +63,7 @@ pub(super) fn choose<'a>(
 
 /// The strategy that a run takes, and why each cheaper one that could give what is wanted does not
 /// fit. Runs nothing.
-pub fn strategy(bound: &Bound, input: RunInput<'_>, want: RunGoal) -> (Strategy, Vec<Reason>) {
+pub fn strategy(bound: &Bound, input: RunInput<'_>, want: RunGoal) -> (Strategy, Vec<NotChosen>) {
     if want == RunGoal::Changes && bound.compares_by_unit() {
         return (Strategy::Chunks, Vec::new());
     }
@@ -86,10 +86,8 @@ pub fn strategy(bound: &Bound, input: RunInput<'_>, want: RunGoal) -> (Strategy,
     ];
     let cheaper = all.into_iter().take_while(|(other, _)| *other != chosen);
     let reasons = cheaper.filter_map(|(strategy, reason)| {
-        Some(Reason {
-            strategy,
-            reason: reason?,
-        })
+        let name = strategy.name();
+        reason.map(|reason| NotChosen { name, reason })
     });
     (chosen, reasons.collect())
 }

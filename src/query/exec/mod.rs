@@ -40,6 +40,6 @@ pub use driver::{count, run, run_in, run_untailed, run_while, run_with_cores};
 pub use inside::InsideRows;
 pub use rows::{MatchedRows, RowIter};
 pub use stats::{RunInput, SessionStats};
-pub use strategy::{Reason, RunGoal, Strategy};
+pub use strategy::{NotChosen, RunGoal, Strategy};
 pub use tail::ResultTail;
 pub use trace::{Counters, StepTrace, Trace};

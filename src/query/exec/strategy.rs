@@ -55,11 +55,12 @@ pub enum RunGoal {
     Changes,
 }
 
-/// Why a cheaper strategy does not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reason {
+/// A cheaper strategy that does not fit. See the example of [`Explain`](crate::explain::Explain).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct NotChosen {
     /// The strategy.
-    pub strategy: Strategy,
+    pub name: &'static str,
     /// Why it does not fit.
     pub reason: &'static str,
 }

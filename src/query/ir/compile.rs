@@ -98,15 +98,18 @@ pub fn elsewhere(text: &str, edition: Edition) -> Option<(Edition, String)> {
     })
 }
 
-/// A construct and its normal form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sugar {
-    /// The byte range of the construct; empty for an omitted time.
-    pub span: Range<usize>,
-    /// The construct as written.
+/// A construct next to its normal form (LANGUAGE §9). See the example of [`Explain`](crate::explain::Explain).
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Desugared {
+    /// As written; empty where nothing was, for an omitted time.
     pub written: String,
     /// Its normal form, as a part of canonical text.
     pub normal: String,
+    /// The first byte of it in the selector.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
 }
 
 /// The constructs of `text`, a selector of `edition`, whose normal form differs from what is
@@ -115,7 +118,7 @@ pub struct Sugar {
 ///
 /// # Errors
 /// Every mistake of the selector.
-pub fn desugar(text: &str, edition: Edition) -> Result<Vec<Sugar>, Error> {
+pub fn desugar(text: &str, edition: Edition) -> Result<Vec<Desugared>, Error> {
     compile(text, edition)?;
     let Ok(selector) = syntax::parse(text) else {
         return Ok(Vec::new());
@@ -123,10 +126,12 @@ pub fn desugar(text: &str, edition: Edition) -> Result<Vec<Sugar>, Error> {
     let sugar = notes(&selector, edition).into_iter();
     let sugar = sugar.filter_map(|(span, normal)| {
         let written = span.slice(text).to_owned();
-        (bare(&written) != bare(&normal)).then(|| Sugar {
-            span: span.into(),
+        let Range { start, end } = span.into();
+        (bare(&written) != bare(&normal)).then_some(Desugared {
             written,
             normal,
+            start,
+            end,
         })
     });
     Ok(sugar.collect())

@@ -146,10 +146,7 @@ pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
     if depths.is_some_and(|depths| depths.is_empty()) {
         return Some("no depth is left".to_owned());
     }
-    let mut types = tests.iter().filter_map(|test| match test {
-        Test::Type(test) => Some(*test),
-        Test::Depth(_) | Test::Attr(_) => None,
-    });
+    let mut types = tests.iter().filter_map(Test::of_type);
     if let (Some(a), Some(b)) = (types.next(), types.next())
         && !both_types(a, b)
     {
@@ -170,90 +167,14 @@ pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
     Some(format!("`[{a}]` and `[{b}]` exclude each other"))
 }
 
-/// Two of `tests`, which must be sorted and of one attribute, that exclude each other.
-///
-/// O(n log n): instead of all earlier tests only a few witnesses are compared, which together
-/// exclude whatever any earlier test excludes.
+/// The most tests of one attribute that are compared with each other.
+const COMPARED: usize = 64;
+
+/// Two of some tests of one attribute that exclude each other.
 fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTest)> {
-    // Equalities come first, sorted by operand.
-    let equal = &tests[..tests.partition_point(|test| test.op == CompareOp::Eq)];
-    let mut kept = Witnesses::default();
-    for test in tests {
-        if let Some(other) = kept.all().find(|other| exclude(other, test)) {
-            return Some((other, test));
-        }
-        if test.op == CompareOp::Ne
-            && let Ok(at) = equal.binary_search_by(|other| other.operand.cmp(&test.operand))
-            && exclude(equal[at], test)
-        {
-            return Some((equal[at], test));
-        }
-        kept.add(test);
-    }
-    None
-}
-
-/// Tests of one attribute that represent all earlier ones.
-#[derive(Default)]
-struct Witnesses<'a> {
-    /// `= null`
-    null: Option<&'a AttrTest>,
-    /// Equalities with other literals. Three distinct literals always contain a conflicting pair,
-    /// even if `head` matches `head:sub`, so three suffice.
-    equal: [Option<&'a AttrTest>; 3],
-    /// An ordering or a pattern, which excludes null.
-    ordered: Option<&'a AttrTest>,
-    /// The highest lower bound and the lowest upper bound, of numbers.
-    bounds: [Option<&'a AttrTest>; 2],
-}
-
-impl<'a> Witnesses<'a> {
-    fn all(&self) -> impl Iterator<Item = &'a AttrTest> {
-        let bounds = self.bounds;
-        let one = [self.null, self.ordered].into_iter();
-        one.chain(self.equal).chain(bounds).flatten()
-    }
-
-    fn add(&mut self, test: &'a AttrTest) {
-        let Operand::Literal(literal) = &test.operand else {
-            return;
-        };
-        match (test.op, literal) {
-            (CompareOp::Eq, Literal::Null) => {
-                self.null.get_or_insert(test);
-            }
-            (CompareOp::Eq, _) => {
-                if let Some(free) = self.equal.iter_mut().find(|kept| kept.is_none()) {
-                    *free = Some(test);
-                }
-            }
-            (CompareOp::Ne, _) => {}
-            _ => {
-                self.ordered.get_or_insert(test);
-            }
-        }
-        let [low, high] = match test.op {
-            _ if !is_number(test) => return,
-            CompareOp::Eq => [true, true],
-            CompareOp::Gt | CompareOp::Ge => [true, false],
-            CompareOp::Lt | CompareOp::Le => [false, true],
-            CompareOp::Ne | CompareOp::Matches => return,
-        };
-        for (bound, sets, tighter) in [(0, low, Ordering::Greater), (1, high, Ordering::Less)] {
-            let kept = &mut self.bounds[bound];
-            let tightens = kept.is_none_or(|kept| match &kept.operand {
-                Operand::Literal(known) => match compare_numbers(literal, known) {
-                    // At the same number the exclusive bound is tighter.
-                    Some(Ordering::Equal) => matches!(test.op, CompareOp::Lt | CompareOp::Gt),
-                    order => order == Some(tighter),
-                },
-                Operand::Param(_) | Operand::List(_) => true,
-            });
-            if sets && tightens {
-                *kept = Some(test);
-            }
-        }
-    }
+    let compared = tests.iter().take(COMPARED).enumerate();
+    let mut pairs = compared.flat_map(|(at, b)| tests[..at].iter().map(|a| (*a, *b)));
+    pairs.find(|(a, b)| exclude(a, b))
 }
 
 /// Whether a node can be of both types.
@@ -309,14 +230,13 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
                 _ if head.starts_with('^') => return None,
                 _ => Class::from_word(head).unwrap_or(Class::Block),
             };
-            let types = tests.iter().map_while(|test| match test {
-                Test::Type(test) => Some(*test),
-                Test::Depth(_) | Test::Attr(_) => None,
-            });
-            let mut others = types.filter_map(|test| match test {
-                TypeTest::Class(other) if other != class => Some(other),
-                _ => None,
-            });
+            let mut others = tests
+                .iter()
+                .filter_map(Test::of_type)
+                .filter_map(|test| match test {
+                    TypeTest::Class(other) if other != class => Some(other),
+                    _ => None,
+                });
             let other = others.next()?.word();
             Some(format!("`.{other}` and `[{test}]` exclude each other"))
         }
@@ -404,83 +324,4 @@ fn numbers_exclude(a: (CompareOp, &Literal), b: (CompareOp, &Literal)) -> bool {
         _ => false,
     };
     crossed(low(a.0), high(b.0), order) || crossed(low(b.0), high(a.0), order.reverse())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{exclude, of_attribute};
-    use crate::query::ir::{Attr, AttrTest, CompareOp, Literal, Operand};
-
-    #[test]
-    fn one_pass_finds_what_comparing_all_pairs_finds() {
-        let literals = [
-            Literal::Null,
-            Literal::Int(1),
-            Literal::Int(2),
-            Literal::Decimal(1.5, "1.5".into()),
-            Literal::Decimal(2.0, "2.0".into()),
-            Literal::Text("cb".into()),
-            Literal::Text("cb:a".into()),
-            Literal::Text("cb:b".into()),
-            Literal::Text("mt".into()),
-        ];
-        let list = Operand::List(
-            [
-                Operand::Literal(Literal::Int(1)),
-                Operand::Param("p".into()),
-            ]
-            .into(),
-        );
-        let mut operands: Vec<Operand> = literals.into_iter().map(Operand::Literal).collect();
-        operands.extend([Operand::Param("p".into()), list]);
-        let ops = [
-            CompareOp::Eq,
-            CompareOp::Ne,
-            CompareOp::Lt,
-            CompareOp::Le,
-            CompareOp::Gt,
-            CompareOp::Ge,
-            CompareOp::Matches,
-        ];
-        let attrs = [
-            Attr::Ttl,
-            Attr::Role,
-            Attr::NodeType,
-            Attr::Tags,
-            Attr::Content,
-            Attr::Custom("x".into()),
-        ];
-        // A pseudo-random sequence with a fixed seed (Knuth's MMIX generator).
-        let mut state = 7_u64;
-        let mut below = |bound: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % bound
-        };
-        let (mut found, mut none) = (0, 0);
-        for round in 0..60_000 {
-            let attr = &attrs[round % attrs.len()];
-            let mut tests: Vec<AttrTest> = (0..2 + below(4))
-                .map(|_| AttrTest {
-                    attr: attr.clone(),
-                    op: ops[below(ops.len())],
-                    operand: operands[below(operands.len())].clone(),
-                })
-                .collect();
-            tests.sort_by(|a, b| a.op.cmp(&b.op).then_with(|| a.operand.cmp(&b.operand)));
-            tests.dedup();
-            let all: Vec<&AttrTest> = tests.iter().collect();
-            let pairs = all.iter().enumerate().any(|(index, a)| {
-                let later = &all[index + 1..];
-                later.iter().any(|b| exclude(a, b))
-            });
-            let pair = of_attribute(&all);
-            assert_eq!(pair.is_some(), pairs, "{tests:?}");
-            assert!(pair.is_none_or(|(a, b)| exclude(a, b)));
-            found += usize::from(pairs);
-            none += usize::from(!pairs);
-        }
-        assert!(found > 5_000 && none > 5_000, "{found} {none}");
-    }
 }

@@ -1,49 +1,37 @@
 //! The three editions of the language.
 
-use std::fmt;
 use std::str::FromStr;
 
-/// The edition that a selector is written in (LANGUAGE, first table). Later editions have more
-/// constructs.
-///
-/// ```
-/// use pactql::Engine;
-/// let engine = Engine::builder().edition("v0.1".parse()?).build();
-/// assert_eq!(engine.format(".cb")?, "@t0 .cb");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Edition {
+use crate::support::named::named;
+
+named! {
+    /// The edition that a selector is written in (LANGUAGE, first table). Later editions have more
+    /// constructs.
+    ///
+    /// ```
+    /// use pactql::Engine;
+    /// let engine = Engine::builder().edition("v0.1".parse()?).build();
+    /// assert_eq!(engine.format(".cb")?, "@t0 .cb");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum Edition;
+    /// The name, as users write it.
+    fn as_str;
     /// `v0.1`: chains. An omitted time is `@t0`, `#x` is an id, `.cb:sub` a nodeType.
-    V01,
+    V01 = "v0.1",
     /// `depth`: universal depth, groups, positions, facets. An omitted time is the working
     /// state, `#x` is an id, `.cb:sub` a nodeType and a kind.
-    Depth,
+    Depth = "depth",
     /// `canonical`: everything. As `depth`, but `#x` is a key.
     #[default]
-    Canonical,
+    Canonical = "canonical",
 }
 
 impl Edition {
     /// All editions, oldest first.
     pub const ALL: [Self; 3] = [Self::V01, Self::Depth, Self::Canonical];
-
-    /// The name, as users write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::V01 => "v0.1",
-            Self::Depth => "depth",
-            Self::Canonical => "canonical",
-        }
-    }
-}
-
-impl fmt::Display for Edition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// The name is not that of an edition.

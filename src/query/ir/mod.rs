@@ -28,14 +28,14 @@ mod text;
 mod values;
 
 pub use compile::{
-    Sugar, accepts, compile, compile_for, compile_observed, compile_place, desugar, elsewhere,
+    Desugared, accepts, compile, compile_for, compile_observed, compile_place, desugar, elsewhere,
 };
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use intervals::Intervals;
 pub use lower::{Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES};
 pub(crate) use lower::{meant_type, other_spelling};
-pub(crate) use name::HEADERS;
+pub(crate) use name::headers;
 pub use name::normal_type;
 pub use number::{Digits, ExactNumber, compare_numbers};
 pub use observer::Observer;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::query::{Attr, Class, Facet, RangeAnswer, RowOrder};
+use super::query::{Attr, Class, NAMES, RangeAnswer, RowOrder};
 
 /// The values of `@mode`; the default has no word.
 pub(super) const MODES: [(&str, RangeAnswer); 3] = [
@@ -23,65 +23,12 @@ pub(super) const ORDERS: [(&str, RowOrder); 6] = [
 
 /// The names that [`Attr::from_name`] does not read as a custom attribute, for those that are written
 /// in another way. The facets `depth` and `age` are ordinary words, and are left out.
-pub(crate) const HEADERS: [&str; 23] = [
-    "id",
-    "nodeType",
-    "type",
-    "kind",
-    "role",
-    "key",
-    "created_at_iso",
-    "content_hash",
-    "parent",
-    "parent_id",
-    "content",
-    "tags",
-    "tag",
-    "offset",
-    "ttl",
-    "priority",
-    "cycle",
-    "created_at_ns",
-    "creation_index",
-    "cadence",
-    "cad",
-    "sdepth",
-    "born_turn",
-];
+pub(crate) fn headers() -> impl Iterator<Item = &'static str> {
+    let stored = NAMES.iter().filter(|name| !name.starts_with("stored_"));
+    stored.copied().chain(["sdepth", "born_turn"])
+}
 
 impl Attr {
-    /// The header, facet or custom attribute that a bare name means (LANGUAGE §5), with `nodeType`
-    /// and `kind` as the later editions read them.
-    #[must_use]
-    pub fn from_name(name: &str) -> Self {
-        match name {
-            "id" => Self::Id,
-            "nodeType" | "type" => Self::NodeType,
-            "stored_type" => Self::StoredType,
-            "kind" => Self::Kind,
-            "stored_kind" => Self::StoredKind,
-            "role" => Self::Role,
-            "key" => Self::Key,
-            "created_at_iso" => Self::CreatedAtIso,
-            "content_hash" => Self::ContentHash,
-            "parent" | "parent_id" => Self::Parent,
-            "content" => Self::Content,
-            "tags" | "tag" => Self::Tags,
-            "offset" => Self::Offset,
-            "ttl" => Self::Ttl,
-            "priority" => Self::Priority,
-            "cycle" => Self::Cycle,
-            "created_at_ns" => Self::CreatedAtNs,
-            "creation_index" => Self::CreationIndex,
-            "cadence" | "cad" => Self::Cadence,
-            "depth" => Self::Facet(Facet::Depth),
-            "sdepth" => Self::Facet(Facet::Sdepth),
-            "born_turn" => Self::Facet(Facet::BornTurn),
-            "age" => Self::Facet(Facet::Age),
-            _ => Self::Custom(name.into()),
-        }
-    }
-
     /// The stored field that a quoted name means, never an alias, facet or sugar (LANGUAGE §2).
     #[must_use]
     pub fn from_quoted_name(name: &str) -> Self {
@@ -90,37 +37,6 @@ impl Attr {
             attr if attr.name() == name => attr,
             Self::Parent => Self::Parent,
             _ => Self::Custom(name.into()),
-        }
-    }
-
-    /// The name in canonical text. A custom attribute may need quotes.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Id => "id",
-            Self::NodeType => "nodeType",
-            Self::StoredType => "stored_type",
-            Self::Kind => "kind",
-            Self::StoredKind => "stored_kind",
-            Self::Role => "role",
-            Self::Key => "key",
-            Self::CreatedAtIso => "created_at_iso",
-            Self::ContentHash => "content_hash",
-            Self::Parent => "parent",
-            Self::Content => "content",
-            Self::Tags => "tags",
-            Self::Offset => "offset",
-            Self::Ttl => "ttl",
-            Self::Priority => "priority",
-            Self::Cycle => "cycle",
-            Self::CreatedAtNs => "created_at_ns",
-            Self::CreationIndex => "creation_index",
-            Self::Cadence => "cadence",
-            Self::Facet(Facet::Depth) => "depth",
-            Self::Facet(Facet::Sdepth) => "sdepth",
-            Self::Facet(Facet::BornTurn) => "born_turn",
-            Self::Facet(Facet::Age) => "age",
-            Self::Custom(name) => name,
         }
     }
 
@@ -179,12 +95,12 @@ pub(super) fn split_type(word: &str) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADERS, normal_type};
+    use super::{headers, normal_type};
     use crate::query::ir::Attr;
 
     #[test]
     fn headers_are_no_custom_attributes() {
-        for name in HEADERS {
+        for name in headers() {
             let attr = Attr::from_name(name);
             assert!(!matches!(attr, Attr::Custom(_)), "{name}");
         }

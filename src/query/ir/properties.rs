@@ -5,7 +5,8 @@ use std::fmt::{self, Write};
 use sha2::{Digest, Sha256};
 
 use super::query::{
-    Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pick, PickOrTest, Query, QueryStep, Test,
+    Attr, AttrTest, CompareOp, Controls, Literal, NodeStep, Operand, Pick, PickOrTest, Query,
+    QueryStep, Test,
 };
 
 /// The SHA-256 of a query's canonical text (LANGUAGE §9). Displays as lower-case hex.
@@ -60,23 +61,48 @@ impl Query {
         self.chains.is_empty()
     }
 
+    /// What tests, picks and controls compare or count with, in the order of the query. It decides the
+    /// numbers of a plan's slots.
+    pub fn operands(&self) -> impl Iterator<Item = &Operand> {
+        let steps = self.chains.iter().flat_map(|chain| &chain.steps);
+        let in_steps = steps.flat_map(|(_, step)| {
+            let node = match step {
+                QueryStep::Node(node) => Some(node),
+                QueryStep::Zone(_) => None,
+            };
+            let tests = node.into_iter().flat_map(|node| &node.tests);
+            let tail = node.into_iter().flat_map(|node| &node.tail);
+            let tail = tail.filter_map(|item| match item {
+                PickOrTest::Test(test) => test.operand(),
+                PickOrTest::Pick(Pick::Nth(operand)) => Some(operand),
+                PickOrTest::Pick(Pick::First | Pick::Last) => None,
+            });
+            tests.filter_map(Test::operand).chain(tail)
+        });
+        let filters = self.filters.iter().filter_map(Test::operand);
+        let Controls { limit, page, .. } = &self.controls;
+        in_steps.chain(filters).chain(limit).chain(page)
+    }
+
+    /// Whether it has parameters.
+    #[must_use]
+    pub fn has_params(&self) -> bool {
+        self.operands().any(|operand| match operand {
+            Operand::List(values) => values.iter().any(|value| param(value).is_some()),
+            operand => param(operand).is_some(),
+        })
+    }
+
     /// The names of the parameters without the dollar sign, sorted, each once.
     #[must_use]
     pub fn params(&self) -> Vec<&str> {
         let mut names = Vec::new();
-        for (_, step) in self.chains.iter().flat_map(|chain| &chain.steps) {
-            let QueryStep::Node(step) = step else {
-                continue;
-            };
-            add_params(step.all_tests(), &mut names);
-            names.extend(step.tail.iter().filter_map(|item| match item {
-                PickOrTest::Pick(Pick::Nth(Operand::Param(name))) => Some(&**name),
-                _ => None,
-            }));
+        for operand in self.operands() {
+            match operand {
+                Operand::List(values) => names.extend(values.iter().filter_map(param)),
+                operand => names.extend(param(operand)),
+            }
         }
-        add_params(self.filters.iter(), &mut names);
-        let controls = [&self.controls.limit, &self.controls.page];
-        names.extend(controls.into_iter().flatten().filter_map(param));
         names.sort_unstable();
         names.dedup();
         names
@@ -122,15 +148,6 @@ fn pinned(tests: &[Test]) -> Option<&Operand> {
     let key = keys.next()?;
     // Two parameters may be bound to different keys.
     keys.next().is_none().then_some(key)
-}
-
-fn add_params<'a>(tests: impl Iterator<Item = &'a Test>, names: &mut Vec<&'a str>) {
-    for test in tests.filter_map(Test::attr) {
-        match &test.operand {
-            Operand::List(values) => names.extend(values.iter().filter_map(param)),
-            operand => names.extend(param(operand)),
-        }
-    }
 }
 
 fn param(operand: &Operand) -> Option<&str> {

@@ -205,51 +205,99 @@ pub struct AttrTest {
 /// A comparison (LANGUAGE §5): as written, because every sign has one meaning.
 pub type CompareOp = ast::CompareOp;
 
-/// The attribute that a test reads.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Attr {
+/// Declares the attributes that have a name, each with its name in canonical text, its other names, and
+/// how it compares.
+macro_rules! attributes {
+    ($($(#[$doc:meta])* $Attr:ident = $name:literal $(| $alias:literal)*: $Kind:ident,)*) => {
+        /// The attribute that a test reads.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Attr {
+            $($(#[$doc])* $Attr,)*
+            /// A derived facet.
+            Facet(Facet),
+            /// Any other name.
+            Custom(Box<str>),
+        }
+
+        /// The names of headers, in every spelling.
+        pub(super) const NAMES: &[&str] = &[$($name, $($alias,)*)*];
+
+        impl Attr {
+            /// The header, facet or custom attribute that a bare name means (LANGUAGE §5), with
+            /// `nodeType` and `kind` as the later editions read them.
+            #[must_use]
+            pub fn from_name(name: &str) -> Self {
+                match name {
+                    $($name $(| $alias)* => Self::$Attr,)*
+                    _ => match Facet::ALL.into_iter().find(|facet| facet.name() == name) {
+                        Some(facet) => Self::Facet(facet),
+                        None => Self::Custom(name.into()),
+                    },
+                }
+            }
+
+            /// The name in canonical text. A custom attribute may need quotes.
+            #[must_use]
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Self::$Attr => $name,)*
+                    Self::Facet(facet) => facet.name(),
+                    Self::Custom(name) => name,
+                }
+            }
+
+            /// How this attribute compares (LANGUAGE §5).
+            #[must_use]
+            pub fn kind(&self) -> AttrKind {
+                match self {
+                    $(Self::$Attr => AttrKind::$Kind,)*
+                    Self::Facet(_) => AttrKind::Number,
+                    Self::Custom(_) => AttrKind::Dynamic,
+                }
+            }
+        }
+    };
+}
+
+attributes! {
     /// `id`
-    Id,
+    Id = "id": Text,
     /// `nodeType` as later editions read it: `head:sub` counts as `head`.
-    NodeType,
+    NodeType = "nodeType" | "type": Text,
     /// `nodeType` as stored, in the `mt mc cb` vocabulary.
-    StoredType,
+    StoredType = "stored_type": Text,
     /// `kind` as later editions read it: the stored kind, else the `sub` of the nodeType.
-    Kind,
+    Kind = "kind": Text,
     /// `kind` as stored.
-    StoredKind,
+    StoredKind = "stored_kind": Text,
     /// `role`
-    Role,
+    Role = "role": Text,
     /// `key`
-    Key,
+    Key = "key": Text,
     /// `created_at_iso`
-    CreatedAtIso,
+    CreatedAtIso = "created_at_iso": Text,
     /// `content_hash`: the stored one, else the computed one.
-    ContentHash,
+    ContentHash = "content_hash": Text,
     /// `parent`, `parent_id`: the parent's id.
-    Parent,
+    Parent = "parent" | "parent_id": Text,
     /// `content`
-    Content,
+    Content = "content": Text,
     /// `tags`, `tag`
-    Tags,
+    Tags = "tags" | "tag": Tags,
     /// `offset` (0 where absent)
-    Offset,
+    Offset = "offset": Number,
     /// `ttl`, as it reads in the snapshot
-    Ttl,
+    Ttl = "ttl": Number,
     /// `priority` (0 where absent)
-    Priority,
+    Priority = "priority": Number,
     /// `cycle`
-    Cycle,
+    Cycle = "cycle": Number,
     /// `created_at_ns` (0 where absent)
-    CreatedAtNs,
+    CreatedAtNs = "created_at_ns": Number,
     /// `creation_index` (0 where absent)
-    CreationIndex,
+    CreationIndex = "creation_index": Number,
     /// `cadence`, `cad`
-    Cadence,
-    /// A derived facet.
-    Facet(Facet),
-    /// Any other name.
-    Custom(Box<str>),
+    Cadence = "cadence" | "cad": Number,
 }
 
 /// How an attribute compares.
@@ -273,9 +321,57 @@ impl QueryStep {
             tail: Box::default(),
         })
     }
+
+    /// Whether it picks some of its nodes.
+    #[must_use]
+    pub fn picks(&self) -> bool {
+        matches!(self, Self::Node(step) if step.picks())
+    }
+}
+
+impl Zone {
+    const ALL: [Self; 3] = [Self::Pre, Self::Core, Self::Post];
+
+    /// The pseudo-class, without its colon.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pre => "pre",
+            Self::Core => "core",
+            Self::Post => "post",
+        }
+    }
+
+    /// The zone of a pseudo-class.
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|zone| zone.word() == word)
+    }
+
+    /// How the offsets of its members compare with 0.
+    #[must_use]
+    pub fn offsets(self) -> CompareOp {
+        match self {
+            Self::Pre => CompareOp::Lt,
+            Self::Core => CompareOp::Eq,
+            Self::Post => CompareOp::Gt,
+        }
+    }
 }
 
 impl NodeStep {
+    /// Whether it picks some of its nodes.
+    #[must_use]
+    pub fn picks(&self) -> bool {
+        let mut tail = self.tail.iter();
+        tail.any(|item| matches!(item, PickOrTest::Pick(_)))
+    }
+
+    /// The first test of the type.
+    #[must_use]
+    pub fn type_test(&self) -> Option<TypeTest> {
+        self.tests.iter().find_map(Test::of_type)
+    }
+
     /// The tests of the step, before and after its picks.
     pub fn all_tests(&self) -> impl Iterator<Item = &Test> {
         let after = self.tail.iter().filter_map(|item| match item {
@@ -296,6 +392,14 @@ impl Test {
         })
     }
 
+    /// The test, if it is of the type.
+    pub(super) fn of_type(&self) -> Option<TypeTest> {
+        match self {
+            Self::Type(test) => Some(*test),
+            Self::Depth(_) | Self::Attr(_) => None,
+        }
+    }
+
     /// The test, if it is of an attribute.
     pub(super) fn attr(&self) -> Option<&AttrTest> {
         match self {
@@ -304,42 +408,17 @@ impl Test {
         }
     }
 
+    /// What an attribute is compared with, if it is a test of one.
+    pub(super) fn operand(&self) -> Option<&Operand> {
+        self.attr().map(|test| &test.operand)
+    }
+
     /// The set, if it is a test of the depth.
     #[must_use]
     pub fn depth(&self) -> Option<&DepthSet> {
         match self {
             Self::Depth(set) => Some(set),
             Self::Type(_) | Self::Attr(_) => None,
-        }
-    }
-}
-
-impl Attr {
-    /// How this attribute compares (LANGUAGE §5).
-    #[must_use]
-    pub fn kind(&self) -> AttrKind {
-        match self {
-            Self::Id
-            | Self::NodeType
-            | Self::StoredType
-            | Self::Kind
-            | Self::StoredKind
-            | Self::Role
-            | Self::Key
-            | Self::CreatedAtIso
-            | Self::ContentHash
-            | Self::Parent
-            | Self::Content => AttrKind::Text,
-            Self::Tags => AttrKind::Tags,
-            Self::Offset
-            | Self::Ttl
-            | Self::Priority
-            | Self::Cycle
-            | Self::CreatedAtNs
-            | Self::CreationIndex
-            | Self::Cadence
-            | Self::Facet(_) => AttrKind::Number,
-            Self::Custom(_) => AttrKind::Dynamic,
         }
     }
 }
@@ -355,6 +434,20 @@ pub enum Facet {
     BornTurn,
     /// Snapshot cycle minus `born_turn`.
     Age,
+}
+
+impl Facet {
+    const ALL: [Self; 4] = [Self::Depth, Self::Sdepth, Self::BornTurn, Self::Age];
+
+    /// The name in selectors.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Depth => "depth",
+            Self::Sdepth => "sdepth",
+            Self::BornTurn => "born_turn",
+            Self::Age => "age",
+        }
+    }
 }
 
 /// The right side of a comparison.

@@ -127,11 +127,7 @@ impl Display for Chain {
 
 impl Display for Zone {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pre => ":pre",
-            Self::Core => ":core",
-            Self::Post => ":post",
-        })
+        write!(f, ":{}", self.word())
     }
 }
 

@@ -19,7 +19,7 @@ impl Query {
         self.controls.order == RowOrder::Default
             && self.chains.len() > 1
             && last.any(|(_, step)| pins(step))
-            && !self.params().is_empty()
+            && self.has_params()
     }
 
     /// The query with a value for each parameter of a test, normalized again. `value_of` may leave

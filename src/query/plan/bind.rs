@@ -6,10 +6,10 @@ use super::bound::{
     AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
 };
 use super::predicate::Compare;
-use super::steps::{FilterPlan, PickPlan, Plan, Predicate, SlotNumber, StepOperator};
+use super::steps::{FilterPlan, GroupStep, PickStep, Plan, Predicate, SlotNumber, SlotTest};
 use super::text_test::UnfitValue;
 use super::value::Value;
-use crate::query::ir::{Attr, Axis, Literal, Operand, Patterns, RowOrder};
+use crate::query::ir::{Attr, Literal, Operand, Patterns, RowOrder};
 use crate::support::diag::Code;
 
 /// A value that the plan cannot take.
@@ -62,14 +62,11 @@ pub fn bind(
     };
     let mut chains = SmallVec::with_capacity(plan.chains.len());
     for chain in &plan.chains {
-        let steps = try_map(&chain.steps, |step| match &step.operator {
-            StepOperator::Zone(zone) => Ok(BoundStep::Zone {
-                axis: step.axis,
-                zone: *zone,
-            }),
-            StepOperator::Filter(filter) => {
-                Ok(BoundStep::Filter(binder.filter(step.axis, filter)?))
-            }
+        let steps = try_map(&chain.steps, |step| {
+            Ok(match step {
+                GroupStep::Filter(filter) => BoundStep::Filter(binder.filter(filter)?),
+                &GroupStep::Zone { axis, zone } => BoundStep::Zone { axis, zone },
+            })
         })?;
         chains.push(BoundChain {
             scope: chain.scope.clone(),
@@ -208,17 +205,17 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    fn filter(&mut self, axis: Axis, filter: &FilterPlan) -> Result<BoundFilter, BindError> {
+    fn filter(&mut self, filter: &FilterPlan) -> Result<BoundFilter, BindError> {
         let mut tests = BoundTests::with_capacity(filter.tests.len());
         for test in &filter.tests {
             tests.push(self.test(test)?);
         }
         let picks = try_map(&filter.picks, |pick| {
             Ok(match pick {
-                PickPlan::First => BoundPick::First,
-                PickPlan::Last => BoundPick::Last,
-                PickPlan::Nth(slot) => BoundPick::Nth(self.count(*slot, 1, "`:nth`")?),
-                PickPlan::Test(test) => BoundPick::Test(self.test(test)?),
+                PickStep::First => BoundPick::First,
+                PickStep::Last => BoundPick::Last,
+                PickStep::Nth(slot) => BoundPick::Nth(self.count(*slot, 1, "`:nth`")?),
+                PickStep::Test(test) => BoundPick::Test(self.test(test)?),
             })
         })?;
         // Ids are equal in no two nodes, so one equality bounds the step to one node.
@@ -234,7 +231,7 @@ impl Binder<'_> {
             None => false,
         };
         Ok(BoundFilter {
-            axis,
+            axis: filter.axis,
             tests,
             picks,
             key_order,
@@ -249,7 +246,7 @@ impl Binder<'_> {
         Ok(match test {
             Predicate::Type(test) => BoundTest::Type(*test),
             Predicate::Depth(depths) => BoundTest::Depth(depths.clone()),
-            Predicate::Attr { attr, op, slot } => {
+            Predicate::Attr(SlotTest { attr, op, slot }) => {
                 let value = self.value(*slot)?;
                 let compare = Compare::new(attr, *op, value, &mut self.patterns)
                     .map_err(|unfit| self.unfit(*slot, unfit))?;

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::predicate::Compare;
-use super::steps::RootOrSeq;
-use crate::query::ir::{Attr, Axis, DepthSet, Facet, RangeAnswer, RowOrder, TypeTest, Zone};
+use super::steps::{Condition, Group, GroupStep, PickStep, RootOrSeq};
+use crate::query::ir::{Attr, Axis, Facet, RangeAnswer, RowOrder};
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -40,31 +40,16 @@ pub struct Bound {
 }
 
 /// One group with its values in place.
-#[derive(Debug)]
-pub struct BoundChain {
-    /// The depths that can have matches; `None` for everywhere.
-    pub scope: Option<DepthSet>,
-    /// Whether units can be run one by one: no pick has a group that spans several.
-    pub separable: bool,
-    /// Whether no step picks and none is a zone.
-    pub plain: bool,
-    /// The steps.
-    pub steps: Box<[BoundStep]>,
-}
+pub type BoundChain = Group<BoundFilter>;
 
 /// A step with its values in place.
-#[derive(Debug)]
-pub enum BoundStep {
-    /// Keeps nodes.
-    Filter(BoundFilter),
-    /// Gathers a zone.
-    Zone {
-        /// The axis from the step before.
-        axis: Axis,
-        /// The sign of the offsets.
-        zone: Zone,
-    },
-}
+pub type BoundStep = GroupStep<BoundFilter>;
+
+/// One condition with its value in place.
+pub type BoundTest = Condition<AttrCondition>;
+
+/// A pick, or a test after one, with values in place.
+pub type BoundPick = PickStep<AttrCondition, u64>;
 
 /// Which nodes a step keeps.
 #[derive(Debug)]
@@ -87,32 +72,8 @@ pub struct BoundFilter {
     pub id: Option<Box<str>>,
 }
 
-/// A pick, or a test after one, with values in place.
-#[derive(Debug)]
-pub enum BoundPick {
-    /// The first of each group.
-    First,
-    /// The last of each group.
-    Last,
-    /// The n-th of each group, from 1.
-    Nth(u64),
-    /// Narrows what was picked.
-    Test(BoundTest),
-}
-
 /// The tests of a step. Most steps have one.
 pub type BoundTests = SmallVec<[BoundTest; 1]>;
-
-/// One condition with its value in place.
-#[derive(Debug)]
-pub enum BoundTest {
-    /// On what the node is.
-    Type(TypeTest),
-    /// On its depth.
-    Depth(DepthSet),
-    /// On an attribute.
-    Attr(AttrCondition),
-}
 
 /// A comparison of an attribute.
 #[derive(Debug)]

@@ -3,136 +3,98 @@
 use smallvec::SmallVec;
 
 use super::steps::{
-    ChainPlan, FilterPlan, PickPlan, Plan, Predicate, RootOrSeq, SlotNumber, StepOperator, StepPlan,
+    FilterPlan, Group, GroupStep, PickStep, Plan, Predicate, RootOrSeq, SlotNumber, SlotTest,
 };
-use super::walk::{QueryPart, walk};
 use crate::query::ir::{
-    Attr, Axis, Class, CompareOp, DepthSet, Pick, Query, QueryStep, Test, TypeTest, Zone,
+    Attr, Axis, Class, CompareOp, DepthSet, NodeStep, Pick, PickOrTest, Query, QueryStep, Test,
+    TypeTest,
 };
 
 /// Compiles a query. Linear in its size.
 pub fn compile(query: &Query) -> Plan {
-    // Slots are numbered by the walk, as `sources` and `PlanShape` see it, so a plan fits every query
-    // of its shape.
-    let mut chains = Vec::with_capacity(query.chains.len());
-    let mut filters = Vec::with_capacity(query.filters.len());
-    let mut steps = Vec::new();
-    let mut step = OpenStep::new(Axis::Descendant, None, (0, 0));
-    let mut slots: SlotNumber = 0;
-    let mut in_chains = true;
-    walk(query, &mut |part| match part {
-        QueryPart::Chain(chain) => steps = Vec::with_capacity(chain.steps.len()),
-        QueryPart::Step(axis, QueryStep::Zone(zone)) => {
-            step = OpenStep::new(axis, Some(*zone), (0, 0))
+    // Slots are numbered in the order of `Query::operands`, so a plan fits every query of its shape.
+    let mut slots = Slots(0);
+    let chains = query.chains.iter().map(|chain| {
+        let mut steps: Vec<GroupStep<FilterPlan>> = Vec::with_capacity(chain.steps.len());
+        for &(axis, ref step) in &chain.steps {
+            steps.push(match *step {
+                QueryStep::Zone(zone) => GroupStep::Zone { axis, zone },
+                QueryStep::Node(ref node) => {
+                    let (tests, picks) = slots.step(node);
+                    GroupStep::Filter(filter(axis, tests, picks, steps.last()))
+                }
+            });
         }
-        QueryPart::Step(axis, QueryStep::Node(node)) => {
-            step = OpenStep::new(axis, None, (node.tests.len(), node.tail.len()));
-        }
-        QueryPart::Test(test) => {
-            let test = predicate(test, slots);
-            if in_chains {
-                step.test(test)
-            } else {
-                filters.push(test)
-            }
-        }
-        QueryPart::Pick(pick) => step.picks.push(match pick {
-            Pick::First => PickPlan::First,
-            Pick::Last => PickPlan::Last,
-            Pick::Nth(_) => PickPlan::Nth(slots),
-        }),
-        QueryPart::StepEnd => {
-            let closed = step.close(steps.last());
-            steps.push(closed);
-        }
-        QueryPart::ChainEnd => chains.push(chain(std::mem::take(&mut steps))),
-        QueryPart::Filters(_) => in_chains = false,
-        QueryPart::Operand(_) => slots += 1,
-        QueryPart::Controls(_) => {}
+        group(steps)
     });
+    let chains: Box<[Group<FilterPlan>]> = chains.collect();
+    let filters = query.filters.iter().map(|test| slots.predicate(test));
+    let filters: Box<[Predicate]> = filters.collect();
     let controls = &query.controls;
-    // The operands of the controls have the last slots.
-    let page = controls.page.is_some().then(|| slots - 1);
-    let limit = controls.limit.is_some();
     Plan {
         key_slots: key_slots(&chains, &filters),
-        chains: chains.into(),
-        filters: filters.into(),
+        chains,
+        filters,
         order: controls.order,
         unique: controls.unique,
-        limit: limit.then(|| slots - 1 - SlotNumber::from(page.is_some())),
-        page,
+        limit: controls.limit.as_ref().map(|_| slots.next()),
+        page: controls.page.as_ref().map(|_| slots.next()),
         mode: controls.mode,
-        slots: slots as usize,
+        slots: slots.0 as usize,
     }
 }
 
-fn predicate(test: &Test, slot: SlotNumber) -> Predicate {
-    match test {
-        Test::Type(test) => Predicate::Type(*test),
-        Test::Depth(depths) => Predicate::Depth(depths.clone()),
-        Test::Attr(test) => Predicate::Attr {
-            attr: test.attr.clone(),
-            op: test.op,
-            slot,
-        },
+type SlotPicks = Vec<PickStep<SlotTest, SlotNumber>>;
+
+/// The number of the next slot.
+struct Slots(SlotNumber);
+
+impl Slots {
+    fn next(&mut self) -> SlotNumber {
+        self.0 += 1;
+        self.0 - 1
     }
-}
 
-/// A step whose parts are being collected.
-struct OpenStep {
-    axis: Axis,
-    zone: Option<Zone>,
-    tests: SmallVec<[Predicate; 1]>,
-    picks: Vec<PickPlan>,
-}
-
-impl OpenStep {
-    /// A step with room for some tests and picks.
-    fn new(axis: Axis, zone: Option<Zone>, (tests, picks): (usize, usize)) -> Self {
-        Self {
-            axis,
-            zone,
-            tests: SmallVec::with_capacity(tests),
-            picks: Vec::with_capacity(picks),
+    /// The tests of a step, and its picks with the tests after them.
+    fn step(&mut self, node: &NodeStep) -> (SmallVec<[Predicate; 1]>, SlotPicks) {
+        let mut tests = SmallVec::with_capacity(node.tests.len());
+        tests.extend(node.tests.iter().map(|test| self.predicate(test)));
+        let mut picks = Vec::with_capacity(node.tail.len());
+        for item in &node.tail {
+            picks.push(match item {
+                PickOrTest::Pick(Pick::First) => PickStep::First,
+                PickOrTest::Pick(Pick::Last) => PickStep::Last,
+                PickOrTest::Pick(Pick::Nth(_)) => PickStep::Nth(self.next()),
+                PickOrTest::Test(test) => PickStep::Test(self.predicate(test)),
+            });
         }
+        (tests, picks)
     }
 
-    fn test(&mut self, test: Predicate) {
-        // What comes before the first pick is one of the tests.
-        if self.picks.is_empty() {
-            self.tests.push(test)
-        } else {
-            self.picks.push(PickPlan::Test(test))
+    fn predicate(&mut self, test: &Test) -> Predicate {
+        match test {
+            Test::Type(test) => Predicate::Type(*test),
+            Test::Depth(depths) => Predicate::Depth(depths.clone()),
+            Test::Attr(test) => Predicate::Attr(SlotTest {
+                attr: test.attr.clone(),
+                op: test.op,
+                slot: self.next(),
+            }),
         }
-    }
-
-    /// The collected step, which comes after `left`.
-    fn close(&mut self, left: Option<&StepPlan>) -> StepPlan {
-        let axis = self.axis;
-        let operator = match self.zone {
-            Some(zone) => StepOperator::Zone(zone),
-            None => {
-                let tests = std::mem::take(&mut self.tests);
-                let picks = std::mem::take(&mut self.picks);
-                StepOperator::Filter(filter(axis, tests, picks, left))
-            }
-        };
-        StepPlan { axis, operator }
     }
 }
 
 fn filter(
     axis: Axis,
     tests: SmallVec<[Predicate; 1]>,
-    picks: Vec<PickPlan>,
-    left: Option<&StepPlan>,
+    picks: SlotPicks,
+    left: Option<&GroupStep<FilterPlan>>,
 ) -> FilterPlan {
     let mut ambient = RootOrSeq::Maybe;
     // A child is one level below its parent; after white space the level is open. Tests of the
     // root, `^seq` or an anchor fix it whatever is on the left.
-    let mut level = match left.map(|left| &left.operator) {
-        Some(StepOperator::Filter(left)) if axis == Axis::Child => left.level.map(|up| up + 1),
+    let mut level = match left {
+        Some(GroupStep::Filter(left)) if axis == Axis::Child => left.level.map(|up| up + 1),
         _ => None,
     };
     // A test of a class or a depth excludes the root and `^seq`, which have neither. A test of an
@@ -152,10 +114,11 @@ fn filter(
                 level = anchor_level(&tests);
             }
             Predicate::Type(_) | Predicate::Depth(_) => ambient = RootOrSeq::Never,
-            Predicate::Attr { .. } => {}
+            Predicate::Attr(_) => {}
         }
     }
     FilterPlan {
+        axis,
         ambient,
         cores: tests.contains(&Predicate::Type(TypeTest::Class(Class::Container))),
         key_slot: pinned_key(&tests),
@@ -166,7 +129,7 @@ fn filter(
 }
 
 /// A group of these steps: where its matches can be.
-fn chain(steps: Vec<StepPlan>) -> ChainPlan {
+fn group(steps: Vec<GroupStep<FilterPlan>>) -> Group<FilterPlan> {
     let (mut separable, mut plain) = (true, true);
     let mut scope: Option<DepthSet> = None;
     // Whether the root or `^seq` can be in the left context.
@@ -175,7 +138,7 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
     // context of every pick, and so its group, is below the root and `^seq`. A first step has the
     // whole tree as its group, which is why it starts as if the root were on the left.
     for step in &steps {
-        let StepOperator::Filter(filter) = &step.operator else {
+        let GroupStep::Filter(filter) = step else {
             plain = false;
             continue;
         };
@@ -194,7 +157,7 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
         separable &= !left_ambient || filter.picks.is_empty();
         left_ambient = filter.ambient != RootOrSeq::Never;
     }
-    ChainPlan {
+    Group {
         scope,
         separable,
         plain,
@@ -203,16 +166,16 @@ fn chain(steps: Vec<StepPlan>) -> ChainPlan {
 }
 
 /// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6).
-fn key_slots(chains: &[ChainPlan], filters: &[Predicate]) -> Box<[SlotNumber]> {
+fn key_slots(chains: &[Group<FilterPlan>], filters: &[Predicate]) -> Box<[SlotNumber]> {
     // Whether the keys are the same is known once values are bound.
     if let Some(slot) = pinned_key(filters) {
         return Box::new([slot]);
     }
     // A filter that pins a key decides for the union. Otherwise every group has to pin one, in its
     // last step.
-    let pinned = |chain: &ChainPlan| match &chain.steps.last()?.operator {
-        StepOperator::Filter(filter) => filter.key_slot,
-        StepOperator::Zone(_) => None,
+    let pinned = |chain: &Group<FilterPlan>| match chain.steps.last()? {
+        GroupStep::Filter(filter) => filter.key_slot,
+        GroupStep::Zone { .. } => None,
     };
     // One group without a key is enough for document order.
     let slots: Option<Box<[SlotNumber]>> = chains.iter().map(pinned).collect();
@@ -232,11 +195,11 @@ fn anchor_level(tests: &[Predicate]) -> Option<u32> {
 /// The slot of a `key = …` among `tests`.
 fn pinned_key(tests: &[Predicate]) -> Option<SlotNumber> {
     tests.iter().find_map(|test| match test {
-        Predicate::Attr {
+        Predicate::Attr(SlotTest {
             attr: Attr::Key,
             op: CompareOp::Eq,
             slot,
-        } => Some(*slot),
+        }) => Some(*slot),
         _ => None,
     })
 }

@@ -2,52 +2,56 @@
 
 use std::fmt::Write;
 
-use super::steps::{FilterPlan, PickPlan, Plan, Predicate, StepOperator, StepPlan};
+use super::steps::{FilterPlan, GroupStep, PickStep, Plan, Predicate, SlotTest};
 use super::value::Value;
 use crate::query::ir::{Axis, Class, DepthSet, Operand, RowOrder, TypeTest, Zone};
 
-/// One operator of a plan, as `explain` shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operator {
-    /// The group; `None` for what acts on the union.
-    pub chain: Option<usize>,
-    /// The step of the group; `None` for its scope.
+/// One operator of a plan. See the example of [`Explain`](crate::explain::Explain).
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct PlanLine {
+    /// The group, from 0; none for what acts on the union.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<usize>,
+    /// The step of the group, from 0; none for its scope.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
     /// What it does.
-    pub label: String,
+    pub operator: String,
+    /// Rows an index promises at most, where it was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_rows: Option<u64>,
+    /// Rows it kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual_rows: Option<u64>,
 }
 
 impl Plan {
     /// The operators, the last to run first: final set, then each group's steps from right to
     /// left, then the group's scope.
-    pub fn operators(&self) -> Vec<Operator> {
-        let mut operators = vec![Operator {
-            chain: None,
-            step: None,
-            label: self.final_label(),
-        }];
+    pub fn operators(&self) -> Vec<PlanLine> {
+        let line = |group: Option<usize>, step: Option<usize>, operator: String| PlanLine {
+            group,
+            step,
+            operator,
+            estimated_rows: None,
+            actual_rows: None,
+        };
+        let mut operators = vec![line(None, None, self.final_label())];
         for (index, chain) in self.chains.iter().enumerate() {
+            let group = Some(index);
             // Data flows upwards, as in other plans: what runs first is printed last.
             for (at, step) in chain.steps.iter().enumerate().rev() {
-                let label = step.label(at == 0);
-                operators.push(Operator {
-                    chain: Some(index),
-                    step: Some(at),
-                    label,
-                });
+                operators.push(line(group, Some(at), step.label(at == 0)));
             }
-            let mut label = match &chain.scope {
+            let mut scope = match &chain.scope {
                 None => "scope  every segment".to_owned(),
                 Some(depths) => format!("scope  depth {}", depths_label(depths)),
             };
             if !chain.separable {
-                label.push_str(", in one piece");
+                scope.push_str(", in one piece");
             }
-            operators.push(Operator {
-                chain: Some(index),
-                step: None,
-                label,
-            });
+            operators.push(line(group, None, scope));
         }
         operators
     }
@@ -83,17 +87,17 @@ impl Plan {
     }
 }
 
-impl StepPlan {
+impl GroupStep<FilterPlan> {
     /// What the step does, in a line.
     pub fn label(&self, first: bool) -> String {
-        let axis = match self.axis {
+        let axis = |axis: Axis| match axis {
             _ if first => "anywhere",
             Axis::Descendant => "below",
             Axis::Child => "child",
         };
-        match &self.operator {
-            StepOperator::Zone(zone) => format!("zone   {axis}: {}", zone_label(*zone)),
-            StepOperator::Filter(filter) => format!("match  {axis}: {}", filter.label()),
+        match self {
+            Self::Zone { axis: of, zone } => format!("zone   {}: {}", axis(*of), zone_label(*zone)),
+            Self::Filter(filter) => format!("match  {}: {}", axis(filter.axis), filter.label()),
         }
     }
 }
@@ -107,10 +111,10 @@ impl FilterPlan {
         let mut label = parts.join(", ");
         for pick in &self.picks {
             let _ = match pick {
-                PickPlan::First => write!(label, "; first of each group"),
-                PickPlan::Last => write!(label, "; last of each group"),
-                PickPlan::Nth(slot) => write!(label, "; number ?{} of each group", slot + 1),
-                PickPlan::Test(test) => write!(label, "; then {}", predicate_label(test)),
+                PickStep::First => write!(label, "; first of each group"),
+                PickStep::Last => write!(label, "; last of each group"),
+                PickStep::Nth(slot) => write!(label, "; number ?{} of each group", slot + 1),
+                PickStep::Test(test) => write!(label, "; then {}", predicate_label(test)),
             };
         }
         label
@@ -138,7 +142,7 @@ fn predicate_label(predicate: &Predicate) -> String {
         }
         .to_owned(),
         Predicate::Depth(depths) => format!("depth {}", depths_label(depths)),
-        Predicate::Attr { attr, op, slot } => {
+        Predicate::Attr(SlotTest { attr, op, slot }) => {
             format!("{} {op} ?{}", attr.name(), slot + 1)
         }
     }

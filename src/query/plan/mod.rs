@@ -17,25 +17,26 @@ mod compile;
 mod display;
 mod number_set;
 mod predicate;
+mod shape;
 mod steps;
 mod text_test;
 mod value;
 mod value_test;
-mod walk;
 
 pub use bind::{BindError, bind};
 pub use bound::{
     AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
 };
 pub use compile::compile;
-pub use display::{Operator, operand_label};
+pub use display::{PlanLine, operand_label};
 pub use number_set::NumberSet;
 pub use predicate::Compare;
+pub use shape::{PlanShape, Sources, sources};
 pub use steps::{
-    ChainPlan, FilterPlan, PickPlan, Plan, Predicate, RootOrSeq, SlotNumber, StepOperator, StepPlan,
+    Condition, FilterPlan, Group, GroupStep, PickStep, Plan, Predicate, RootOrSeq, SlotNumber,
+    SlotTest,
 };
 pub(crate) use text_test::has_text;
 pub use text_test::{TextTest, UnfitValue};
 pub use value::Value;
 pub use value_test::{Scalar, ValueReading, ValueTest};
-pub use walk::{PlanShape, Sources, sources};

@@ -12,7 +12,7 @@ pub type SlotNumber = u32;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The groups of the union.
-    pub chains: Box<[ChainPlan]>,
+    pub chains: Box<[Group<FilterPlan>]>,
     /// Tests of the final set.
     pub filters: Box<[Predicate]>,
     /// The result order.
@@ -32,9 +32,9 @@ pub struct Plan {
     pub slots: usize,
 }
 
-/// One group.
+/// One group, of steps that keep nodes as `F` says.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ChainPlan {
+pub struct Group<F> {
     /// The depths that can have matches; `None` for everywhere. Prunes segments first.
     pub scope: Option<DepthSet>,
     /// Whether units can be run one by one: no pick has a group that spans several.
@@ -42,34 +42,56 @@ pub struct ChainPlan {
     /// Whether no step picks and none is a zone.
     pub plain: bool,
     /// The steps.
-    pub steps: Box<[StepPlan]>,
+    pub steps: Box<[GroupStep<F>]>,
 }
 
 /// One step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StepPlan {
-    /// The axis from the step before.
-    pub axis: Axis,
-    /// The operator.
-    pub operator: StepOperator,
+pub enum GroupStep<F> {
+    /// Keeps nodes.
+    Filter(F),
+    /// Gathers a zone.
+    Zone {
+        /// The axis from the step before.
+        axis: Axis,
+        /// The sign of the offsets.
+        zone: Zone,
+    },
 }
 
-/// The operator of a step.
+/// One condition; on an attribute as `C` says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum StepOperator {
-    /// Keeps nodes.
-    Filter(FilterPlan),
-    /// Gathers a zone.
-    Zone(Zone),
+pub enum Condition<C> {
+    /// On what the node is.
+    Type(TypeTest),
+    /// On its depth.
+    Depth(DepthSet),
+    /// On an attribute.
+    Attr(C),
+}
+
+/// A pick, or a condition after one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PickStep<C, N> {
+    /// The first of each group.
+    First,
+    /// The last of each group.
+    Last,
+    /// The n-th of each group, from 1.
+    Nth(N),
+    /// Narrows what was picked.
+    Test(Condition<C>),
 }
 
 /// Which nodes a step keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterPlan {
+    /// The axis from the step before.
+    pub axis: Axis,
     /// Conditions, all of which must be satisfied.
     pub tests: SmallVec<[Predicate; 1]>,
-    /// Picks, and tests after the first pick.
-    pub picks: Box<[PickPlan]>,
+    /// Picks, and tests after the first pick; n is in a slot.
+    pub picks: Box<[PickStep<SlotTest, SlotNumber>]>,
     /// Whether the root or the `^seq` node can be kept.
     pub ambient: RootOrSeq,
     /// Whether implicit cores can be kept: the step names the container class.
@@ -94,42 +116,25 @@ pub enum RootOrSeq {
 }
 
 /// One condition, with a slot for its value.
+pub type Predicate = Condition<SlotTest>;
+
+/// A comparison of an attribute with what a slot has.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Predicate {
-    /// On what the node is.
-    Type(TypeTest),
-    /// On its depth.
-    Depth(DepthSet),
-    /// On an attribute.
-    Attr {
-        /// The attribute.
-        attr: Attr,
-        /// The comparison.
-        op: CompareOp,
-        /// The right side.
-        slot: SlotNumber,
-    },
+pub struct SlotTest {
+    /// The attribute.
+    pub attr: Attr,
+    /// The comparison.
+    pub op: CompareOp,
+    /// The right side.
+    pub slot: SlotNumber,
 }
 
-impl Predicate {
+impl<C> Condition<C> {
     /// The depths of a depth test.
     pub(super) fn depths(&self) -> Option<&DepthSet> {
         match self {
             Self::Depth(depths) => Some(depths),
-            Self::Type(_) | Self::Attr { .. } => None,
+            Self::Type(_) | Self::Attr(_) => None,
         }
     }
-}
-
-/// A pick, or a test after one.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PickPlan {
-    /// The first of each group.
-    First,
-    /// The last of each group.
-    Last,
-    /// The n-th of each group; the slot holds n.
-    Nth(SlotNumber),
-    /// Narrows what was picked.
-    Test(Predicate),
 }

@@ -4,17 +4,17 @@ use crate::query::ir::{AttrTest, CompareOp, Literal};
 
 use super::dialect::Dialect;
 use super::error::Refused;
-use super::predicate::{Predicates, distinct, written};
-use super::words::{all, any, complement};
+use super::predicate::{Predicates, distinct, of_equality, written};
+use super::words::{all, any};
 
 impl Predicates {
     /// The column of the text of a content, and whether that is JSON.
-    fn columns(&mut self) -> (&'static str, &'static str) {
+    fn columns(&self) -> (&'static str, &'static str) {
         if self.dialect.is_parquet() {
-            return ("n.content", "n.content_json");
+            ("n.content", "n.content_json")
+        } else {
+            ("b.text", "b.json")
         }
-        self.needs.body = true;
-        ("b.text", "b.json")
     }
 
     pub(super) fn content(
@@ -23,6 +23,7 @@ impl Predicates {
         literals: &[&Literal],
     ) -> Result<String, Refused> {
         let (text, json) = self.columns();
+        self.needs.body = true;
         // A number, true or false: no list, object, text or null.
         let scalar = format!("{json} and substr({text}, 1, 1) not in ('[', '{{', '\"', 'n')");
         let op = test.op;
@@ -52,10 +53,7 @@ impl Predicates {
                     parts.push(format!("{text} is null or {json} and {text} = 'null'"));
                 }
                 let equal = any(parts.into_iter().map(|part| format!("({part})")));
-                Ok(match op {
-                    CompareOp::Ne => complement(&equal),
-                    _ => equal,
-                })
+                Ok(of_equality(op, equal))
             }
             CompareOp::Matches => {
                 let found = self.search(test, text, literals)?;
@@ -79,11 +77,7 @@ impl Predicates {
 
     /// The text of a content that is a list or an object, and of others an empty list.
     fn structure(&self, marks: &str) -> String {
-        let (text, json) = if self.dialect.is_parquet() {
-            ("n.content", "n.content_json")
-        } else {
-            ("b.text", "b.json")
-        };
+        let (text, json) = self.columns();
         format!("case when {json} and substr({text}, 1, 1) in ({marks}) then {text} else '[]' end")
     }
 

@@ -3,48 +3,35 @@
 //! Everything that came from a selector or from its user goes into a statement through this file alone,
 //! as a literal or a quoted name. It must not know selectors.
 
-use std::fmt;
 use std::str::FromStr;
 
-/// A dialect of SQL, and with it the home of the tables (STORE §5): SQLite and PostgreSQL have the tables of
-/// a store, DuckDB and Spark those of an export to Parquet, in which each table has `session_id` and `node`
-/// has the contents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dialect {
+use crate::support::named::named;
+
+named! {
+    /// A dialect of SQL, and with it the home of the tables (STORE §5): SQLite and PostgreSQL have the tables of
+    /// a store, DuckDB and Spark those of an export to Parquet, in which each table has `session_id` and `node`
+    /// has the contents.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Dialect;
+    /// The name, as [`FromStr`] reads it.
+    fn name;
     /// SQLite 3.44 or later, over a store.
-    Sqlite,
+    Sqlite = "sqlite",
     /// DuckDB 1.3 or later, over Parquet.
-    DuckDb,
+    DuckDb = "duckdb",
     /// PostgreSQL 12 or later, over a store.
-    Postgres,
+    Postgres = "postgres",
     /// Spark 4.0 or later, over Parquet.
-    Spark,
+    Spark = "spark",
 }
 
 impl Dialect {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Sqlite, Self::DuckDb, Self::Postgres, Self::Spark];
 
-    /// The name, as [`FromStr`] reads it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "sqlite",
-            Self::DuckDb => "duckdb",
-            Self::Postgres => "postgres",
-            Self::Spark => "spark",
-        }
-    }
-
     /// Whether the tables are those of an export to Parquet.
     pub(crate) fn is_parquet(self) -> bool {
         matches!(self, Self::DuckDb | Self::Spark)
-    }
-}
-
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::query::ir::{Query, QueryTime, RangeAnswer};
 
 use super::error::Refused;
-use super::order::{Arrangement, add_paths, window};
+use super::order::{Arrangement, OrderKeys, add_paths, window};
 use super::predicate::{NeededRows, PARENT, Predicates, ttl};
 use super::tables::Tables;
-use super::words::{CommonTables, SelectQuery, names};
+use super::words::{CommonTables, SelectQuery};
 
 /// Which snapshots of a session share one list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +63,11 @@ impl Lister<'_> {
         let is_whole = !controls.unique && window(controls)?.is_none();
         if self.tables.has_ids_only() && self.lists == SharedLists::One && is_whole {
             // No caller asks for the place of a row in the list.
-            let keys: Vec<&str> = order
-                .iter()
-                .map(|key| key.trim_start_matches("m."))
-                .collect();
-            let keys = keys.iter().map(|key| format!("r.{key}"));
-            return Ok(("matched".to_owned(), keys.collect::<Vec<_>>().join(", ")));
+            return Ok(("matched".to_owned(), order.by("r")));
+        }
+        let mut order = order.by("m");
+        if self.lists.is_merged() {
+            order.insert_str(0, "m.seq desc, ");
         }
         self.ranked(&order);
         let mut name = "listed";
@@ -82,7 +81,7 @@ impl Lister<'_> {
     }
 
     /// Adds `matched`: the matches that pass the filters, with the keys of their order, which are returned.
-    fn matched(&mut self, found: &str) -> Result<Vec<String>, Refused> {
+    fn matched(&mut self, found: &str) -> Result<OrderKeys, Refused> {
         let arrangement = Arrangement::of(self.query);
         let mut predicates = Predicates::new(self.tables.dialect, self.tables.table("attr"), false);
         predicates.needs = arrangement.needs();
@@ -91,12 +90,8 @@ impl Lister<'_> {
             && self.query.filters.is_empty()
             && !self.query.controls.unique
             && self.lists != SharedLists::Each;
-        let mut select = SelectQuery {
-            columns: names(&["f.session_id", "f.seq", "f.id"]),
-            from: vec![format!("{found} f")],
-            filters: names(&["f.id is not null"]),
-            ..SelectQuery::default()
-        };
+        let select = SelectQuery::of("f.session_id, f.seq, f.id").from(format!("{found} f"));
+        let mut select = select.only("f.id is not null");
         if !light {
             let node = self
                 .tables
@@ -127,20 +122,11 @@ impl Lister<'_> {
                 format!("{} as ttl", ttl("n", "c")),
             ]);
         }
-        let mut order = Vec::new();
-        for (number, key) in (1..).zip(arrangement.keys()) {
-            let (key, back) = match key.strip_suffix(" desc") {
-                Some(key) => (key, " desc"),
-                None => (&*key, ""),
-            };
-            select.columns.push(format!("{key} as k{number}"));
-            order.push(format!("m.k{number}{back}"));
-        }
+        let order = OrderKeys::add(arrangement, &mut select);
         if self.lists.is_merged() {
             let newest =
                 "row_number() over (partition by f.session_id, f.id order by f.seq desc) as age";
             select.columns.push(newest.to_owned());
-            order.insert(0, "m.seq desc".to_owned());
         }
         select.from.extend(self.tables.joins(predicates.needs, "f"));
         self.needs.add(predicates.needs);
@@ -149,16 +135,10 @@ impl Lister<'_> {
     }
 
     /// Adds `listed`: the matches with their place in the list, `ord`.
-    fn ranked(&mut self, order: &[String]) {
-        let mut columns = self.columns();
-        columns.push(self.numbered(&order.join(", ")));
-        let mut select = SelectQuery {
-            columns,
-            from: names(&["matched m"]),
-            ..SelectQuery::default()
-        };
+    fn ranked(&mut self, order: &str) {
+        let mut select = self.handed_on("matched").and(self.numbered(order));
         if self.lists.is_merged() {
-            select.add_filter("m.age = 1".to_owned());
+            select.add_filter("m.age = 1");
         }
         if self.lists == SharedLists::Latest {
             add_present(self.tables, self.with);
@@ -172,64 +152,39 @@ impl Lister<'_> {
 
     /// Adds `uniques`: the first row of each key, and of each id that has none.
     fn unique(&mut self, listed: &str) -> &'static str {
-        let mut columns = self.columns();
-        columns.push("m.ord".to_owned());
-        columns.push(format!(
+        let copy = format!(
             "row_number() over (partition by {}, case when m.key is null then 0 else 1 end, \
              coalesce(m.key, m.id) order by m.ord) as copy",
             self.lists.key()
-        ));
-        self.with.add(
-            "copies",
-            SelectQuery {
-                columns,
-                from: vec![format!("{listed} m")],
-                ..SelectQuery::default()
-            },
         );
-        let mut columns = self.columns();
-        columns.push(self.numbered("m.ord"));
-        self.with.add(
-            "uniques",
-            SelectQuery {
-                columns,
-                from: names(&["copies m"]),
-                filters: names(&["m.copy = 1"]),
-                ..SelectQuery::default()
-            },
-        );
+        let copies = self.handed_on(listed).and("m.ord").and(copy);
+        self.with.add("copies", copies);
+        let uniques = self.handed_on("copies").and(self.numbered("m.ord"));
+        self.with.add("uniques", uniques.only("m.copy = 1"));
         "uniques"
     }
 
     /// Adds `page`: the rows of the window, counted from 1 again.
     fn page(&mut self, listed: &str, first: i64, kept: String) -> &'static str {
-        let mut columns = self.columns();
-        columns.push(match first {
+        let place = match first {
             1 => "m.ord".to_owned(),
             first => format!("m.ord - {} as ord", first - 1),
-        });
-        self.with.add(
-            "page",
-            SelectQuery {
-                columns,
-                from: vec![format!("{listed} m")],
-                filters: vec![kept],
-                ..SelectQuery::default()
-            },
-        );
+        };
+        let page = self.handed_on(listed).and(place).only(kept);
+        self.with.add("page", page);
         "page"
     }
 
-    /// What every list hands on.
-    fn columns(&self) -> Vec<String> {
-        let mut columns = names(&["m.session_id", "m.seq", "m.id"]);
+    /// The rows of a list at `m`, with what every list hands on.
+    fn handed_on(&self, list: &str) -> SelectQuery {
+        let mut select = SelectQuery::of("m.session_id, m.seq, m.id").from(format!("{list} m"));
         if self.query.controls.unique {
-            columns.push("m.key".to_owned());
+            select = select.and("m.key");
         }
         if self.lists == SharedLists::Each {
-            columns.extend(names(&["m.version", "m.parent", "m.ttl"]));
+            select = select.and("m.version, m.parent, m.ttl");
         }
-        columns
+        select
     }
 
     fn numbered(&self, order: &str) -> String {
@@ -241,13 +196,7 @@ impl Lister<'_> {
 /// Adds `present`: the newest of the snapshots that has each id.
 fn add_present(tables: &Tables, with: &mut CommonTables) {
     let node = tables.join_node("n", "o", "o.unit_id", "n.id is not null");
-    with.add(
-        "present",
-        SelectQuery {
-            columns: names(&["o.session_id", "n.id", "max(o.seq) as seq"]),
-            from: vec!["placed o".to_owned(), tables.ordered(&node)],
-            end: names(&["group by o.session_id, n.id"]),
-            ..SelectQuery::default()
-        },
-    );
+    let present = SelectQuery::of("o.session_id, n.id, max(o.seq) as seq").from("placed o");
+    let present = present.from(tables.ordered(&node));
+    with.add("present", present.end("group by o.session_id, n.id"));
 }

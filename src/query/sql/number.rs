@@ -8,14 +8,6 @@ use crate::query::ir::{CompareOp, ExactNumber, Literal};
 use super::dialect::Dialect;
 use super::words::{all, any};
 
-/// The values of a column of an ordered type, cut in two by a literal.
-enum LiteralCut<T> {
-    /// The least value on the far side.
-    At(T),
-    /// No value is there.
-    Beyond,
-}
-
 /// The number of a literal; `None` for a null and for a text.
 pub(super) fn number(literal: &Literal) -> Option<ExactNumber<'_>> {
     match literal {
@@ -27,13 +19,13 @@ pub(super) fn number(literal: &Literal) -> Option<ExactNumber<'_>> {
 }
 
 /// The least `i64` that is not below a number, or, with `above`, that is above it.
-fn cut_int(number: &ExactNumber<'_>, above: bool) -> LiteralCut<i64> {
+fn cut_int(number: &ExactNumber<'_>, above: bool) -> Option<i64> {
     let far = |value: i64| match ExactNumber::Int(i128::from(value)).compare(number) {
         std::cmp::Ordering::Less => false,
         std::cmp::Ordering::Equal => !above,
         std::cmp::Ordering::Greater => true,
     };
-    least(i64::MAX, far).map_or(LiteralCut::Beyond, LiteralCut::At)
+    least(i64::MAX, far)
 }
 
 /// The least integer up to `most` for which `far` holds, as it does for all above that one.
@@ -51,7 +43,7 @@ fn least(most: i64, far: impl Fn(i64) -> bool) -> Option<i64> {
 }
 
 /// The least finite double that is not below a number, or, with `above`, that is above it.
-fn cut_real(number: &ExactNumber<'_>, above: bool) -> LiteralCut<f64> {
+fn cut_real(number: &ExactNumber<'_>, above: bool) -> Option<f64> {
     let far = |value: f64| match ExactNumber::decimal(value).compare(number) {
         std::cmp::Ordering::Less => false,
         std::cmp::Ordering::Equal => !above,
@@ -65,7 +57,7 @@ fn cut_real(number: &ExactNumber<'_>, above: bool) -> LiteralCut<f64> {
     };
     let lowest = key_of(f64::MIN);
     let found = least(key_of(f64::MAX), |key| key >= lowest && far(of(key)));
-    found.map_or(LiteralCut::Beyond, |key| LiteralCut::At(of(key) + 0.0))
+    found.map(|key| of(key) + 0.0)
 }
 
 /// `column op number` for a column of `i64`, where the column is not null.
@@ -81,31 +73,21 @@ pub(super) fn int_compares(
     })
 }
 
-fn compares<T>(
-    column: &str,
-    op: CompareOp,
-    cut: LiteralCut<T>,
-    write: impl Fn(T) -> String,
-) -> String {
+fn compares<T>(column: &str, op: CompareOp, cut: Option<T>, write: impl Fn(T) -> String) -> String {
     match (op, cut) {
-        (CompareOp::Lt | CompareOp::Le, LiteralCut::At(value)) => {
+        (CompareOp::Lt | CompareOp::Le, Some(value)) => {
             format!("{column} < {}", write(value))
         }
-        (CompareOp::Lt | CompareOp::Le, LiteralCut::Beyond) => format!("{column} is not null"),
-        (_, LiteralCut::At(value)) => format!("{column} >= {}", write(value)),
-        (_, LiteralCut::Beyond) => "false".to_owned(),
+        (CompareOp::Lt | CompareOp::Le, None) => format!("{column} is not null"),
+        (_, Some(value)) => format!("{column} >= {}", write(value)),
+        (_, None) => "false".to_owned(),
     }
 }
 
 /// The `i64` that equals a number.
 fn exact_int(number: &ExactNumber<'_>) -> Option<i64> {
-    match cut_int(number, false) {
-        LiteralCut::At(value) => {
-            let equal = ExactNumber::Int(i128::from(value)).compare(number).is_eq();
-            equal.then_some(value)
-        }
-        LiteralCut::Beyond => None,
-    }
+    let equal = |value: &i64| ExactNumber::Int(i128::from(*value)).compare(number).is_eq();
+    cut_int(number, false).filter(equal)
 }
 
 /// A column of `i64`, or null, compared with literals: any of them for `=`, none of them for `!=`.
@@ -169,7 +151,7 @@ pub(super) fn attr_compares(
         if let Some(value) = exact_int(number) {
             parts.push(format!("{int} = {}", dialect.int(value)));
         }
-        if let LiteralCut::At(value) = cut_real(number, false)
+        if let Some(value) = cut_real(number, false)
             && ExactNumber::decimal(value).compare(number).is_eq()
         {
             let same = format!("{real} = {}", dialect.real(value));

@@ -5,7 +5,7 @@ use crate::query::ir::{Controls, Literal, Operand, Query, RowOrder};
 use super::error::Refused;
 use super::predicate::{DEPTH, NeededRows};
 use super::tables::{Tables, UNIT_ORDER};
-use super::words::{CommonTables, SelectQuery, names};
+use super::words::{CommonTables, SelectQuery};
 
 /// How rows inside one snapshot are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,37 @@ impl Arrangement {
     }
 }
 
+/// The columns of an order, `k1`, `k2`, …, each with its way.
+pub(super) struct OrderKeys(Vec<&'static str>);
+
+impl OrderKeys {
+    /// Adds the columns to those of a query of matches at `f` and their nodes at `n`.
+    pub(super) fn add(arrangement: Arrangement, select: &mut SelectQuery) -> Self {
+        let keys = arrangement.keys();
+        let ways = keys.iter().zip(1..).map(|(key, number)| {
+            let column = key.strip_suffix(" desc");
+            let way = if column.is_some() { " desc" } else { "" };
+            let column = format!("{} as k{number}", column.unwrap_or(key));
+            select.columns.push(column);
+            way
+        });
+        Self(ways.collect())
+    }
+
+    /// The columns of rows at an alias.
+    pub(super) fn columns(&self, alias: &str) -> String {
+        let columns = (1..=self.0.len()).map(|number| format!("{alias}.k{number}"));
+        columns.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What rows at an alias are in order by.
+    pub(super) fn by(&self, alias: &str) -> String {
+        let keys = self.0.iter().zip(1..);
+        let keys = keys.map(|(way, number)| format!("{alias}.k{number}{way}"));
+        keys.collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Adds `path`: for each match the ids from the root to it, in one text whose order is that of the lists.
 pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut CommonTables) {
     let dialect = tables.dialect;
@@ -101,62 +132,24 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut CommonTables) {
     let part = format!("replace(m.id, {one}, {one} || {two}) || {one} || {one}");
     let above = |unit: &str, filter: &str| tables.join_node("m", "f", unit, filter);
     let joined = dialect.joined(&part, "m.pre");
-    let group = "group by f.session_id, f.seq, f.unit_id, f.pre".to_owned();
-    let columns = |text: &str| {
-        let mut columns = names(&["f.session_id", "f.seq", "f.unit_id", "f.pre"]);
-        columns.push(format!("{text} as path"));
-        columns
+    let part_of = || {
+        let columns = format!("f.session_id, f.seq, f.unit_id, f.pre, {joined} as path");
+        let part = SelectQuery::of(columns).from(format!("{found} f"));
+        part.end("group by f.session_id, f.seq, f.unit_id, f.pre")
     };
-    with.add(
-        "inside",
-        SelectQuery {
-            columns: columns(&joined),
-            from: vec![
-                format!("{found} f"),
-                above(
-                    "f.unit_id",
-                    "m.pre <= f.pre and m.pre_end > f.pre and m.id is not null",
-                ),
-            ],
-            end: vec![group.clone()],
-            ..SelectQuery::default()
-        },
-    );
+    let up_to = "m.pre <= f.pre and m.pre_end > f.pre and m.id is not null";
+    with.add("inside", part_of().from(above("f.unit_id", up_to)));
     // Above a unit there is the root, and for those of the sequence `^seq`.
-    let over = "m.class = '^root' and f.rank > 0 or m.class = '^seq' and f.rank = 1";
-    with.add(
-        "above",
-        SelectQuery {
-            columns: columns(&joined),
-            from: vec![
-                format!("{found} f"),
-                "join placed r on r.session_id = f.session_id and r.seq = f.seq and r.rank = 0"
-                    .to_owned(),
-                above("r.unit_id", &format!("({over})")),
-            ],
-            end: vec![group],
-            ..SelectQuery::default()
-        },
+    let over = "(m.class = '^root' and f.rank > 0 or m.class = '^seq' and f.rank = 1)";
+    let tops = "join placed r on r.session_id = f.session_id and r.seq = f.seq and r.rank = 0";
+    let tops = part_of().from(tops).from(above("r.unit_id", over));
+    with.add("above", tops);
+    let columns = "i.session_id, i.seq, i.unit_id, i.pre, coalesce(u.path, '') || i.path as path";
+    let paths = SelectQuery::of(columns).from("inside i").from(
+        "left join above u on u.session_id = i.session_id and u.seq = i.seq \
+         and u.unit_id = i.unit_id and u.pre = i.pre",
     );
-    with.add(
-        "paths",
-        SelectQuery {
-            columns: names(&[
-                "i.session_id",
-                "i.seq",
-                "i.unit_id",
-                "i.pre",
-                "coalesce(u.path, '') || i.path as path",
-            ]),
-            from: vec![
-                "inside i".to_owned(),
-                "left join above u on u.session_id = i.session_id and u.seq = i.seq \
-                 and u.unit_id = i.unit_id and u.pre = i.pre"
-                    .to_owned(),
-            ],
-            ..SelectQuery::default()
-        },
-    );
+    with.add("paths", paths);
 }
 
 /// The window over numbered rows: the number of the first one, and which are kept.

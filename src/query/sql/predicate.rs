@@ -332,10 +332,7 @@ impl Predicates {
             }
             None => format!("n.type_head = {}", self.dialect.text(&text)),
         }));
-        Ok(match test.op {
-            CompareOp::Ne => complement(&equal),
-            _ => equal,
-        })
+        Ok(of_equality(test.op, equal))
     }
 
     fn created_at_iso(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
@@ -371,10 +368,7 @@ impl Predicates {
                         "(n.created_at_iso is null and (n.present & {HAS_ISO}) = 0)"
                     ));
                 }
-                match test.op {
-                    CompareOp::Ne => complement(&any(equal)),
-                    _ => any(equal),
-                }
+                of_equality(test.op, any(equal))
             }
             CompareOp::Matches => {
                 let made = self.dialect.iso("n.created_at_ns");
@@ -472,10 +466,7 @@ impl Predicates {
                     parts.push(absent());
                 }
                 let equal = any(parts);
-                Ok(match test.op {
-                    CompareOp::Ne => complement(&equal),
-                    _ => equal,
-                })
+                Ok(of_equality(test.op, equal))
             }
             CompareOp::Matches => Ok(match self.search(test, "a.text", literals)? {
                 found if found == "false" => found,
@@ -585,6 +576,14 @@ pub(super) fn written(literal: &Literal) -> Option<String> {
         Literal::Decimal(_, text) | Literal::Spelled(text) | Literal::Text(text) => {
             Some(text.to_string())
         }
+    }
+}
+
+/// What a comparison by `=` or `!=` is, if this is that by `=`.
+pub(super) fn of_equality(op: CompareOp, equal: String) -> String {
+    match op {
+        CompareOp::Ne => complement(&equal),
+        _ => equal,
     }
 }
 

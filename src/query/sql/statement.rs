@@ -1,6 +1,6 @@
 //! A whole statement: the steps of every group, their union, order and window, and what is shown.
 
-use crate::query::ir::{NodeStep, PickOrTest, Query, QueryStep, RangeAnswer};
+use crate::query::ir::{Query, RangeAnswer};
 use crate::support::diag::Error;
 
 use super::dialect::Dialect;
@@ -11,7 +11,7 @@ use super::predicate::NeededRows;
 use super::ranges;
 use super::steps::StepsWriter;
 use super::tables::{SessionFilter, Tables};
-use super::words::{CommonTables, SelectQuery, names};
+use super::words::{CommonTables, SelectQuery};
 
 /// What the rows of a [`Statement`] are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -169,24 +169,17 @@ fn build(
     }
 
     // Where the answer of a unit does not depend on the snapshot, each version of it is queried once.
-    let once = match lists {
-        SharedLists::One => None,
-        _ if !can_be_asked_once(query, lists) => None,
-        _ => {
-            let tables = Tables {
-                once: true,
-                ..tables.clone()
-            };
-            let (with, end, exact) = write(query, &tables, lists)?;
-            exact.then_some((with, end))
-        }
-    };
-    let (with, end) = match once {
+    let mut once = None;
+    if lists != SharedLists::One && can_be_asked_once(query, lists) {
+        let tables = Tables {
+            once: true,
+            ..tables.clone()
+        };
+        once = Some(write(query, &tables, lists)?).filter(|(.., exact)| *exact);
+    }
+    let (with, end, _) = match once {
         Some(done) => done,
-        None => {
-            let (with, end, _) = write(query, &tables, lists)?;
-            (with, end)
-        }
+        None => write(query, &tables, lists)?,
     };
     if dialect == Dialect::Sqlite && with.tables(&end) > TABLES {
         return Err(Refused::whole(
@@ -207,18 +200,8 @@ fn build(
 
 /// Whether what is queried of a node may not depend on the snapshot, as far as controls and picks tell.
 fn can_be_asked_once(query: &Query, lists: SharedLists) -> bool {
-    let picks = |step: &NodeStep| {
-        step.tail
-            .iter()
-            .any(|tail| matches!(tail, PickOrTest::Pick(_)))
-    };
-    let steps = query.chains.iter().flat_map(|chain| &chain.steps);
-    let picked = steps
-        .filter_map(|(_, step)| match step {
-            QueryStep::Node(step) => Some(step),
-            QueryStep::Zone(_) => None,
-        })
-        .any(picks);
+    let mut steps = query.chains.iter().flat_map(|chain| &chain.steps);
+    let picked = steps.any(|(_, step)| step.picks());
     let shaped = query.controls.unique || query.controls.limit.is_some();
     let each = match lists {
         SharedLists::Each => !shaped && query.controls.mode == RangeAnswer::Pairwise,
@@ -285,11 +268,9 @@ fn found(ends: Vec<String>, tables: &Tables, with: &mut CommonTables) -> String 
     if let [one] = &ends[..] {
         return one.clone();
     }
-    let selects = ends.into_iter().map(|end| SelectQuery {
-        columns: tables.handed_on(),
-        from: vec![end],
-        ..SelectQuery::default()
-    });
+    let columns = tables.handed_on();
+    let ends = ends.into_iter();
+    let selects = ends.map(|end| SelectQuery::of(&*columns).from(end));
     with.add_union("found", selects.collect());
     "found".to_owned()
 }
@@ -298,12 +279,10 @@ fn found(ends: Vec<String>, tables: &Tables, with: &mut CommonTables) -> String 
 fn ids(tables: &Tables, listed: &str, order: &str) -> SelectQuery {
     let session = tables.table("session");
     let session = format!("join {session} z on z.session_id = r.session_id");
-    SelectQuery {
-        columns: names(&["z.name as session", "r.id"]),
-        from: vec![format!("{listed} r"), tables.ordered(&session)],
-        end: vec![format!("order by session, {order}")],
-        ..SelectQuery::default()
-    }
+    SelectQuery::of("z.name as session, r.id")
+        .from(format!("{listed} r"))
+        .from(tables.ordered(&session))
+        .end(format!("order by session, {order}"))
 }
 
 /// The end of a statement whose rows are nodes.
@@ -311,20 +290,9 @@ fn nodes(tables: &Tables, listed: &str) -> SelectQuery {
     let (session, snapshot) = (tables.table("session"), tables.table("snapshot"));
     let snapshot = format!("join {snapshot} s on s.session_id = r.session_id and s.seq = r.seq");
     let session = format!("join {session} z on z.session_id = r.session_id");
-    SelectQuery {
-        columns: names(&[
-            "z.name as session",
-            "r.seq",
-            "s.cycle as snapshot",
-            "r.id",
-            "r.ord",
-        ]),
-        from: vec![
-            format!("{listed} r"),
-            tables.ordered(&snapshot),
-            tables.ordered(&session),
-        ],
-        end: names(&["order by session, ord"]),
-        ..SelectQuery::default()
-    }
+    SelectQuery::of("z.name as session, r.seq, s.cycle as snapshot, r.id, r.ord")
+        .from(format!("{listed} r"))
+        .from(tables.ordered(&snapshot))
+        .from(tables.ordered(&session))
+        .end("order by session, ord")
 }

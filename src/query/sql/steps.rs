@@ -6,7 +6,7 @@
 //! units that lie below. Each step reads the step before once.
 
 use crate::query::ir::{
-    Axis, Chain, Class, NodeStep, Pick, PickOrTest, QueryStep, Test, TypeTest, Zone,
+    Axis, Chain, Class, CompareOp, NodeStep, Pick, PickOrTest, QueryStep, TypeTest, Zone,
 };
 
 use super::dialect::Dialect;
@@ -14,7 +14,7 @@ use super::error::Refused;
 use super::order::key_order;
 use super::predicate::{NeededRows, Predicates};
 use super::tables::{Tables, UNIT_ORDER};
-use super::words::{CommonTables, SelectQuery, all, names};
+use super::words::{CommonTables, SelectQuery, all};
 
 /// What a step may have matched besides nodes inside a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,9 +106,8 @@ impl StepsWriter<'_> {
         });
         select.columns = vec![format!("{rows}.session_id"), format!("{rows}.seq")];
         select.columns.extend(unit);
-        select
-            .columns
-            .extend(names(&["n.unit_id", "n.pre", "n.pre_end"]));
+        let node = ["n.unit_id", "n.pre", "n.pre_end"];
+        select.columns.extend(node.map(str::to_owned));
         if last {
             select.columns.push("n.id".to_owned());
         }
@@ -121,14 +120,12 @@ impl StepsWriter<'_> {
         let tables = self.tables;
         let rows = match left {
             LeftContext::None | LeftContext::Seq => {
-                select.from.push("placed p".to_owned());
-                select
-                    .from
-                    .push(tables.join_node("n", "p", "p.unit_id", ""));
+                let node = tables.join_node("n", "p", "p.unit_id", "");
+                select = select.from("placed p").from(node);
                 if matches!(left, LeftContext::Seq) {
-                    select.add_filter("p.rank = 1".to_owned());
+                    select.add_filter("p.rank = 1");
                     if axis == Axis::Child {
-                        select.add_filter("n.pre = 0".to_owned());
+                        select.add_filter("n.pre = 0");
                     }
                 }
                 return (select, "p");
@@ -158,13 +155,8 @@ impl StepsWriter<'_> {
             ]),
             (Axis::Child, false) => all([low, high, "n.parent_pre = q.pre".to_owned()]),
         };
-        if !rows.wide.is_any() {
+        if !rows.wide.is_any() || axis == Axis::Child && rows.zone {
             let join = tables.join_node("n", "q", "q.unit_id", &inside);
-            select.from.push(tables.ordered(&join));
-            return (select, "q");
-        }
-        if axis == Axis::Child && rows.zone {
-            let join = tables.join_node("n", "q", "q.unit_id", "n.pre = q.pre");
             select.from.push(tables.ordered(&join));
             return (select, "q");
         }
@@ -208,12 +200,8 @@ impl StepsWriter<'_> {
         let QueryStep::Node(step) = step else {
             return OutsideUnits { root, seq };
         };
-        let typed = step.tests.iter().find_map(|test| match test {
-            Test::Type(test) => Some(*test),
-            _ => None,
-        });
         let has_depth = step.tests.iter().any(|test| test.depth().is_some());
-        match typed {
+        match step.type_test() {
             Some(TypeTest::Root) => OutsideUnits { root, seq: false },
             Some(TypeTest::Seq) => OutsideUnits { root: false, seq },
             Some(_) => OutsideUnits::default(),
@@ -249,32 +237,21 @@ impl StepsWriter<'_> {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
         if grouped {
-            select.columns.extend(match left {
-                LeftContext::None => {
-                    ["-1 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned)
-                }
-                LeftContext::Seq => {
-                    ["2 as height", "-1 as g_unit", "-1 as g_pre"].map(str::to_owned)
-                }
-                LeftContext::Rows(left) => {
-                    let [unit, pre] = group_of(left);
-                    [
-                        "q.height".to_owned(),
-                        format!("{unit} as g_unit"),
-                        format!("{pre} as g_pre"),
-                    ]
-                }
-            });
+            let (height, [unit, pre]) = match left {
+                LeftContext::None => ("-1 as height", ["-1", "-1"]),
+                LeftContext::Seq => ("2 as height", ["-1", "-1"]),
+                LeftContext::Rows(left) => ("q.height", group_of(left)),
+            };
+            let group = [format!("{unit} as g_unit"), format!("{pre} as g_pre")];
+            select.columns.push(height.to_owned());
+            select.columns.extend(group);
         }
-        select.add_filter("n.id is not null".to_owned());
-        select.add_filter(
-            match zone {
-                Zone::Pre => "n.sibling_offset < 0",
-                Zone::Core => "n.sibling_offset = 0",
-                Zone::Post => "n.sibling_offset > 0",
-            }
-            .to_owned(),
-        );
+        select.add_filter("n.id is not null");
+        select.add_filter(match zone.offsets() {
+            CompareOp::Lt => "n.sibling_offset < 0",
+            CompareOp::Gt => "n.sibling_offset > 0",
+            _ => "n.sibling_offset = 0",
+        });
         self.with.add(name, select);
         LeftContext::Rows(StepRows {
             name: name.to_owned(),
@@ -293,10 +270,7 @@ impl StepsWriter<'_> {
         name: &str,
         rest: Rest<'_>,
     ) -> Result<LeftContext, Refused> {
-        let class = step.tests.iter().find_map(|test| match test {
-            Test::Type(test) => Some(*test),
-            _ => None,
-        });
+        let class = step.type_test();
         let core = class == Some(TypeTest::Class(Class::Container));
         let wide = Self::wide(left, &QueryStep::Node(step.clone()));
         let (mut select, rows) = self.start(left, axis, rest.is_empty());
@@ -317,13 +291,9 @@ impl StepsWriter<'_> {
             select.add_filter(condition);
         }
         if class.is_none() {
-            select.add_filter("n.id is not null".to_owned());
+            select.add_filter("n.id is not null");
         }
-        let picks = step
-            .tail
-            .iter()
-            .any(|tail| matches!(tail, PickOrTest::Pick(_)));
-        if !picks {
+        if !step.picks() {
             self.add_joins(&mut select, predicates.needs, rows);
             select.distinct = matches!(left, LeftContext::Rows(_));
             self.with.add(name, select);
@@ -390,16 +360,10 @@ impl StepsWriter<'_> {
                     at += 1;
                     let (order, place) = self.place(pick, &order)?;
                     let next = format!("{name}_pick{at}");
-                    let mut select = SelectQuery {
-                        columns: vec![
-                            "s.*".to_owned(),
-                            format!(
-                                "row_number() over (partition by {group} order by {order}) as place{at}"
-                            ),
-                        ],
-                        from: vec![format!("{from} s")],
-                        ..SelectQuery::default()
-                    };
+                    let mut select = SelectQuery::of(format!(
+                        "s.*, row_number() over (partition by {group} order by {order}) as place{at}"
+                    ))
+                    .from(format!("{from} s"));
                     select.filters.extend(keep.take());
                     self.with.add(&next, select);
                     from = next;
@@ -410,15 +374,9 @@ impl StepsWriter<'_> {
                     let mut predicates =
                         Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
                     let condition = predicates.test(test)?;
-                    let mut select = SelectQuery {
-                        columns: vec!["s.*".to_owned()],
-                        from: vec![
-                            format!("{from} s"),
-                            self.tables
-                                .join_node("n", "s", "s.unit_id", "n.pre = s.pre"),
-                        ],
-                        ..SelectQuery::default()
-                    };
+                    let node = (self.tables).join_node("n", "s", "s.unit_id", "n.pre = s.pre");
+                    let select = SelectQuery::of("s.*").from(format!("{from} s"));
+                    let mut select = select.from(node);
                     self.add_joins(&mut select, predicates.needs, "s");
                     select.filters.extend(keep.take());
                     select.add_filter(condition);
@@ -427,15 +385,9 @@ impl StepsWriter<'_> {
                 }
             }
         }
-        self.with.add(
-            name,
-            SelectQuery {
-                columns: out,
-                from: vec![from],
-                filters: keep.into_iter().collect(),
-                ..SelectQuery::default()
-            },
-        );
+        let kept = SelectQuery::of(out.join(", ")).from(from);
+        let keep = keep.unwrap_or_else(|| "true".to_owned());
+        self.with.add(name, kept.only(keep));
         Ok(())
     }
 
@@ -476,23 +428,19 @@ fn named(column: &str) -> String {
 }
 
 /// The node of the left context that a row of it belongs to in a pick.
-fn group_of(left: &StepRows) -> [String; 2] {
-    let [unit, pre] = if left.zone && left.grouped {
+fn group_of(left: &StepRows) -> [&'static str; 2] {
+    if left.zone && left.grouped {
         ["q.g_unit", "q.g_pre"]
     } else {
         ["q.unit_id", "q.pre"]
-    };
-    [unit.to_owned(), pre.to_owned()]
+    }
 }
 
 /// Whether the steps after a step pick, and so ask which of its nodes is the nearest, and of a zone which
 /// one a node is in.
 fn wants_groups(rest: Rest<'_>) -> bool {
     match rest.first() {
-        Some((_, QueryStep::Node(step))) => step
-            .tail
-            .iter()
-            .any(|tail| matches!(tail, PickOrTest::Pick(_))),
+        Some((_, QueryStep::Node(step))) => step.picks(),
         Some((_, QueryStep::Zone(_))) => wants_groups(rest.get(1..).unwrap_or_default()),
         None => false,
     }
@@ -500,22 +448,16 @@ fn wants_groups(rest: Rest<'_>) -> bool {
 
 /// Whether a step is `^seq` and nothing else.
 fn is_seq(step: &NodeStep) -> bool {
-    step.tail.is_empty() && matches!(&step.tests[..], [Test::Type(TypeTest::Seq)])
+    step.tail.is_empty() && step.tests.len() == 1 && step.type_test() == Some(TypeTest::Seq)
 }
 
 /// A word for a step, in the name of its rows.
 fn label(step: &QueryStep) -> &'static str {
     let step = match step {
-        QueryStep::Zone(Zone::Pre) => return "pre",
-        QueryStep::Zone(Zone::Core) => return "core",
-        QueryStep::Zone(Zone::Post) => return "post",
+        QueryStep::Zone(zone) => return zone.word(),
         QueryStep::Node(step) => step,
     };
-    let typed = step.tests.iter().find_map(|test| match test {
-        Test::Type(test) => Some(*test),
-        _ => None,
-    });
-    match typed {
+    match step.type_test() {
         Some(TypeTest::Root) => "root",
         Some(TypeTest::Seq) => "seq",
         Some(TypeTest::Anchor) => "anchor",

@@ -5,7 +5,7 @@ use crate::query::ir::{Address, Query, QueryTime, RangeAnswer, RangeEnd};
 
 use super::dialect::Dialect;
 use super::predicate::NeededRows;
-use super::words::{CommonTables, SelectQuery, names};
+use super::words::{CommonTables, SelectQuery};
 
 /// The order of units, as columns of `placed`.
 pub(super) const UNIT_ORDER: [&str; 5] = [
@@ -77,12 +77,11 @@ impl Tables {
         UNIT_ORDER.into_iter().chain(first)
     }
 
-    /// What the last step of a group hands on.
-    pub(super) fn handed_on(&self) -> Vec<String> {
-        let head = ["session_id", "seq"].into_iter();
-        let tail = ["unit_id", "pre", "pre_end", "id"];
-        let all = head.chain(self.of_unit()).chain(tail);
-        all.map(str::to_owned).collect()
+    /// The columns that the last step of a group hands on.
+    pub(super) fn handed_on(&self) -> String {
+        let of_unit: Vec<&str> = self.of_unit().collect();
+        let of_unit = of_unit.join(", ");
+        format!("session_id, seq, {of_unit}, unit_id, pre, pre_end, id")
     }
 
     /// A table under its name with its schema.
@@ -102,31 +101,20 @@ impl Tables {
         };
         let mut with = CommonTables::default();
         let session = self.table("session");
-        with.add(
-            "chosen",
-            SelectQuery {
-                columns: names(&["z.session_id", "z.bucket"]),
-                from: vec![format!("{session} z")],
-                filters: vec![self.dialect.name_matches("z.name", pattern)],
-                ..SelectQuery::default()
-            },
-        );
+        let chosen = SelectQuery::of("z.session_id, z.bucket").from(format!("{session} z"));
+        let named = self.dialect.name_matches("z.name", pattern);
+        with.add("chosen", chosen.only(named));
         for name in CHOSEN {
             if name == "attr" && !needs.attr {
                 continue;
             }
-            let mut filters = names(&["session_id in (select session_id from chosen)"]);
+            let mut rows = SelectQuery::of("*").from(format!("{}{name}", self.schema));
             if name != "snapshot" {
-                filters.insert(0, "bucket in (select bucket from chosen)".to_owned());
+                rows.add_filter("bucket in (select bucket from chosen)");
             }
             with.add(
                 name,
-                SelectQuery {
-                    columns: names(&["*"]),
-                    from: vec![format!("{}{name}", self.schema)],
-                    filters,
-                    ..SelectQuery::default()
-                },
+                rows.only("session_id in (select session_id from chosen)"),
             );
         }
         with.append(rest);
@@ -195,74 +183,50 @@ impl Tables {
     /// The snapshots that are queried: `asked`, with the cycle that a ttl counts from.
     pub(super) fn asked(&self, query: &Query, with: &mut CommonTables) {
         let snapshot = self.table("snapshot");
-        let mut select = SelectQuery {
-            columns: names(&["s.session_id", "s.seq", "s.cycle"]),
-            ..SelectQuery::default()
+        let all = || SelectQuery::of("s.session_id, s.seq, s.cycle");
+        let committed = || all().from(format!("{snapshot} s")).only("not s.working");
+        let newest = |select: SelectQuery, on: &str| {
+            let joined = format!("join {snapshot} s on s.session_id = m.session_id and {on}");
+            select.from("newest m").from(joined)
         };
-        let newest = |with: &mut CommonTables, filter: &str| {
-            let filter = Some(filter.to_owned()).filter(|filter| !filter.is_empty());
-            let numbered = self.sessions.numbered("session_id");
-            with.add(
-                "newest",
-                SelectQuery {
-                    columns: names(&["session_id", "max(seq) as seq", "min(seq) as oldest"]),
-                    from: vec![snapshot.clone()],
-                    filters: filter.into_iter().chain(numbered).collect(),
-                    end: vec!["group by session_id".to_owned()],
-                    ..SelectQuery::default()
-                },
-            );
+        let back = |back: u64| match back {
+            0 => "s.seq = m.seq".to_owned(),
+            back => format!("s.seq = m.seq - {}", clipped(back)),
         };
-        let joined = |on: &str| {
-            vec![
-                "newest m".to_owned(),
-                format!("join {snapshot} s on s.session_id = m.session_id and {on}"),
-            ]
-        };
-        match query.time {
+        let mut select = match query.time {
             QueryTime::Working => {
-                newest(with, "");
-                select.from = joined("s.seq = m.seq");
+                self.newest("true", with);
                 // A working state without a cycle counts from that of the newest snapshot.
-                select.from.push(format!(
+                let columns = "s.session_id, s.seq, coalesce(s.cycle, o.cycle, 0) as cycle";
+                newest(SelectQuery::of(columns), "s.seq = m.seq").from(format!(
                     "left join {snapshot} o on o.session_id = s.session_id and o.seq = s.seq - 1"
-                ));
-                select.columns[2] = "coalesce(s.cycle, o.cycle, 0) as cycle".to_owned();
+                ))
             }
-            QueryTime::At(Address::Back(0)) => {
-                newest(with, "not working");
-                select.from = joined("s.seq = m.seq");
-            }
-            QueryTime::At(Address::Back(back)) => {
-                newest(with, "not working");
-                select.from = joined(&format!("s.seq = m.seq - {}", clipped(back)));
+            QueryTime::At(Address::Back(commits)) => {
+                self.newest("not working", with);
+                newest(all(), &back(commits))
             }
             QueryTime::At(Address::Cycle(cycle)) => {
-                select.from = vec![format!("{snapshot} s")];
-                select.filters = vec![
-                    "not s.working".to_owned(),
-                    format!("s.cycle = {}", self.dialect.int(cycle)),
-                ];
+                committed().only(format!("s.cycle = {}", self.dialect.int(cycle)))
             }
-            QueryTime::All => {
-                select.from = vec![format!("{snapshot} s")];
-                select.filters = vec!["not s.working".to_owned()];
+            QueryTime::All => committed(),
+            QueryTime::Range(RangeEnd::Cycle(newer), RangeEnd::Cycle(older)) => {
+                let (newer, older) = (self.dialect.int(newer), self.dialect.int(older));
+                committed().only(format!("s.cycle between {older} and {newer}"))
             }
             QueryTime::Range(newer, older) => {
-                self.range(newer, older, &mut select, newest, joined, with)
+                self.newest("not working", with);
+                newest(all(), &between(newer, older))
             }
+        };
+        if let Some(numbered) = self.sessions.numbered("s.session_id") {
+            select.add_filter(numbered);
         }
-        select
-            .filters
-            .extend(self.sessions.numbered("s.session_id"));
         if let Some(pattern) = self.pattern().filter(|_| !self.is_one()) {
             let session = self.table("session");
-            select
-                .from
-                .push(format!("join {session} z on z.session_id = s.session_id"));
-            select
-                .filters
-                .push(self.dialect.name_matches("z.name", pattern));
+            select = select
+                .from(format!("join {session} z on z.session_id = s.session_id"))
+                .only(self.dialect.name_matches("z.name", pattern));
         }
         if matches!(query.time, QueryTime::Range(..)) && query.controls.mode == RangeAnswer::Reduce
         {
@@ -272,146 +236,103 @@ impl Tables {
         with.add("asked", select);
     }
 
-    fn range(
-        &self,
-        newer: RangeEnd,
-        older: RangeEnd,
-        select: &mut SelectQuery,
-        newest: impl Fn(&mut CommonTables, &str),
-        joined: impl Fn(&str) -> Vec<String>,
-        with: &mut CommonTables,
-    ) {
-        let snapshot = self.table("snapshot");
-        if let (RangeEnd::Cycle(newer), RangeEnd::Cycle(older)) = (newer, older) {
-            let (newer, older) = (self.dialect.int(newer), self.dialect.int(older));
-            select.from = vec![format!("{snapshot} s")];
-            select.filters = vec![
-                "not s.working".to_owned(),
-                format!("s.cycle between {older} and {newer}"),
-            ];
-            return;
+    /// Adds `newest`: the newest and the oldest of the snapshots for which a condition holds.
+    fn newest(&self, condition: &str, with: &mut CommonTables) {
+        let mut select = SelectQuery::of("session_id, max(seq) as seq, min(seq) as oldest")
+            .from(self.table("snapshot"))
+            .only(condition)
+            .end("group by session_id");
+        if let Some(numbered) = self.sessions.numbered("session_id") {
+            select.add_filter(numbered);
         }
-        newest(with, "not working");
-        let mut on = vec!["not s.working".to_owned()];
-        match (newer, older) {
-            // The oldest one is the newer end if the other one reaches past it.
-            (RangeEnd::Back(back), RangeEnd::Oldest) => {
-                let newest = format!("s.seq <= m.seq - {}", clipped(back));
-                on.push(format!("({newest} or s.seq = m.oldest)"));
-            }
-            (RangeEnd::Back(back), _) => on.push(format!("s.seq <= m.seq - {}", clipped(back))),
-            (RangeEnd::Oldest, _) => on.push("s.seq = m.oldest".to_owned()),
-            (RangeEnd::Cycle(_), _) => {}
-        }
-        if let RangeEnd::Back(back) = older {
-            on.push(format!("s.seq >= m.seq - {}", clipped(back)));
-        }
-        select.from = joined(&on.join(" and "));
+        with.add("newest", select);
     }
 
     /// The units in force in the snapshots: `placed`. Where each version is queried once, `seq` is the newest of
     /// the snapshots that has it, and `first_seq` the oldest.
     pub(super) fn placed(&self, with: &mut CommonTables) {
         let placement = self.table("placement");
-        let mut columns = names(&["a.session_id"]);
-        let (from, join) = if !self.once {
-            columns.push("a.seq".to_owned());
-            let on = "p.session_id = a.session_id and p.first_seq <= a.seq and p.last_seq >= a.seq";
-            ("asked a", format!("join {placement} p on {on}"))
+        let (seq, asked, on) = if self.once {
+            let bounds = SelectQuery::of("session_id, min(seq) as oldest, max(seq) as newest");
+            let bounds = bounds.from("asked").end("group by session_id");
+            with.add("bounds", bounds);
+            (
+                "case when p.last_seq < a.newest then p.last_seq else a.newest end as seq, \
+                 case when p.first_seq > a.oldest then p.first_seq else a.oldest end as first_seq",
+                "bounds a",
+                "p.first_seq <= a.newest and p.last_seq >= a.oldest",
+            )
         } else {
-            with.add(
-                "bounds",
-                SelectQuery {
-                    columns: names(&["session_id", "min(seq) as oldest", "max(seq) as newest"]),
-                    from: names(&["asked"]),
-                    end: names(&["group by session_id"]),
-                    ..SelectQuery::default()
-                },
-            );
-            columns.extend(names(&[
-                "case when p.last_seq < a.newest then p.last_seq else a.newest end as seq",
-                "case when p.first_seq > a.oldest then p.first_seq else a.oldest end as first_seq",
-            ]));
-            let on = "p.session_id = a.session_id and p.first_seq <= a.newest \
-                      and p.last_seq >= a.oldest";
-            ("bounds a", format!("join {placement} p on {on}"))
+            (
+                "a.seq",
+                "asked a",
+                "p.first_seq <= a.seq and p.last_seq >= a.seq",
+            )
         };
-        columns.extend(names(&[
-            "p.unit_id",
-            "p.rank",
-            "p.turn",
-            "p.sibling_offset",
-            "p.created_at_ns",
-            "p.creation_index",
-            "p.id as top",
-        ]));
-        with.add(
-            "placed",
-            SelectQuery {
-                columns,
-                from: vec![from.to_owned(), self.ordered(&join)],
-                ..SelectQuery::default()
-            },
-        );
+        let join = format!("join {placement} p on p.session_id = a.session_id and {on}");
+        let placed = SelectQuery::of(format!(
+            "a.session_id, {seq}, p.unit_id, p.rank, p.turn, p.sibling_offset, p.created_at_ns, \
+             p.creation_index, p.id as top"
+        ));
+        with.add("placed", placed.from(asked).from(self.ordered(&join)));
     }
 
     /// What the steps read besides, as they need it: `turns` with the depths of turns, `parents` with the
     /// parents of the top nodes of units, `born` with the first cycle of each id.
     pub(super) fn extras(&self, needs: NeededRows, with: &mut CommonTables) {
         if needs.reads_turns() {
-            with.add(
-                "turns",
-                SelectQuery {
-                    columns: vec![
-                        "p.*".to_owned(),
-                        "row_number() over (partition by session_id, seq order by sibling_offset desc, \
-                         created_at_ns desc, creation_index desc, top desc) as depth"
-                            .to_owned(),
-                    ],
-                    from: vec!["placed p".to_owned()],
-                    filters: vec!["turn".to_owned()],
-                    ..SelectQuery::default()
-                },
+            let turns = SelectQuery::of(
+                "p.*, row_number() over (partition by session_id, seq order by sibling_offset desc, \
+                 created_at_ns desc, creation_index desc, top desc) as depth",
             );
+            with.add("turns", turns.from("placed p").only("turn"));
         }
         if needs.parent {
             let tops = "n.class = case p.rank when 1 then '^seq' else '^root' end";
-            with.add(
-                "parents",
-                SelectQuery {
-                    columns: names(&["p.session_id", "p.seq", "p.unit_id", "n.id as parent"]),
-                    from: vec![
-                        "placed p".to_owned(),
-                        "join placed r on r.session_id = p.session_id and r.seq = p.seq and r.rank = 0"
-                            .to_owned(),
-                        self.join_node("n", "r", "r.unit_id", tops),
-                    ],
-                    filters: vec!["p.rank > 0".to_owned()],
-                    ..SelectQuery::default()
-                },
-            );
+            let parents = SelectQuery::of("p.session_id, p.seq, p.unit_id, n.id as parent")
+                .from("placed p")
+                .from(
+                    "join placed r on r.session_id = p.session_id and r.seq = p.seq and r.rank = 0",
+                )
+                .from(self.join_node("n", "r", "r.unit_id", tops))
+                .only("p.rank > 0");
+            with.add("parents", parents);
         }
         if needs.born {
             let (placement, snapshot) = (self.table("placement"), self.table("snapshot"));
             // Later snapshots have greater cycles.
             let began =
                 format!("join {snapshot} s on s.session_id = p.session_id and s.seq = p.first_seq");
-            with.add(
-                "born",
-                SelectQuery {
-                    columns: names(&["p.session_id", "n.id", "min(s.cycle) as cycle"]),
-                    from: vec![
-                        "(select distinct session_id from asked) a".to_owned(),
-                        format!("join {placement} p on p.session_id = a.session_id"),
-                        began,
-                        self.join_node("n", "p", "p.unit_id", "n.id is not null"),
-                    ],
-                    end: names(&["group by p.session_id, n.id"]),
-                    ..SelectQuery::default()
-                },
-            );
+            let born = SelectQuery::of("p.session_id, n.id, min(s.cycle) as cycle")
+                .from("(select distinct session_id from asked) a")
+                .from(format!("join {placement} p on p.session_id = a.session_id"))
+                .from(began)
+                .from(self.join_node("n", "p", "p.unit_id", "n.id is not null"))
+                .end("group by p.session_id, n.id");
+            with.add("born", born);
         }
     }
+}
+
+/// Which snapshots are between two ends, not both of which are cycles, as a condition.
+fn between(newer: RangeEnd, older: RangeEnd) -> String {
+    let mut on = "not s.working".to_owned();
+    match (newer, older) {
+        // The oldest one is the newer end if the other one reaches past it.
+        (RangeEnd::Back(back), RangeEnd::Oldest) => {
+            let newest = format!("s.seq <= m.seq - {}", clipped(back));
+            on.push_str(&format!(" and ({newest} or s.seq = m.oldest)"));
+        }
+        (RangeEnd::Back(back), _) => {
+            on.push_str(&format!(" and s.seq <= m.seq - {}", clipped(back)));
+        }
+        (RangeEnd::Oldest, _) => on.push_str(" and s.seq = m.oldest"),
+        (RangeEnd::Cycle(_), _) => {}
+    }
+    if let RangeEnd::Back(back) = older {
+        on.push_str(&format!(" and s.seq >= m.seq - {}", clipped(back)));
+    }
+    on
 }
 
 /// How many commits back, as a number that no seq reaches.
@@ -424,9 +345,7 @@ fn ends_of_range() -> SelectQuery {
     let bounds = "(select session_id, min(seq) as oldest, max(seq) as newest from ranged \
                   group by session_id) m";
     let ends = "m.session_id = s.session_id and (s.seq = m.oldest or s.seq = m.newest)";
-    SelectQuery {
-        columns: names(&["s.session_id", "s.seq", "s.cycle"]),
-        from: vec!["ranged s".to_owned(), format!("join {bounds} on {ends}")],
-        ..SelectQuery::default()
-    }
+    SelectQuery::of("s.session_id, s.seq, s.cycle")
+        .from("ranged s")
+        .from(format!("join {bounds} on {ends}"))
 }

@@ -55,11 +55,6 @@ pub(super) fn complement(condition: &str) -> String {
     }
 }
 
-/// Lines of a statement.
-pub(super) fn names(lines: &[&str]) -> Vec<String> {
-    lines.iter().map(|line| (*line).to_owned()).collect()
-}
-
 /// One `select`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SelectQuery {
@@ -70,18 +65,49 @@ pub(super) struct SelectQuery {
     /// All of these hold.
     pub(super) filters: Vec<String>,
     /// What ends it: `group by …`, `order by …`.
-    pub(super) end: Vec<String>,
+    end: Vec<String>,
 }
 
 impl SelectQuery {
-    pub(super) fn add_filter(&mut self, condition: String) {
+    /// A query of these columns.
+    pub(super) fn of(columns: impl Into<String>) -> Self {
+        Self {
+            columns: vec![columns.into()],
+            ..Self::default()
+        }
+    }
+
+    /// Adds columns.
+    pub(super) fn and(mut self, columns: impl Into<String>) -> Self {
+        self.columns.push(columns.into());
+        self
+    }
+
+    /// Adds a table, or a join to those before it.
+    pub(super) fn from(mut self, table: impl Into<String>) -> Self {
+        self.from.push(table.into());
+        self
+    }
+
+    /// Adds a condition.
+    pub(super) fn only(mut self, condition: impl Into<String>) -> Self {
+        self.add_filter(condition);
+        self
+    }
+
+    /// Adds what ends it.
+    pub(super) fn end(mut self, end: impl Into<String>) -> Self {
+        self.end.push(end.into());
+        self
+    }
+
+    pub(super) fn add_filter(&mut self, condition: impl Into<String>) {
+        let condition = condition.into();
         if condition != "true" {
             self.filters.push(condition);
         }
     }
-}
 
-impl SelectQuery {
     /// Writes it, each line after the first with this before it. A literal may have lines of its own, which
     /// stay as they are.
     fn write(&self, f: &mut Formatter<'_>, indent: &str) -> fmt::Result {
@@ -130,24 +156,16 @@ impl CommonTables {
         for (index, part) in selects.chunks(MANY).enumerate() {
             let own = format!("{name}_{}", index + 1);
             self.0.push((own.clone(), part.to_vec()));
-            parts.push(SelectQuery {
-                columns: names(&["*"]),
-                from: vec![own],
-                ..SelectQuery::default()
-            });
+            parts.push(SelectQuery::of("*").from(own));
         }
         self.add_union(name, parts);
     }
-}
 
-impl CommonTables {
     /// Adds those of another one after its own.
     pub(super) fn append(&mut self, other: Self) {
         self.0.extend(other.0);
     }
-}
 
-impl CommonTables {
     /// How many tables a statement with these and an end joins, where every name is replaced by what it
     /// is for.
     pub(super) fn tables(&self, end: &SelectQuery) -> usize {

@@ -100,50 +100,68 @@ pub enum Mistake {
     },
 }
 
-/// Well-known mistakes around an unexpected token.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hint {
+macro_rules! hints {
+    ($($(#[$meta:meta])* $Hint:ident: $message:literal, $label:literal, $help:literal;)*) => {
+        /// Well-known mistakes around an unexpected token.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum Hint {
+            $($(#[$meta])* $Hint,)*
+        }
+
+        impl Hint {
+            /// Message, remark at the place of the token, and help. Where the message is empty, it names the
+            /// expected terminals and the token.
+            fn texts(self) -> (&'static str, &'static str, &'static str) {
+                match self {
+                    $(Self::$Hint => ($message, $label, $help),)*
+                }
+            }
+        }
+    };
+}
+
+hints! {
     /// None of the others.
     #[default]
-    None,
+    None: "", "not expected here", "";
     /// `? {…}` or `?? {…}` after a chain.
-    SearchBehindChain,
+    SearchBehindChain: "a search cannot follow a chain", "not expected here", "write the properties in brackets: `.cb[kind='summary']`";
     /// `? ?`
-    DoubleSearch,
+    DoubleSearch: "`?` and `??` take properties, not another search", "not expected here", "`? {…}` looks one level down, `?? {…}` at any level";
     /// A union that contains a position.
-    PositionInUnion,
+    PositionInUnion: "a position is never part of a union", "not expected here", "write two selectors, or chains such as `^ah .cb, .cb:summary`";
     /// `.cb (role=user)`
-    SpacedGroup,
+    SpacedGroup: "a group of properties directly follows a type", "remove the white space before it", "write `.cb(role='user')`, or `.cb [role='user']` for what is inside";
     /// `.cb[x](y=1)`
-    DetachedGroup,
+    DetachedGroup: "a group of properties directly follows a type", "use brackets here", "write `[role='user']`";
     /// `:first(2)`
-    PseudoWithArguments,
+    PseudoWithArguments: "this pseudo-class takes no parentheses", "not expected here", "`:depth(…)` and `:nth(…)` do";
     /// A tag after white space inside a chain.
-    DetachedTag,
+    DetachedTag: "a tag after white space filters the whole selector and is written at its end", "not expected here", "attach the tag to its step: `.cb+tag`";
     /// A time that is not at the start.
-    LateTime,
+    LateTime: "the time is written at the start of a selector", "not expected here", "move it to the front: `@t0 .cb`";
     /// `none .cb`
-    NothingAlone,
+    NothingAlone: "`none` takes nothing but controls", "not expected here", "`none` matches nothing, whatever follows";
     /// `@limit=5 .cb`
-    ControlInFront,
+    ControlInFront: "controls are written at the end of a selector", "not expected here", "move the control to the end: `.cb @limit=5`";
     /// A step after filters or controls.
-    StepBehindFilters,
+    StepBehindFilters: "only filters and controls may follow here", "no step follows a filter or control", "move the filter or control to the end";
     /// `(d1) > .cb`, `(d1) (d2)`
-    StepBehindPosition,
+    StepBehindPosition: "only filters and controls may follow a position", "no step follows a position", "go on with another hop, or write a chain: `depth(1) > .cb`";
     /// `{role=user} .cb`
-    StepBehindSearch,
+    StepBehindSearch: "only filters and controls may follow here", "no step follows a search", "write a chain, with the properties in brackets: `[key] .cb`";
     /// `(d1..3)`
-    HalfDepthRange,
+    HalfDepthRange: "", "not expected here", "a range of depths names both: `d1..d3`";
     /// `>` or `,` without a step on one side.
-    DanglingCombinator,
+    DanglingCombinator: "", "not expected here", "write a step such as `.cb` or `*` on each side";
     /// `[role=user name]`
-    WordsInValue,
+    WordsInValue: "", "not expected here", "separate properties with commas, and quote a text with spaces";
     /// `$name` instead of a name or type.
-    ParamAsName,
+    ParamAsName: "a parameter takes the place of a whole literal, not of a name or a depth", "not expected here", "write `[name=$value]`";
     /// `[role=]`
-    MissingValue,
+    MissingValue: "expected a value after the comparison", "not expected here", "write `[role='user']`, or `[role=null]` for nodes without one; inside double quotes a shell replaces `$name`";
     /// `[=user]`
-    MissingName,
+    MissingName: "expected the name of an attribute before the comparison", "not expected here", "write `[role='user']`";
 }
 
 impl SyntaxError {
@@ -205,7 +223,7 @@ impl Mistake {
             Self::SpaceAfterTime(_) => "needed before a letter or digit",
             Self::MissingControlValue => "after this",
             Self::NotADepth(_) => "depths and positions are whole numbers",
-            Self::Unexpected { hint, .. } => hint.label(),
+            Self::Unexpected { hint, .. } => hint.texts().1,
             Self::UnexpectedEnd { .. } => "the selector ends here",
         }
     }
@@ -239,7 +257,7 @@ impl Mistake {
             Self::UnknownTime(word) => time_help(word).into(),
             Self::NotADepth(_) => "write depths as `1`, `1,2,5`, `1-3`, `>=2` or `{1,2}`".into(),
             Self::Unexpected { hint, .. } | Self::UnexpectedEnd { hint, .. } => {
-                return Some(hint.texts().1.into()).filter(|help: &Cow<'_, str>| !help.is_empty());
+                return Some(hint.texts().2.into()).filter(|help: &Cow<'_, str>| !help.is_empty());
             }
             Self::TooLong(_)
             | Self::Unterminated(_)
@@ -257,95 +275,6 @@ impl Hint {
             ("", Some(list)) => format!("expected {list}, found {found}"),
             ("", None) => format!("unexpected {found}"),
             (message, _) => message.to_owned(),
-        }
-    }
-
-    /// The remark at the place of the unexpected token.
-    fn label(self) -> &'static str {
-        match self {
-            Self::SpacedGroup => "remove the white space before it",
-            Self::DetachedGroup => "use brackets here",
-            Self::StepBehindFilters => "no step follows a filter or control",
-            Self::StepBehindPosition => "no step follows a position",
-            Self::StepBehindSearch => "no step follows a search",
-            _ => "not expected here",
-        }
-    }
-
-    /// Message and help. Where the message is empty, it names the expected terminals and the token.
-    fn texts(self) -> (&'static str, &'static str) {
-        match self {
-            Self::None => ("", ""),
-            Self::SearchBehindChain => (
-                "a search cannot follow a chain",
-                "write the properties in brackets: `.cb[kind='summary']`",
-            ),
-            Self::DoubleSearch => (
-                "`?` and `??` take properties, not another search",
-                "`? {…}` looks one level down, `?? {…}` at any level",
-            ),
-            Self::PositionInUnion => (
-                "a position is never part of a union",
-                "write two selectors, or chains such as `^ah .cb, .cb:summary`",
-            ),
-            Self::SpacedGroup => (
-                "a group of properties directly follows a type",
-                "write `.cb(role='user')`, or `.cb [role='user']` for what is inside",
-            ),
-            Self::DetachedGroup => (
-                "a group of properties directly follows a type",
-                "write `[role='user']`",
-            ),
-            Self::PseudoWithArguments => (
-                "this pseudo-class takes no parentheses",
-                "`:depth(…)` and `:nth(…)` do",
-            ),
-            Self::DetachedTag => (
-                "a tag after white space filters the whole selector and is written at its end",
-                "attach the tag to its step: `.cb+tag`",
-            ),
-            Self::LateTime => (
-                "the time is written at the start of a selector",
-                "move it to the front: `@t0 .cb`",
-            ),
-            Self::NothingAlone => (
-                "`none` takes nothing but controls",
-                "`none` matches nothing, whatever follows",
-            ),
-            Self::ControlInFront => (
-                "controls are written at the end of a selector",
-                "move the control to the end: `.cb @limit=5`",
-            ),
-            Self::StepBehindFilters => (
-                "only filters and controls may follow here",
-                "move the filter or control to the end",
-            ),
-            Self::StepBehindPosition => (
-                "only filters and controls may follow a position",
-                "go on with another hop, or write a chain: `depth(1) > .cb`",
-            ),
-            Self::StepBehindSearch => (
-                "only filters and controls may follow here",
-                "write a chain, with the properties in brackets: `[key] .cb`",
-            ),
-            Self::HalfDepthRange => ("", "a range of depths names both: `d1..d3`"),
-            Self::MissingValue => (
-                "expected a value after the comparison",
-                "write `[role='user']`, or `[role=null]` for nodes without one; inside double quotes a shell replaces `$name`",
-            ),
-            Self::MissingName => (
-                "expected the name of an attribute before the comparison",
-                "write `[role='user']`",
-            ),
-            Self::DanglingCombinator => ("", "write a step such as `.cb` or `*` on each side"),
-            Self::WordsInValue => (
-                "",
-                "separate properties with commas, and quote a text with spaces",
-            ),
-            Self::ParamAsName => (
-                "a parameter takes the place of a whole literal, not of a name or a depth",
-                "write `[name=$value]`",
-            ),
         }
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! [`parse()`] accepts the constructs of every edition, and slightly more; lowering decides what
 //! an edition allows and what a construct means. Mistakes of form are collected, several from one
-//! text where possible, each with its place and a help text. A tree prints as text that parses
-//! back to an equal tree.
+//! text where possible, each with its place and a help text.
 //!
 //! Nothing here recurses on the input, and every loop moves forward through it. The module must
 //! not know what an attribute, a depth or a snapshot is.

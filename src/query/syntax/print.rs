@@ -1,14 +1,13 @@
-//! Prints syntax trees. The text parses back to an equal tree.
+//! Prints the parts of syntax trees that messages name. The text parses back to an equal part.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::ast::{
-    AttrName, Attrs, Brackets, Combinator, CompareOp, Control, DepthItem, Filter, GroupSyntax, Hop,
-    HopHead, HopPart, LiteralSyntax, Nth, PositionSyntax, Prop, SearchKind, SearchSyntax, Selector,
-    SelectorBody, ShortNode, StepPart, StepSyntax, TimePoint, TimeSyntax, WordOrParam,
+    AttrName, Attrs, Brackets, CompareOp, Control, DepthItem, Hop, HopHead, HopPart, LiteralSyntax,
+    Prop, TimePoint, TimeSyntax,
 };
 use super::span::Spanned;
-use super::words::{is_plain_word, quote, tag_text};
+use super::words::quote;
 
 fn joined<T: Display>(
     f: &mut Formatter<'_>,
@@ -27,15 +26,6 @@ fn joined<T: Display>(
 impl<T: Display> Display for Spanned<T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.node.fmt(f)
-    }
-}
-
-impl Display for Selector<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let time = self.time.iter().map(|time| time as &dyn Display);
-        let body = (self.body != SelectorBody::Empty).then_some(&self.body as &dyn Display);
-        let filters = self.filters.iter().map(|filter| filter as &dyn Display);
-        joined(f, time.chain(body).chain(filters), " ")
     }
 }
 
@@ -59,56 +49,6 @@ impl Display for TimePoint {
             Self::Cycle(cycle) => write!(f, "@c{cycle}"),
             Self::All => f.write_str("@*"),
             Self::Wild(kind) => write!(f, "@{kind}*"),
-        }
-    }
-}
-
-impl Display for SelectorBody<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => Ok(()),
-            Self::Nothing(_) => f.write_str("none"),
-            Self::Union(groups) => joined(f, groups, ", "),
-            Self::Position(position) => position.fmt(f),
-            Self::Search(search) => search.fmt(f),
-        }
-    }
-}
-
-impl Display for GroupSyntax<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (index, (combinator, step)) in self.steps.iter().enumerate() {
-            if index > 0 {
-                f.write_str(match combinator {
-                    Combinator::Descendant => " ",
-                    Combinator::Child => " > ",
-                })?;
-            }
-            step.fmt(f)?;
-        }
-        Ok(())
-    }
-}
-
-impl Display for StepSyntax<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        joined(f, &self.parts, "")
-    }
-}
-
-impl Display for StepPart<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Root(name) => write!(f, "^{name}"),
-            Self::Star => f.write_str("*"),
-            Self::Type(name) => write!(f, ".{name}"),
-            Self::Key(word) => write!(f, "#{word}"),
-            Self::Attrs(attrs) => attrs.fmt(f),
-            Self::Tag(tag) => f.write_str(&tag_text(tag)),
-            Self::Anchor(items) => write_depths(f, "depth", items),
-            Self::Pseudo(name) => write!(f, ":{name}"),
-            Self::Depth(items) => write_depths(f, ":depth", items),
-            Self::Nth(nth) => write!(f, ":nth({nth})"),
         }
     }
 }
@@ -144,25 +84,6 @@ impl Display for DepthItem {
                 joined(f, depths, ",")?;
                 f.write_str("}")
             }
-        }
-    }
-}
-
-impl Display for Nth<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Param(name) => write!(f, "${name}"),
-        }
-    }
-}
-
-impl Display for WordOrParam<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) if is_plain_word(text) => f.write_str(text),
-            Self::Text(text) => f.write_str(&quote(text)),
-            Self::Param(name) => write!(f, "${name}"),
         }
     }
 }
@@ -215,52 +136,11 @@ impl Display for LiteralSyntax<'_> {
     }
 }
 
-impl Display for Filter<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Attrs(attrs) => attrs.fmt(f),
-            Self::Tag(tag) => f.write_str(&tag_text(&tag.node)),
-            Self::Control(control) => control.fmt(f),
-        }
-    }
-}
-
-impl Display for ShortNode<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.head.fmt(f)?;
-        for part in &self.parts {
-            write!(f, " {part}")?;
-        }
-        match &self.content {
-            Some(content) => write!(f, " {}", quote(&content.node)),
-            None => Ok(()),
-        }
-    }
-}
-
 impl Display for Control<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "@{}", self.name)?;
         match &self.value {
             Some(value) => write!(f, "={value}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Display for PositionSyntax<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("(")?;
-        self.write_hops(f)?;
-        f.write_str(")")
-    }
-}
-
-impl PositionSyntax<'_> {
-    fn write_hops(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        joined(f, &self.hops, ", ")?;
-        match self.trailing_comma {
-            Some(_) => f.write_str(","),
             None => Ok(()),
         }
     }
@@ -287,28 +167,5 @@ impl Display for Hop<'_> {
             after_word = !matches!(part.node, HopPart::Attrs(_));
         }
         Ok(())
-    }
-}
-
-impl Display for SearchSyntax<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match (self.kind, &self.scope) {
-            (SearchKind::Within, Some(scope)) => {
-                f.write_str("within(")?;
-                scope.write_hops(f)?;
-                f.write_str(") ?? ")?;
-            }
-            (kind, scope) => {
-                if let Some(scope) = scope {
-                    write!(f, "{scope} ")?;
-                }
-                f.write_str(match kind {
-                    SearchKind::Leading => "",
-                    SearchKind::Shallow => "? ",
-                    SearchKind::Deep | SearchKind::Within => "?? ",
-                })?;
-            }
-        }
-        self.attrs.fmt(f)
     }
 }

@@ -106,16 +106,6 @@ pub(super) fn word_length(rest: &str) -> usize {
     end
 }
 
-/// Whether `word` can be written after `#` without quotes.
-pub(super) fn is_plain_word(word: &str) -> bool {
-    !word.is_empty()
-        && word.chars().all(|c| is_word_char(c) || c == ':')
-        && word_length(word) == word.len()
-        && !word
-            .rsplit_once(':')
-            .is_some_and(|(_, last)| CALLED_PSEUDOS.contains(&last))
-}
-
 /// Whether `name` is an attribute name that needs no quotes: a letter or `_`, then letters,
 /// digits, `_ - :`.
 #[must_use]

@@ -15,6 +15,7 @@ pub(crate) mod json;
 pub(crate) mod kept;
 pub(crate) mod outline;
 pub(crate) mod parse;
+pub(crate) mod print;
 pub(crate) mod random;
 pub(crate) mod range;
 pub(crate) mod selector;

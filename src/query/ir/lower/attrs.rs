@@ -1,5 +1,8 @@
 //! Properties: names, comparisons and literals (LANGUAGE §5).
 
+use std::fmt::Display;
+
+use super::faults;
 use super::lowerer::{Lowerer, MAX_VALUES};
 use crate::query::ir::edition::Edition;
 use crate::query::ir::name::normal_type;
@@ -8,7 +11,7 @@ use crate::query::ir::purpose::Purpose;
 use crate::query::ir::query::{Attr, AttrKind, AttrTest, CompareOp, Literal, Operand, Test, Tests};
 use crate::query::syntax::ast::{AttrName, Attrs, Brackets, LiteralSyntax, Prop};
 use crate::query::syntax::{Span, Spanned, is_name, quote};
-use crate::support::diag::Code;
+use crate::support::diag::{Code, Edit};
 
 impl Lowerer {
     /// Adds the tests of a list of properties; false if one has a mistake.
@@ -28,27 +31,15 @@ impl Lowerer {
             sound = self.needs(since, span, what, instead);
         }
         if attrs.props.is_empty() {
-            let what = match attrs.form {
-                Brackets::Bracket => "`[]` without a property",
-                Brackets::Group => "`()` without a property",
-                Brackets::Brace => "`{}` without a property",
-            };
-            self.invalid(span, what, "nothing is compared")
-                .help("write a property such as `role='user'`, or `role` for nodes that have one");
-            return false;
+            return self.fault(span, faults::EMPTY_BRACKETS, &[attrs]);
         }
         for prop in &attrs.props {
             sound &= self.prop(prop, tests).is_some();
         }
         let joined = |pair: &&[Prop<'_>]| pair[0].span().end == pair[1].span().start;
         if let Some(pair) = attrs.props.windows(2).find(joined) {
-            self.invalid(
-                pair[1].span(),
-                "properties are separated by white space or a comma",
-                "joined to the value before it",
-            )
-            .help(format!("write `({}, {})`", pair[0], pair[1]));
-            sound = false;
+            let place = pair[1].span();
+            sound = self.fault(place, faults::JOINED_PROPS, &[&pair[0], &pair[1]]);
         }
         self.warn_of_props(attrs);
         sound
@@ -63,11 +54,10 @@ impl Lowerer {
             if self.edition < Edition::Canonical && !self.lenient {
                 let name = &name.node.text;
                 let plain = ["[ttl=1]", "[ttl=1][cadence=1]"][usize::from(more)];
-                self.lacks(Edition::Canonical, prop.span(), &format!("`[{name}]`"))
-                    .help(format!(
-                        "write `{plain}`, or `['{name}']` for the attribute of that name"
-                    ));
-                return None;
+                let help =
+                    format!("write `{plain}`, or `['{name}']` for the attribute of that name");
+                let what = format!("`[{name}]`");
+                return self.lacks(Edition::Canonical, prop.span(), &what, help);
             }
             tests.push(Test::of(Attr::Ttl, CompareOp::Eq, Literal::Int(1)));
             tests.extend(more.then(|| Test::of(Attr::Cadence, CompareOp::Eq, Literal::Int(1))));
@@ -83,16 +73,7 @@ impl Lowerer {
             return None;
         }
         if op == CompareOp::Matches && attr.kind() == AttrKind::Number {
-            self.invalid(
-                op_span,
-                format!("`~` searches texts, and `{}` is a number", name.node.text),
-                "not with a number",
-            )
-            .help(format!(
-                "write `{}=1` or another comparison",
-                name.node.text
-            ));
-            return None;
+            return self.fault(op_span, faults::SEARCHED_NUMBER, &[&name.node.text]);
         }
         if let LiteralSyntax::List(values) = &value.node {
             return self.list(attr, &name.node, op, values, value.span, tests);
@@ -115,14 +96,9 @@ impl Lowerer {
         } else if is_name(text) {
             Attr::from_name(text)
         } else {
-            self.invalid(
-                name.span,
-                format!("`{text}` is not an attribute name"),
-                "a name starts with a letter or `_`",
-            )
-            .write(name.span, quote(text))
-            .help(format!("quote it: `[{}]`", quote(text)));
-            return None;
+            let quoted = quote(text);
+            let words: [&dyn Display; 2] = [&text, &quoted];
+            return self.mended(name.span, faults::NO_NAME, &words, name.span, &*quoted);
         };
         match attr {
             Attr::NodeType if self.edition == Edition::V01 => Some(Attr::StoredType),
@@ -142,8 +118,7 @@ impl Lowerer {
                 self.needs(Edition::Depth, name.span, &what, None)
                     .then_some(())?;
                 if !self.timed {
-                    self.needs_snapshot(text, name.span);
-                    return None;
+                    return self.needs_snapshot(text, name.span);
                 }
                 Some(attr)
             }
@@ -152,22 +127,16 @@ impl Lowerer {
     }
 
     /// Refuses a facet in a selector without a time.
-    fn needs_snapshot(&mut self, facet: &str, span: Span) {
-        let mutates = self.purpose != Purpose::Select;
-        let message = if !mutates {
-            format!("`{facet}` needs a snapshot")
-        } else {
-            format!("`{facet}` needs a snapshot, and a mutation takes no time")
-        };
-        let label = "known in a snapshot only";
-        let advice = self.error(Code::FacetNeedsSnapshot, span, message, label);
-        match (mutates, facet) {
-            (false, _) => advice
-                .write(Span::new(0, 0), "@t0 ")
-                .help("start the selector with a time such as `@t0`"),
-            (true, "depth") => advice.help("write the depth on a step: `.cb:depth(1)`"),
-            (true, _) => advice.help("name the nodes by id: `[id='cb:1']`"),
+    fn needs_snapshot<T: Default>(&mut self, facet: &str, span: Span) -> T {
+        if self.purpose == Purpose::Select {
+            let start = Span::new(0, 0);
+            return self.mended(span, faults::NO_SNAPSHOT, &[&facet], start, "@t0 ");
         }
+        let help = match facet {
+            "depth" => "write the depth on a step: `.cb:depth(1)`",
+            _ => "name the nodes by id: `[id='cb:1']`",
+        };
+        self.fault(span, faults::NO_SNAPSHOT_HERE, &[&facet, &help])
     }
 
     fn list(
@@ -183,25 +152,13 @@ impl Lowerer {
             return None;
         }
         if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
-            self.invalid(
-                span,
-                "a list is compared with `=` or `!=`",
-                "not with this comparison",
-            );
-            return None;
+            return self.fault(span, faults::ORDERED_LIST, &[]);
         }
         if values.is_empty() {
-            self.invalid(span, "an empty list equals nothing", "no value is named")
-                .help(format!("write `{name}=null` for nodes without one"));
-            return None;
+            return self.fault(span, faults::EMPTY_LIST, &[name]);
         }
         if values.len() > MAX_VALUES {
-            let message = format!(
-                "a list has at most {MAX_VALUES} values, this one has {}",
-                values.len()
-            );
-            self.error(Code::Limit, span, message, "too many");
-            return None;
+            return self.fault(span, faults::LONG_LIST, &[&MAX_VALUES, &values.len()]);
         }
         // All values are lowered before the first missing one ends this, to report every mistake.
         let operands: Vec<_> = values
@@ -250,15 +207,12 @@ impl Lowerer {
                 if kind == AttrKind::Number {
                     return self.not_a_number(name, word, span);
                 }
-                if is_null_elsewhere(word) {
-                    let message = format!("`{word}` is a text, not `null`");
-                    let help = format!("write `null`, or `{}` for that text", quote(word));
-                    self.warn(span, message, "compared as a text", help);
-                }
                 let lower = word.to_ascii_lowercase();
-                if matches!(&*lower, "true" | "false") && lower != **word {
-                    let message = format!("`{word}` is a text, not `{lower}`");
-                    let help = format!("write `{lower}`, or `{}` for that text", quote(word));
+                let is_bool = matches!(&*lower, "true" | "false") && lower != **word;
+                let meant = if is_bool { &*lower } else { "null" };
+                if is_bool || is_null_elsewhere(word) {
+                    let message = format!("`{word}` is a text, not `{meant}`");
+                    let help = format!("write `{meant}`, or `{}` for that text", quote(word));
                     self.warn(span, message, "compared as a text", help);
                 }
                 if is_scientific(word) {
@@ -284,18 +238,11 @@ impl Lowerer {
     }
 
     fn not_a_number(&mut self, name: &AttrName<'_>, text: &str, span: Span) -> Option<Operand> {
-        let numeric = text.parse::<i64>().is_ok();
-        let advice = self.invalid(
-            span,
-            format!("expected a number for `{}`, found `{text}`", name.text),
-            "not a number and not `null`",
-        );
-        if numeric {
-            advice
-                .write(span, text.trim())
-                .help(format!("remove the quotes: `{}`", text.trim()));
-        }
-        None
+        let plain = text.parse::<i64>().is_ok().then(|| text.trim());
+        let help = plain.map(|plain| format!("remove the quotes: `{plain}`"));
+        let edit = plain.map(|plain| Edit::new(span, plain));
+        let words: [&dyn Display; 3] = [&name.text, &text, &help.unwrap_or_default()];
+        self.mistake(span, faults::NO_NUMBER, &words, edit)
     }
 
     /// The value of an integer literal. `kind` is that of the attribute it is compared with, or
@@ -305,18 +252,11 @@ impl Lowerer {
         if number.is_none() {
             let negative = written.starts_with('-');
             let nearest = if negative { i64::MIN } else { i64::MAX };
-            let advice = self.invalid(
-                span,
-                "the number is too large",
-                "integers go from -9223372036854775808 to 9223372036854775807",
-            );
-            match kind {
-                AttrKind::Number => advice.help(format!("the nearest is `{nearest}`")),
-                _ => advice.help(format!(
-                    "quote it to compare it as a text: `{}`",
-                    quote(written)
-                )),
-            }
+            let help = match kind {
+                AttrKind::Number => format!("the nearest is `{nearest}`"),
+                _ => as_text(written),
+            };
+            return self.fault(span, faults::LARGE_INTEGER, &[&help]);
         }
         number
     }
@@ -327,17 +267,11 @@ impl Lowerer {
             .ok()
             .filter(|number: &f64| number.is_finite());
         if number.is_none() {
-            let advice = self.invalid(
-                span,
-                "the number is too large",
-                "beyond the range of a double",
-            );
-            if kind != AttrKind::Number {
-                advice.help(format!(
-                    "quote it to compare it as a text: `{}`",
-                    quote(written)
-                ));
-            }
+            let help = match kind {
+                AttrKind::Number => String::new(),
+                _ => as_text(written),
+            };
+            return self.fault(span, faults::LARGE_DECIMAL, &[&help]);
         }
         number
     }
@@ -356,10 +290,14 @@ impl Lowerer {
             PatternError::TooLarge(_) => (Code::Limit, "too large"),
             PatternError::TooMany => (Code::Limit, "too large together with those before"),
         };
-        self.error(code, span, error.to_string(), label)
-            .help(error.help());
-        None
+        let help = error.help().to_owned();
+        self.record(code, span, error.to_string(), label, help, None)
     }
+}
+
+/// What to write instead of a number that is too large.
+fn as_text(written: &str) -> String {
+    format!("quote it to compare it as a text: `{}`", quote(written))
 }
 
 /// Whether a bare name is sugar; `Some(true)` if it also tests the cadence.

@@ -1,7 +1,10 @@
 //! The body of a selector: a union, a position, a search, `none` (LANGUAGE §4, §7).
 
+use std::fmt::Display;
+
 use smallvec::{SmallVec, smallvec};
 
+use super::faults;
 use super::lowerer::{Lowerer, MAX_GROUPS, MAX_STEPS};
 use super::notes::in_list;
 use crate::query::ir::edition::Edition;
@@ -14,7 +17,6 @@ use crate::query::syntax::ast::{
     StepPart, StepSyntax,
 };
 use crate::query::syntax::words::CONTROLS;
-use crate::support::diag::Code;
 
 /// The chains of a body, and the filters of their union.
 #[derive(Default)]
@@ -30,10 +32,7 @@ impl Lowerer {
             SelectorBody::Nothing(span) => {
                 let narrows = |filter: &Filter<'_>| !matches!(filter, Filter::Control(_));
                 if selector.filters.iter().any(narrows) {
-                    let label = "nothing can be filtered out of it";
-                    self.invalid(*span, "`none` takes nothing but controls", label)
-                        .help("write `none` alone after the time");
-                    return None;
+                    return self.fault(*span, faults::FILTERED_NONE, &[]);
                 }
                 Some(ChainsAndFilters::default())
             }
@@ -53,48 +52,24 @@ impl Lowerer {
         }
         match (&selector.time, selector.filters.first()) {
             (Some(time), None) => {
-                self.invalid(
-                    time.span,
-                    "a time alone selects nothing",
-                    "what is selected is missing",
-                )
-                .write(Span::new(time.span.end, time.span.end), " *")
-                .help(format!("write `{time} *` for every node"));
+                let end = Span::new(time.span.end, time.span.end);
+                self.mended(time.span, faults::TIME_ALONE, &[time], end, " *")
             }
             // An unknown control is reported as such.
-            (_, Some(Filter::Control(control))) if !CONTROLS.contains(&control.name.node) => {}
+            (_, Some(Filter::Control(control))) if !CONTROLS.contains(&control.name.node) => None,
             (_, Some(Filter::Control(control))) => {
-                self.invalid(
-                    control.span(),
-                    "a control needs something to arrange",
-                    "what is selected is missing",
-                )
-                .write(Span::new(control.span().start, control.span().start), "* ")
-                .help(format!("write `* {control}`"));
+                let span = control.span();
+                let start = Span::new(span.start, span.start);
+                self.mended(span, faults::CONTROL_ALONE, &[control], start, "* ")
             }
-            _ => {
-                self.invalid(
-                    Span::default(),
-                    "the selector is empty",
-                    "nothing is selected",
-                )
-                .help("write `*` for every node");
-            }
+            _ => self.fault(Span::default(), faults::EMPTY, &[]),
         }
-        None
     }
 
     fn union(&mut self, groups: &[GroupSyntax<'_>]) -> Option<ChainsAndFilters> {
         if let Some(group) = groups.get(MAX_GROUPS) {
-            let count = groups.len();
-            let message = format!("a union has at most {MAX_GROUPS} groups, this one has {count}");
-            self.error(
-                Code::Limit,
-                group_span(group),
-                message,
-                "one group too many",
-            );
-            return None;
+            let span = group_span(group);
+            return self.fault(span, faults::MANY_GROUPS, &[&MAX_GROUPS, &groups.len()]);
         }
         if let [group] = groups
             && self.edition == Edition::Canonical
@@ -106,11 +81,8 @@ impl Lowerer {
         let mut sound = true;
         for group in groups {
             if let Some((_, step)) = group.steps.get(MAX_STEPS) {
-                let count = group.steps.len();
-                let message =
-                    format!("a group has at most {MAX_STEPS} steps, this one has {count}");
-                self.error(Code::Limit, step.span, message, "one step too many");
-                sound = false;
+                let words: [&dyn Display; 2] = [&MAX_STEPS, &group.steps.len()];
+                sound = self.fault(step.span, faults::MANY_STEPS, &words);
                 continue;
             }
             let span = group_span(group);
@@ -147,13 +119,7 @@ impl Lowerer {
                         self.note(part.span, || in_list(Brackets::Brace, added));
                     }
                     _ => {
-                        self.invalid(
-                            step.span,
-                            "only filters and controls may follow here",
-                            "the selector is a search: `#word`, then `[…]`",
-                        )
-                        .help("attach the brackets to their step: `#hero[ttl=1] .cb`");
-                        sound = false;
+                        sound = self.fault(step.span, faults::BEHIND_SEARCH, &[]);
                         break;
                     }
                 }
@@ -173,15 +139,7 @@ impl Lowerer {
     fn search(&mut self, search: &SearchSyntax<'_>) -> Option<ChainsAndFilters> {
         let mut sound = match (search.kind, &search.scope) {
             (SearchKind::Leading, _) => true,
-            (SearchKind::Shallow, None) => {
-                self.invalid(
-                    search.sign,
-                    "`?` looks one level below a position",
-                    "a position is missing",
-                )
-                .help("write `(d1) ? {…}`, or `?? {…}` to search everywhere");
-                false
-            }
+            (SearchKind::Shallow, None) => self.fault(search.sign, faults::SHALLOW_SEARCH, &[]),
             (kind, _) => {
                 let what = match kind {
                     SearchKind::Shallow => "`? {…}`",

@@ -1,5 +1,8 @@
 //! Filters of the final set, and controls (LANGUAGE §6, §7).
 
+use std::fmt::Display;
+
+use super::faults;
 use super::lowerer::Lowerer;
 use super::notes::in_list;
 use crate::query::ir::edition::Edition;
@@ -11,7 +14,7 @@ use crate::query::ir::query::{
 use crate::query::syntax::ast::{Brackets, Control, Filter};
 use crate::query::syntax::words::CONTROLS;
 use crate::query::syntax::{Span, is_name, quote};
-use crate::support::diag::nearest;
+use crate::support::diag::{Edit, nearest};
 
 /// The filters and controls of a selector.
 #[derive(Default)]
@@ -72,44 +75,24 @@ impl Lowerer {
             && seen.place("first").is_none()
             && !self.fragment
         {
-            self.invalid(
-                page,
-                "`@p` needs the size of a page",
-                "a page of what size?",
-            )
-            .help("add `@limit=10`");
-            sound = false;
+            sound = self.fault(page, faults::PAGE_SIZE, &[]);
         }
         if let Some(mode) = seen.place("mode")
             && !self.fragment
             && time.is_some_and(|time| !matches!(time, QueryTime::Range(..)))
         {
-            let mutates = self.purpose != Purpose::Select;
-            let advice = self.invalid(
-                mode,
-                "`@mode` needs a range",
-                "there is one snapshot, or a list of all",
-            );
-            if mutates {
-                advice
-                    .write(mode, "")
-                    .help("leave `@mode` out: a mutation changes the working state")
+            sound = if self.purpose == Purpose::Select {
+                let help = "start the selector with a range such as `@t-3..@t0`";
+                self.fault(mode, faults::MODE_RANGE, &[&help])
             } else {
-                advice.help("start the selector with a range such as `@t-3..@t0`")
-            }
-            sound = false;
+                let help = "leave `@mode` out: a mutation changes the working state";
+                self.mended(mode, faults::MODE_RANGE, &[&help], mode, "")
+            };
         }
         if let Some(unique) = seen.place("unique")
             && self.purpose == Purpose::Place
         {
-            self.invalid(
-                unique,
-                "`@unique` has no meaning in a place",
-                "a place is one node, not a list",
-            )
-            .write(unique, "")
-            .help("leave it out; `@first` takes the first of several nodes");
-            sound = false;
+            sound = self.mended(unique, faults::UNIQUE_PLACE, &[], unique, "");
         }
         sound.then_some(lowered)
     }
@@ -137,38 +120,23 @@ impl Lowerer {
         let since = match name {
             "mode" => Edition::Depth,
             "limit" | "p" | "order" | "first" | "unique" => Edition::Canonical,
-            _ => {
-                self.unknown_control(control);
-                return None;
-            }
+            _ => return self.unknown_control(control),
         };
         self.needs(since, span, &format!("`@{name}`"), None)
             .then_some(())?;
         let repeated = seen.place(name).is_some();
         seen.0.push((name, span));
         if repeated {
-            self.invalid(span, format!("`@{name}` is given twice"), "the second one");
-            return None;
+            return self.fault(span, faults::CONTROL_TWICE, &[&name]);
         }
         let both = seen.place("limit").is_some() && seen.place("first").is_some();
         if both && matches!(name, "limit" | "first") {
-            self.invalid(
-                span,
-                "`@limit` and `@first` exclude each other",
-                "one limit is enough",
-            )
-            .help("`@first` is `@limit=1`");
-            return None;
+            return self.fault(span, faults::LIMIT_AND_FIRST, &[]);
         }
         match name {
             "first" | "unique" => {
                 if let Some(value) = &control.value {
-                    self.invalid(
-                        value.span,
-                        format!("`@{name}` takes no value"),
-                        "remove this",
-                    );
-                    return None;
+                    return self.fault(value.span, faults::NO_VALUE_HERE, &[&name]);
                 }
                 if name == "first" {
                     controls.limit = Some(Operand::Literal(Literal::Int(1)));
@@ -184,43 +152,24 @@ impl Lowerer {
         Some(())
     }
 
-    fn unknown_control(&mut self, control: &Control<'_>) {
-        let name = control.name.node;
-        let span = control.name.span;
+    fn unknown_control<T: Default>(&mut self, control: &Control<'_>) -> T {
+        let (name, span) = (control.name.node, control.name.span);
         if name == "history" {
-            self.invalid(
-                span,
-                "the time is written at the start of a selector",
-                "not expected here",
-            )
-            .help("move it to the front: `@history .cb`");
-            return;
+            return self.fault(span, faults::LATE_HISTORY, &[]);
         }
-        let advice = self.invalid(
-            span,
-            format!("unknown control `@{name}`"),
-            "no such control",
-        );
-        match nearest(name, CONTROLS.into_iter().chain(["history"])) {
-            Some(known) => advice
-                .write(span, format!("@{known}"))
-                .help(format!("did you mean `@{known}`?")),
-            None => advice
-                .help("the controls are `@limit`, `@p`, `@first`, `@order`, `@unique` and `@mode`"),
-        }
+        let known = nearest(name, CONTROLS.into_iter().chain(["history"]));
+        let help = known.map(|known| format!("did you mean `@{known}`?"));
+        let list = "the controls are `@limit`, `@p`, `@first`, `@order`, `@unique` and `@mode`";
+        let help = help.unwrap_or_else(|| list.to_owned());
+        let edit = known.map(|known| Edit::new(span, format!("@{known}")));
+        self.mistake(span, faults::UNKNOWN_CONTROL, &[&name, &help], edit)
     }
 
     /// The value of `@limit` or `@p`.
     fn count(&mut self, control: &Control<'_>, least: i64) -> Option<Operand> {
         let name = control.name.node;
         let Some(value) = &control.value else {
-            self.invalid(
-                control.name.span,
-                format!("`@{name}` needs a number"),
-                "the value is missing",
-            )
-            .help(format!("write `@{name}=10`"));
-            return None;
+            return self.fault(control.name.span, faults::CONTROL_NUMBER, &[&name]);
         };
         if let Some(parameter) = value.node.strip_prefix('$')
             && is_name(parameter)
@@ -230,19 +179,11 @@ impl Lowerer {
         }
         let digits = !value.node.is_empty() && value.node.bytes().all(|byte| byte.is_ascii_digit());
         if !digits {
-            self.invalid(
-                value.span,
-                format!("expected a whole number, found `{}`", value.node),
-                "a number belongs here",
-            )
-            .help(format!("write `@{name}=10`"));
-            return None;
+            return self.fault(value.span, faults::CONTROL_NO_NUMBER, &[&name, value]);
         }
         let number = self.integer(value.node, value.span, AttrKind::Number)?;
         if number < least {
-            self.invalid(value.span, "pages count from 1", "the first page is 1")
-                .help("write `@p=1`");
-            return None;
+            return self.fault(value.span, faults::PAGE_ZERO, &[]);
         }
         Some(Operand::Literal(Literal::Int(number)))
     }
@@ -250,35 +191,23 @@ impl Lowerer {
     /// The value of `@order` or `@mode`.
     fn word<T: Copy>(&mut self, control: &Control<'_>, known: &[(&'static str, T)]) -> Option<T> {
         let name = control.name.node;
-        let list = || {
-            let words: Vec<String> = known.iter().map(|(word, _)| format!("`{word}`")).collect();
-            words.join(", ")
-        };
+        let words: Vec<String> = known.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let list = words.join(", ");
         let Some(value) = &control.value else {
-            self.invalid(
-                control.name.span,
-                format!("`@{name}` needs a value"),
-                "the value is missing",
-            )
-            .help(format!("the values are {}", list()));
-            return None;
+            return self.fault(control.name.span, faults::CONTROL_VALUE, &[&name, &list]);
         };
         let written: String = value.node.split_ascii_whitespace().collect();
         if let Some((_, meaning)) = known.iter().find(|(word, _)| *word == written) {
             return Some(*meaning);
         }
-        let advice = self.invalid(
-            value.span,
-            format!("unknown {name} `{}`", value.node),
-            "no such value",
-        );
-        match nearest(&written, known.iter().map(|(word, _)| *word)) {
-            Some(meant) => advice
-                .write(value.span, meant)
-                .help(format!("did you mean `@{name}={meant}`?")),
-            None => advice.help(format!("the values are {}", list())),
-        }
-        None
+        let meant = nearest(&written, known.iter().map(|(word, _)| *word));
+        let help = match meant {
+            Some(meant) => format!("did you mean `@{name}={meant}`?"),
+            None => format!("the values are {list}"),
+        };
+        let edit = meant.map(|meant| Edit::new(value.span, meant));
+        let words: [&dyn Display; 3] = [&name, value, &help];
+        self.mistake(value.span, faults::UNKNOWN_VALUE, &words, edit)
     }
 }
 

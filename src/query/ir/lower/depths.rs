@@ -1,19 +1,17 @@
 //! Depth expressions (LANGUAGE §4).
 
+use super::faults;
 use super::lowerer::{Lowerer, MAX_VALUES};
 use crate::query::ir::depth::DepthSet;
 use crate::query::ir::edition::Edition;
 use crate::query::syntax::ast::{CompareOp, DepthItem};
 use crate::query::syntax::{Span, Spanned};
-use crate::support::diag::Code;
 
 impl Lowerer {
     /// The set of an expression. `span` is the whole construct, for mistakes without a place.
     pub(super) fn depths(&mut self, items: &[Spanned<DepthItem>], span: Span) -> Option<DepthSet> {
         if items.is_empty() {
-            self.invalid(span, "expected a depth, found nothing", "no depth is named")
-                .help("write `:depth(1)`, `:depth(1-3)` or `:depth(>=1)`");
-            return None;
+            return self.fault(span, faults::NO_DEPTH, &[]);
         }
         let values: usize = items
             .iter()
@@ -23,13 +21,7 @@ impl Lowerer {
             })
             .sum();
         if values > MAX_VALUES {
-            self.error(
-                Code::Limit,
-                span,
-                format!("a depth set has at most {MAX_VALUES} values, this one has {values}"),
-                "too many",
-            );
-            return None;
+            return self.fault(span, faults::MANY_DEPTHS, &[&MAX_VALUES, &values]);
         }
         let mut ranges = Vec::with_capacity(items.len());
         let mut sound = true;
@@ -51,14 +43,8 @@ impl Lowerer {
                 }
             }
             DepthItem::Range(low, high) if low > high => {
-                self.invalid(
-                    span,
-                    "reversed depth range",
-                    "the smaller depth comes first",
-                )
-                .write(span, format!("{high}..{low}"))
-                .help(format!("write `{high}..{low}`"));
-                false
+                let turned = format!("{high}..{low}");
+                self.mended(span, faults::REVERSED_DEPTHS, &[high, low], span, turned)
             }
             DepthItem::Range(low, high) => {
                 ranges.push((*low, *high));
@@ -71,10 +57,8 @@ impl Lowerer {
                     CompareOp::Gt => depth.checked_add(1).map(|low| (low, i64::MAX)),
                     CompareOp::Ge => Some((*depth, i64::MAX)),
                     CompareOp::Eq | CompareOp::Ne | CompareOp::Matches => {
-                        self.invalid(span, "a depth takes no `=`", "write the number alone")
-                            .write(span, depth.to_string())
-                            .help(format!("write `:depth({depth})`"));
-                        return false;
+                        let plain = depth.to_string();
+                        return self.mended(span, faults::EQUAL_DEPTH, &[depth], span, plain);
                     }
                 };
                 ranges.extend(range);
@@ -82,9 +66,7 @@ impl Lowerer {
             }
             DepthItem::Set(depths) => {
                 if depths.is_empty() {
-                    self.invalid(span, "expected a depth, found nothing", "no depth is named")
-                        .help("write `:depth({1,2})`");
-                    return false;
+                    return self.fault(span, faults::NO_DEPTH_IN_SET, &[]);
                 }
                 ranges.extend(depths.iter().map(|&depth| (depth, depth)));
                 let list: Vec<String> = depths.iter().map(ToString::to_string).collect();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::lowerer::Lowerer;
-use crate::query::ir::name::HEADERS;
+use crate::query::ir::name::headers;
 use crate::query::ir::query::Attr;
 use crate::query::syntax::ast::{Attrs, Brackets, CompareOp, LiteralSyntax, Prop};
 use crate::query::syntax::words::CLASSES;
@@ -169,7 +169,7 @@ pub(crate) fn other_spelling(name: &str) -> Option<&'static str> {
         return None;
     }
     let wanted = plain(name);
-    HEADERS.into_iter().find(|header| plain(header) == wanted)
+    headers().find(|header| plain(header) == wanted)
 }
 
 fn listed(names: &[String]) -> String {

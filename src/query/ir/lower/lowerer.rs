@@ -3,8 +3,9 @@
 use crate::query::ir::edition::Edition;
 use crate::query::ir::pattern::Patterns;
 use crate::query::ir::purpose::{InsertionPoint, Purpose};
-use crate::query::syntax::{MAX_MISTAKES, Span};
-use crate::support::diag::{Code, Diagnostic, Edit, Warning};
+pub(super) use crate::query::syntax::MAX_MISTAKES;
+use crate::query::syntax::Span;
+use crate::support::diag::{Diagnostic, Warning};
 
 /// The most groups of a union (LANGUAGE §10).
 pub const MAX_GROUPS: usize = 256;
@@ -51,62 +52,6 @@ impl Lowerer {
         }
     }
 
-    /// Records a mistake of meaning and returns it for its help text.
-    pub(super) fn invalid(
-        &mut self,
-        span: Span,
-        message: impl Into<String>,
-        label: &str,
-    ) -> ErrorHelp<'_> {
-        self.error(Code::SelectorInvalid, span, message, label)
-    }
-
-    pub(super) fn error(
-        &mut self,
-        code: Code,
-        span: Span,
-        message: impl Into<String>,
-        label: &str,
-    ) -> ErrorHelp<'_> {
-        if self.errors.len() >= MAX_MISTAKES {
-            return ErrorHelp(None);
-        }
-        let error = Diagnostic::error(code, message).at(span, label);
-        self.errors.push(error);
-        ErrorHelp(self.errors.last_mut())
-    }
-
-    /// Refuses `what` unless the edition is at least `since`. `instead` is how the edition spells
-    /// it, if it can.
-    pub(super) fn needs(
-        &mut self,
-        since: Edition,
-        span: Span,
-        what: &str,
-        instead: Option<String>,
-    ) -> bool {
-        if self.edition >= since || self.lenient {
-            return true;
-        }
-        let advice = self.lacks(since, span, what);
-        match instead {
-            Some(instead) => advice.help(format!("write `{instead}`, or choose edition `{since}`")),
-            None => advice.help(format!("edition `{since}` has it")),
-        }
-        false
-    }
-
-    /// Refuses `what`, which the edition lacks and `since` has.
-    pub(super) fn lacks(&mut self, since: Edition, span: Span, what: &str) -> ErrorHelp<'_> {
-        let edition = self.edition;
-        self.error(
-            Code::Edition,
-            span,
-            format!("{what} is not part of edition `{edition}`"),
-            &format!("needs edition `{since}`"),
-        )
-    }
-
     pub(super) fn warn(
         &mut self,
         span: Span,
@@ -116,24 +61,5 @@ impl Lowerer {
     ) {
         let warning = Warning::new(message).at(span, label);
         self.warnings.push(warning.with_help(help));
-    }
-}
-
-/// The error recorded last, for its help text. `None` if it was dropped.
-pub(super) struct ErrorHelp<'a>(Option<&'a mut Diagnostic>);
-
-impl ErrorHelp<'_> {
-    /// Adds a replacement that undoes the mistake.
-    pub(super) fn write(mut self, span: Span, text: impl Into<String>) -> Self {
-        if let Some(diagnostic) = &mut self.0 {
-            diagnostic.add_edit(Edit::new(span, text));
-        }
-        self
-    }
-
-    pub(super) fn help(self, help: impl Into<String>) {
-        if let Some(diagnostic) = self.0 {
-            diagnostic.set_help(help);
-        }
     }
 }

@@ -8,6 +8,7 @@ mod attrs;
 mod body;
 mod controls;
 mod depths;
+mod faults;
 mod habits;
 mod lowerer;
 mod notes;

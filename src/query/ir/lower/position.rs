@@ -2,10 +2,12 @@
 //! at their end (LANGUAGE §7).
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use smallvec::smallvec;
 
-use super::lowerer::{ErrorHelp, Lowerer, MAX_STEPS};
+use super::faults;
+use super::lowerer::{Lowerer, MAX_STEPS};
 use crate::query::ir::depth::DepthSet;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::name::split_type;
@@ -16,7 +18,7 @@ use crate::query::ir::query::{
 use crate::query::syntax::ast::{Brackets, DepthItem, Hop, HopHead, HopPart, PositionSyntax};
 use crate::query::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
 use crate::query::syntax::{Span, Spanned};
-use crate::support::diag::{Code, nearest};
+use crate::support::diag::{Edit, nearest};
 
 /// The hops of a position read so far.
 #[derive(Default)]
@@ -108,15 +110,11 @@ impl Lowerer {
     pub(super) fn position(&mut self, position: &PositionSyntax<'_>, place: bool) -> Option<Chain> {
         let mut sound = self.needs(Edition::Depth, position.span, "a position `(…)`", None);
         if position.hops.is_empty() {
-            self.invalid(position.span, "a position without hops", "nothing is named")
-                .help("write `(d1)` for the newest turn, `(d0)` for the active head");
-            return None;
+            return self.fault(position.span, faults::NO_HOPS, &[]);
         }
-        let count = position.hops.len();
         if let Some(hop) = position.hops.get(MAX_STEPS) {
-            let message = format!("a position has at most {MAX_STEPS} hops, this one has {count}");
-            self.error(Code::Limit, hop.span, message, "one hop too many");
-            return None;
+            let words: [&dyn Display; 2] = [&MAX_STEPS, &position.hops.len()];
+            return self.fault(hop.span, faults::MANY_HOPS, &words);
         }
         let (named, point) = WrittenInsertion::split(position);
         if let Some(point) = &point {
@@ -137,11 +135,9 @@ impl Lowerer {
         self.check_spelling(hop)?;
         let start = hops.steps.is_empty() && !hops.confirmed;
         if let Some(set) = self.depth_hop(hop) {
-            let set = set.ok()?;
+            let set = set?;
             if !start {
-                self.invalid(hop.span, "depth hops come first", "after another hop")
-                    .help("move it to the front: `(d1, cont, block)`");
-                return None;
+                return self.fault(hop.span, faults::LATE_DEPTH, &[]);
             }
             hops.depths = Some(match hops.depths.take() {
                 Some(depths) => depths.union(&set),
@@ -183,13 +179,7 @@ impl Lowerer {
                 && attrs.form == Brackets::Group
                 && !class
             {
-                self.invalid(
-                    part.span,
-                    "a group `(…)` follows a class",
-                    "no class directly before it",
-                )
-                .help("use brackets here: `*[role='user']`, `0[role='user']`");
-                return None;
+                return self.fault(part.span, faults::LOOSE_GROUP, &[]);
             }
             class = !matches!(part.node, HopPart::Attrs(_));
             at = Some(part.span.end);
@@ -197,48 +187,28 @@ impl Lowerer {
         if at == Some(hop.span.end) || length.is_none() {
             return Some(());
         }
-        self.invalid(
-            hop.span,
-            "a hop has no white space inside",
-            "one hop, or several without commas between them",
-        )
-        .help("write `*:block`, `cont[offset=0]`; hops are separated by commas");
-        None
+        self.fault(hop.span, faults::SPACED_HOP, &[])
     }
 
-    /// The depths of `d1`, `d1..d3`, `depth(…)`; `None` for any other hop, `Some(Err)` for a
+    /// The depths of `d1`, `d1..d3`, `depth(…)`; `None` for any other hop, `Some(None)` for a
     /// depth hop with a mistake.
-    fn depth_hop(&mut self, hop: &Hop<'_>) -> Option<Result<DepthSet, ()>> {
+    fn depth_hop(&mut self, hop: &Hop<'_>) -> Option<Option<DepthSet>> {
         let set = match &hop.head {
-            HopHead::Depth(items) => self.depths(items, hop.span).ok_or(()),
-            HopHead::Word(word) => Ok(DepthSet::one(depth_word(word)?)),
+            HopHead::Depth(items) => self.depths(items, hop.span),
+            HopHead::Word(word) => Some(DepthSet::one(depth_word(word)?)),
             HopHead::Range(low, high) => match (depth_word(low), depth_word(high)) {
                 (Some(low), Some(high)) => {
                     let item = Spanned::new(DepthItem::Range(low, high), hop.span);
-                    self.depths(&[item], hop.span).ok_or(())
+                    self.depths(&[item], hop.span)
                 }
-                _ => {
-                    self.invalid(
-                        hop.span,
-                        "only depths have ranges",
-                        "not a depth on both sides",
-                    )
-                    .help("write `d1..d3`");
-                    Err(())
-                }
+                _ => self.fault(hop.span, faults::RANGE_OF_HOPS, &[]),
             },
             HopHead::Star | HopHead::Int(_) | HopHead::Search => return None,
         };
-        if let Some(part) = hop.parts.first() {
-            self.invalid(
-                part.span,
-                "a depth hop takes nothing after it",
-                "not expected here",
-            )
-            .help("test the container with `seg`: `(d1, seg[role='user'])`");
-            return Some(Err(()));
-        }
-        Some(set)
+        Some(match hop.parts.first() {
+            Some(part) => self.fault(part.span, faults::DEPTH_WITH_PARTS, &[]),
+            None => set,
+        })
     }
 
     /// `seg`, `seg.sub` or `seg[…]` directly after the depths.
@@ -274,9 +244,7 @@ impl Lowerer {
         if class.is_none()
             && let Some(part) = parts.iter().find(is_kind)
         {
-            self.invalid(part.span, "a kind needs a class", "no class before it")
-                .help("write `*:block.call`, or `*[kind='call']`");
-            return None;
+            return self.fault(part.span, faults::KIND_ALONE, &[]);
         }
         let sub = self.hop_parts(hop, parts, sub, &mut tests)?;
         if let Some(class) = class {
@@ -302,9 +270,7 @@ impl Lowerer {
                 Some((None, None))
             }
             HopHead::Word("end") => {
-                self.misplaced("end", hop)
-                    .help("write it as the last thing of the position");
-                None
+                self.misplaced("end", hop, "write it as the last thing of the position")
             }
             HopHead::Word(word) => {
                 let (head, sub) = split_type(word);
@@ -316,10 +282,7 @@ impl Lowerer {
                         let (class, rest) = split_type(sub);
                         Some((Some(self.hop_class(class, hop.span)?), rest))
                     }
-                    _ => {
-                        self.unknown_hop(head, hop.span);
-                        None
-                    }
+                    _ => self.unknown_hop(head, hop.span),
                 }
             }
             // These are depth hops.
@@ -330,9 +293,7 @@ impl Lowerer {
     /// The offset of a hop that is a number.
     fn offset(&mut self, written: &str, hop: &Hop<'_>) -> Option<i64> {
         if written.starts_with('+') {
-            self.misplaced(written, hop)
-                .help("write the offset without a sign");
-            return None;
+            return self.misplaced(written, hop, "write the offset without a sign");
         }
         self.integer(written, hop.span, AttrKind::Number)
     }
@@ -353,13 +314,7 @@ impl Lowerer {
                 HopPart::Sub(word) | HopPart::Class(word) => {
                     let is_sub = matches!(part.node, HopPart::Sub(_)) || word.starts_with(':');
                     if kind.is_some() || !is_sub {
-                        self.invalid(
-                            part.span,
-                            format!("unexpected `{word}`"),
-                            "not expected here",
-                        )
-                        .help("hops are separated by commas");
-                        sound = false;
+                        sound = self.fault(part.span, faults::BEHIND_HOP, &[word]);
                         continue;
                     }
                     kind = Some(word.strip_prefix(':').unwrap_or(word));
@@ -372,13 +327,7 @@ impl Lowerer {
             let is_pseudo =
                 |part: &&str| PLAIN_PSEUDOS.contains(part) || CALLED_PSEUDOS.contains(part);
             if let Some(pseudo) = word.split(':').find(is_pseudo) {
-                self.invalid(
-                    hop.span,
-                    format!("`:{pseudo}` is not a kind, and hops take no pseudo-classes"),
-                    "a kind belongs here",
-                )
-                .help("write a chain: `depth(1) > .cb:first`");
-                sound = false;
+                sound = self.fault(hop.span, faults::PSEUDO_IN_HOP, &[&pseudo]);
             }
         }
         sound.then_some(kind)
@@ -388,56 +337,47 @@ impl Lowerer {
         if Class::from_word(word).is_some() {
             return Some(word);
         }
-        let advice = self.invalid(
-            span,
-            format!("`{word}` is not a class"),
-            "a class belongs here",
-        );
-        match nearest(word, CLASSES) {
-            Some(class) => advice.help(format!("did you mean `{class}`?")),
-            None => advice.help("the classes are `seg`, `cont` and `block`"),
-        }
-        None
+        let class = nearest(word, CLASSES).map(|class| format!("did you mean `{class}`?"));
+        let help = class.unwrap_or_else(|| "the classes are `seg`, `cont` and `block`".to_owned());
+        self.fault(span, faults::NO_CLASS, &[&word, &help])
     }
 
-    fn unknown_hop(&mut self, word: &str, span: Span) {
+    fn unknown_hop<T: Default>(&mut self, word: &str, span: Span) -> T {
         let digits = word
             .strip_prefix('d')
             .map(|word| word.trim_start_matches('-'));
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if digits.is_some_and(|digits| !digits.is_empty() && is_number(digits)) {
-            self.invalid(span, "the number is too large", "no turn is as deep");
-            return;
+            return self.fault(span, faults::DEEP_HOP, &[]);
         }
-        let places = self.purpose == Purpose::Place;
-        let advice = self.invalid(span, format!("unknown hop `{word}`"), "no such hop");
-        if places && matches!(word, "last" | "append" | "bottom") {
-            return advice
-                .write(span, "end")
-                .help("write `end` for after the last child");
-        }
-        if places && matches!(word, "first" | "start" | "begin" | "prepend" | "top") {
-            return advice
-                .write(span, "")
-                .help("write a trailing comma for before the first child");
-        }
-        match nearest(word, CLASSES.into_iter().chain(["end"])) {
-            Some(hop) => advice.help(format!("did you mean `{hop}`?")),
+        let (edit, help) = match word {
+            _ if self.purpose != Purpose::Place => (None, ""),
+            "last" | "append" | "bottom" => (Some("end"), "write `end` for after the last child"),
+            "first" | "start" | "begin" | "prepend" | "top" => (
+                Some(""),
+                "write a trailing comma for before the first child",
+            ),
+            _ => (None, ""),
+        };
+        let help = match nearest(word, CLASSES.into_iter().chain(["end"])) {
+            _ if edit.is_some() => help.to_owned(),
+            Some(hop) => format!("did you mean `{hop}`?"),
             None => {
-                advice.help("hops are depths such as `d1`, `seg`, `cont`, `block`, `*` and offsets")
+                "hops are depths such as `d1`, `seg`, `cont`, `block`, `*` and offsets".to_owned()
             }
-        }
+        };
+        let edit = edit.map(|text| Edit::new(span, text));
+        self.mistake(span, faults::UNKNOWN_HOP, &[&word, &help], edit)
     }
 
     /// Refuses an insertion point that is not the end of a position.
-    fn misplaced(&mut self, written: &str, hop: &Hop<'_>) -> ErrorHelp<'_> {
-        let label = if hop.parts.is_empty() {
-            "not at the end"
+    fn misplaced<T: Default>(&mut self, written: &str, hop: &Hop<'_>, help: &str) -> T {
+        let fault = if hop.parts.is_empty() {
+            faults::EARLY_INSERTION
         } else {
-            "it takes nothing after it"
+            faults::INSERTION_WITH_PARTS
         };
-        let message = format!("`{written}` is an insertion point");
-        self.invalid(hop.span, message, label)
+        self.fault(hop.span, fault, &[&written, &help])
     }
 
     /// Takes the insertion point after the hops of a place.
@@ -445,11 +385,8 @@ impl Lowerer {
         self.insertion = match point.sign {
             InsertionSign::Comma => {
                 if let Some(other) = hops.last().and_then(WrittenInsertion::of) {
-                    let other = other.sign.named();
-                    self.invalid(point.span, "two insertion points", "the second one")
-                        .write(point.span, "")
-                        .help(format!("{other} is one: leave out the comma after it"));
-                    return None;
+                    let (other, span) = (other.sign.named(), point.span);
+                    return self.mended(span, faults::TWO_INSERTIONS, &[&other], span, "");
                 }
                 InsertionPoint::Start
             }
@@ -470,43 +407,23 @@ impl Lowerer {
     fn child(&mut self, written: &str, span: Span) -> Option<u32> {
         let digits = written.get(1..).unwrap_or_default();
         match digits.parse() {
-            Ok(0) => {
-                let label = "child 0 does not exist";
-                self.invalid(span, "children count from 1", label)
-                    .help("write `-1` for before the first child, `+1` for after it");
-                None
-            }
+            Ok(0) => self.fault(span, faults::CHILD_ZERO, &[]),
             Ok(child) => Some(child),
             // The only fault that digits can have.
-            Err(_) => {
-                let label = "no node has as many children";
-                self.invalid(span, "the number is too large", label)
-                    .help("write `end` for after the last child");
-                None
-            }
+            Err(_) => self.fault(span, faults::LATE_CHILD, &[]),
         }
     }
 
     /// Refuses the insertion point after the hops of a position that names nodes; false.
     fn no_insertion_point(&mut self, point: &WrittenInsertion<'_>, hops: &[Hop<'_>]) -> bool {
-        let advice = self.invalid(
-            point.span,
-            format!(
-                "{} makes the position an insertion point",
-                point.sign.named()
-            ),
-            "nothing to select here",
-        );
-        match point.sign {
+        let help = match point.sign {
             InsertionSign::Number(written) if written.starts_with('-') => {
                 let before: String = hops.iter().map(|hop| format!("{hop}, ")).collect();
-                advice.help(format!(
-                    "write `({before}*[offset={written}])` for the children at that offset"
-                ));
+                format!("write `({before}*[offset={written}])` for the children at that offset")
             }
-            _ => advice.help("only `add` and `move` take an insertion point"),
-        }
-        false
+            _ => "only `add` and `move` take an insertion point".to_owned(),
+        };
+        self.fault(point.span, faults::INSERTION, &[&point.sign.named(), &help])
     }
 }
 

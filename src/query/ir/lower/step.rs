@@ -1,5 +1,6 @@
 //! Steps of a chain: roots, types, keys, tags, pseudo-classes, zones (LANGUAGE §2, §4).
 
+use super::faults;
 use super::lowerer::Lowerer;
 use super::notes::in_step;
 use crate::query::ir::depth::DepthSet;
@@ -12,7 +13,7 @@ use crate::query::ir::query::{
 use crate::query::syntax::ast::{Combinator, GroupSyntax, Nth, StepPart, StepSyntax, WordOrParam};
 use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, ROOTS};
 use crate::query::syntax::{Span, Spanned, quote};
-use crate::support::diag::nearest;
+use crate::support::diag::{Edit, nearest};
 
 /// All pseudo-classes, for suggestions.
 const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
@@ -68,7 +69,7 @@ impl Lowerer {
                 ..
             },
         ] = step.parts.as_slice()
-            && let Some(zone) = zone(name)
+            && let Some(zone) = Zone::from_word(name)
         {
             return Some(QueryStep::Zone(zone));
         }
@@ -199,18 +200,17 @@ impl Lowerer {
                 return Some(());
             }
             _ => {
-                let advice = if name.is_empty() {
-                    self.invalid(span, "expected a root after `^`", "the root is missing")
-                } else {
-                    self.invalid(span, format!("unknown root `^{name}`"), "no such root")
+                let fault = match name {
+                    "" => faults::NO_ROOT,
+                    _ => faults::UNKNOWN_ROOT,
                 };
-                match nearest(name, ROOTS) {
-                    Some(root) => advice
-                        .write(span, format!("^{root}"))
-                        .help(format!("did you mean `^{root}`?")),
-                    None => advice.help("the roots are `^root`, `^sys`, `^seq` and `^ah`"),
-                }
-                return None;
+                let root = nearest(name, ROOTS).map(|root| format!("^{root}"));
+                let help = match &root {
+                    Some(root) => format!("did you mean `{root}`?"),
+                    None => "the roots are `^root`, `^sys`, `^seq` and `^ah`".to_owned(),
+                };
+                let edit = root.map(|root| Edit::new(span, root));
+                return self.mistake(span, fault, &[&name, &help], edit);
             }
         };
         tests.push(Test::Type(TypeTest::Anchor));
@@ -241,13 +241,7 @@ impl Lowerer {
         let Some(part) = sub.split(':').find(|part| FOREIGN_PSEUDOS.contains(part)) else {
             return Some(());
         };
-        self.invalid(
-            span,
-            format!("expected a kind, found the pseudo-class `:{part}` of CSS"),
-            "not in this language",
-        )
-        .help(format!("a kind of that name is written `[kind='{part}']`"));
-        None
+        self.fault(span, faults::FOREIGN_PSEUDO, &[&part])
     }
 
     /// Refuses a type such as `cb:` or `cb::x` (LANGUAGE §2).
@@ -255,13 +249,7 @@ impl Lowerer {
         if word.split(':').all(|part| !part.is_empty()) {
             return Some(());
         }
-        self.invalid(
-            span,
-            "a type has no empty part",
-            "a `:` without a word after it",
-        )
-        .help("write `.cb:note`, or `.cb` alone");
-        None
+        self.fault(span, faults::EMPTY_PART, &[])
     }
 
     /// Adds the tests of a type and a kind, as the edition reads them (LANGUAGE §1).
@@ -319,51 +307,28 @@ impl Lowerer {
             Nth::Number(number) if number >= 1 => {
                 Some(Pick::Nth(Operand::Literal(Literal::Int(number))))
             }
-            Nth::Number(_) => {
-                self.invalid(nth.span, "`:nth` counts from 1", "the first is 1")
-                    .help("write `:nth(1)`, or `:last` for the last");
-                None
-            }
+            Nth::Number(_) => self.fault(nth.span, faults::NTH_ZERO, &[]),
         }
     }
 
     fn pseudo(&mut self, name: &str, span: Span, draft: &mut StepDraft) -> Option<()> {
-        if let Some(zone) = zone(name) {
+        if let Some(zone) = Zone::from_word(name) {
             draft.basis = true;
-            draft.narrow(Test::of(Attr::Offset, offset_op(zone), Literal::Int(0)));
+            draft.narrow(Test::of(Attr::Offset, zone.offsets(), Literal::Int(0)));
             return Some(());
         }
         match name {
             "first" => draft.tail.push(PickOrTest::Pick(Pick::First)),
             "last" => draft.tail.push(PickOrTest::Pick(Pick::Last)),
-            "depth" | "nth" => {
-                self.invalid(
-                    span,
-                    format!("expected a number after `:{name}`"),
-                    "the number is missing",
-                )
-                .help(format!("write `:{name}(1)`"));
-                return None;
-            }
+            "depth" | "nth" => return self.fault(span, faults::PSEUDO_NUMBER, &[&name]),
             _ => {
-                let advice = self.invalid(
-                    span,
-                    format!("unknown pseudo-class `:{name}`"),
-                    "no such pseudo-class",
-                );
-                match nearest(name, PSEUDOS) {
-                    Some(known) => {
-                        let called = CALLED_PSEUDOS.contains(&known);
-                        let text = format!(":{known}{}", if called { "(1)" } else { "" });
-                        advice
-                            .write(span, text)
-                            .help(format!("did you mean `:{known}`?"));
-                    }
-                    None => advice.help(
-                        "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, `:nth(…)` and `:depth(…)`",
-                    ),
-                }
-                return None;
+                let known = nearest(name, PSEUDOS);
+                let help = known.map(|known| format!("did you mean `:{known}`?"));
+                let list = "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, \
+                            `:nth(…)` and `:depth(…)`";
+                let help = help.unwrap_or_else(|| list.to_owned());
+                let edit = known.map(|known| Edit::new(span, format!(":{known}{}", called(known))));
+                return self.mistake(span, faults::UNKNOWN_PSEUDO, &[&name, &help], edit);
             }
         }
         Some(())
@@ -380,11 +345,7 @@ impl Lowerer {
                         "`:{part}` is part of the word, and almost the pseudo-class `:{pseudo}`"
                     )
                 };
-                let called = if CALLED_PSEUDOS.contains(&pseudo) {
-                    "(1)"
-                } else {
-                    ""
-                };
+                let called = called(pseudo);
                 let help = if sub == part {
                     format!("write `{sign}{head}:{pseudo}{called}` for the pseudo-class")
                 } else {
@@ -397,21 +358,12 @@ impl Lowerer {
     }
 }
 
-fn zone(name: &str) -> Option<Zone> {
-    match name {
-        "pre" => Some(Zone::Pre),
-        "core" => Some(Zone::Core),
-        "post" => Some(Zone::Post),
-        _ => None,
-    }
-}
-
-/// How the offsets of a zone compare with 0.
-fn offset_op(zone: Zone) -> CompareOp {
-    match zone {
-        Zone::Pre => CompareOp::Lt,
-        Zone::Core => CompareOp::Eq,
-        Zone::Post => CompareOp::Gt,
+/// What follows the name of a pseudo-class.
+fn called(pseudo: &str) -> &'static str {
+    if CALLED_PSEUDOS.contains(&pseudo) {
+        "(1)"
+    } else {
+        ""
     }
 }
 

@@ -1,11 +1,11 @@
 //! Times (LANGUAGE §3): addresses, ranges, and the default for an omitted time.
 
+use super::faults;
 use super::lowerer::Lowerer;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::purpose::Purpose;
 use crate::query::ir::query::{Address, QueryTime, RangeEnd};
 use crate::query::syntax::{Span, Spanned, ast};
-use crate::support::diag::Code;
 
 impl Lowerer {
     pub(super) fn time(&mut self, time: Option<&Spanned<ast::TimeSyntax>>) -> Option<QueryTime> {
@@ -20,14 +20,7 @@ impl Lowerer {
             });
         };
         if self.purpose != Purpose::Select {
-            self.invalid(
-                time.span,
-                "a mutation takes no time, it changes the working state",
-                "no time is expected here",
-            )
-            .write(time.span, "")
-            .help("leave the time out");
-            return None;
+            return self.mended(time.span, faults::NO_TIME_HERE, &[], time.span, "");
         }
         let lowered = self.written_time(time)?;
         self.note(time.span, || lowered.to_string());
@@ -49,32 +42,18 @@ impl Lowerer {
     fn point(&mut self, point: &Spanned<ast::TimePoint>) -> Option<QueryTime> {
         let span = point.span;
         match point.node {
-            ast::TimePoint::Back(commits) => return Some(QueryTime::At(Address::Back(commits))),
-            ast::TimePoint::Cycle(cycle) => return Some(QueryTime::At(Address::Cycle(cycle))),
-            ast::TimePoint::All => return Some(QueryTime::All),
-            ast::TimePoint::Ahead(commits) => self.ahead(point, commits),
-            ast::TimePoint::Oldest => self
-                .invalid(span, "`@t-*` is an end of a range", "no snapshot by itself")
-                .help("write `@t0..@t-*` for all snapshots as a range, `@*` for all as a list"),
-            ast::TimePoint::Wild(kind) => self
-                .invalid(
-                    span,
-                    format!("`@{kind}*` is not a time"),
-                    "no snapshot by itself",
-                )
-                .help("write `@*` for all snapshots"),
+            ast::TimePoint::Back(commits) => Some(QueryTime::At(Address::Back(commits))),
+            ast::TimePoint::Cycle(cycle) => Some(QueryTime::At(Address::Cycle(cycle))),
+            ast::TimePoint::All => Some(QueryTime::All),
+            ast::TimePoint::Ahead(commits) => self.ahead(span, commits),
+            ast::TimePoint::Oldest => self.fault(span, faults::OLDEST_ALONE, &[]),
+            ast::TimePoint::Wild(kind) => self.fault(span, faults::WILD_TIME, &[&kind]),
         }
-        None
     }
 
-    fn ahead(&mut self, point: &Spanned<ast::TimePoint>, commits: u64) {
-        self.invalid(
-            point.span,
-            format!("`@t{commits}` is not a time"),
-            "nothing is newer than `@t0`",
-        )
-        .write(point.span, format!("@t-{commits}"))
-        .help(format!("write `@t-{commits}` for {commits} commits back"));
+    fn ahead<T: Default>(&mut self, span: Span, commits: u64) -> T {
+        let back = format!("@t-{commits}");
+        self.mended(span, faults::FUTURE, &[&commits], span, back)
     }
 
     fn range(
@@ -85,14 +64,7 @@ impl Lowerer {
         let (a, b) = (self.end(from), self.end(to));
         let (a, b) = (a?, b?);
         if matches!(a, RangeEnd::Cycle(_)) != matches!(b, RangeEnd::Cycle(_)) {
-            self.error(
-                Code::SnapshotRangeKindMismatch,
-                from.span.to(to.span),
-                "both ends of a range are of one kind",
-                "one counts commits, the other names a cycle",
-            )
-            .help("write `@t-3..@t0` or `@c10..@c20`");
-            return None;
+            return self.fault(from.span.to(to.span), faults::MIXED_RANGE, &[]);
         }
         // The newer end first: the direction of a range has no meaning.
         let swap = match (a, b) {
@@ -109,21 +81,15 @@ impl Lowerer {
     }
 
     fn end(&mut self, point: &Spanned<ast::TimePoint>) -> Option<RangeEnd> {
+        let span = point.span;
         match point.node {
-            ast::TimePoint::Back(commits) => return Some(RangeEnd::Back(commits)),
-            ast::TimePoint::Oldest => return Some(RangeEnd::Oldest),
-            ast::TimePoint::Cycle(cycle) => return Some(RangeEnd::Cycle(cycle)),
-            ast::TimePoint::Ahead(commits) => self.ahead(point, commits),
-            ast::TimePoint::All | ast::TimePoint::Wild(_) => self
-                .error(
-                    Code::SnapshotRangeWildcard,
-                    point.span,
-                    "`*` cannot be an end of a range",
-                    "not an end",
-                )
-                .write(point.span, "@t-*")
-                .help("write `@t-*` for the oldest snapshot, or `@*` alone for all"),
+            ast::TimePoint::Back(commits) => Some(RangeEnd::Back(commits)),
+            ast::TimePoint::Oldest => Some(RangeEnd::Oldest),
+            ast::TimePoint::Cycle(cycle) => Some(RangeEnd::Cycle(cycle)),
+            ast::TimePoint::Ahead(commits) => self.ahead(span, commits),
+            ast::TimePoint::All | ast::TimePoint::Wild(_) => {
+                self.mended(span, faults::WILD_END, &[], span, "@t-*")
+            }
         }
-        None
     }
 }
