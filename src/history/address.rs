@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::archive::{Archive, LoadFailure, LoadStats, Part, Position};
+use super::archive::{Archive, LoadFailure, Part, Position};
 use super::attempt::Attempts;
 use super::first_seen::FirstSeen;
 use super::snapshots::Snapshots;
@@ -465,12 +465,6 @@ impl History {
     /// The first failure of a read that could not report it, see [`Archive::failure`].
     pub fn failure(&self) -> Option<&LoadFailure> {
         self.archive.as_ref()?.failure()
-    }
-
-    /// What was loaded so far.
-    pub fn load_stats(&self) -> LoadStats {
-        let archive = self.archive.as_ref();
-        archive.map_or_else(LoadStats::default, |archive| archive.stats())
     }
 
     /// This history with a part of the snapshot at a position in its place, unless the snapshot is in

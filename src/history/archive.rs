@@ -6,7 +6,6 @@
 
 use std::fmt::Debug;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::attempt::Attempts;
@@ -141,15 +140,6 @@ impl From<LoadFailure> for Error {
     }
 }
 
-/// What an [`Archive`] has asked its source for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoadStats {
-    /// Whole snapshots, working states among them.
-    pub snapshots: usize,
-    /// Parts of snapshots.
-    pub parts: usize,
-}
-
 /// Snapshots in a row of places, which is made when one of them is first used.
 const ROW: usize = 256;
 /// Snapshots that are read one after the other without having been fetched come in runs of this many.
@@ -173,8 +163,6 @@ pub struct Archive {
     parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
     /// Its holder is the one that loads.
     loading: Mutex<()>,
-    loaded: AtomicUsize,
-    loaded_parts: AtomicUsize,
     failure: OnceLock<LoadFailure>,
 }
 
@@ -192,8 +180,6 @@ impl Archive {
             attempts: OnceLock::new(),
             parts: Mutex::default(),
             loading: Mutex::default(),
-            loaded: AtomicUsize::new(0),
-            loaded_parts: AtomicUsize::new(0),
             failure: OnceLock::new(),
         }
     }
@@ -217,14 +203,6 @@ impl Archive {
     /// Whether there is a working state.
     pub fn has_working(&self) -> bool {
         self.has_working
-    }
-
-    /// What was loaded so far.
-    pub fn stats(&self) -> LoadStats {
-        LoadStats {
-            snapshots: self.loaded.load(Ordering::Relaxed),
-            parts: self.loaded_parts.load(Ordering::Relaxed),
-        }
     }
 
     /// The first failure of a read that could not report it: the answer it was read for has less than
@@ -284,7 +262,6 @@ impl Archive {
             if loaded.len() != run.len() {
                 return Err(unexpected("snapshots", loaded.len(), run.len()));
             }
-            self.loaded.fetch_add(loaded.len(), Ordering::Relaxed);
             start = run.end;
             for (at, snapshot) in run.zip(loaded) {
                 let _ = self.place(at).map(|place| place.set(snapshot));
@@ -304,7 +281,6 @@ impl Archive {
         let _one = self.alone();
         if self.working.get().is_none() {
             let _ = self.working.set(self.source.load_working()?);
-            self.loaded.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -336,17 +312,12 @@ impl Archive {
         let Some(snapshot) = self.source.part(position, part)? else {
             return Ok(None);
         };
-        self.loaded_parts.fetch_add(1, Ordering::Relaxed);
-        self.keep_part(position, part, Arc::clone(&snapshot));
-        Ok(Some(snapshot))
-    }
-
-    fn keep_part(&self, position: Position, part: &Part, snapshot: Arc<Snapshot>) {
         let mut parts = held(&self.parts);
         if parts.len() == PARTS {
             parts.remove(0);
         }
-        parts.push((position, part.clone(), snapshot));
+        parts.push((position, part.clone(), Arc::clone(&snapshot)));
+        Ok(Some(snapshot))
     }
 
     /// A part that is in memory and has all of another.

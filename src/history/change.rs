@@ -1,7 +1,6 @@
 //! The difference between two versions of one node.
 
 use serde::Serialize;
-use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
 use super::content::{ContentDiff, Materialized};
@@ -74,11 +73,8 @@ impl Serialize for Delta {
             from: &'a RawValue,
             to: &'a RawValue,
         }
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, from, to) in &self.0 {
-            map.serialize_entry(name, &Pair { from, to })?;
-        }
-        map.end()
+        let pairs = self.0.iter();
+        serializer.collect_map(pairs.map(|(name, from, to)| (name, Pair { from, to })))
     }
 }
 

@@ -3,7 +3,6 @@
 //! A content diff turns the older content into the newer one. Equal inputs give equal bytes: there
 //! is no time limit. Which nodes are compared is decided elsewhere.
 
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -12,6 +11,7 @@ use super::json::{shown, text_of};
 use crate::index::NodeRef;
 use crate::json::{JsonValue, canonical};
 use crate::support::edits::{edits, unified, words};
+use crate::support::macros::setters;
 
 /// The form of a content diff. See the example of [`ContentOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -80,25 +80,13 @@ impl Default for ContentOptions {
 }
 
 impl ContentOptions {
-    /// Sets [`ContentOptions::mode`].
-    #[must_use]
-    pub fn mode(mut self, mode: ContentMode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// Sets [`ContentOptions::context_lines`].
-    #[must_use]
-    pub fn context_lines(mut self, lines: usize) -> Self {
-        self.context_lines = lines;
-        self
-    }
-
-    /// Sets [`ContentOptions::max_bytes`].
-    #[must_use]
-    pub fn max_bytes(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
-        self
+    setters! {
+        /// Sets [`ContentOptions::mode`].
+        mode: ContentMode;
+        /// Sets [`ContentOptions::context_lines`].
+        context_lines: usize;
+        /// Sets [`ContentOptions::max_bytes`].
+        max_bytes: usize;
     }
 }
 
@@ -355,11 +343,7 @@ impl MaterialFields {
 
 impl Serialize for MaterialFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (field, value) in &self.0 {
-            map.serialize_entry(field.name(), value)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(field, value)| (field.name(), value)))
     }
 }
 

@@ -51,7 +51,7 @@ pub use snapshot_diff::DiffOptions;
 #[doc(hidden)]
 pub use address::{Lookup, SnapshotRange, Unresolved};
 #[doc(hidden)]
-pub use archive::{Archive, LoadFailure, LoadStats, Part, Position, Source};
+pub use archive::{Archive, LoadFailure, Part, Position, Source};
 #[doc(hidden)]
 pub use change::changed_fields;
 #[doc(hidden)]

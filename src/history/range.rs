@@ -22,6 +22,7 @@ use crate::query::ir::{RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
 use crate::support::cancel::{self, ensure};
 use crate::support::diag::{Code, Warning};
+use crate::support::macros::setters;
 
 /// What a range returns besides its diffs, and caps (source 000 §4, LANGUAGE §8).
 ///
@@ -51,38 +52,21 @@ pub struct RangeOptions {
 }
 
 impl RangeOptions {
-    /// Sets [`RangeOptions::content`].
-    #[must_use]
-    pub fn content(mut self, content: ContentOptions) -> Self {
-        self.content = Some(content);
-        self
+    setters! {
+        /// Sets [`RangeOptions::content`].
+        content: ContentOptions;
+        /// Sets [`RangeOptions::max_snapshots`].
+        max_snapshots: usize;
+        /// Sets [`RangeOptions::max_changes`].
+        max_changes: usize;
+        /// Sets [`RangeOptions::stats`].
+        stats: bool;
     }
 
     /// Sets [`RangeOptions::materialize`].
     #[must_use]
     pub fn materialize(mut self, fields: impl IntoIterator<Item = Material>) -> Self {
         self.materialize = fields.into_iter().collect();
-        self
-    }
-
-    /// Sets [`RangeOptions::max_snapshots`].
-    #[must_use]
-    pub fn max_snapshots(mut self, most: usize) -> Self {
-        self.max_snapshots = Some(most);
-        self
-    }
-
-    /// Sets [`RangeOptions::max_changes`].
-    #[must_use]
-    pub fn max_changes(mut self, most: usize) -> Self {
-        self.max_changes = Some(most);
-        self
-    }
-
-    /// Sets [`RangeOptions::stats`].
-    #[must_use]
-    pub fn stats(mut self, stats: bool) -> Self {
-        self.stats = stats;
         self
     }
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
@@ -19,6 +18,7 @@ use crate::query::exec::{MatchedRows, RunInput, Trace, run};
 use crate::query::ir::Address;
 use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
+use crate::support::macros::setters;
 use crate::tree::NodeClass;
 
 /// The address of one snapshot: a committed one or the working state. Example: [`SnapshotDiff`].
@@ -81,18 +81,11 @@ pub struct DiffOptions {
 }
 
 impl DiffOptions {
-    /// Sets [`DiffOptions::moves`].
-    #[must_use]
-    pub fn moves(mut self, moves: bool) -> Self {
-        self.moves = moves;
-        self
-    }
-
-    /// Sets [`DiffOptions::content`].
-    #[must_use]
-    pub fn content(mut self, content: ContentOptions) -> Self {
-        self.content = Some(content);
-        self
+    setters! {
+        /// Sets [`DiffOptions::moves`].
+        moves: bool;
+        /// Sets [`DiffOptions::content`].
+        content: ContentOptions;
     }
 }
 
@@ -210,11 +203,7 @@ impl Children {
 
 impl Serialize for Children {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.parents.len()))?;
-        for (parent, children) in &self.parents {
-            map.serialize_entry(parent, children)?;
-        }
-        map.end()
+        serializer.collect_map(self.iter())
     }
 }
 

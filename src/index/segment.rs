@@ -23,6 +23,7 @@ use super::ids::{IdView, Ids};
 use super::records::Records;
 use super::{DictColumn, IntColumn, Posting};
 use crate::json::{JsonValue, StoredValue};
+use crate::support::macros::names;
 use crate::tree::{NodeClass, Present, Record, RecordPlace, header};
 
 /// The class code of implicit cores; [`NodeClass`] has the codes below it.
@@ -45,31 +46,17 @@ pub enum UnitKind {
     Rest,
 }
 
+names! {
+    UnitKind: 5 {
+        Preamble: "preamble",
+        Turn: "turn",
+        Loose: "loose",
+        Head: "head",
+        Rest: "other",
+    }
+}
+
 impl UnitKind {
-    const ALL: [Self; 5] = [
-        Self::Preamble,
-        Self::Turn,
-        Self::Loose,
-        Self::Head,
-        Self::Rest,
-    ];
-
-    /// The name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Preamble => "preamble",
-            Self::Turn => "turn",
-            Self::Loose => "loose",
-            Self::Head => "head",
-            Self::Rest => "other",
-        }
-    }
-
-    /// The kind of [`UnitKind::as_str`].
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-
     /// Sort rank of units of this kind, in snapshots and segments.
     pub(super) fn rank(self) -> u8 {
         match self {

@@ -15,6 +15,7 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::render::Provider;
 use crate::support::diag::Error;
+use crate::support::macros::setters;
 use crate::support::table::Paint;
 use serde::Serialize;
 use std::sync::Arc;
@@ -79,18 +80,6 @@ pub struct ReportOptions {
     pub search: Option<Search>,
     /// The conditions, each with the number of its line: [`AssertReport`](super::AssertReport).
     pub conditions: Vec<(usize, Condition)>,
-}
-
-/// Writes functions that set one option each.
-macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
-        $($(#[$doc])*
-        #[must_use]
-        pub fn $name(mut self, $name: $type) -> Self {
-            self.$name = $name.into();
-            self
-        })*
-    };
 }
 
 impl ReportOptions {

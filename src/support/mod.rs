@@ -1,11 +1,12 @@
 //! What every layer uses: diagnostics as data, the token of cancelled work, names of scratch files, differences of
-//! texts, text and tables for terminals.
+//! texts, text and tables for terminals, functions written by a table.
 //!
 //! It must not know anything of the layers above.
 
 pub(crate) mod cancel;
 pub(crate) mod diag;
 pub(crate) mod edits;
+pub(crate) mod macros;
 pub(crate) mod named;
 pub(crate) mod scratch;
 pub(crate) mod table;

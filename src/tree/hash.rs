@@ -1,6 +1,6 @@
 //! The content hash of a node (RUNTIME §2, source 002 chapter 08).
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use sha2::{Digest, Sha256};
 
@@ -20,14 +20,18 @@ pub fn content_hash<'a>(
     kind: Option<&str>,
     fields: impl IntoIterator<Item = (&'a str, JsonValue<'a>)>,
 ) -> ContentHash {
-    let mut out = Hashing::default();
+    let mut digest = Digesting(Sha256::new());
+    // Canonical text comes in small pieces.
+    let mut out = BufWriter::with_capacity(1024, &mut digest);
     let outcome = write_hashed(&mut out, role, kind, fields.into_iter());
+    let outcome = outcome.and_then(|()| out.flush());
     debug_assert!(outcome.is_ok(), "values are JSON text");
-    out.finish()
+    drop(out);
+    digest.0.finalize().into()
 }
 
 fn write_hashed<'a>(
-    out: &mut Hashing,
+    out: &mut impl Write,
     role: Option<&str>,
     kind: Option<&str>,
     fields: impl Iterator<Item = (&'a str, JsonValue<'a>)>,
@@ -88,41 +92,12 @@ pub fn hex(hash: &[u8]) -> String {
         .collect()
 }
 
-/// A buffered writer into SHA-256, as canonical text comes in small pieces.
-struct Hashing {
-    digest: Sha256,
-    buffer: Vec<u8>,
-}
+/// Writes into a digest.
+struct Digesting(Sha256);
 
-impl Default for Hashing {
-    fn default() -> Self {
-        Self {
-            digest: Sha256::new(),
-            buffer: Vec::with_capacity(Self::SIZE),
-        }
-    }
-}
-
-impl Hashing {
-    const SIZE: usize = 1024;
-
-    fn finish(mut self) -> ContentHash {
-        self.digest.update(&self.buffer);
-        self.digest.finalize().into()
-    }
-}
-
-impl Write for Hashing {
+impl Write for Digesting {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.buffer.len() + bytes.len() > Self::SIZE {
-            self.digest.update(&self.buffer);
-            self.buffer.clear();
-        }
-        if bytes.len() > Self::SIZE {
-            self.digest.update(bytes);
-        } else {
-            self.buffer.extend_from_slice(bytes);
-        }
+        self.0.update(bytes);
         Ok(bytes.len())
     }
 

@@ -14,6 +14,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::alias;
 use super::payload::{CONTENT, Record, RecordPlace};
 use crate::json::{JsonValue, elements, string};
+use crate::support::macros::names;
 
 /// "No row" and "no value" in `u32` columns.
 pub const NONE: u32 = u32::MAX;
@@ -38,36 +39,16 @@ pub enum NodeClass {
     Block = 6,
 }
 
-impl NodeClass {
-    /// All classes, by code.
-    pub const ALL: [Self; 7] = [
-        Self::Root,
-        Self::Sys,
-        Self::Seq,
-        Self::Head,
-        Self::Turn,
-        Self::Container,
-        Self::Block,
-    ];
-
-    /// The nodeType that means this class, in the vocabulary `mt mc cb`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Root => "^root",
-            Self::Sys => "^sys",
-            Self::Seq => "^seq",
-            Self::Head => "^ah",
-            Self::Turn => "mt",
-            Self::Container => "mc",
-            Self::Block => "cb",
-        }
-    }
-
-    /// The class of [`NodeClass::as_str`].
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.as_str() == name)
+// The names are the nodeTypes that mean the classes, in the vocabulary `mt mc cb`.
+names! {
+    NodeClass: 7 {
+        Root: "^root",
+        Sys: "^sys",
+        Seq: "^seq",
+        Head: "^ah",
+        Turn: "mt",
+        Container: "mc",
+        Block: "cb",
     }
 }
 

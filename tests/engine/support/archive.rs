@@ -62,6 +62,12 @@ impl Fake {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 
+    /// Whether a part of a snapshot was given since the last call of [`Fake::taken`].
+    pub(crate) fn gave_a_part(&self) -> bool {
+        let asked = self.asked.lock().unwrap();
+        self.parts && asked.iter().any(|what| what.starts_with("part"))
+    }
+
     fn ask(&self, what: String) -> Result<(), LoadFailure> {
         self.asked.lock().unwrap().push(what);
         let left = self.left.load(Ordering::Relaxed);
