@@ -22,10 +22,6 @@ use std::time::{Duration, Instant};
 /// time. The time of one run includes listing its ids; selectors are given as text and go through
 /// the plan cache.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql bench session.jsonl -e \"@t0 .cb\"
-  pactql bench runs/*.jsonl --file selectors.txt --threads 2 --duration 10")]
 pub(super) struct Bench {
     /// Sessions: files, directories, stores, or `-`.
     #[arg(value_name = "SESSION", required = true)]

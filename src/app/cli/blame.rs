@@ -19,10 +19,6 @@ use std::fmt::Write as _;
 /// Prints one event a line, oldest first: the headers and fields that changed and, if they are
 /// short, their values before and after. The working state comes last.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql blame session.jsonl cb:u1
-  pactql blame agents.db#support-42 sys:banner --json")]
 pub(super) struct Blame {
     #[command(flatten)]
     session: SessionArgs,
@@ -52,29 +48,24 @@ impl Run for Blame {
 impl Blame {
     /// The failure for an id that no node has.
     fn unknown(&self, session: &Session) -> Failure {
-        let meant = |id: &str| retyped(std::slice::from_ref(&self.id), vec![id.to_owned()]);
         let plain = self.id.strip_prefix('#').unwrap_or(&self.id);
         if blame(&session.moment(), plain).is_some() {
-            return Failure::usage("the id of a node is written without `#` here")
-                .with_help(meant(plain));
+            return Failure::usage("the id of a node is written without `#` here").with_help(
+                retyped(std::slice::from_ref(&self.id), vec![plain.to_owned()]),
+            );
         }
-        let every = Engine::new().rows(session, "@* *").ok();
-        let ids = every.iter().flat_map(|every| every.nodes());
+        let name = quoted(self.session.name());
+        let found = Engine::new().rows(session, "@* *").ok();
+        let ids = found.iter().flat_map(|found| found.nodes());
         let ids: Vec<&str> = ids.take(MOST_IDS).map(|node| node.id()).collect();
+        let failure = if is_selector(&self.id) {
+            Failure::usage("`blame` takes the id of a node, not a selector")
+        } else {
+            let id = output::printable(&self.id);
+            Failure::value(format!("no snapshot has a node with the id `{id}`"))
+        };
         let ending = format!(":{plain}");
         let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
-        let name = quoted(self.session.name());
-        if is_selector(&self.id) {
-            let failure = Failure::usage("`blame` takes the id of a node, not a selector");
-            let found = Engine::new().rows(session, &self.id).ok();
-            let first = found.iter().flat_map(|found| found.nodes()).next();
-            return failure.with_help(match first.map(|node| node.id()).or(ends) {
-                Some(id) => meant(id),
-                None => format!("pactql steps {name} --changes --where {}", quoted(&self.id)),
-            });
-        }
-        let id = output::printable(&self.id);
-        let failure = Failure::value(format!("no snapshot has a node with the id `{id}`"));
         match ends.or_else(|| nearest_at(LIKENESS, &self.id, ids)) {
             Some(near) => failure.with_help(format!("did you mean `{near}`?")),
             None => failure.with_help(format!("pactql select {name} \"@* *\" --format ids")),

@@ -1,12 +1,14 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
-use super::options::{Color, Format};
+use super::interrupt::show;
+use super::options::{Color, Format, is_dumb};
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
 use crate::support::table::Paint;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// What every command is run with.
@@ -112,4 +114,40 @@ pub(super) fn stream(
 pub(super) fn say(text: &str) {
     let text = without_passwords(text);
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Prints text, on a terminal through the pager that `PACTQL_PAGER` or `PAGER` names, or `less`. An
+/// empty name means none. A pager that cannot be started is left out.
+///
+/// # Errors
+/// Failures of standard output.
+pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
+    // What was made under a set token may be a part.
+    check()?;
+    if !wanted || is_dumb() || !io::stdout().is_terminal() {
+        return print(text);
+    }
+    let named = ["PACTQL_PAGER", "PAGER"].iter().find_map(std::env::var_os);
+    let name = named.unwrap_or_else(|| "less".into());
+    if name.is_empty() {
+        return print(text);
+    }
+    let mut pager = Command::new("sh");
+    pager.arg("-c").arg(name).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        // Ends if the text fits, passes colours, and leaves the text on the screen.
+        pager.env("LESS", "FRX");
+    }
+    let Ok(mut child) = pager.spawn() else {
+        return print(text);
+    };
+    show();
+    if let Some(mut input) = child.stdin.take() {
+        // A reader that leaves the pager early has read enough.
+        let _ = input.write_all(text.as_bytes());
+    }
+    match child.wait() {
+        Ok(_) => Ok(Exit::Ok),
+        Err(_) => print(text),
+    }
 }

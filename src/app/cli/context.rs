@@ -1,12 +1,14 @@
 //! `pactql context`: caches of documents, and the documents that fit a budget.
 
+use super::answers::text_of;
 use super::command::{Invocation, Run, print, say};
-use super::fit::text_of;
-use super::options::Format;
-use super::serve::Serve;
+use super::options::{Format, Limits};
+#[cfg(feature = "mcp")]
+use crate::app::mcp::{Options, serve};
 use crate::app::present::{Exit, Failure};
 use crate::budget::{self, BuildOptions, Cache, CacheError, Query};
 use clap::{Args, Subcommand};
+use serde_json::json;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -17,15 +19,6 @@ use std::time::SystemTime;
 /// by the share of its words that occur in the query, and takes the best ones that fit, each whole
 /// or not at all. The same cache, query and budget give the same bytes.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql context build --sources docs --cache cache
-  pactql context resolve --cache cache --query \"deployment\" --budget 4000
-  pactql context inspect --cache cache
-  pactql context verify --cache cache
-
-Exit codes: 0 ok, 1 usage, 2 invalid query, 3 invalid budget, 4 cache missing, 5 cache invalid,
-6 input or output failed, 7 internal error.")]
 pub(super) struct Context {
     #[command(subcommand)]
     command: ContextCommand,
@@ -33,154 +26,169 @@ pub(super) struct Context {
 
 #[derive(Subcommand, Debug)]
 enum ContextCommand {
-    Build(Build),
-    Resolve(Resolve),
-    Inspect(Inspect),
-    Verify(Verify),
+    /// Build a cache of the `.md` files below a directory.
+    ///
+    /// The id of a document is its path below the directory in lower case, with forward slashes.
+    Build {
+        /// The directory of the documents.
+        #[arg(long, value_name = "DIR")]
+        sources: PathBuf,
+        #[command(flatten)]
+        cache: CacheArgs,
+        /// Replace a cache that exists already.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Choose documents of a cache for a query. Prints JSON, with `--format pretty` indented.
+    Resolve {
+        #[command(flatten)]
+        cache: CacheArgs,
+        /// The words to look for; without words every score is 0.0.
+        #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
+        query: OsString,
+        /// The number of tokens to fit: a document counts a quarter of its bytes, rounded up.
+        #[arg(long, value_name = "N", allow_hyphen_values = true)]
+        budget: u64,
+    },
+    /// Print the version of a cache, its documents, its bytes, and whether it is valid.
+    Inspect {
+        #[command(flatten)]
+        cache: CacheArgs,
+    },
+    /// Check a cache and list everything that is wrong with it.
+    Verify {
+        #[command(flatten)]
+        cache: CacheArgs,
+    },
     Serve(Serve),
 }
 
-/// Build a cache of the `.md` files below a directory.
-///
-/// The id of a document is its path below the directory in lower case, with forward slashes.
+/// A cache.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql context build --sources docs --cache cache
-  pactql context build --sources docs --cache cache --force")]
-struct Build {
-    /// The directory of the documents.
-    #[arg(long, value_name = "DIR")]
-    sources: PathBuf,
-    /// The directory to create.
+struct CacheArgs {
+    /// The directory of the cache.
     #[arg(long, value_name = "DIR")]
     cache: PathBuf,
-    /// Replace a cache that exists already.
-    #[arg(long)]
-    force: bool,
-}
-
-/// Choose documents of a cache for a query.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql context resolve --cache cache --query \"deployment\" --budget 4000
-  pactql context resolve --cache cache --query \"\" --budget 4000 --format pretty")]
-struct Resolve {
-    /// The cache.
-    #[arg(long, value_name = "DIR")]
-    cache: PathBuf,
-    /// The words to look for; without words every score is 0.0.
-    #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
-    query: OsString,
-    /// The number of tokens to fit: a document counts a quarter of its bytes, rounded up.
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    budget: u64,
-    /// Print JSON with indents; the same as `--format pretty`.
-    #[arg(long, conflicts_with = "format")]
-    pretty: bool,
-}
-
-/// Print the version of a cache, its documents, its bytes, and whether it is valid.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql context inspect --cache cache")]
-struct Inspect {
-    /// The cache.
-    #[arg(long, value_name = "DIR")]
-    cache: PathBuf,
-}
-
-/// Check a cache and list everything that is wrong with it.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql context verify --cache cache
-  pactql context verify --cache cache --format json")]
-struct Verify {
-    /// The cache.
-    #[arg(long, value_name = "DIR")]
-    cache: PathBuf,
-}
-
-impl ContextCommand {
-    fn get(&self) -> &dyn Run {
-        match self {
-            Self::Build(command) => command,
-            Self::Resolve(command) => command,
-            Self::Inspect(command) => command,
-            Self::Verify(command) => command,
-            Self::Serve(command) => command,
-        }
-    }
 }
 
 impl Run for Context {
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        self.command.get().run(with)
-    }
-
     fn answers_calls(&self) -> bool {
-        self.command.get().answers_calls()
+        matches!(self.command, ContextCommand::Serve(_))
     }
 
     fn formats(&self) -> &'static [Format] {
-        self.command.get().formats()
+        match self.command {
+            ContextCommand::Resolve { .. } => &[Format::Json, Format::Pretty],
+            _ => &[Format::Text, Format::Json],
+        }
+    }
+
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let json = match &self.command {
+            ContextCommand::Build {
+                sources,
+                cache,
+                force,
+            } => {
+                let options = BuildOptions {
+                    force: *force,
+                    created_at: SystemTime::now(),
+                };
+                let manifest = budget::build(sources, &cache.cache, options)?;
+                if manifest.documents.is_empty() {
+                    let sources = sources.display();
+                    say(&format!("note: no .md files below {sources}\n"));
+                }
+                return Ok(Exit::Ok);
+            }
+            ContextCommand::Resolve {
+                cache,
+                query,
+                budget,
+            } => {
+                let query = Query::new(text_of(query)?);
+                let resolution = Cache::open(&cache.cache)?.resolve(&query, *budget)?;
+                resolution.to_json(with.format == Some(Format::Pretty))
+            }
+            ContextCommand::Inspect { cache } => {
+                serde_json::to_string(&budget::inspect(&Cache::open(&cache.cache)?)?)
+            }
+            ContextCommand::Verify { cache } => {
+                let cache = Cache::open(&cache.cache)?;
+                let faults = budget::verify(&cache)?;
+                if !faults.is_empty() {
+                    return Err(CacheError::Invalid(cache.dir().to_owned(), faults).into());
+                }
+                let count = cache.manifest().document_count;
+                let json = json!({"valid": true, "documents": count});
+                return with.print(&json, || format!("valid: {count} documents\n"));
+            }
+            ContextCommand::Serve(command) => return command.run(with),
+        };
+        match json {
+            Ok(text) => print(&(text + "\n")),
+            Err(error) => Err(Failure::internal(error.to_string())),
+        }
     }
 }
 
-impl Run for Build {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        let options = BuildOptions {
-            force: self.force,
-            created_at: SystemTime::now(),
+/// Serve caches and sessions to agents over the Model Context Protocol.
+///
+/// The server speaks on standard input and output and ends when either ends. Its tools are
+/// context_resolve, context_list_caches and context_inspect_cache for caches, and pact_select, pact_show,
+/// pact_grep and others for sessions; names with a dot, such as context.resolve, are answered too. It
+/// reads files below one directory only. With --timeout, each call ends after this time with E_CANCELLED.
+///
+/// Needs a build with the feature `mcp`.
+#[derive(Args, Debug)]
+struct Serve {
+    /// The directory of the caches and sessions.
+    #[arg(long, value_name = "DIR")]
+    root: PathBuf,
+    /// List the tools with a dot in their names, as context.resolve. Many hosts refuse such names.
+    #[arg(long)]
+    dotted_names: bool,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+impl Serve {
+    #[cfg(feature = "mcp")]
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let options = Options {
+            limits: self.limits.source(),
+            dotted_names: self.dotted_names,
+            timeout: with.timeout,
         };
-        let manifest = budget::build(&self.sources, &self.cache, options)?;
-        if manifest.documents.is_empty() {
-            let sources = self.sources.display();
-            say(&format!("note: no .md files below {sources}\n"));
-        }
+        serve(&self.root, &options)?;
         Ok(Exit::Ok)
     }
-}
 
-impl Run for Resolve {
-    fn formats(&self) -> &'static [Format] {
-        &[Format::Json, Format::Pretty]
-    }
-
-    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let query = text_of(&self.query)?;
-        let cache = Cache::open(&self.cache)?;
-        let resolution = cache.resolve(&Query::new(query), self.budget)?;
-        line(resolution.to_json(self.pretty || with.format == Some(Format::Pretty)))
-    }
-}
-
-impl Run for Inspect {
+    /// Replaces the server in a build without it.
+    #[cfg(not(feature = "mcp"))]
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        let cache = Cache::open(&self.cache)?;
-        line(serde_json::to_string(&budget::inspect(&cache)?))
+        Err(no_server())
     }
 }
 
-impl Run for Verify {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        let cache = Cache::open(&self.cache)?;
-        let faults = budget::verify(&cache)?;
-        if !faults.is_empty() {
-            return Err(CacheError::Invalid(cache.dir().to_owned(), faults).into());
-        }
-        let count = cache.manifest().document_count;
-        print(&format!("valid: {count} documents\n"))
-    }
+#[cfg(not(feature = "mcp"))]
+fn no_server() -> Failure {
+    Failure::usage("this build has no server: install with `--features mcp`")
 }
 
-/// Prints JSON and a line feed.
-fn line(json: serde_json::Result<String>) -> Result<Exit, Failure> {
-    match json {
-        Ok(text) => print(&(text + "\n")),
-        Err(error) => Err(Failure::internal(error.to_string())),
+#[cfg(test)]
+#[cfg(not(feature = "mcp"))]
+mod tests {
+    use super::no_server;
+    use crate::app::present::Exit;
+
+    #[test]
+    fn a_build_without_the_server_names_the_feature() {
+        let failure = no_server();
+        assert_eq!(failure.exit(), Exit::Usage);
+        assert_eq!(
+            failure.to_string(),
+            "error[E_USAGE]: this build has no server: install with `--features mcp`"
+        );
     }
 }

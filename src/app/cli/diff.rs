@@ -3,20 +3,18 @@
 use super::command::{Invocation, Run, print_as};
 use super::operands;
 use super::options::{CONTENT_MODES, EditionArgs, Paint, Tint};
-use super::output::{self, printable};
+use super::output::{self, printable, verbatim};
 use super::preview::Previews;
 use super::sessions::SessionArgs;
 use super::typed::address;
-use super::word_diff;
 use super::words::{is_file, quoted};
 use crate::app::present::stores::intact;
 use crate::app::present::{Exit, Failure, sessions};
 use crate::engine::Node;
-use crate::history::{
-    ChangedNode, ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff,
-};
+use crate::history::{ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff};
 use crate::index::Snapshot;
-use crate::inspect::{Across, Pair, PairedBy, ParameterChange, across, parameters};
+use crate::inspect::{Across, Lone, Pair, PairedBy, ParameterChange, across, parameters};
+use crate::support::edits::{edits, words};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -31,10 +29,6 @@ use std::sync::Arc;
 /// Sessions have no ids in common. So their blocks are paired by key, then by what they say, then by
 /// their place between neighbours; the result says which.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql diff session.jsonl @c3 @c7 \".cb[kind='result']\"
-  pactql diff yesterday.jsonl@t0 today.jsonl@t0")]
 pub(super) struct Diff {
     #[command(flatten)]
     session: SessionArgs,
@@ -165,12 +159,10 @@ fn split(word: &str) -> (&str, Option<&str>) {
 
 /// The differences of two sessions as text.
 fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint) -> String {
-    let previews = Previews::default();
     let [(first, a), (second, b)] = places;
     let label = |name: &str, snapshot: &Snapshot| {
         format!("{} {}", printable(name), output::snapshot_label(snapshot))
     };
-    let title = format!("{} after {}", label(second, b), label(first, a));
     let counts = [
         (found.same, "the same"),
         (found.moved.len(), "moved"),
@@ -178,54 +170,34 @@ fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint
         (found.only_a.len(), "removed"),
         (found.only_b.len(), "added"),
     ];
-    let counts = counts.map(|(count, word)| format!("{count} {word}"));
-    let mut out = format!(
-        "{}: {}\n",
-        paint.tint(Tint::Place, &title),
-        counts.join(", ")
-    );
-    parameter_lines(&found.parameters, paint, &mut out);
-    for (lone, snapshot, sign, tint) in [
-        (&found.only_b, b, '+', Tint::Added),
-        (&found.only_a, a, '-', Tint::Removed),
-    ] {
-        for lone in lone {
-            let node = snapshot
-                .find(&lone.id)
-                .map(|node| previews.line(Node::new(node)));
-            let line = format!("{sign} {}", node.unwrap_or_default());
-            let _ = writeln!(out, "{}", paint.tint(tint, &line));
-        }
-    }
-    let by = |pair: &Pair| match pair.by {
-        PairedBy::Key => "by key",
-        PairedBy::Content => "by content",
-        PairedBy::Position => "by position",
+    let mut text = Text {
+        out: String::new(),
+        paint,
+    };
+    text.title(&label(second, b), &label(first, a), &counts);
+    text.parameters(&found.parameters);
+    let ids = |lone: &[Lone]| lone.iter().map(|lone| lone.id.clone()).collect::<Vec<_>>();
+    text.nodes(&ids(&found.only_b), b, '+', Tint::Added);
+    text.nodes(&ids(&found.only_a), a, '-', Tint::Removed);
+    let was = |pair: &Pair, more: &str| {
+        let by = match pair.by {
+            PairedBy::Key => "by key",
+            PairedBy::Content => "by content",
+            PairedBy::Position => "by position",
+        };
+        let (b, a) = (printable(&pair.b), printable(&pair.a));
+        format!("{b} was {a} ({more}{by})")
     };
     for pair in &found.moved {
-        let _ = writeln!(
-            out,
-            "> {} was {} ({})",
-            printable(&pair.b),
-            printable(&pair.a),
-            by(pair)
-        );
+        let _ = writeln!(text.out, "> {}", was(pair, ""));
     }
     for changed in &found.changed {
-        let pair = &changed.pair;
-        let title = format!(
-            "~ {} was {} ({}; {})",
-            printable(&pair.b),
-            printable(&pair.a),
-            changed.fields.join(", "),
-            by(pair)
-        );
-        let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &title));
-        if let Some(content) = &changed.content_diff {
-            contents(content, paint, &mut out);
-        }
+        let fields = changed.fields.join(", ") + "; ";
+        let title = format!("~ {}", was(&changed.pair, &fields));
+        text.line(Tint::Changed, &title);
+        text.content(changed.content_diff.as_deref());
     }
-    out
+    text.out
 }
 
 /// The differences of two snapshots of one session.
@@ -238,102 +210,241 @@ struct Found {
     parameters: Vec<ParameterChange>,
 }
 
-/// The changes of request parameters as text.
-fn parameter_lines(changes: &[ParameterChange], paint: Paint, out: &mut String) {
-    let value = |value: &Option<String>| match value {
-        Some(json) => output::verbatim(json),
-        None => "nothing".to_owned(),
-    };
-    for change in changes {
-        let (a, b) = (value(&change.a), value(&change.b));
-        let line = format!("~ parameter {}: {a} → {b}", printable(&change.name));
-        let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &line));
-    }
-}
-
 /// The differences as text.
 fn text(found: &Found, paint: Paint) -> String {
     let diff = &found.diff;
-    let mut out = String::new();
-    // The whole line has a colour.
-    let previews = Previews::default();
     let counts = [
         (diff.added.len(), "added"),
         (diff.removed.len(), "removed"),
         (diff.changed.len(), "changed"),
     ];
-    let counts = counts.map(|(count, word)| format!("{count} {word}"));
     let (newer, older) = (&diff.newer, &diff.older);
-    let title = paint.tint(Tint::Place, &format!("{} after {}", newer.1, older.1));
-    let _ = writeln!(out, "{title}: {}", counts.join(", "));
-    parameter_lines(&found.parameters, paint, &mut out);
-    for (ids, snapshot, sign, tint) in [
-        (&diff.added, &newer.0, '+', Tint::Added),
-        (&diff.removed, &older.0, '-', Tint::Removed),
-    ] {
-        for id in ids {
-            let node = snapshot.find(id).map(|node| previews.line(Node::new(node)));
-            let line = format!("{sign} {}", node.unwrap_or_default());
-            let _ = writeln!(out, "{}", paint.tint(tint, &line));
-        }
-    }
+    let mut text = Text {
+        out: String::new(),
+        paint,
+    };
+    text.title(&newer.1.to_string(), &older.1.to_string(), &counts);
+    text.parameters(&found.parameters);
+    text.nodes(&diff.added, &newer.0, '+', Tint::Added);
+    text.nodes(&diff.removed, &older.0, '-', Tint::Removed);
     for node in &diff.changed {
-        change(node, paint, &mut out);
+        let fields: Vec<String> = node.fields.iter().map(|field| printable(field)).collect();
+        let title = format!("~ {} ({})", printable(&node.id), fields.join(", "));
+        text.line(Tint::Changed, &title);
+        output::values(&node.delta, &mut text.out);
+        text.content(node.content_diff.as_ref());
     }
     for found in diff.moves.iter().flatten() {
         let parent = |id: &Option<String>| id.as_deref().map_or("nothing".to_owned(), printable);
         let [from, to] = [&found.previous_parent_id, &found.new_parent_id].map(parent);
-        let _ = write!(out, "> {}", printable(&found.id));
-        if let Some(previous) = &found.previous_id {
-            let _ = write!(out, ", which was {},", printable(previous));
+        let previous = found.previous_id.as_deref();
+        let previous = previous.map(|id| format!(", which was {},", printable(id)));
+        let (id, previous) = (printable(&found.id), previous.unwrap_or_default());
+        let _ = writeln!(text.out, "> {id}{previous} moved from {from} to {to}");
+    }
+    text.out
+}
+
+/// Differences as text.
+struct Text {
+    out: String,
+    paint: Paint,
+}
+
+impl Text {
+    fn line(&mut self, tint: Tint, line: &str) {
+        let _ = writeln!(self.out, "{}", self.paint.tint(tint, line));
+    }
+
+    /// What is compared, and how much of it differs.
+    fn title(&mut self, newer: &str, older: &str, counts: &[(usize, &str)]) {
+        let counts = counts.iter().map(|(count, word)| format!("{count} {word}"));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let title = self
+            .paint
+            .tint(Tint::Place, &format!("{newer} after {older}"));
+        let _ = writeln!(self.out, "{title}: {counts}");
+    }
+
+    /// The changes of request parameters.
+    fn parameters(&mut self, changes: &[ParameterChange]) {
+        let value = |value: &Option<String>| match value {
+            Some(json) => output::verbatim(json),
+            None => "nothing".to_owned(),
+        };
+        for change in changes {
+            let (a, b) = (value(&change.a), value(&change.b));
+            let name = printable(&change.name);
+            self.line(Tint::Changed, &format!("~ parameter {name}: {a} → {b}"));
         }
-        let _ = writeln!(out, " moved from {from} to {to}");
+    }
+
+    /// Nodes that only one side has.
+    fn nodes(&mut self, ids: &[String], snapshot: &Snapshot, sign: char, tint: Tint) {
+        // The whole line has a colour.
+        let previews = Previews::default();
+        for id in ids {
+            let node = snapshot.find(id).map(|node| previews.line(Node::new(node)));
+            self.line(tint, &format!("{sign} {}", node.unwrap_or_default()));
+        }
+    }
+
+    /// How a content changed.
+    fn content(&mut self, content: Option<&ContentDiff>) {
+        let Some(content) = content else {
+            return;
+        };
+        let (out, paint) = (&mut self.out, self.paint);
+        if content.summary.truncated {
+            let _ = writeln!(
+                out,
+                "    too long to compare: {} bytes after {}",
+                content.summary.bytes_newer, content.summary.bytes_older
+            );
+        }
+        // The names of both sides are printed already.
+        for line in content.diff.iter().flat_map(|diff| lines(diff, paint)) {
+            let _ = writeln!(out, "    {line}");
+        }
+        if let Some(patch) = &content.patch {
+            let _ = writeln!(out, "    {}", output::verbatim(&patch.to_string()));
+        }
+        for hunk in content.hunks.iter().flatten() {
+            let _ = write!(out, "    {}:", hunk.newer.start);
+            for (run, sign, tint) in [
+                (&hunk.older, '-', Tint::Removed),
+                (&hunk.newer, '+', Tint::Added),
+            ] {
+                if !run.text.is_empty() {
+                    let text = format!("{sign}{}", output::quoted(&run.text));
+                    let _ = write!(out, " {}", paint.tint(tint, &output::verbatim(&text)));
+                }
+            }
+            out.push('\n');
+        }
+    }
+}
+
+/// More words than these are not compared one by one.
+const WORDS: usize = 20_000;
+
+/// The lines of a unified diff, without its two lines of names. Where lines were replaced by similar ones,
+/// they are one line with `~`, in which removed words are in `[-…-]` and added ones in `{+…+}`, or in
+/// colour.
+fn lines(diff: &str, paint: Paint) -> Vec<String> {
+    let all: Vec<&str> = diff.lines().skip(2).collect();
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(line) = all.get(at) {
+        let run = |from: usize, sign: char| {
+            let lines = all[from..].iter();
+            lines.take_while(|line| line.starts_with(sign)).count()
+        };
+        let removed = run(at, '-');
+        let added = run(at + removed, '+');
+        let middle = at + removed;
+        let bare = |lines: &[&str]| -> String {
+            let lines = lines.iter().map(|line| line.get(1..).unwrap_or_default());
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        if removed > 0
+            && added > 0
+            && let Some(marked) = marked(
+                &bare(&all[at..middle]),
+                &bare(&all[middle..middle + added]),
+                paint,
+            )
+        {
+            out.extend(
+                marked
+                    .lines()
+                    .map(|line| format!("{} {line}", paint.tint(Tint::Changed, "~"))),
+            );
+            at = middle + added;
+            continue;
+        }
+        let line = verbatim(line);
+        out.push(match line.as_bytes().first() {
+            Some(b'+') => paint.tint(Tint::Added, &line),
+            Some(b'-') => paint.tint(Tint::Removed, &line),
+            Some(b'@') => paint.tint(Tint::Place, &line),
+            _ => line,
+        });
+        at += 1;
     }
     out
 }
 
-/// A changed node: its fields, the values that fit on a line, its content.
-fn change(node: &ChangedNode, paint: Paint, out: &mut String) {
-    let fields: Vec<String> = node.fields.iter().map(|field| printable(field)).collect();
-    let title = format!("~ {} ({})", printable(&node.id), fields.join(", "));
-    let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &title));
-    output::values(&node.delta, out);
-    if let Some(content) = &node.content_diff {
-        contents(content, paint, out);
+/// The newer text with what was removed and added in it; `None` if less than half is the same.
+fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
+    let (old, new) = (words(older), words(newer));
+    if old.len().max(new.len()) > WORDS {
+        return None;
     }
-}
-
-/// How a content changed.
-fn contents(content: &ContentDiff, paint: Paint, out: &mut String) {
-    if content.summary.truncated {
-        let _ = writeln!(
-            out,
-            "    too long to compare: {} bytes after {}",
-            content.summary.bytes_newer, content.summary.bytes_older
-        );
-    }
-    // The names of both sides are printed already.
-    for line in content
-        .diff
+    let edits = edits(&old, &new);
+    let removed: usize = edits
         .iter()
-        .flat_map(|diff| word_diff::lines(diff, paint))
-    {
-        let _ = writeln!(out, "    {line}");
+        .flat_map(|edit| &old[edit.older.clone()])
+        .map(|word| word.len())
+        .sum();
+    if (older.len() - removed) * 2 < older.len().max(newer.len()) {
+        return None;
     }
-    if let Some(patch) = &content.patch {
-        let _ = writeln!(out, "    {}", output::verbatim(&patch.to_string()));
-    }
-    for hunk in content.hunks.iter().flatten() {
-        let _ = write!(out, "    {}:", hunk.newer.start);
-        for (run, sign, tint) in [
-            (&hunk.older, '-', Tint::Removed),
-            (&hunk.newer, '+', Tint::Added),
-        ] {
-            if !run.text.is_empty() {
-                let text = format!("{sign}{}", output::quoted(&run.text));
-                let _ = write!(out, " {}", paint.tint(tint, &output::verbatim(&text)));
+    let plain = paint.tint(Tint::Added, "x") == "x";
+    let mark = |tint: Tint, signs: [&str; 2], words: &[&str], out: &mut String| {
+        // A mark does not go past the end of a line.
+        let text = words.concat();
+        for (index, line) in text.split('\n').enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            let line = verbatim(line);
+            match (line.is_empty(), plain) {
+                (true, _) => {}
+                (false, true) => out.extend([signs[0], &line, signs[1]]),
+                (false, false) => out.push_str(&paint.tint(tint, &line)),
             }
         }
-        out.push('\n');
+    };
+    let mut out = String::new();
+    let same = |words: &[&str], out: &mut String| {
+        let text: Vec<String> = words.concat().split('\n').map(verbatim).collect();
+        out.push_str(&text.join("\n"));
+    };
+    let mut at = 0;
+    for edit in edits {
+        same(&new[at..edit.newer.start], &mut out);
+        mark(Tint::Removed, ["[-", "-]"], &old[edit.older], &mut out);
+        at = edit.newer.end;
+        mark(Tint::Added, ["{+", "+}"], &new[edit.newer], &mut out);
+    }
+    same(&new[at..], &mut out);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Paint, lines};
+
+    #[test]
+    fn similar_lines_become_one_and_others_stay() {
+        for (older, newer, expected) in [
+            (
+                "-the quick brown fox",
+                "+the quick red fox",
+                "~ the quick [-brown-]{+red+} fox",
+            ),
+            ("-n = 1", "+n = 2", "~ n = [-1-]{+2+}"),
+            ("-yes", "+certainly not", "-yes\n+certainly not"),
+            (
+                "-one two three\n-four five six",
+                "+one two three four five six",
+                "~ one two three\n~ {+ +}four five six",
+            ),
+        ] {
+            let diff = format!("--- a\n+++ b\n@@\n{older}\n{newer}");
+            let found = lines(&diff, Paint::default())[1..].join("\n");
+            assert_eq!(found, expected);
+        }
     }
 }

@@ -21,11 +21,6 @@ use std::fmt::Write;
 
 /// Change a session: add, update, remove and commit nodes.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql edit new session.jsonl
-  pactql edit add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
-  pactql edit commit session.jsonl")]
 pub(super) struct Edit {
     #[command(subcommand)]
     change: Change,
@@ -36,10 +31,6 @@ enum Change {
     /// Make a new session, which has the regions only: a file, or `STORE#name`.
     ///
     /// What exists is left as it is; a store that is missing is made. Prints nothing.
-    #[command(after_help = "\
-Examples:
-  pactql edit new session.jsonl
-  pactql edit new agents.db#support-42")]
     New {
         /// The file, or the session of a store, to make.
         file: String,
@@ -49,10 +40,6 @@ Examples:
     /// Add a node, and all below it, to the turn in progress or anywhere outside sealed cores.
     ///
     /// Prints the id.
-    #[command(after_help = "\
-Examples:
-  pactql edit add session.jsonl ^ah 'block:text { role=user } \"Where is my refund?\"'
-  echo '{\"content\":\"hi\"}' | pactql edit add session.jsonl ^ah -")]
     Add {
         #[command(flatten)]
         write: WriteArgs,
@@ -67,10 +54,6 @@ Examples:
     /// FIELDS is one JSON object, or `name=value` words: a value that is JSON is that, another one is a text.
     /// `null` takes a field away. Nodes of the turn in progress may get nearly everything; committed ones
     /// outside sealed cores another ttl, which counts from this cycle, or priority. Prints the ids.
-    #[command(after_help = "\
-Examples:
-  pactql edit update session.jsonl \"^ah .cb:last\" content=\"Where is my money?\"
-  pactql edit update session.jsonl \"#banner\" '{\"ttl\":null,\"data_seen\":true}'")]
     Update {
         #[command(flatten)]
         matched: MatchedArgs,
@@ -82,10 +65,6 @@ Examples:
     ///
     /// Sealed turns and what is in their cores stay: `compact` takes those. Prints the ids of the topmost
     /// nodes that went.
-    #[command(after_help = "\
-Examples:
-  pactql edit remove session.jsonl \"^ah .cb[kind='doc']\"
-  pactql edit remove session.jsonl \"#banner\" --fail-if-empty")]
     Remove {
         #[command(flatten)]
         matched: MatchedArgs,
@@ -94,10 +73,6 @@ Examples:
     ///
     /// Nodes of the turn in progress keep their ids. A committed node may only change its region, and gets a
     /// successor with another id there. Prints the ids after the move.
-    #[command(after_help = "\
-Examples:
-  pactql edit move session.jsonl \"^ah .cb[kind='doc']\" \"(d0, -1)\"
-  pactql edit move session.jsonl \"#summary\" ^sys")]
     Move {
         #[command(flatten)]
         matched: MatchedArgs,
@@ -108,10 +83,6 @@ Examples:
     /// Put a node in the place of another, with its offset, its time and, unless NODE has one, its key.
     ///
     /// The old node goes with all below it; the new one has an id of its own, which is printed.
-    #[command(after_help = "\
-Examples:
-  pactql edit replace session.jsonl \"#rules\" 'block:text { role=system } \"Be brief.\"'
-  pactql edit replace session.jsonl \"^ah .cb:last\" --content-file corrected.md")]
     Replace {
         #[command(flatten)]
         write: WriteArgs,
@@ -125,10 +96,6 @@ Examples:
     ///
     /// Takes whole turns and blocks of sealed cores, too. Prints the id of the summary. Until the commit
     /// nothing changes; `discard` takes the note back.
-    #[command(after_help = "\
-Examples:
-  pactql edit compact session.jsonl \"^seq .mt:depth(3-9)\" 'block:summary { role=system } \"They want a refund.\"'
-  pactql edit compact session.jsonl \".cb[kind='doc']\" 'block:summary' --content-file summary.md")]
     Compact {
         #[command(flatten)]
         write: WriteArgs,
@@ -142,10 +109,6 @@ Examples:
     /// Drop every change since the last commit.
     ///
     /// Attempts stay, and so do the references to nodes that are left. Prints nothing.
-    #[command(after_help = "\
-Examples:
-  pactql edit discard session.jsonl
-  pactql edit discard agents.db#support-42")]
     Discard {
         #[command(flatten)]
         write: WriteArgs,
@@ -247,10 +210,6 @@ fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
 /// for; the turn in progress is sealed as a turn of `^seq`, and the snapshot is written. Prints what
 /// went. Limits are kept in the order --prune-tokens, --prune-nodes, then each --prune.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql edit commit session.jsonl --prune-tokens 8000 --protect 3
-  pactql edit commit session.jsonl --prune seq:tokens=6000 --prune sys:nodes=20 --json")]
 struct Commit {
     #[command(flatten)]
     write: WriteArgs,
@@ -350,10 +309,6 @@ fn text(report: &Committed) -> String {
 #[command(override_usage = "\
 pactql edit fork [OPTIONS] <SESSION> <ADDRESS> -o <FILE>
        pactql edit fork [OPTIONS] <SESSION> <ADDRESS> <STORE#NAME>")]
-#[command(after_help = "\
-Examples:
-  pactql edit fork session.jsonl @t-2 -o other.jsonl
-  pactql edit fork agents.db#support-42 @t-2 agents.db#retry")]
 struct Fork {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
@@ -423,10 +378,6 @@ impl Fork {
 pactql edit refs [OPTIONS] <SESSION>
        pactql edit refs [OPTIONS] <SESSION> add <NAME> <SELECTOR>
        pactql edit refs [OPTIONS] <SESSION> drop <NAME>")]
-#[command(after_help = "\
-Examples:
-  pactql edit refs session.jsonl add policy \"^sys #policy\"
-  pactql edit refs session.jsonl drop policy")]
 struct Refs {
     #[command(flatten)]
     write: WriteArgs,
@@ -508,10 +459,6 @@ impl Refs {
 pactql edit attempts [OPTIONS] <SESSION>
        pactql edit attempts [OPTIONS] <SESSION> begin --as <FORM>
        pactql edit attempts [OPTIONS] <SESSION> end [--tokens-in <N> --tokens-out <N> | --canceled | --error <TEXT>]")]
-#[command(after_help = "\
-Examples:
-  pactql edit attempts session.jsonl begin --as openai > request.json
-  pactql edit attempts session.jsonl end --tokens-in 812 --tokens-out 60")]
 struct Attempts {
     #[command(flatten)]
     write: WriteArgs,

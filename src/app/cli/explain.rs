@@ -4,7 +4,7 @@ use super::command::{Invocation, Run, print, say};
 use super::options::{EditionArgs, Limits};
 use super::{operands, sessions};
 use crate::app::present::stores::{Access, Address, intact, none_of};
-use crate::app::present::{Exit, Failure, answer};
+use crate::app::present::{Exit, Failure};
 use crate::engine::{Engine, ExplainOptions};
 use clap::Args;
 use serde_json::json;
@@ -18,10 +18,6 @@ use std::fmt::Write as _;
 /// sessions there are, and how many of them can match at all; --analyze asks those.
 #[derive(Args, Debug)]
 #[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
-#[command(after_help = "\
-Examples:
-  pactql explain session.jsonl \"@t0 .cb[kind='call']\" --analyze
-  pactql explain agents.db \"@t0 #summary\" --analyze")]
 pub(super) struct Explain {
     /// A session (a file, a directory, `STORE#name`, or `-`) or a store, if any, and the selector.
     #[arg(value_name = "SESSION", required = true, num_args = 1..=2)]
@@ -42,83 +38,41 @@ impl Run for Explain {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         let (session, selector) = match &self.inputs[..] {
-            [session, selector] => (Some(session), selector),
-            [selector] => (None, selector),
-            _ => return Err(Failure::usage("`explain` needs a selector")),
-        };
-        match session {
-            Some(_) => {
-                operands::split("explain", &self.inputs, &[])?;
+            [selector] => {
+                operands::check_selectors("explain", &self.inputs)?;
+                (None, selector)
             }
-            None => operands::check_selectors("explain", &self.inputs)?,
-        }
+            inputs => {
+                let (names, selectors) = operands::split("explain", inputs, &[])?;
+                (names.first(), &selectors[0])
+            }
+        };
         if self.analyze && session.is_none() {
             return Err(Failure::usage("`--analyze` needs a session")
                 .with_help("pactql explain SESSION SELECTOR --analyze"));
         }
-        let whole = session.and_then(|name| Address::of(name));
-        if let Some(address) = whole.filter(|address| address.is_several()) {
-            return self.of_store(&engine, address, selector, with);
-        }
-        let session = session
-            .map(|name| sessions::open(name, &self.limits))
-            .transpose()?;
+        let store = session.and_then(|name| Address::of(name));
+        let store = store.filter(|address| address.is_several());
+        let session = match session {
+            Some(name) if store.is_none() => Some(sessions::open(name, &self.limits)?),
+            _ => None,
+        };
         let options = ExplainOptions {
-            analyze: self.analyze,
+            analyze: self.analyze && store.is_none(),
             verbose: self.verbose,
         };
         let explain = engine.explain(session.as_deref(), selector, options)?;
         if let Some(session) = &session {
             intact(session)?;
         }
-        let mut text = if with.is_json() {
-            answer::explanation(&explain)
-        } else {
-            explain.to_string()
-        };
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        print(&text)
-    }
-}
-
-impl Explain {
-    /// Explains a selector over the sessions of a store.
-    fn of_store(
-        &self,
-        engine: &Engine,
-        address: Address<'_>,
-        selector: &str,
-        with: &Invocation,
-    ) -> Result<Exit, Failure> {
-        let prepared = engine.prepare(selector)?;
-        let store = sessions::open_store(address.store, Access::Read)?;
-        let asked = store.select_prepared(&prepared).sessions(address.glob());
-        let mut answers = asked.answers()?;
-        let (all, candidates) = (answers.sessions()?, answers.candidates());
-        if all == 0 {
-            say(&format!("note: {}\n", none_of(address)));
-        }
-        let options = ExplainOptions {
-            analyze: false,
-            verbose: self.verbose,
-        };
-        let explain = self.edition.engine().explain(None, selector, options)?;
-        let found = if self.analyze {
-            Some(answers.try_fold((0, 0), |(sessions, rows), found| {
-                let count = found?.answer.count();
-                Ok::<_, Failure>((sessions + 1, rows + count))
-            })?)
-        } else {
-            None
+        let counts = match store {
+            Some(address) => self.of_store(&engine, address, selector)?,
+            None => Vec::new(),
         };
         if with.is_json() {
             let mut json = explain.to_json();
-            json["store"] = json!({"sessions": all, "candidates": candidates});
-            if let Some((sessions, rows)) = found {
-                json["store"]["matched"] = json!(sessions);
-                json["store"]["rows"] = json!(rows);
+            for (name, count) in counts {
+                json["store"][name] = json!(count);
             }
             return print(&format!("{json}\n"));
         }
@@ -126,10 +80,37 @@ impl Explain {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        let _ = writeln!(text, "sessions     {all}\ncandidates   {candidates}");
-        if let Some((sessions, rows)) = found {
-            let _ = writeln!(text, "matched      {sessions}\nrows         {rows}");
+        for (name, count) in counts {
+            let _ = writeln!(text, "{name:<12} {count}");
         }
         print(&text)
+    }
+}
+
+impl Explain {
+    /// How many sessions of a store there are, how many can match, and what they answer.
+    fn of_store(
+        &self,
+        engine: &Engine,
+        address: Address<'_>,
+        selector: &str,
+    ) -> Result<Vec<(&'static str, usize)>, Failure> {
+        let prepared = engine.prepare(selector)?;
+        let store = sessions::open_store(address.store, Access::Read)?;
+        let asked = store.select_prepared(&prepared).sessions(address.glob());
+        let mut answers = asked.answers()?;
+        let all = answers.sessions()?;
+        if all == 0 {
+            say(&format!("note: {}\n", none_of(address)));
+        }
+        let mut counts = vec![("sessions", all), ("candidates", answers.candidates())];
+        if self.analyze {
+            let found = answers.try_fold((0, 0), |(sessions, rows), found| {
+                let count = found?.answer.count();
+                Ok::<_, Failure>((sessions + 1, rows + count))
+            })?;
+            counts.extend([("matched", found.0), ("rows", found.1)]);
+        }
+        Ok(counts)
     }
 }

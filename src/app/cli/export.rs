@@ -23,10 +23,6 @@ use std::path::{Component, Path};
 /// bytes. A session of a store is written whole without `--jsonl` too, as the file that it was imported
 /// from; `STORE -o DIR` writes each to a file with its name.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql export session.jsonl --at @c3 > snapshot.json
-  pactql export agents.db#support-42 -o session.jsonl")]
 pub(super) struct Export {
     #[command(flatten)]
     session: SessionArgs,

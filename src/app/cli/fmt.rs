@@ -13,10 +13,6 @@ use std::fmt::Write as _;
 /// Normalized text is canonical: selectors known to have the same meaning get the same text, and
 /// the text itself is a selector of the canonical edition. `--check` prints its fingerprint, too.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql fmt --check \"@t0 ^ah > .mc[offset=0] > .cb\"
-  pactql fmt --edition v0.1 --to canonical \"#cb:u1\"")]
 pub(super) struct Fmt {
     /// The selectors.
     #[arg(value_name = "SELECTOR", required = true)]

@@ -25,10 +25,6 @@ use std::path::{Path, PathBuf};
 /// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
 /// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql import chat.json -o session.jsonl
-  pactql import ~/.claude/projects -o agents.db --follow")]
 pub(super) struct Import {
     /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
     /// stores.

@@ -142,19 +142,26 @@ fn wait_for_signals(_: Cancel) {}
 /// # Errors
 /// Something else, or no time at all.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
+    let seconds = format!("{text}s");
+    let time = duration(text).or_else(|| duration(&seconds));
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| "expected a time, such as `500ms`, `30s` or `5m`".to_owned())
+}
+
+/// A number and its unit: ms, s, m, h, d or w.
+pub(super) fn duration(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let milliseconds = match &text[digits.len()..] {
         "ms" => 1,
-        "" | "s" => 1_000,
+        "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
-        _ => 0,
+        "d" => 86_400_000,
+        "w" => 604_800_000,
+        _ => return None,
     };
-    let number = digits.parse::<u64>().ok();
-    let time = number.and_then(|number| number.checked_mul(milliseconds));
-    time.filter(|time| *time > 0)
-        .map(Duration::from_millis)
-        .ok_or_else(|| "expected a time, such as `500ms`, `30s` or `5m`".to_owned())
+    let number: u64 = digits.parse().ok()?;
+    Some(Duration::from_millis(number.checked_mul(milliseconds)?))
 }
 
 #[cfg(test)]
@@ -181,7 +188,6 @@ mod tests {
             "s",
             "0",
             "0ms",
-            "1d",
             "-1s",
             "1.5s",
             "1 s",

@@ -1,11 +1,10 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
 use super::command::{Invocation, Run, print, say};
-use super::ending;
 use super::inspected::{Opened, SessionsArgs};
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
-use super::sessions::{ending_of_session, open_store};
+use super::sessions::{ending_name, ending_of_session, ending_text, open_store};
 use crate::app::present::stores::{
     Access, Address, intact, none_of, session_json, without_passwords,
 };
@@ -33,10 +32,6 @@ const SHOWN_DEPTHS: usize = 12;
 /// it was forked from. Those of a store are in byte order of their names, and none is opened. `-v` counts the
 /// nodes of one snapshot by class, role, kind and depth, and says how large the session is.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql sessions agents.db
-  pactql sessions -v session.jsonl --at @t0")]
 pub(super) struct Sessions {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -238,7 +233,7 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
         index.payload_bytes
     );
     if let Some(end) = end {
-        let _ = write!(text, "end          {}", ending::text(end));
+        let _ = write!(text, "end          {}", ending_text(end));
     }
     let label = snapshot_label(&snapshot);
     let _ = writeln!(
@@ -258,7 +253,7 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
             "nodes_in_snapshots": seen,
             "index": index,
         },
-        "end": end.map(ending::name),
+        "end": end.map(ending_name),
     });
     intact(session)?;
     Ok((json, text))

@@ -13,10 +13,8 @@ mod context;
 mod crash;
 mod diff;
 mod edit;
-mod ending;
 mod explain;
 mod export;
-mod fit;
 mod fmt;
 mod import;
 mod import_read;
@@ -25,38 +23,57 @@ mod input;
 mod inspected;
 mod interrupt;
 mod list;
-mod man;
 mod operands;
 mod options;
 mod output;
-mod pager;
 mod preview;
 mod progress;
 mod render;
 mod reports;
 mod select;
-mod select_sql;
-mod serve;
 mod sessions;
 mod share;
 mod sql;
 mod store;
 mod typed;
 mod verify;
-mod wait;
-mod word_diff;
 mod words;
 mod write;
 
 pub use crate::app::present::Exit;
 
 use crate::app::present::Failure;
+use crate::support::diag::nearest;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Invocation, Run, print, say};
 use options::{Color, Format};
 use std::ffi::OsString;
 use typed::words;
+
+/// Examples of the commands, one a line.
+const EXAMPLES: &str = include_str!("examples.txt");
+
+/// Adds to each command below one its examples, to a group the first of them.
+fn with_examples(command: clap::Command, path: &str) -> clap::Command {
+    let is_group = command.has_subcommands();
+    let own = EXAMPLES.lines().filter(|line| line.contains(path));
+    let own: String = own
+        .take(if is_group { 3 } else { usize::MAX })
+        .map(|line| format!("\n  {line}"))
+        .collect();
+    command
+        .mut_subcommands(|command| {
+            let path = format!("{path}{} ", command.get_name());
+            with_examples(command, &path)
+        })
+        .after_help(format!("Examples:{own}"))
+}
+
+/// The program, for its arguments and its help.
+fn program() -> clap::Command {
+    with_examples(Cli::command(), "pactql ").color(help_color())
+}
 
 /// The first screen of `pactql --help`, and what is below it. A test compares it with the commands.
 const HELP: &str = "\
@@ -171,10 +188,6 @@ commands! {
 
 /// Print a completion script for a shell.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql completions bash > ~/.local/share/bash-completion/completions/pactql
-  pactql completions fish > ~/.config/fish/completions/pactql.fish")]
 struct Completions {
     /// The shell.
     shell: clap_complete::Shell,
@@ -183,17 +196,13 @@ struct Completions {
 impl Run for Completions {
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "pactql", &mut script);
+        clap_complete::generate(self.shell, &mut program(), "pactql", &mut script);
         print(&String::from_utf8_lossy(&script))
     }
 }
 
 /// Print the manual page of the program or of a command.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql man > ~/.local/share/man/man1/pactql.1
-  pactql man select | man -l -")]
 struct Man {
     /// The command, such as `select` or `context resolve` [default: the program].
     #[arg(value_name = "COMMAND")]
@@ -202,9 +211,35 @@ struct Man {
 
 impl Run for Man {
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        let page = man::page(Cli::command(), &self.command)?;
+        let page = page(program(), &self.command)?;
         print(&String::from_utf8_lossy(&page))
     }
+}
+
+/// The manual page of a program or, if `names` are given, of one of its commands, in roff.
+///
+/// # Errors
+/// No command has this name.
+fn page(mut program: clap::Command, names: &[String]) -> Result<Vec<u8>, Failure> {
+    // Adds the options that all commands have, and the full names.
+    program.build();
+    let mut page = &program;
+    for name in names {
+        page = page.find_subcommand(name).ok_or_else(|| {
+            let known = page.get_subcommands().map(clap::Command::get_name);
+            let help = match nearest(name, known) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!(
+                    "`{} --help` lists the commands",
+                    page.get_bin_name().unwrap_or("pactql")
+                ),
+            };
+            Failure::usage(format!("there is no command `{name}`")).with_help(help)
+        })?;
+    }
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page.clone()).render(&mut text)?;
+    Ok(text)
 }
 
 /// Runs the program with the process's arguments.
@@ -218,8 +253,7 @@ pub fn main() -> Exit {
 #[must_use]
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = typed::set_arguments(arguments.into_iter().collect());
-    let program = Cli::command().color(help_color());
-    let matches = program.try_get_matches_from(arguments);
+    let matches = program().try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
@@ -312,7 +346,7 @@ fn refuse(error: &clap::Error) -> Exit {
             Exit::Usage
         }
         _ => {
-            let mut program = Cli::command();
+            let mut program = program();
             program.build();
             let failure = typed::failure(error, &program, &words());
             let json = asks_for("--format", "json") || words().iter().any(|word| word == "--json");

@@ -14,10 +14,6 @@ use clap::Args;
 /// The default shape is one JSON array of {"id","role","kind","content"}: the blocks of `^sys`,
 /// then of the turns, oldest first, then of `^ah`.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql render session.jsonl --as openai > messages.json
-  pactql render session.jsonl --as anthropic --request --at @c3")]
 pub(super) struct Render {
     #[command(flatten)]
     session: SessionArgs,

@@ -3,12 +3,11 @@
 //! Each command has its options and its help here. What a report says is made and written by
 //! `crate::inspect`.
 
-use super::command::{Invocation, Run, print, say};
+use super::command::{Invocation, Run, page, print, say};
 use super::input;
 use super::inspected::{Inspected, Opened, PriceArgs, SessionsArgs, TimeArgs};
 use super::operands;
-use super::options::{FormArgs, Format, TokenizerArgs};
-use super::pager::page;
+use super::options::{FormArgs, Format, TokenizerArgs, named};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
 use crate::history::Session;
@@ -82,29 +81,17 @@ fn report<R: Report>(
     print(&reports::<R>(sessions, options, with, |_| ())?.0)
 }
 
-/// Reads the name of a group.
-fn by(name: &str) -> Result<By, String> {
-    name.parse().map_err(|_| {
-        let names = By::ALL.map(By::name).join(", ");
-        format!("expected one of {names}")
-    })
-}
-
 /// How many tokens does each part of a request take, and what did it cost?
 ///
 /// What is counted of a block is the text that is sent for it: of a call the name and the arguments, of a tool
 /// its definition. Images are not counted, and their number is given. The provider's own count is beside it, if
 /// the session has it. `--unused` and `--duplicates` list what was sent in vain.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql tokens session.jsonl --over @history --by role
-  pactql tokens session.jsonl --unused")]
 pub(super) struct Tokens {
     #[command(flatten)]
     inspected: Inspected,
-    /// What the blocks are grouped by: region, role, kind, turn, tool or key.
-    #[arg(long, value_name = "GROUP", default_value = "region", value_parser = by)]
+    /// What the blocks are grouped by.
+    #[arg(long, value_name = "GROUP", default_value = "region", value_parser = named(&By::ALL, By::name))]
     by: By,
     /// Which tools the model is given and never calls, and what it costs to send them: in all snapshots, unless
     /// --at or --over says which.
@@ -147,10 +134,6 @@ impl Run for Tokens {
 /// that the provider counted (of them cached ones) and of the reply, the blocks added, removed and changed, how
 /// much of the request before a prompt cache can reuse, and what happened. `--changes` only counts, newest first.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql steps session.jsonl --over @t-9..@t0
-  pactql steps session.jsonl --changes --where \".cb[kind='result']\"")]
 pub(super) struct Steps {
     #[command(flatten)]
     inspected: Inspected,
@@ -240,10 +223,6 @@ const BAR: usize = 40;
 /// request is not the one before with more at its end, the first byte that differs is shown with its
 /// block, the cause and what would keep the prefix.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql prefix session.jsonl --over @t-9..@t0 --as anthropic
-  pactql prefix \"agents.db#support-*\" --since 2026-01-01")]
 pub(super) struct Prefix {
     #[command(flatten)]
     inspected: Inspected,
@@ -275,10 +254,6 @@ impl Run for Prefix {
 /// with their size; of tools only the names are listed. With a range each snapshot is shown. JSON has whole
 /// texts.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql show session.jsonl --at @c3 --before-reply
-  pactql show session.jsonl --where \".cb[kind='result']\" --full")]
 pub(super) struct Show {
     #[command(flatten)]
     inspected: Inspected,
@@ -341,32 +316,17 @@ impl Run for Show {
 /// The last argument is the selector, which takes no time. A node that is not a block means the blocks in it.
 /// With --over, a block counts in each snapshot that has it, so the sums are what was sent in all requests.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql top session.jsonl \".cb[kind='result']\" --by tool
-  pactql top agents.db \".cb[kind='call']\" --by session --since 2026-01-01")]
 pub(super) struct TopCommand {
     #[command(flatten)]
     sessions: SessionsArgs,
-    /// What the blocks are grouped by: session, or region, role, kind, turn, tool or key.
-    #[arg(long, value_name = "GROUP", default_value = "role", value_parser = by_or_session)]
-    by: GroupedBy,
+    /// What the blocks are grouped by.
+    #[arg(long, value_name = "GROUP", default_value = "role")]
+    #[arg(value_parser = ["session", "region", "role", "kind", "turn", "tool", "key"])]
+    by: String,
     #[command(flatten)]
     time: TimeArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-}
-
-/// What blocks are grouped by; by session, if `None`.
-#[derive(Clone, Copy, Debug)]
-struct GroupedBy(Option<By>);
-
-fn by_or_session(name: &str) -> Result<GroupedBy, String> {
-    if name == "session" {
-        return Ok(GroupedBy(None));
-    }
-    let found = by(name).map(|by| GroupedBy(Some(by)));
-    found.map_err(|expected| expected.replace("one of ", "one of session, "))
 }
 
 impl Run for TopCommand {
@@ -378,7 +338,8 @@ impl Run for TopCommand {
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
         let part = self.time.part(Part::default()).only(selector);
-        let by = self.by.0;
+        // By session, if it is no group of blocks.
+        let by: Option<By> = self.by.parse().ok();
         let mut top: Option<Top> = None;
         self.sessions.each_of(names, None, |opened| {
             let top = top.get_or_insert_with(|| {
@@ -398,14 +359,9 @@ impl Run for TopCommand {
 ///
 /// A file has a condition a line: `none SELECTOR`, `some SELECTOR`, `prefix >= 90%` (of each request, that
 /// a prompt cache can reuse), `tokens <= 100000` (of each request), `growth <= 2000/step`, `unused = 0`
-/// (tools that are defined and never called). Empty lines, and lines that begin with `#`, are left out.
+/// (tools that are defined and never called). Empty lines, and lines that begin with `#`, are left out. The exit
+/// code is 9 if one does not hold, or there is no session.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql assert limits.txt agents.db --since 2026-01-01
-  echo 'none @t0 .cb[data_is_error=true]' | pactql assert - session.jsonl --json
-
-Exit codes: 0 all hold, 9 one does not, or there is no session.")]
 pub(super) struct Assert {
     /// The file of conditions, or `-` for standard input.
     file: String,
@@ -446,14 +402,8 @@ const WITH_TIME: &str =
 /// tools. All snapshots are searched, unless --at or --over says which. Each block is printed once, with
 /// the first and the last snapshot that has it with this text. Every text of every chosen session is read,
 /// unless they are in a store with a text index (`pactql store index`): then only sessions that may have
-/// a match.
+/// a match. The exit code is 0 also if nothing is found, or 8 with --fail-if-empty.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql grep -i \"error|fail\" session.jsonl --where \".cb[kind='result']\" -C 2
-  pactql grep -l \"rm -rf\" agents.db --since 2026-01-01
-
-Exit codes: 0 ok, also if nothing is found, 2 invalid pattern, 8 nothing found with --fail-if-empty.")]
 pub(super) struct Grep {
     /// The regular expression, in the dialect of `~` in selectors.
     #[arg(allow_hyphen_values = true)]

@@ -1,19 +1,18 @@
 //! `pactql select`: the nodes that a selector finds.
 
-use super::answers::{How, Labels, append, append_none};
+use super::answers::{FitArgs, How, Labels, append, append_none};
 use super::command::{Invocation, Run, print, print_as, say};
-use super::fit::FitArgs;
 use super::options::{EditionArgs, Format, Limits, RangeArgs};
-use super::select_sql::Via;
-use super::{input, operands, output, select_sql, sessions};
+use super::{input, operands, output, sessions};
 use crate::app::present::answer::Found;
 use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared};
 use crate::history::Session;
-use crate::store::{SessionAnswer, Store};
+use crate::store::{SessionAnswer, SqlRow, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde_json::json;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -25,28 +24,13 @@ use std::sync::Arc;
 /// several selectors, with the selector. A directory of single documents is one session; with a
 /// JSON Lines file among several files in it, each file is a session. `STORE#name` is a session of a
 /// store, `STORE#glob` those whose names match, `STORE` all: in byte order of names, only those in which
-/// something is found, printed while others are queried.
+/// something is found, printed while others are queried. The exit code is 0 also if nothing is found, or 8 with
+/// --fail-if-empty.
 #[derive(Args, Debug)]
 #[command(override_usage = "\
 pactql select [OPTIONS] <SESSION> <SELECTOR>
        pactql select [OPTIONS] <SESSION>... -e <SELECTOR>
        pactql select [OPTIONS] <SESSION> --file <FILE>")]
-#[command(after_help = "\
-Examples:
-  pactql select session.jsonl \"@t0 ^seq .mt:depth(1) .cb[role='assistant']\"
-  pactql select session.jsonl \"@t0 .cb[kind='call']\" --format nodes
-  pactql select runs/*.jsonl -e \"@t0 .cb[kind='result']\" --count
-  pactql select runs/ -e \"@t0 .cb[content~'refund']\" -l
-  pactql select \"agents.db#support-*\" \"@t0 .cb[kind='call']\"
-  pactql select agents.db \"@t0 .cb[kind='call']\" --via sql
-  pactql select session.jsonl -e \"@t0 .cb[kind='call']\" -e \"@t0 .cb[kind='result']\"
-  pactql select session.jsonl \"@t-3..@t0 .cb[ttl<=1]\" --format json
-  pactql select session.jsonl \"@history .cb\" --include-content --stats --max-changes 20
-  pactql select session.jsonl \"@history .cb[kind='call'] @mode=latest\"
-  pactql select session.jsonl \"@t0 .cb\" --budget 2000 --query \"refund policy\"
-  pactql select session.jsonl --file selectors.txt --format json
-
-Exit codes: 0 ok, also if nothing is found, 2 invalid selector, 8 nothing found with --fail-if-empty.")]
 pub(super) struct Select {
     /// Sessions: files, directories, stores and their sessions, or `-` for standard input. The last
     /// argument is the selector, unless -e or --file gives it.
@@ -138,7 +122,7 @@ impl Select {
             )
             .with_help("leave `--via sql` out"));
         }
-        select_sql::select(how, name, selector, self.fail_if_empty)
+        select_sql(how, name, selector, self.fail_if_empty)
     }
 
     /// Runs the selectors on each session.
@@ -511,4 +495,86 @@ fn run_line(
     }
     let found = Found::new(&answer, how.budget.as_ref())?;
     Ok((found.json(how.count)?, found.count()))
+}
+
+/// Who answers a selector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Via {
+    /// The engine, which opens the sessions.
+    #[default]
+    Engine,
+    /// The database, by one statement; for comparison, and for stores too large to load.
+    Sql,
+}
+
+/// Asks the sessions of a store. JSON has one object a row.
+fn select_sql(
+    how: &How,
+    source: &str,
+    selector: &str,
+    fail_if_empty: bool,
+) -> Result<Exit, Failure> {
+    let Some(address) = Address::of(source) else {
+        return Err(
+            Failure::usage(format!("`--via sql` asks a store, and `{source}` is none"))
+                .with_help("pactql import SESSION -o agents.db"),
+        );
+    };
+    if !matches!(how.format, Format::Json | Format::Ids) {
+        return Err(Failure::value("`--via sql` has ids, and no contents")
+            .with_help("--format json or ids"));
+    }
+    let store = sessions::open_store(address.store, Access::Read)?;
+    let prepared = how.engine.prepare(selector)?;
+    for warning in prepared.warnings() {
+        say(&warning.to_text(prepared.text(), how.color.for_errors()));
+    }
+    let asked = if address.is_several() {
+        store.count(address.glob())?
+    } else {
+        store.session(address.glob()).map(|_| 1)?
+    };
+    let selection = store.select_prepared(&prepared).sessions(address.glob());
+    let name = without_passwords(address.store);
+    let mut out = String::new();
+    let mut found = 0_u64;
+    let mut failed = None;
+    selection.rows(|row| {
+        found += 1;
+        if failed.is_some() || how.count {
+            return;
+        }
+        let label = |session: &str| output::printable(&format!("{name}#{session}"));
+        out.push_str(&match &row {
+            _ if how.format == Format::Json => json!(row).to_string(),
+            SqlRow::Node { session, id, .. } => format!("{}\t{id}", label(session)),
+            SqlRow::Change {
+                session,
+                change,
+                id,
+                ..
+            } => format!("{}\t{change}\t{id}", label(session)),
+        });
+        out.push('\n');
+        if out.len() > 1 << 16 {
+            failed = print(&std::mem::take(&mut out)).err();
+        }
+    })?;
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    if how.count {
+        out = format!("{found}\n");
+    }
+    print(&out)?;
+    if found == 0 {
+        say(&match asked {
+            0 => format!("note: {}\n", none_of(address)),
+            asked => format!(
+                "note: nothing was found in {}\n",
+                output::counted(asked as u64, "session")
+            ),
+        });
+    }
+    Ok(Exit::of_empty(found == 0 && fail_if_empty))
 }

@@ -17,7 +17,7 @@ use crate::tree::source::{
 };
 use clap::Args;
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -85,6 +85,26 @@ pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
         return Ok(None);
     }
     Ok(Some(ending_of(path)?))
+}
+
+/// A word for how a file of lines ends, in JSON.
+pub(super) fn ending_name(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Sealed => "sealed",
+        Ending::LineFeed => "line feed",
+        Ending::NoLineFeed => "no line feed",
+    }
+}
+
+/// A line that says what it means.
+pub(super) fn ending_text(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Sealed => "with a closing line, which fits: nothing is missing\n",
+        Ending::LineFeed => {
+            "with a line feed; lines could be missing, which `export --seal` would show\n"
+        }
+        Ending::NoLineFeed => "without a line feed, as if it were still being written\n",
+    }
 }
 
 /// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
@@ -258,28 +278,24 @@ pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
 
 /// Says which files of a directory are sessions, if the failure is that of another one in it.
 pub(super) fn explain_directory(failure: Failure, names: &[String]) -> Failure {
+    const ENDINGS: [&str; 4] = [".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"];
     let text = failure.to_string();
-    let endings = [".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"];
     for name in names {
-        let Ok(Some(files)) = sessions_in(Path::new(name)) else {
-            continue;
-        };
+        let files = sessions_in(Path::new(name)).ok().flatten();
         let files: Vec<String> = files
+            .unwrap_or_default()
             .iter()
             .map(|file| file.display().to_string())
             .collect();
-        let is_lines = |file: &&String| endings.iter().any(|ending| file.ends_with(ending));
-        let mut others = files.iter().filter(|file| !is_lines(file));
-        if !others.any(|other| text.contains(other.as_str())) {
-            continue;
+        let ending = |file: &String| ENDINGS.into_iter().find(|end| file.ends_with(end));
+        let mut others = files.iter().filter(|file| ending(file).is_none());
+        if others.any(|other| text.contains(other.as_str())) {
+            let endings: BTreeSet<&str> = files.iter().filter_map(ending).collect();
+            let folder = quoted(name.trim_end_matches('/'));
+            let globs = endings.iter().map(|end| format!("{folder}/*{end}"));
+            let globs = globs.collect::<Vec<_>>().join(" ");
+            return failure.with_help(format!("name the sessions: {globs}"));
         }
-        let has = |ending: &&&str| files.iter().any(|file| file.ends_with(**ending));
-        let folder = name.trim_end_matches('/');
-        let globs = endings.iter().filter(has);
-        let globs: Vec<String> = globs
-            .map(|end| format!("{}/*{end}", quoted(folder)))
-            .collect();
-        return failure.with_help(format!("name the sessions: {}", globs.join(" ")));
     }
     failure
 }

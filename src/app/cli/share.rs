@@ -22,10 +22,6 @@ use std::path::Path;
 /// texts of the session, except what `--redact` takes out. `--receipt` has none of them: counts, sizes
 /// and SHA-256 of each block, and names of tools and models.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql share agents.db#support-42 --html --redact 'sk-[A-Za-z0-9]+' -o session.html
-  pactql share session.jsonl --receipt -o receipt.json")]
 pub(super) struct Share {
     #[command(flatten)]
     session: SessionArgs,

@@ -20,10 +20,6 @@ use clap::Args;
 #[command(override_usage = "\
 pactql sql [OPTIONS] <SELECTOR>
        pactql sql [OPTIONS] --create-views <DIR>")]
-#[command(after_help = "\
-Examples:
-  pactql sql \"@t0 .cb[kind='call']\" --sessions \"support-*\" | sqlite3 agents.db
-  pactql sql --create-views fleet --dialect duckdb > views.sql")]
 pub(super) struct Sql {
     /// The selector.
     #[arg(value_name = "SELECTOR", required_unless_present = "views")]

@@ -2,14 +2,14 @@
 
 use super::command::{Invocation, Run, say};
 use super::inspected::first_of_day;
+use super::interrupt::duration;
 use super::options::EditionArgs;
 use super::output::{counted, printable};
 use super::progress::Progress;
 use super::sessions::open_store;
 use super::verify;
-use super::wait::Wait;
 use super::words::{in_quotes, is_selector, quoted};
-use super::write::{new_name, print_ids};
+use super::write::{Wait, new_name, print_ids};
 use crate::app::present::stores::{Access, Address, Which, intact, none_of, path};
 use crate::app::present::{Exit, Failure, literal};
 use crate::engine::Answer;
@@ -24,10 +24,6 @@ use std::time::Duration;
 
 /// Keep a store: rename, delete, prune, erase, back up, index, check, copy.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql store prune agents.db --keep 10 --dry-run
-  pactql store backup agents.db -o backup.db")]
 pub(super) struct Stores {
     #[command(subcommand)]
     command: StoreCommand,
@@ -38,10 +34,6 @@ enum StoreCommand {
     /// Give a session another name.
     ///
     /// Forks of it keep their parent. Prints nothing.
-    #[command(after_help = "\
-Examples:
-  pactql store rename agents.db#support-42 solved/42
-  pactql store rename agents.db#a agents.db#b")]
     Rename {
         /// The session, such as `agents.db#support-42`.
         session: String,
@@ -54,10 +46,6 @@ Examples:
     ///
     /// Without `--yes` nothing is deleted, and the message says what would go. Forks of the session stay
     /// whole. Prints nothing.
-    #[command(after_help = "\
-Examples:
-  pactql store delete agents.db#support-42
-  pactql store delete agents.db#support-42 --yes")]
     Delete {
         /// The session, such as `agents.db#support-42`.
         session: String,
@@ -72,10 +60,6 @@ Examples:
     /// Copy a store to a new SQLite file, as it is at one moment, while others write.
     ///
     /// A file that exists is never replaced. Prints nothing.
-    #[command(after_help = "\
-Examples:
-  pactql store backup agents.db -o backup.db
-  pactql store backup postgres://localhost/agents -o backup.db")]
     Backup {
         /// The store, such as `agents.db`.
         store: String,
@@ -88,10 +72,6 @@ Examples:
     /// With it, `pactql grep` of the store opens only the sessions that may have a match, and answers the same.
     /// Commits do not write it: what was written later is searched without it, until this command is run again.
     /// What is deleted, pruned or erased goes from the index, too. Others can write meanwhile.
-    #[command(after_help = "\
-Examples:
-  pactql store index agents.db
-  pactql store index agents.db --drop")]
     Index {
         /// The store, such as `agents.db`.
         store: String,
@@ -102,10 +82,6 @@ Examples:
     /// Is a store intact? Compares everything with its hashes.
     ///
     /// Damage is listed with its session and snapshot, and ends with exit code 5.
-    #[command(after_help = "\
-Examples:
-  pactql store verify agents.db
-  pactql store verify agents.db --json")]
     Verify {
         /// The store, such as `agents.db`.
         store: String,
@@ -286,10 +262,6 @@ fn index(name: &str, drop: bool, with: &Invocation) -> Result<Exit, Failure> {
 #[command(override_usage = "\
 pactql store erase [OPTIONS] <SESSION> <ID>...
        pactql store erase [OPTIONS] <SESSION> <SELECTOR>")]
-#[command(after_help = "\
-Examples:
-  pactql store erase agents.db#support-42 cb:u1 cb:u2
-  pactql store erase agents.db#support-42 \"@* .cb[content~'4111 1111']\"")]
 struct Erase {
     /// The session, such as `agents.db#support-42`.
     session: String,
@@ -393,10 +365,6 @@ impl Erase {
 /// before. `--dry-run` counts what would go. Commits of the runtime have limits of their own: `pactql
 /// edit commit --prune`.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql store prune agents.db --keep 10 --dry-run
-  pactql store prune \"agents.db#support-*\" --keep 10 --older-than 30d")]
 struct Prune {
     /// The store, such as `agents.db`, or some of its sessions, such as `agents.db#support-*`.
     store: String,
@@ -414,20 +382,7 @@ struct Prune {
 
 /// Reads `30d`.
 fn age(text: &str) -> Result<Duration, String> {
-    let read = || {
-        let (at, unit) = text.char_indices().last()?;
-        let seconds: u64 = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            'w' => 604_800,
-            _ => return None,
-        };
-        let count: u64 = text[..at].parse().ok()?;
-        Some(Duration::from_secs(count.checked_mul(seconds)?))
-    };
-    read().ok_or_else(|| "expected an age such as 30d, 12h or 90m".to_owned())
+    duration(text).ok_or_else(|| "expected an age such as 30d, 12h or 90m".to_owned())
 }
 
 impl Prune {
@@ -510,10 +465,6 @@ impl Prune {
 /// Nothing of working states is written. To a directory that has a copy, what is new is added; `pactql import
 /// DIR -o STORE` brings the sessions of a copy into a store.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql store parquet agents.db fleet
-  pactql store parquet \"agents.db#support-*\" fleet --since 2026-01-01")]
 struct Parquet {
     /// The store, such as `agents.db`, or some of its sessions, such as `agents.db#support-*`.
     store: String,

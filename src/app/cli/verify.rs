@@ -1,9 +1,8 @@
 //! `pactql verify`: whether a session or a store is intact.
 
 use super::command::{Invocation, Run, print_as};
-use super::ending;
 use super::output::{counted, printable, snapshot_label};
-use super::sessions::{SessionArgs, ending_of_session, open_store};
+use super::sessions::{SessionArgs, ending_name, ending_of_session, ending_text, open_store};
 use super::store::whole;
 use crate::app::present::stores::{Access, Address, intact};
 use crate::app::present::{Exit, Failure};
@@ -11,9 +10,7 @@ use crate::history::History;
 use crate::index::Snapshot;
 use crate::logs::lost_in_export;
 use crate::support::cancel::ensure;
-use crate::tree::seal::Ending;
 use clap::Args;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -27,10 +24,6 @@ use std::fmt::Write as _;
 /// ends with exit code 5. Of a store everything is compared with its hashes: damage is listed with its
 /// session and snapshot, and ends with exit code 5.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  pactql verify session.jsonl
-  pactql verify agents.db")]
 pub(super) struct Verify {
     #[command(flatten)]
     session: SessionArgs,
@@ -47,16 +40,43 @@ impl Run for Verify {
         let session = self.session.open()?;
         let history = session.history();
         history.fetch_all()?;
-        let report = Report {
-            hashes: Hashes::check(&history),
-            lost: lost(&history)?,
-            ending: ending_of_session(self.session.name())?,
-        };
+        let mut text = String::new();
+        let hashes = Hashes::check(&history, &mut text);
+        let lost = lost(&history, &mut text)?;
+        let end = ending_of_session(self.session.name())?;
         intact(&session)?;
-        print_as(with.is_json_in_pipe(), &report.json(&history), || {
-            report.text(&history)
+        let valid = hashes.wrong.is_empty() && lost.is_empty();
+        let snapshots = history.committed().len();
+        let json = json!({
+            "valid": valid,
+            "snapshots": snapshots,
+            "working": history.working().is_some(),
+            "nodes": hashes.nodes,
+            "content_hashes": {"stored": hashes.stored, "wrong": hashes.wrong},
+            "export": {"differs": lost},
+            "end": end.map(ending_name),
+        });
+        print_as(with.is_json_in_pipe(), &json, || {
+            let _ = writeln!(
+                text,
+                "{}: {}, {} different {}, {}, {} wrong; {} when exported and read again",
+                validity(valid),
+                counted(snapshots as u64, "snapshot"),
+                hashes.nodes,
+                if hashes.nodes == 1 { "node" } else { "nodes" },
+                counted(hashes.stored, "stored content hash"),
+                hashes.wrong.len(),
+                match lost.len() {
+                    1 => "1 snapshot differs".to_owned(),
+                    more => format!("{more} snapshots differ"),
+                }
+            );
+            if let Some(end) = end {
+                let _ = write!(text, "the file ends {}", ending_text(end));
+            }
+            text
         })?;
-        Ok(exit(report.is_valid()))
+        Ok(exit(valid))
     }
 }
 
@@ -107,72 +127,6 @@ fn exit(is_valid: bool) -> Exit {
     if is_valid { Exit::Ok } else { Exit::Input }
 }
 
-struct Report {
-    hashes: Hashes,
-    lost: Vec<Lost>,
-    ending: Option<Ending>,
-}
-
-impl Report {
-    fn is_valid(&self) -> bool {
-        self.hashes.wrong.is_empty() && self.lost.is_empty()
-    }
-
-    fn json(&self, history: &History) -> Value {
-        json!({
-            "valid": self.is_valid(),
-            "snapshots": history.committed().len(),
-            "working": history.working().is_some(),
-            "nodes": self.hashes.nodes,
-            "content_hashes": {"stored": self.hashes.stored, "wrong": self.hashes.wrong},
-            "export": {"differs": self.lost},
-            "end": self.ending.map(ending::name),
-        })
-    }
-
-    fn text(&self, history: &History) -> String {
-        let mut text = String::new();
-        let Hashes {
-            nodes,
-            stored,
-            wrong,
-        } = &self.hashes;
-        for fault in wrong {
-            let (snapshot, id) = (&fault.snapshot, printable(&fault.id));
-            let (stored, computed) = (&fault.stored, &fault.computed);
-            let _ = writeln!(
-                text,
-                "{snapshot} {id}: content_hash is {stored}, should be {computed}"
-            );
-        }
-        for fault in &self.lost {
-            let snapshot = fault.snapshot.as_deref().unwrap_or("the session");
-            let at = printable(&fault.at);
-            let _ = writeln!(
-                text,
-                "{snapshot} {at}: not the same when read from an export"
-            );
-        }
-        let _ = writeln!(
-            text,
-            "{}: {}, {nodes} different {}, {}, {} wrong; {} when exported and read again",
-            validity(self.is_valid()),
-            counted(history.committed().len() as u64, "snapshot"),
-            if *nodes == 1 { "node" } else { "nodes" },
-            counted(*stored, "stored content hash"),
-            wrong.len(),
-            match self.lost.len() {
-                1 => "1 snapshot differs".to_owned(),
-                more => format!("{more} snapshots differ"),
-            }
-        );
-        let end = self
-            .ending
-            .map(|end| format!("the file ends {}", ending::text(end)));
-        text + &end.unwrap_or_default()
-    }
-}
-
 /// The content hashes that are stored in a session.
 #[derive(Default)]
 struct Hashes {
@@ -180,20 +134,13 @@ struct Hashes {
     nodes: u64,
     /// How many of them have a hash.
     stored: u64,
-    wrong: Vec<WrongHash>,
-}
-
-/// A stored content hash that is not the hash of the content.
-#[derive(Serialize)]
-struct WrongHash {
-    snapshot: String,
-    id: String,
-    stored: Value,
-    computed: String,
+    /// The hashes that are not those of their contents.
+    wrong: Vec<Value>,
 }
 
 impl Hashes {
-    fn check(history: &History) -> Self {
+    /// Checks the hashes, and appends a line for each that is wrong.
+    fn check(history: &History, text: &mut String) -> Self {
         let mut seen: HashSet<(u64, u32)> = HashSet::new();
         let mut hashes = Self::default();
         let mut older: Option<&Snapshot> = None;
@@ -219,43 +166,44 @@ impl Hashes {
             hashes.stored += 1;
             let computed = node.content_hash();
             if stored.text() != Some(&computed) {
-                let stored = serde_json::from_str::<Value>(&stored.json()).unwrap_or_default();
-                hashes.wrong.push(WrongHash {
-                    snapshot: snapshot_label(node.snapshot()),
-                    id: node.id().to_owned(),
-                    stored,
-                    computed,
-                });
+                let stored: Value = serde_json::from_str(&stored.json()).unwrap_or_default();
+                let (snapshot, id) = (snapshot_label(node.snapshot()), node.id());
+                let _ = writeln!(
+                    text,
+                    "{snapshot} {}: content_hash is {stored}, should be {computed}",
+                    printable(id)
+                );
+                hashes.wrong.push(json!({
+                    "snapshot": snapshot,
+                    "id": id,
+                    "stored": stored,
+                    "computed": computed,
+                }));
             }
         }
         hashes
     }
 }
 
-/// A snapshot that an export does not preserve.
-#[derive(Serialize)]
-struct Lost {
-    /// `None` if the export cannot be read at all.
-    snapshot: Option<String>,
-    /// The first difference.
-    at: String,
-}
-
-/// The snapshots whose canonical bytes are not the same when the session is exported and read again.
-fn lost(history: &History) -> Result<Vec<Lost>, Failure> {
+/// The snapshots whose canonical bytes are not the same when the session is exported and read again, also as
+/// lines.
+fn lost(history: &History, text: &mut String) -> Result<Vec<Value>, Failure> {
     let working = history.working().map(|working| &**working);
-    let lost = lost_in_export(history.committed(), working)?;
-    let all: Vec<_> = history
-        .committed()
-        .iter()
-        .chain(history.working())
-        .collect();
-    let named = lost.into_iter().map(|lost| Lost {
-        snapshot: lost
-            .snapshot
-            .and_then(|index| all.get(index))
-            .map(|snapshot| snapshot_label(snapshot)),
-        at: lost.at.unwrap_or_else(|| "the document".to_owned()),
-    });
-    Ok(named.collect())
+    let lost = lost_in_export(history.committed(), working)?.into_iter();
+    Ok(lost
+        .map(|lost| {
+            let mut all = history.committed().iter().chain(history.working());
+            // None if the export cannot be read at all.
+            let snapshot = lost.snapshot.and_then(|index| all.nth(index));
+            let snapshot = snapshot.map(|snapshot| snapshot_label(snapshot));
+            let at = lost.at.unwrap_or_else(|| "the document".to_owned());
+            let _ = writeln!(
+                text,
+                "{} {}: not the same when read from an export",
+                snapshot.as_deref().unwrap_or("the session"),
+                printable(&at)
+            );
+            json!({"snapshot": snapshot, "at": at})
+        })
+        .collect())
 }

@@ -68,8 +68,6 @@ pub(crate) enum Failure {
     Selector(#[source] Box<Error>, Option<String>),
     /// Inputs are not sessions or logs: the faults of each file, and advice.
     Input(Vec<(PathBuf, InputError)>, Option<String>),
-    /// An input of many files is invalid: a message, and each fault as a file and a message.
-    Faults(String, Vec<(String, String)>),
     /// Everything else.
     Plain {
         exit: Exit,
@@ -77,6 +75,8 @@ pub(crate) enum Failure {
         code: &'static str,
         message: String,
         help: Option<String>,
+        /// What is wrong with an input of many files: each as a file and a message.
+        faults: Vec<(String, String)>,
     },
     /// The reader of standard output closed it. This is not reported.
     ClosedPipe,
@@ -116,6 +116,7 @@ impl Failure {
             code,
             message: message.into(),
             help: None,
+            faults: Vec::new(),
         }
     }
 
@@ -202,7 +203,7 @@ impl Failure {
                 Code::SessionBusy | Code::LeaseLost | Code::Store | Code::StoreVersion => Exit::Io,
                 _ => Exit::Selector,
             },
-            Self::Input(..) | Self::Faults(..) => Exit::Input,
+            Self::Input(..) => Exit::Input,
             Self::Plain { exit, .. } => *exit,
             Self::ClosedPipe => Exit::Ok,
         }
@@ -233,15 +234,14 @@ impl Failure {
     /// The failure as text. Every line ends in a line feed.
     pub(crate) fn text(&self, color: ColorChoice) -> String {
         let mut text = String::new();
-        let _ = match self {
+        match self {
             Self::Selector(error, session) => {
                 text = error.to_text(color);
-                match session {
-                    Some(session) => writeln!(text, "note: in the session {session}"),
-                    None => Ok(()),
+                if let Some(session) = session {
+                    let _ = writeln!(text, "note: in the session {session}");
                 }
             }
-            Self::Input(files, help) => {
+            Self::Input(files, _) => {
                 for (path, error) in files {
                     let name = path.display();
                     let _ = writeln!(text, "error[{}]: {name} is invalid", InputError::CODE);
@@ -249,95 +249,87 @@ impl Failure {
                         let _ = writeln!(text, "  {line}");
                     }
                 }
-                write_help(&mut text, help.as_ref())
-            }
-            Self::Faults(message, faults) => {
-                text = format!("error[{}]: {message}\n", InputError::CODE);
-                for (file, fault) in faults {
-                    let (file, fault) = (printable(file), printable(fault));
-                    let _ = writeln!(text, "  {file}: {fault}");
-                }
-                Ok(())
             }
             Self::Plain {
                 code,
                 message,
-                help,
+                faults,
                 ..
             } => {
                 let _ = writeln!(text, "error[{code}]: {message}");
-                write_help(&mut text, help.as_ref())
+                for (file, fault) in faults {
+                    let (file, fault) = (printable(file), printable(fault));
+                    let _ = writeln!(text, "  {file}: {fault}");
+                }
             }
-            Self::ClosedPipe => Ok(()),
-        };
+            Self::ClosedPipe => {}
+        }
+        if let Self::Plain { help, .. } | Self::Input(_, help) = self
+            && let Some(help) = help
+        {
+            let _ = writeln!(text, "help: {help}");
+        }
         text
     }
 
     /// The failure as `{"error":{"code","message","spans","help"}}`.
     pub(crate) fn json(&self) -> Value {
+        let of = |code: &str, message: &str, help: &Option<String>| {
+            let mut body = json!({"code": code, "message": message, "spans": []});
+            if let Some(help) = help {
+                body["help"] = json!(help);
+            }
+            json!({ "error": body })
+        };
         match self {
             Self::Selector(error, session) => {
                 let mut json = error.to_json();
                 if let Some(session) = session {
-                    json["error"]["session"] = Value::from(session.as_str());
+                    json["error"]["session"] = json!(session);
                 }
                 json
             }
-            Self::Input(files, help) => input_json(files, help.as_ref()),
-            Self::Faults(message, faults) => {
-                let faults = faults.iter();
-                let faults =
-                    faults.map(|(file, message)| json!({"file": file, "message": message}));
-                let mut json = error_json(InputError::CODE, message, None);
+            Self::Input(files, help) => {
+                let names = files.iter().map(|(path, _)| path.display().to_string());
+                let names: Vec<String> = names.collect();
+                let faults = files.iter().zip(&names).flat_map(|((_, error), name)| {
+                    error.faults.iter().map(move |fault| {
+                        json!({
+                            "file": name,
+                            "path": fault.path,
+                            "message": fault.message,
+                            "offset": fault.offset,
+                            "line": fault.line,
+                            "column": fault.column,
+                        })
+                    })
+                });
+                let message = format!("invalid: {}", names.join(", "));
+                let mut json = of(InputError::CODE, &message, help);
                 json["error"]["faults"] = faults.collect();
+                let more: usize = files.iter().map(|(_, error)| error.more).sum();
+                json["error"]["more"] = json!(more);
                 json
             }
             Self::Plain {
                 code,
                 message,
                 help,
+                faults,
                 ..
-            } => error_json(code, message, help.as_ref()),
+            } => {
+                let mut json = of(code, message, help);
+                if !faults.is_empty() {
+                    let faults = faults.iter();
+                    json["error"]["faults"] = faults
+                        .map(|(file, message)| json!({"file": file, "message": message}))
+                        .collect();
+                }
+                json
+            }
             Self::ClosedPipe => Value::Null,
         }
     }
-}
-
-fn write_help(text: &mut String, help: Option<&String>) -> fmt::Result {
-    match help {
-        Some(help) => writeln!(text, "help: {help}"),
-        None => Ok(()),
-    }
-}
-
-fn error_json(code: &str, message: &str, help: Option<&String>) -> Value {
-    let mut body = json!({"code": code, "message": message, "spans": []});
-    if let Some(help) = help {
-        body["help"] = json!(help);
-    }
-    json!({ "error": body })
-}
-
-fn input_json(files: &[(PathBuf, InputError)], help: Option<&String>) -> Value {
-    let shown = |path: &Path| path.display().to_string();
-    let names: Vec<String> = files.iter().map(|(path, _)| shown(path)).collect();
-    let faults = files.iter().flat_map(|(path, error)| {
-        error.faults.iter().map(move |fault| {
-            json!({
-                "file": shown(path),
-                "path": fault.path,
-                "message": fault.message,
-                "offset": fault.offset,
-                "line": fault.line,
-                "column": fault.column,
-            })
-        })
-    });
-    let message = format!("invalid: {}", names.join(", "));
-    let mut json = error_json(InputError::CODE, &message, help);
-    json["error"]["faults"] = faults.collect();
-    json["error"]["more"] = json!(files.iter().map(|(_, error)| error.more).sum::<usize>());
-    json
 }
 
 impl From<Error> for Failure {
@@ -371,9 +363,12 @@ impl From<CacheError> for Failure {
             CacheError::Exists(_) => Self::usage(message).with_help("--force replaces a cache"),
             CacheError::Foreign(..) => Self::usage(message),
             CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => {
-                let faults = faults.into_iter();
-                let faults = faults.map(|fault| (fault.file, fault.message));
-                Self::Faults(message, faults.collect())
+                let found = faults.into_iter();
+                let mut failure = Self::plain(Exit::Input, message);
+                if let Self::Plain { faults, .. } = &mut failure {
+                    *faults = found.map(|fault| (fault.file, fault.message)).collect();
+                }
+                failure
             }
             // The caller that cancelled it says why.
             CacheError::Cancelled(_) => Self::plain(Exit::Interrupted, message),

@@ -120,7 +120,7 @@ fn sums_over_sessions() {
         (
             &["top", &travel, ".cb", "--by", "size"],
             3,
-            "expected one of session, region",
+            "it takes session, region",
         ),
     ] {
         fails(arguments, code, message);

@@ -178,6 +178,34 @@ fn every_command_has_help_with_examples() {
     }
 }
 
+/// Each example of a help is a command line that is understood.
+#[test]
+fn examples_are_understood() {
+    let examples = include_str!("../../../src/app/cli/examples.txt");
+    for line in examples.lines() {
+        let at = line.find("pactql ").expect("a command");
+        let line = &line[at..];
+        // What a pipe or a file gets is no matter here.
+        let quoted = line.rfind(['"', '\'']).unwrap_or(0);
+        let end = [" > ", " | "]
+            .iter()
+            .filter_map(|sign| line[quoted..].find(sign));
+        let line = &line[..end.min().map_or(line.len(), |end| quoted + end)];
+        let script = format!("pactql() {{ \"$PACTQL\" \"$@\" --help; }}; {line}");
+        let ran = Command::new("sh")
+            .args(["-c", &script])
+            .env("PACTQL", env!("CARGO_BIN_EXE_pactql"))
+            .output()
+            .expect("the shell starts");
+        assert!(
+            ran.status.success(),
+            "{line}: {}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+    }
+    assert!(examples.lines().count() > 70);
+}
+
 #[test]
 fn usage_errors_differ_from_bad_values() {
     fails(&[], 1, "Usage");
@@ -203,7 +231,7 @@ fn usage_errors_differ_from_bad_values() {
     fails(
         &["bench", AGENT, "-e", "@t0 .cb", "--threads", "0"],
         3,
-        "1 to",
+        "0 is not in 1..=1024",
     );
     fails(
         &["bench", AGENT, "-e", "@t0 .cb", "--duration=-1"],
