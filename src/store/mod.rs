@@ -44,7 +44,9 @@ pub use ask::rows::SqlRow;
 pub(crate) use ask::rows::views;
 pub use build::{Durability, StoreBuilder};
 #[cfg(feature = "parquet")]
-pub use copy::parquet::{ParquetExport, ParquetExported, ParquetImported};
+pub use copy::export::{ParquetExport, ParquetExported};
+#[cfg(feature = "parquet")]
+pub use copy::import::ParquetImported;
 pub use copy::views::parquet_views;
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub use texts::TextIndex;
@@ -60,8 +62,8 @@ use crate::store::read::catalog;
 use crate::store::read::names;
 use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
-use crate::store::write::keeper::StoreKeeper;
-use crate::store::write::{records, together, writer};
+use crate::store::write::keeper::{StoreKeeper, commit_all};
+use crate::store::write::records::{self, Beside};
 use crate::support::diag::Error;
 
 /// Sessions in a SQLite file or, with the feature `postgres`, in PostgreSQL (STORE §1 to §4).
@@ -184,29 +186,28 @@ impl Store {
 
     /// The context of a session as it was kept, and ids in use no more that the store has not noted yet.
     fn resume(&self, name: &str, builder: ContextBuilder) -> Result<(Context, Vec<String>), Error> {
-        let (entry, used, last_ns, pins) = self.core.read(|database| {
+        let (entry, beside, last_ns) = self.core.read(|database| {
             let entry = catalog::get(database, name)?;
-            let written = entry.runtime.is_some();
-            let used = writer::retired(database, entry.session, written)?;
-            let last_ns = if written {
+            let beside = Beside::read(database, &entry)?;
+            let last_ns = if entry.runtime.is_some() {
                 0
             } else {
-                writer::last_time(database, entry.session)?
+                records::last_time(database, entry.session)?
             };
-            let pins = records::pins(database, entry.session)?;
-            Ok((entry, used, last_ns, pins))
+            Ok((entry, beside, last_ns))
         })?;
         let is_empty = entry.seqs.is_none() && !entry.working;
-        let runtime = entry.runtime.clone();
         let session = open::session(&self.open, &self.core, entry);
         let builder = builder.newest_only();
-        let context = match runtime {
-            Some(runtime) => {
-                let kept = Kept::stored(&runtime, used, pins)?;
-                return Ok((builder.resume_kept(&session, &kept)?, Vec::new()));
-            }
-            None if is_empty => builder.build(),
-            None => builder.resume_unwritten(&session, &used, last_ns)?,
+        let used = beside.retired;
+        if let Some(runtime) = beside.runtime {
+            let kept = Kept::stored(&runtime, used, beside.pins.unwrap_or_default())?;
+            return Ok((builder.resume_kept(&session, &kept)?, Vec::new()));
+        }
+        let context = if is_empty {
+            builder.build()
+        } else {
+            builder.resume_unwritten(&session, &used, last_ns)?
         };
         Ok((context, used))
     }
@@ -220,7 +221,7 @@ impl Store {
         &self,
         contexts: impl IntoIterator<Item = &'c mut Context>,
     ) -> Vec<Result<Commit, Error>> {
-        together::commit_all(&self.core, contexts)
+        commit_all(&self.core, contexts)
     }
 
     /// Says which sessions have nearly the name that was not found.

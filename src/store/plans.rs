@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use crate::store::database::home::{Home, Options};
-use crate::store::database::sql::{Database, Dialect, Each, Value, collect, text};
+use crate::store::database::sql::{
+    Begin, Database, Dialect, Each, Savepoint, Value, collect, text,
+};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::Order;
@@ -34,8 +36,8 @@ impl Database for Planned<'_> {
         self.database.query(sql, values, each)
     }
 
-    fn begin(&mut self, write: bool) -> Result<(), StoreError> {
-        self.database.begin(write)
+    fn begin(&mut self, begin: Begin) -> Result<(), StoreError> {
+        self.database.begin(begin)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
@@ -46,16 +48,8 @@ impl Database for Planned<'_> {
         self.database.rollback();
     }
 
-    fn savepoint(&mut self) -> Result<(), StoreError> {
-        self.database.savepoint()
-    }
-
-    fn release(&mut self) -> Result<(), StoreError> {
-        self.database.release()
-    }
-
-    fn rollback_to(&mut self) -> Result<(), StoreError> {
-        self.database.rollback_to()
+    fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError> {
+        self.database.savepoint(what)
     }
 
     fn now_ns(&mut self) -> Result<i64, StoreError> {
@@ -138,7 +132,7 @@ fn reading_a_part_scans_no_table() {
 #[cfg(feature = "parquet")]
 #[test]
 fn an_export_asks_no_session_by_itself() {
-    use crate::store::copy::export::{ExportOptions, export};
+    use crate::store::copy::export::{ParquetExport, export};
 
     let folder = std::env::temp_dir().join(format!("pactql-asked-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -146,7 +140,7 @@ fn an_export_asks_no_session_by_itself() {
     let home = Home::open(path.to_str().unwrap(), &Options::default()).unwrap();
     let asked = [3, 30].map(|sessions| {
         let mut writer = home.writer().unwrap();
-        writer.begin(true).unwrap();
+        writer.begin(Begin::Write).unwrap();
         for number in 0..sessions {
             let name = format!("{sessions}-{number}");
             let made = crate::store::read::catalog::create(&mut *writer, &name, None, None).unwrap();
@@ -163,11 +157,11 @@ fn an_export_asks_no_session_by_itself() {
         writer.commit().unwrap();
         drop(writer);
         let root = folder.join(sessions.to_string());
-        let options = ExportOptions::default();
+        let options = ParquetExport::default();
         let mut last = Vec::new();
         for _ in 0..2 {
             let mut reader = home.reader().unwrap();
-            reader.begin(false).unwrap();
+            reader.begin(Begin::Read).unwrap();
             let mut database = Planned { database: &mut *reader, plans: Vec::new() };
             export(&mut database, &root, &options).unwrap();
             last = std::mem::take(&mut database.plans);

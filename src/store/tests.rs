@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::store::database::home::{Home, Options};
-use crate::store::database::sql::{Database, Value, collect, first, int, text};
+use crate::store::database::sql::{Begin, Database, Savepoint, Value, collect, first, int, text};
 use crate::store::database::sqlite::{Access, Sqlite};
 use crate::store::error::StoreError;
 use crate::store::layout::schema;
@@ -64,7 +64,7 @@ fn transactions(home: &Home) {
     let version = reader.data_version().unwrap();
     assert_eq!(version, reader.data_version().unwrap());
 
-    writer.begin(true).unwrap();
+    writer.begin(Begin::Write).unwrap();
     let a = add(&mut *writer, "a").unwrap();
     assert_eq!(names(&mut *writer), ["a"]);
     assert_eq!(names(&mut *reader), [""; 0], "a reader sees whole commits");
@@ -77,20 +77,20 @@ fn transactions(home: &Home) {
         "nothing was committed"
     );
 
-    reader.begin(false).unwrap();
+    reader.begin(Begin::Read).unwrap();
     assert_eq!(names(&mut *reader), [""; 0]);
-    writer.begin_alone().unwrap();
+    writer.begin(Begin::Alone).unwrap();
     let b = add(&mut *writer, "b").unwrap();
     assert_ne!(a, 0);
-    writer.savepoint().unwrap();
+    writer.savepoint(Savepoint::Set).unwrap();
     add(&mut *writer, "lost").unwrap();
-    writer.savepoint().unwrap();
+    writer.savepoint(Savepoint::Set).unwrap();
     add(&mut *writer, "lost too").unwrap();
-    writer.release().unwrap();
-    writer.rollback_to().unwrap();
-    writer.savepoint().unwrap();
+    writer.savepoint(Savepoint::Release).unwrap();
+    writer.savepoint(Savepoint::Undo).unwrap();
+    writer.savepoint(Savepoint::Set).unwrap();
     add(&mut *writer, "c").unwrap();
-    writer.release().unwrap();
+    writer.savepoint(Savepoint::Release).unwrap();
     writer.commit().unwrap();
     assert_eq!(names(&mut *reader), [""; 0], "a transaction sees one state");
     reader.commit().unwrap();
@@ -116,14 +116,14 @@ fn leftovers(home: &Home) {
     let mut writer = home.writer().unwrap();
     let mut reader = home.reader().unwrap();
     // Guards that are dropped in the middle.
-    writer.begin(true).unwrap();
+    writer.begin(Begin::Write).unwrap();
     add(&mut *writer, "dropped").unwrap();
     drop(writer);
-    reader.begin(false).unwrap();
+    reader.begin(Begin::Read).unwrap();
     drop(reader);
     assert_eq!(names(&mut *home.reader().unwrap()), ["b", "c"]);
     let mut writer = home.writer().unwrap();
-    writer.begin(true).unwrap();
+    writer.begin(Begin::Write).unwrap();
     assert_eq!(names(&mut *writer), ["b", "c"]);
 
     // An error in the middle of rows, and one in a statement that a savepoint takes back.
@@ -133,10 +133,10 @@ fn leftovers(home: &Home) {
         Err(StoreError::Refused("enough".to_owned()))
     });
     assert!(matches!(stopped, Err(StoreError::Refused(_))) && seen == 1);
-    writer.savepoint().unwrap();
+    writer.savepoint(Savepoint::Set).unwrap();
     let twice = "insert into session (name, created_at_ns, changed) values ('b', 1, 0)";
     assert!(writer.execute(twice, &[]).is_err());
-    writer.rollback_to().unwrap();
+    writer.savepoint(Savepoint::Undo).unwrap();
     assert!(matches!(add(&mut *writer, "b"), Err(StoreError::Exists(_))));
     writer.commit().unwrap();
     writer.scrub().unwrap();
@@ -351,11 +351,11 @@ fn sqlite_is_busy() {
         Home::open(&path, &options()).unwrap(),
     );
     let (mut one, mut two) = (one.writer().unwrap(), two.writer().unwrap());
-    one.begin(true).unwrap();
-    let busy = two.begin(true).unwrap_err();
+    one.begin(Begin::Write).unwrap();
+    let busy = two.begin(Begin::Write).unwrap_err();
     assert!(matches!(busy, StoreError::Conflict(_)), "{busy}");
     one.commit().unwrap();
-    two.begin(true).unwrap();
+    two.begin(Begin::Write).unwrap();
 }
 
 /// A file that is no longer the one that was opened, and one that is damaged.
@@ -367,10 +367,10 @@ fn sqlite_file_changes() {
     let home = Home::open(&path, &options()).unwrap();
     let mut writer = home.writer().unwrap();
     std::fs::rename(&path, &aside).unwrap();
-    let removed = writer.begin(true).unwrap_err().to_string();
+    let removed = writer.begin(Begin::Write).unwrap_err().to_string();
     assert!(removed.contains("removed"), "{removed}");
     let other = Home::open(&path, &options()).unwrap();
-    let replaced = writer.begin(true).unwrap_err().to_string();
+    let replaced = writer.begin(Begin::Write).unwrap_err().to_string();
     assert!(replaced.contains("replaced"), "{replaced}");
     assert!(
         home.reader().unwrap().data_version().is_err(),
@@ -414,12 +414,12 @@ fn sqlite_disk_full() {
     writer
         .query("pragma max_page_count = 60", &[], &mut |_| Ok(()))
         .unwrap();
-    writer.begin(true).unwrap();
+    writer.begin(Begin::Write).unwrap();
     let large = "x".repeat(1 << 20);
     let full = add(&mut *writer, &large).unwrap_err().to_string();
     assert!(full.contains("no space"), "{full}");
     writer.rollback();
-    writer.begin(true).unwrap();
+    writer.begin(Begin::Write).unwrap();
     add(&mut *writer, "small").unwrap();
     writer.commit().unwrap();
 }
@@ -500,8 +500,8 @@ mod on_postgres {
             Home::open(&url, &options()).unwrap(),
         );
         let (mut one, mut two) = (one.writer().unwrap(), two.writer().unwrap());
-        one.begin(true).unwrap();
-        two.begin(true).unwrap();
+        one.begin(Begin::Write).unwrap();
+        two.begin(Begin::Write).unwrap();
         add(&mut *one, "a").unwrap();
         add(&mut *two, "b").unwrap();
         // The row of another transaction that has not ended is waited for.
@@ -511,11 +511,11 @@ mod on_postgres {
         assert!(lost.contains("nothing was written"), "{lost}");
         one.commit().unwrap();
         assert_eq!(names(&mut *two), ["a"]);
-        one.begin_alone().unwrap();
-        let busy = two.begin(true).unwrap_err();
+        one.begin(Begin::Alone).unwrap();
+        let busy = two.begin(Begin::Write).unwrap_err();
         assert!(matches!(busy, StoreError::Conflict(_)), "{busy}");
         one.rollback();
-        two.begin(true).unwrap();
+        two.begin(Begin::Write).unwrap();
         two.rollback();
         let long = "é".repeat(2000);
         // Texts that repeat are compressed before their length is looked at.
@@ -539,7 +539,7 @@ mod on_postgres {
             version,
             "it may have missed some"
         );
-        writer.begin(true).unwrap();
+        writer.begin(Begin::Write).unwrap();
         add(&mut *writer, "b").unwrap();
         server.restart();
         let lost = add(&mut *writer, "c").unwrap_err();
@@ -549,17 +549,17 @@ mod on_postgres {
         add(&mut *writer, "d").unwrap();
         assert_eq!(names(&mut *reader), ["a", "d"]);
 
-        writer.begin(true).unwrap();
+        writer.begin(Begin::Write).unwrap();
         add(&mut *writer, "e").unwrap();
         server.restart();
         let lost = writer.commit().unwrap_err().to_string();
         assert!(lost.contains("not known"), "{lost}");
-        writer.begin(true).unwrap();
+        writer.begin(Begin::Write).unwrap();
         assert_eq!(names(&mut *writer), ["a", "d"]);
         drop(writer);
 
         server.kill();
-        let down = home.writer().unwrap().begin(true).unwrap_err();
+        let down = home.writer().unwrap().begin(Begin::Write).unwrap_err();
         assert!(matches!(down, StoreError::Database(_)), "{down}");
         assert!(reader.data_version().is_err());
         server.resume();

@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashSet;
 
 use super::changes::{by_bucket, is_as, number, of, placed};
-use super::columns::table;
 use super::file::{FileWriter, Written};
-use super::layout::{Place, TABLES, Table};
 use super::manifest::{Bucket, Copy, DIRECTORY, Exported, Lock, MOST_BUCKETS, sync};
 use super::sweep::{clean, sweep};
-use crate::store::database::sql::{Database, Value, first, int};
+use crate::store::Store;
+use crate::store::database::sql::{Database, Value, int, one_int};
 use crate::store::error::StoreError;
+use crate::store::layout::schema::{Files, TABLES, Table, list, table};
 use crate::store::write::change::IN_FORCE;
+use crate::support::diag::Error;
 
 /// The number of buckets, unless the caller says.
 const BUCKETS: i64 = 256;
@@ -26,29 +27,77 @@ const BUCKETS: i64 = 256;
 /// The most files that are added to a bucket before it is rewritten.
 const MOST_PARTS: i64 = 16;
 
-/// What is copied.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ExportOptions {
-    /// The pattern of names.
-    pub(crate) sessions: String,
-    /// Only sessions with a commit at or after this time.
-    pub(crate) since_ns: Option<i64>,
-    /// The number of buckets, for a new copy.
-    pub(crate) buckets: Option<u32>,
+/// What [`Store::export_parquet`] copies.
+///
+/// ```
+/// use pactql::store::ParquetExport;
+/// let support = ParquetExport::default().sessions("support-*").buckets(16);
+/// assert_ne!(support, ParquetExport::default());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct ParquetExport {
+    sessions: String,
+    since_ns: Option<i64>,
+    buckets: Option<u32>,
 }
 
-/// What an export wrote.
+impl ParquetExport {
+    /// Only sessions whose name matches this pattern, in which `*` is any text without `/`.
+    pub fn sessions(mut self, glob: impl Into<String>) -> Self {
+        self.sessions = glob.into();
+        self
+    }
+
+    /// Only sessions whose newest commit was made at or after this time, in nanoseconds since 1970; of those all
+    /// history.
+    pub fn since_ns(mut self, time: i64) -> Self {
+        self.since_ns = Some(time);
+        self
+    }
+
+    /// The number of buckets of a new copy, from 1 to 65,536; 256 by default. A copy keeps its number.
+    pub fn buckets(mut self, buckets: u32) -> Self {
+        self.buckets = Some(buckets);
+        self
+    }
+}
+
+/// What [`Store::export_parquet`] wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Exports {
-    /// The sessions and snapshots that the copy has now.
-    pub(crate) sessions: u64,
-    pub(crate) snapshots: u64,
-    /// The versions of units that were added, once for each session.
-    pub(crate) units: u64,
-    /// The buckets that were written.
-    pub(crate) written: u64,
-    /// The bytes that were written.
-    pub(crate) bytes: u64,
+#[non_exhaustive]
+pub struct ParquetExported {
+    /// Sessions that the copy has now.
+    pub sessions: u64,
+    /// Snapshots that the copy has now.
+    pub snapshots: u64,
+    /// Versions of units that were added, once for each session that places them.
+    pub units: u64,
+    /// Buckets that were written.
+    pub buckets: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Copies closed history to the Parquet files of a directory, as it is at one moment: commits, attempts,
+    /// references; working states are left out. In a directory that has a copy already, what is new is added. A file
+    /// gets its name when it is whole, and an export that was ended early is mended by the next. The same
+    /// store gives the same files in a new directory.
+    ///
+    /// Linear in the sessions and snapshots, and in the units that are new; the memory of a few row groups.
+    ///
+    /// # Errors
+    /// The directory has other files, or a copy with other settings, or another program writes it; those of the
+    /// database and of the file system.
+    pub fn export_parquet(
+        &self,
+        directory: impl AsRef<Path>,
+        what: &ParquetExport,
+    ) -> Result<ParquetExported, Error> {
+        let root = directory.as_ref();
+        Ok(self.core.read(|database| export(database, root, what))?)
+    }
 }
 
 /// Writes what a copy lacks. Runs inside a transaction that reads. Linear in the sessions and snapshots, and in
@@ -60,20 +109,18 @@ pub(crate) struct Exports {
 pub(crate) fn export(
     database: &mut dyn Database,
     root: &Path,
-    options: &ExportOptions,
-) -> Result<Exports, StoreError> {
+    options: &ParquetExport,
+) -> Result<ParquetExported, StoreError> {
     check_empty(root)?;
     let _lock = Lock::take(root)?;
     let mut copy = begin(root, options)?;
     let known = sweep(root)?;
-    let newest = first(database, "select max(unit_id) from unit", &[], |row| {
-        row.int(0)
-    })?;
-    number(0, 0, newest.flatten().unwrap_or(0))?;
+    let newest = one_int(database, "select max(unit_id) from unit", &[])?;
+    number(0, 0, newest.unwrap_or(0))?;
     let sessions = by_bucket(database, &copy)?;
     let mut run = Run {
         root,
-        exports: Exports::default(),
+        exports: ParquetExported::default(),
     };
     copy.state.clear();
     for bucket in sessions
@@ -115,8 +162,8 @@ fn check_empty(root: &Path) -> Result<(), StoreError> {
 }
 
 /// The manifest that was written last, or a new one.
-fn begin(root: &Path, options: &ExportOptions) -> Result<Copy, StoreError> {
-    let ExportOptions {
+fn begin(root: &Path, options: &ParquetExport) -> Result<Copy, StoreError> {
+    let ParquetExport {
         sessions, since_ns, ..
     } = options;
     let Some(copy) = Copy::read(root)? else {
@@ -164,17 +211,12 @@ fn begin(root: &Path, options: &ExportOptions) -> Result<Copy, StoreError> {
 /// An export that is running.
 struct Run<'r> {
     root: &'r Path,
-    exports: Exports,
+    exports: ParquetExported,
 }
 
-/// The columns of a table in a statement, with some spelled otherwise.
-fn columns(table: &Table, alias: &str, spelled: &[(&str, &str)]) -> String {
-    let all = table.columns();
-    let each = all.iter().map(|(name, _)| {
-        let other = spelled.iter().find(|(column, _)| column == name);
-        other.map_or_else(|| format!("{alias}.{name}"), |(_, sql)| (*sql).to_owned())
-    });
-    each.collect::<Vec<_>>().join(", ")
+/// The columns of a table in a statement over `t`, with some spelled otherwise.
+fn columns(table: &Table, spelled: &[(&str, &str)]) -> String {
+    list(table.file_columns(), "t.", spelled)
 }
 
 /// The units of the session ?1 that it places first after the seq ?3 and up to ?4.
@@ -184,56 +226,45 @@ const UNITS: &str = "(select distinct p.unit_id from placement p where p.session
 
 /// The statement for the new rows of a table that has units: ?2 is added to the numbers of units.
 fn added(table: &Table) -> String {
-    let (alias, more, order) = match table.name {
-        "node" => ("t", " left join body b on b.body_id = t.body_id", ", t.pre"),
-        "attr" => ("t", "", ", t.pre, t.name, t.ordinal"),
-        _ => ("t", "", ""),
+    let (more, order) = match table.name {
+        "node" => (" left join body b on b.body_id = t.body_id", ", t.pre"),
+        "attr" => ("", ", t.pre, t.name, t.ordinal"),
+        _ => ("", ""),
     };
-    let columns = columns(
-        table,
-        alias,
-        &[
-            ("session_id", "cast(?1 as bigint)"),
-            ("unit_id", "t.unit_id + cast(?2 as bigint)"),
-            ("content", "b.text"),
-            ("content_json", "b.json"),
-        ],
-    );
+    let spelled = [
+        ("session_id", "cast(?1 as bigint)"),
+        ("unit_id", "t.unit_id + cast(?2 as bigint)"),
+        ("content", "b.text"),
+        ("content_json", "b.json"),
+    ];
+    let (name, columns) = (table.name, columns(table, &spelled));
     format!(
-        "select {columns} from {UNITS} join {} t on t.unit_id = w.unit_id{more} order by t.unit_id{order}",
-        table.name
+        "select {columns} from {UNITS} join {name} t on t.unit_id = w.unit_id{more} order by t.unit_id{order}"
     )
 }
 
 /// The statement for all rows of a session in a small table: ?1 is the session, ?2 its newest seq, ?3 is added to the
-/// numbers of units.
+/// numbers of units. With the number of parameters.
 fn replaced(table: &Table) -> (String, usize) {
-    let name = table.name;
-    match name {
-        "placement" => {
-            let end = format!("case when t.last_seq >= ?2 then {IN_FORCE} else t.last_seq end");
-            let spelled = [
-                ("unit_id", "t.unit_id + cast(?3 as bigint)"),
-                ("last_seq", &*end),
-            ];
-            let columns = columns(table, "t", &spelled);
-            let rows = "t.session_id = ?1 and t.first_seq <= ?2 order by t.unit_id, t.first_seq";
-            (format!("select {columns} from placement t where {rows}"), 3)
-        }
+    let end = format!("case when t.last_seq >= ?2 then {IN_FORCE} else t.last_seq end");
+    let spelled = [
+        ("unit_id", "t.unit_id + cast(?3 as bigint)"),
+        ("last_seq", &*end),
+    ];
+    let (name, columns) = (table.name, columns(table, &spelled));
+    let (rows, parameters) = match name {
+        "placement" => (" and t.first_seq <= ?2 order by t.unit_id, t.first_seq", 3),
         // Those of a cycle that was not committed are of the working state.
-        "attempt" => {
-            let columns = columns(table, "t", &[]);
-            let rows = "t.session_id = ?1 and t.cycle_id <= (select n.cycle from snapshot n \
-                        where n.session_id = ?1 and n.seq = ?2) order by t.number";
-            (format!("select {columns} from attempt t where {rows}"), 2)
-        }
-        _ => {
-            let columns = columns(table, "t", &[]);
-            let order = if name == "pin" { "t.pin_id" } else { "t.id" };
-            let rows = format!("t.session_id = ?1 order by {order}");
-            (format!("select {columns} from {name} t where {rows}"), 1)
-        }
-    }
+        "attempt" => (
+            " and t.cycle_id <= (select n.cycle from snapshot n where n.session_id = ?1 and n.seq = ?2) \
+             order by t.number",
+            2,
+        ),
+        "pin" => (" order by t.pin_id", 1),
+        _ => (" order by t.id", 1),
+    };
+    let sql = format!("select {columns} from {name} t where t.session_id = ?1{rows}");
+    (sql, parameters)
 }
 
 impl Run<'_> {
@@ -251,7 +282,7 @@ impl Run<'_> {
         {
             return Ok(());
         }
-        self.exports.written += 1;
+        self.exports.buckets += 1;
         if let Some(known) = &found {
             let open = true;
             let known = known.clone();
@@ -271,7 +302,7 @@ impl Run<'_> {
         next.open = false;
         let old = std::mem::replace(&mut next.sessions, sessions);
         self.add(database, bucket, &mut next, &old)?;
-        for table in TABLES.iter().filter(|table| table.place == Place::Replaced) {
+        for table in TABLES.iter().filter(|table| table.files == Files::Replaced) {
             self.replace(database, bucket, &mut next, table)?;
         }
         let directories: BTreeSet<PathBuf> = next
@@ -295,7 +326,7 @@ impl Run<'_> {
         old: &[Exported],
     ) -> Result<(), StoreError> {
         let mut writers = Vec::new();
-        for table in TABLES.iter().filter(|table| table.place == Place::Added) {
+        for table in TABLES.iter().filter(|table| table.files == Files::Added) {
             let (name, part) = (table.name, next.parts);
             let path = format!(
                 "{name}/bucket={bucket}/{:04}-{part:04}.parquet",
@@ -369,7 +400,7 @@ impl Run<'_> {
 
     /// Removes a bucket that has no sessions any more.
     fn drop_bucket(&mut self, bucket: i64) -> Result<(), StoreError> {
-        self.exports.written += 1;
+        self.exports.buckets += 1;
         // In this order: files without a manifest are removed by the next export, and a manifest without its files would
         // be believed.
         Bucket::remove(self.root, bucket)?;
@@ -384,59 +415,41 @@ impl Run<'_> {
         mut sessions: Vec<&Exported>,
     ) -> Result<Vec<Written>, StoreError> {
         sessions.sort_unstable_by_key(|session| session.id);
-        let buckets = [Value::Int(copy.buckets)];
-        let bucket = [("bucket", "t.session_id % cast(?1 as bigint)")];
-        let mut files = Vec::new();
-
-        let format = table("format");
-        let mut writer = FileWriter::new(self.root, whole_path("format"), format)?;
-        let sql = format!("select {} from format t", columns(format, "t", &[]));
-        database.query(&sql, &[], &mut |row| writer.push(row))?;
-        files.push(self.written(writer)?);
-
-        let session = table("session");
         let copied: HashSet<i64> = sessions.iter().map(|session| session.id).collect();
-        let mut writer = FileWriter::new(self.root, whole_path("session"), session)?;
-        let columns_of = columns(session, "t", &bucket);
-        let sql = format!("select {columns_of} from session t order by t.session_id");
-        database.query(&sql, &buckets, &mut |row| {
-            if copied.contains(&int(row, 0)?) {
-                writer.push(row)
-            } else {
-                Ok(())
-            }
-        })?;
-        self.exports.sessions = writer.rows();
-        files.push(self.written(writer)?);
-
-        let snapshot = table("snapshot");
-        let mut writer = FileWriter::new(self.root, whole_path("snapshot"), snapshot)?;
-        let sql = format!(
-            "select {} from snapshot t where t.session_id between ?2 and ?3 and not t.working \
-             order by t.session_id, t.seq",
-            columns(snapshot, "t", &bucket)
-        );
         let ends = sessions.first().zip(sessions.last());
-        if let Some((first, last)) = ends {
-            let values = [buckets[0], first.id.into(), last.id.into()];
-            database.query(&sql, &values, &mut |row| {
-                if copied.contains(&int(row, 0)?) {
-                    writer.push(row)
-                } else {
-                    Ok(())
+        let ends = ends.map_or((1, 0), |(first, last)| (first.id, last.id));
+        let values: [Value<'_>; 3] = [copy.buckets.into(), ends.0.into(), ends.1.into()];
+        let mut files = Vec::new();
+        for (name, rows, used) in [
+            ("format", "", 0),
+            ("session", "order by t.session_id", 1),
+            (
+                "snapshot",
+                "where t.session_id between ?2 and ?3 and not t.working order by t.session_id, t.seq",
+                3,
+            ),
+        ] {
+            let table = table(name);
+            let columns = columns(table, &[("bucket", "t.session_id % cast(?1 as bigint)")]);
+            let sql = format!("select {columns} from {name} t {rows}");
+            let path = format!("{name}/{name}.parquet");
+            let mut writer = FileWriter::new(self.root, path, table)?;
+            database.query(&sql, &values[..used], &mut |row| {
+                if name == "format" || copied.contains(&int(row, 0)?) {
+                    writer.push(row)?;
                 }
+                Ok(())
             })?;
+            match name {
+                "session" => self.exports.sessions = writer.rows(),
+                "snapshot" => self.exports.snapshots = writer.rows(),
+                _ => {}
+            }
+            files.push(self.written(writer)?);
         }
-        self.exports.snapshots = writer.rows();
-        files.push(self.written(writer)?);
         for file in &files {
             sync(&self.root.join(&file.path))?;
         }
         Ok(files)
     }
-}
-
-/// The path of the file of a table that is whole.
-fn whole_path(name: &str) -> String {
-    format!("{name}/{name}.parquet")
 }

@@ -17,10 +17,9 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
 use sha2::{Digest, Sha256};
 
-use super::layout::Table;
 use crate::store::database::sql::Row;
 use crate::store::error::StoreError;
-use crate::store::layout::schema::Type;
+use crate::store::layout::schema::{Column, Table, Type};
 use crate::support::scratch::Part;
 use crate::tree::hash::hex;
 
@@ -43,7 +42,7 @@ pub(crate) struct Written {
 
 /// The values of a column. With `given`, which are not null.
 #[derive(Debug)]
-pub(crate) enum Column {
+pub(crate) enum ColumnValues {
     Bool(Vec<bool>),
     Int(Vec<i64>),
     Real(Vec<f64>),
@@ -53,7 +52,7 @@ pub(crate) enum Column {
 /// Rows of a row group, column by column.
 #[derive(Debug)]
 struct Group {
-    columns: Vec<Column>,
+    columns: Vec<ColumnValues>,
     /// Of each column, of each row: 1 if it is not null.
     given: Vec<Vec<i16>>,
     rows: usize,
@@ -61,12 +60,12 @@ struct Group {
 }
 
 impl Group {
-    fn new(columns: &[(&'static str, Type)]) -> Self {
-        let empty = columns.iter().map(|(_, kind)| match kind {
-            Type::Bool => Column::Bool(Vec::new()),
-            Type::Id | Type::Int => Column::Int(Vec::new()),
-            Type::Real => Column::Real(Vec::new()),
-            Type::Text | Type::Bytes => Column::Bytes(Vec::new()),
+    fn new(columns: &[Column]) -> Self {
+        let empty = columns.iter().map(|column| match column.kind {
+            Type::Bool => ColumnValues::Bool(Vec::new()),
+            Type::Id | Type::Int => ColumnValues::Int(Vec::new()),
+            Type::Real => ColumnValues::Real(Vec::new()),
+            Type::Text | Type::Bytes => ColumnValues::Bytes(Vec::new()),
         });
         Self {
             columns: empty.collect(),
@@ -76,14 +75,14 @@ impl Group {
         }
     }
 
-    fn push(&mut self, kinds: &[(&'static str, Type)], row: &dyn Row) -> Result<(), StoreError> {
+    fn push(&mut self, kinds: &[Column], row: &dyn Row) -> Result<(), StoreError> {
         let columns = self.columns.iter_mut().zip(&mut self.given);
-        for (at, ((column, given), (_, kind))) in columns.zip(kinds).enumerate() {
+        for (at, ((column, given), Column { kind, .. })) in columns.zip(kinds).enumerate() {
             let is_given = match column {
-                Column::Bool(all) => row.bool(at)?.map(|value| all.push(value)).is_some(),
-                Column::Int(all) => row.int(at)?.map(|value| all.push(value)).is_some(),
-                Column::Real(all) => row.real(at)?.map(|value| all.push(value)).is_some(),
-                Column::Bytes(all) => {
+                ColumnValues::Bool(all) => row.bool(at)?.map(|value| all.push(value)).is_some(),
+                ColumnValues::Int(all) => row.int(at)?.map(|value| all.push(value)).is_some(),
+                ColumnValues::Real(all) => row.real(at)?.map(|value| all.push(value)).is_some(),
+                ColumnValues::Bytes(all) => {
                     let value = match kind {
                         Type::Text => row.text(at)?.map(str::as_bytes),
                         _ => row.bytes(at)?,
@@ -102,10 +101,10 @@ impl Group {
     fn clear(&mut self) {
         for column in &mut self.columns {
             match column {
-                Column::Bool(all) => all.clear(),
-                Column::Int(all) => all.clear(),
-                Column::Real(all) => all.clear(),
-                Column::Bytes(all) => all.clear(),
+                ColumnValues::Bool(all) => all.clear(),
+                ColumnValues::Int(all) => all.clear(),
+                ColumnValues::Real(all) => all.clear(),
+                ColumnValues::Bytes(all) => all.clear(),
             }
         }
         self.given.iter_mut().for_each(Vec::clear);
@@ -140,7 +139,7 @@ pub(crate) struct FileWriter {
     /// The directory of the copy, and the path in it.
     root: PathBuf,
     path: String,
-    kinds: Vec<(&'static str, Type)>,
+    kinds: Vec<Column>,
     group: Group,
     writer: SerializedFileWriter<Sink>,
     rows: u64,
@@ -159,7 +158,7 @@ impl FileWriter {
         }
         // Engines pass over its name until it is whole: that begins with a full stop.
         let part = Part::file(&target, None).map_err(io)?;
-        let kinds = table.columns();
+        let kinds = table.file_columns();
         let sink = Sink {
             to: BufWriter::with_capacity(1 << 18, part.open().try_clone().map_err(io)?),
             hash: Sha256::new(),
@@ -205,10 +204,16 @@ impl FileWriter {
                 break;
             };
             match (column, writer.untyped()) {
-                (Column::Bool(all), ColumnWriter::BoolColumnWriter(to)) => put(to, all, given)?,
-                (Column::Int(all), ColumnWriter::Int64ColumnWriter(to)) => put(to, all, given)?,
-                (Column::Real(all), ColumnWriter::DoubleColumnWriter(to)) => put(to, all, given)?,
-                (Column::Bytes(all), ColumnWriter::ByteArrayColumnWriter(to)) => {
+                (ColumnValues::Bool(all), ColumnWriter::BoolColumnWriter(to)) => {
+                    put(to, all, given)?
+                }
+                (ColumnValues::Int(all), ColumnWriter::Int64ColumnWriter(to)) => {
+                    put(to, all, given)?
+                }
+                (ColumnValues::Real(all), ColumnWriter::DoubleColumnWriter(to)) => {
+                    put(to, all, given)?
+                }
+                (ColumnValues::Bytes(all), ColumnWriter::ByteArrayColumnWriter(to)) => {
                     put(to, all, given)?;
                 }
                 _ => return Err(StoreError::Refused("a column has another type".to_owned())),
@@ -255,9 +260,9 @@ fn failed(error: ParquetError) -> StoreError {
 }
 
 /// The schema of a file. Every column may be null, so that a later layout may add some.
-fn schema(kinds: &[(&'static str, Type)]) -> Result<TypePtr, StoreError> {
+fn schema(kinds: &[Column]) -> Result<TypePtr, StoreError> {
     let mut fields = Vec::with_capacity(kinds.len());
-    for (name, kind) in kinds {
+    for Column { name, kind, .. } in kinds {
         let (physical, logical) = match kind {
             Type::Bool => (Physical::BOOLEAN, None),
             Type::Id | Type::Int => (Physical::INT64, None),
@@ -275,10 +280,10 @@ fn schema(kinds: &[(&'static str, Type)]) -> Result<TypePtr, StoreError> {
     Ok(Arc::new(schema.build().map_err(failed)?))
 }
 
-fn properties(kinds: &[(&'static str, Type)]) -> Result<WriterProperties, StoreError> {
+fn properties(kinds: &[Column]) -> Result<WriterProperties, StoreError> {
     let level = ZstdLevel::try_new(3).map_err(failed)?;
     let sorted = ["session_id", "unit_id", "pre"].iter().filter_map(|name| {
-        let at = kinds.iter().position(|(column, _)| column == name)?;
+        let at = kinds.iter().position(|column| column.name == *name)?;
         let column_idx = i32::try_from(at).ok()?;
         Some(SortingColumn {
             column_idx,
@@ -293,7 +298,7 @@ fn properties(kinds: &[(&'static str, Type)]) -> Result<WriterProperties, StoreE
         .set_created_by(format!("pactql {}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(level))
         .set_sorting_columns((!sorted.is_empty()).then_some(sorted));
-    for (name, kind) in kinds {
+    for Column { name, kind, .. } in kinds {
         // The least and greatest of long texts and of hashes lead to no rows.
         if *kind == Type::Bytes || LONG.contains(name) {
             let path = ColumnPath::from(*name);

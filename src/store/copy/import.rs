@@ -7,24 +7,41 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 
-use super::columns::{Column, table};
 use super::file::Written;
 use super::manifest::{Bucket, Copy};
 use super::read::FileRows;
 use crate::index::UnitKind;
-use crate::store::catalog;
 use crate::store::database::sql::{Database, Row, Value, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::{Body, body_hash};
-use crate::store::layout::rows::{insert, put_body, put_key};
-use crate::store::layout::sums::{put_retired, seal_attempts, seal_session, sum};
+use crate::store::layout::rows::{put_body, put_key};
+use crate::store::layout::schema::{Column, insert, sum, table};
+use crate::store::layout::sums::{seal_attempts, seal_session};
 use crate::store::manage::verify::{session as check_session, unit_fault};
+use crate::store::{Store, catalog};
+use crate::support::diag::Error;
 
-/// What an import brought.
+/// What [`Store::import_parquet`] brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Imports {
-    pub(crate) sessions: u64,
-    pub(crate) snapshots: u64,
+#[non_exhaustive]
+pub struct ParquetImported {
+    /// Sessions.
+    pub sessions: u64,
+    /// Their snapshots.
+    pub snapshots: u64,
+}
+
+impl Store {
+    /// Inserts the sessions of a copy, with their names, in one transaction. Their snapshots have the canonical
+    /// bytes that were exported, and every unit and every chain of hashes is checked. Linear in the copy.
+    ///
+    /// # Errors
+    /// `E_SESSION_EXISTS`; the directory is no copy, or it was altered, or an export to it was ended early;
+    /// those of the database. The store is as it was then.
+    pub fn import_parquet(&self, directory: impl AsRef<Path>) -> Result<ParquetImported, Error> {
+        let root = directory.as_ref();
+        Ok(self.core.write(|database| import(database, root))?)
+    }
 }
 
 /// Inserts the sessions of a copy. Runs inside a transaction that writes. Linear in the copy; the memory of a
@@ -33,7 +50,10 @@ pub(crate) struct Imports {
 /// # Errors
 /// [`StoreError::Exists`] if the store has a session of a name; [`StoreError::Copy`] if the copy is not whole or
 /// was altered; those of the database and of the file system.
-pub(crate) fn import(database: &mut dyn Database, root: &Path) -> Result<Imports, StoreError> {
+pub(crate) fn import(
+    database: &mut dyn Database,
+    root: &Path,
+) -> Result<ParquetImported, StoreError> {
     let done = import_all(database, root);
     done.map_err(|error| match error {
         StoreError::Damaged(what) => StoreError::Copy(what),
@@ -41,7 +61,7 @@ pub(crate) fn import(database: &mut dyn Database, root: &Path) -> Result<Imports
     })
 }
 
-fn import_all(database: &mut dyn Database, root: &Path) -> Result<Imports, StoreError> {
+fn import_all(database: &mut dyn Database, root: &Path) -> Result<ParquetImported, StoreError> {
     let Some(copy) = Copy::read(root)? else {
         return Err(StoreError::Refused(format!(
             "{} is not a copy of a store",
@@ -65,10 +85,11 @@ fn import_all(database: &mut dyn Database, root: &Path) -> Result<Imports, Store
     let mut run = Run {
         root,
         sessions: HashMap::new(),
-        imports: Imports::default(),
+        imports: ParquetImported::default(),
     };
     run.sessions(database, whole(&copy, "session")?)?;
-    run.snapshots(database, whole(&copy, "snapshot")?)?;
+    let snapshots = whole(&copy, "snapshot")?;
+    run.imports.snapshots = run.rows(database, snapshots, "snapshot", &Units::new())?;
     for bucket in &buckets {
         run.bucket(database, bucket)?;
     }
@@ -88,30 +109,22 @@ struct Run<'r> {
     root: &'r Path,
     /// Of each session of the copy its number in the store.
     sessions: HashMap<i64, i64>,
-    imports: Imports,
+    imports: ParquetImported,
 }
 
 /// Units by their numbers in the copy: the number in the store, and whether it is new there.
 type Units = HashMap<i64, (i64, bool)>;
 
 /// Where a column is in a file.
-fn place(columns: &[Column], name: &str) -> usize {
-    let found = columns.iter().position(|(column, _)| *column == name);
-    found.unwrap_or(usize::MAX)
+fn place(columns: &[Column], name: &str) -> Option<usize> {
+    columns.iter().position(|column| column.name == name)
 }
 
 impl Run<'_> {
-    /// The number in the store of the session that a row is of.
-    fn session(&self, row: &dyn Row, at: usize) -> Result<i64, StoreError> {
-        let session = int(row, at)?;
-        let known = self.sessions.get(&session).copied();
-        known.ok_or_else(|| StoreError::Damaged(format!("there is no session {session}")))
-    }
-
     fn sessions(&mut self, database: &mut dyn Database, file: &Written) -> Result<(), StoreError> {
         let table = table("session");
-        let columns = table.columns();
-        let at = |name: &str| place(&columns, name);
+        let columns = table.file_columns();
+        let at = |name: &str| place(&columns, name).unwrap_or(usize::MAX);
         let mut parents = Vec::new();
         FileRows::open(self.root, file, table)?.read(&mut |row| {
             let name = text(row, at("name"))?;
@@ -152,66 +165,25 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn snapshots(&mut self, database: &mut dyn Database, file: &Written) -> Result<(), StoreError> {
-        let table = table("snapshot");
-        let columns = table.columns();
-        let at = |name: &str| place(&columns, name);
-        let kept: Vec<Column> = columns
-            .iter()
-            .copied()
-            .filter(|(name, _)| *name != "bucket")
-            .collect();
-        let mut names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
-        names.push("check_sum");
-        let insert = insert("snapshot", names.iter().copied());
-        FileRows::open(self.root, file, table)?.read(&mut |row| {
-            let mut values = Vec::with_capacity(names.len());
-            for (name, kind) in &kept {
-                values.push(match *name {
-                    "session_id" => self.session(row, at(name))?.into(),
-                    "working" => false.into(),
-                    _ => kind.value(row, at(name))?,
-                });
-            }
-            let time = int(row, at("committed_at_ns"))?;
-            let usage = row.text(at("usage"))?;
-            values.push(sum(&[false.into(), time.into(), usage.into()]).into());
-            database.execute(&insert, &values)?;
-            self.imports.snapshots += 1;
-            Ok(())
-        })
-    }
-
-    fn bucket(&mut self, database: &mut dyn Database, bucket: &Bucket) -> Result<(), StoreError> {
+    fn bucket(&self, database: &mut dyn Database, bucket: &Bucket) -> Result<(), StoreError> {
         let mut units = Units::new();
         for file in bucket.files("unit") {
             self.units(database, file, &mut units)?;
         }
-        for file in bucket.files("node") {
-            self.nodes(database, file, &units)?;
-        }
-        for file in bucket.files("attr") {
-            self.attrs(database, file, &units)?;
+        for name in ["node", "attr"] {
+            for file in bucket.files(name) {
+                self.rows(database, file, name, &units)?;
+            }
         }
         for (unit, is_new) in units.values() {
             if *is_new {
                 check_unit(database, *unit)?;
             }
         }
-        for file in bucket.files("placement") {
-            self.rows(database, file, "placement", &units)?;
-        }
-        for file in bucket.files("attempt") {
-            self.rows(database, file, "attempt", &units)?;
-        }
-        for file in bucket.files("pin") {
-            self.rows(database, file, "pin", &units)?;
-        }
-        for file in bucket.files("retired") {
-            FileRows::open(self.root, file, table("retired"))?.read(&mut |row| {
-                let (session, id) = (self.session(row, 0)?, text(row, 1)?);
-                put_retired(database, session, std::iter::once(id))
-            })?;
+        for name in ["placement", "attempt", "pin", "retired"] {
+            for file in bucket.files(name) {
+                self.rows(database, file, name, &units)?;
+            }
         }
         Ok(())
     }
@@ -223,122 +195,67 @@ impl Run<'_> {
         units: &mut Units,
     ) -> Result<(), StoreError> {
         let table = table("unit");
-        let columns = table.columns();
-        let at = |name: &str| place(&columns, name);
+        let columns = table.file_columns();
+        let at = |name: &str| place(&columns, name).unwrap_or(usize::MAX);
         FileRows::open(self.root, file, table)?.read(&mut |row| {
-            self.session(row, at("session_id"))?;
+            known(&self.sessions, row, at("session_id"), "session")?;
             let key = [
                 text(row, at("kind"))?.into(),
                 row.bytes(at("hash"))?.into(),
                 int(row, at("spelling"))?.into(),
             ];
-            let known = put_key(database, &key)?;
-            units.insert(int(row, at("unit_id"))?, known);
+            let unit = put_key(database, &key)?;
+            units.insert(int(row, at("unit_id"))?, unit);
             Ok(())
         })
     }
 
-    fn nodes(
-        &self,
-        database: &mut dyn Database,
-        file: &Written,
-        units: &Units,
-    ) -> Result<(), StoreError> {
-        let table = table("node");
-        let columns = table.columns();
-        let at = |name: &str| place(&columns, name);
-        let own = |column: &&Column| !["session_id", "content", "content_json"].contains(&column.0);
-        let kept: Vec<Column> = columns.iter().filter(own).copied().collect();
-        let names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
-        let insert = insert("node", names.iter().copied());
-        FileRows::open(self.root, file, table)?.read(&mut |row| {
-            let (unit, is_new) = unit_of(row, at("unit_id"), units)?;
-            if !is_new {
-                return Ok(());
-            }
-            let body = match row.text(at("content"))? {
-                None => None,
-                Some(text) => {
-                    let json = row.bool(at("content_json"))?.unwrap_or(false);
-                    let text = text.to_owned();
-                    let hash = body_hash(json, &text);
-                    Some(put_body(database, &Body { hash, json, text })?)
-                }
-            };
-            let mut values = Vec::with_capacity(names.len());
-            for (name, kind) in &kept {
-                values.push(match *name {
-                    "unit_id" => unit.into(),
-                    "body_id" => body.into(),
-                    _ => kind.value(row, at(name))?,
-                });
-            }
-            database.execute(&insert, &values)?;
-            Ok(())
-        })
-    }
-
-    fn attrs(
-        &self,
-        database: &mut dyn Database,
-        file: &Written,
-        units: &Units,
-    ) -> Result<(), StoreError> {
-        let table = table("attr");
-        let columns = table.columns();
-        let at = |name: &str| place(&columns, name);
-        let own = |column: &&Column| column.0 != "session_id";
-        let kept: Vec<Column> = columns.iter().filter(own).copied().collect();
-        let names: Vec<&str> = kept.iter().map(|(name, _)| *name).collect();
-        let insert = insert("attr", names.iter().copied());
-        FileRows::open(self.root, file, table)?.read(&mut |row| {
-            let (unit, is_new) = unit_of(row, at("unit_id"), units)?;
-            if !is_new {
-                return Ok(());
-            }
-            let mut values = Vec::with_capacity(names.len());
-            for (name, kind) in &kept {
-                values.push(match *name {
-                    "unit_id" => unit.into(),
-                    _ => kind.value(row, at(name))?,
-                });
-            }
-            database.execute(&insert, &values)?;
-            Ok(())
-        })
-    }
-
-    /// The rows of a small table.
+    /// The rows of a table, under the numbers that sessions, units and contents have in the store; those of units that
+    /// were there before are left out. Returns how many there are.
     fn rows(
         &self,
         database: &mut dyn Database,
         file: &Written,
-        name: &'static str,
+        name: &str,
         units: &Units,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let table = table(name);
-        let columns = table.columns();
-        let mut names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-        let summed = name != "placement";
-        if summed {
-            names.push("check_sum");
-        }
-        let insert = insert(name, names.iter().copied());
+        let in_file = table.file_columns();
+        let at = |name: &str| place(&in_file, name).unwrap_or(usize::MAX);
+        // The sum is not in the file: it is computed.
+        let mut columns: Vec<Column> = table.columns().collect();
+        columns.retain(|column| column.name != "check_sum");
+        let places: Vec<usize> = columns.iter().map(|column| at(column.name)).collect();
+        let mut count = 0;
         FileRows::open(self.root, file, table)?.read(&mut |row| {
-            let mut values: Vec<Value<'_>> = Vec::with_capacity(names.len());
-            for (at, (column, kind)) in columns.iter().enumerate() {
-                values.push(match *column {
-                    "session_id" => self.session(row, at)?.into(),
-                    "unit_id" => unit_of(row, at, units)?.0.into(),
-                    _ => kind.value(row, at)?,
+            let mut values: Vec<Value<'_>> = Vec::with_capacity(columns.len());
+            for (Column { name, kind, .. }, at) in columns.iter().zip(&places) {
+                values.push(match (table.name, *name) {
+                    (_, "session_id") => known(&self.sessions, row, *at, "session")?.into(),
+                    ("node" | "attr", "unit_id") => match known(units, row, *at, "unit")? {
+                        (unit, true) => unit.into(),
+                        (_, false) => return Ok(()),
+                    },
+                    (_, "unit_id") => known(units, row, *at, "unit")?.0.into(),
+                    (_, "body_id") => Value::Null,
+                    ("snapshot", "working") => false.into(),
+                    _ => kind.value(row, *at)?,
                 });
             }
-            if summed {
-                values.push(sum(&values).into());
+            if name == "node"
+                && let Some(text) = row.text(at("content"))?
+            {
+                let json = row.bool(at("content_json"))?.unwrap_or(false);
+                let (hash, text) = (body_hash(json, text), text.to_owned());
+                let body = put_body(database, &Body { hash, json, text })?;
+                if let Some(at) = place(&columns, "body_id") {
+                    values[at] = body.into();
+                }
             }
-            database.execute(&insert, &values)?;
-            Ok(())
-        })
+            count += 1;
+            insert(database, table.name, &values)
+        })?;
+        Ok(count)
     }
 
     /// Seals and checks the sessions.
@@ -362,11 +279,16 @@ impl Run<'_> {
     }
 }
 
-/// The unit that a row is of.
-fn unit_of(row: &dyn Row, at: usize, units: &Units) -> Result<(i64, bool), StoreError> {
-    let unit = int(row, at)?;
-    let known = units.get(&unit).copied();
-    known.ok_or_else(|| StoreError::Damaged(format!("there is no unit {unit}")))
+/// What has the number in the store that a row says.
+fn known<T: ::core::marker::Copy>(
+    all: &HashMap<i64, T>,
+    row: &dyn Row,
+    at: usize,
+    what: &str,
+) -> Result<T, StoreError> {
+    let number = int(row, at)?;
+    let known = all.get(&number).copied();
+    known.ok_or_else(|| StoreError::Damaged(format!("there is no {what} {number}")))
 }
 
 /// Compares a unit that was inserted with its hash.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::{Written, hash_of};
 use crate::store::error::StoreError;
+use crate::store::layout::schema::LAYOUT;
 use crate::support::scratch::Part;
 
 /// The directory of the manifests. Engines pass over names that begin so.
@@ -82,7 +83,7 @@ impl Copy {
     pub(crate) fn new(buckets: i64, sessions: &str, since_ns: Option<i64>) -> Self {
         Self {
             format: FORMAT,
-            layout: crate::store::layout::schema::LAYOUT,
+            layout: LAYOUT,
             written_by: format!("pactql {}", env!("CARGO_PKG_VERSION")),
             buckets,
             sessions: sessions.to_owned(),
@@ -104,16 +105,14 @@ impl Copy {
         let path = Self::path(root);
         let copy: Option<Self> = read(&path)?;
         match copy {
-            Some(copy)
-                if copy.format != FORMAT || copy.layout != crate::store::layout::schema::LAYOUT =>
-            {
+            Some(copy) if copy.format != FORMAT || copy.layout != LAYOUT => {
                 Err(StoreError::Refused(format!(
                     "the copy in {} has format {}.{}, written by {}; this program has format {FORMAT}.{}",
                     root.display(),
                     copy.format,
                     copy.layout,
                     copy.written_by,
-                    crate::store::layout::schema::LAYOUT
+                    LAYOUT
                 )))
             }
             Some(copy) if !(1..=MOST_BUCKETS).contains(&copy.buckets) => Err(StoreError::Damaged(

@@ -4,7 +4,6 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | which files and columns there are | `layout`, `columns` |
 //! | statements that name them | `views` |
 //! | Parquet files, written and read, and what a copy consists of | `file`, `read`, `manifest` |
 //! | what has changed since a copy was written | `changes` |
@@ -14,18 +13,13 @@
 #[cfg(feature = "parquet")]
 pub(crate) mod changes;
 #[cfg(feature = "parquet")]
-pub(crate) mod columns;
-#[cfg(feature = "parquet")]
 pub(crate) mod export;
 #[cfg(feature = "parquet")]
 pub(crate) mod file;
 #[cfg(feature = "parquet")]
 pub(crate) mod import;
-pub(crate) mod layout;
 #[cfg(feature = "parquet")]
 pub(crate) mod manifest;
-#[cfg(feature = "parquet")]
-pub(crate) mod parquet;
 #[cfg(feature = "parquet")]
 pub(crate) mod read;
 #[cfg(feature = "parquet")]

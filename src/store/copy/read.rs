@@ -15,11 +15,10 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::file::{BYTES, Column, ROWS, Written, hash_of};
-use super::layout::Table;
+use super::file::{BYTES, ColumnValues, ROWS, Written, hash_of};
 use crate::store::database::sql::Row;
 use crate::store::error::StoreError;
-use crate::store::layout::schema::Type;
+use crate::store::layout::schema::{Column, Table, Type};
 
 /// The most bytes of the pages of a row group. A group ends with the row that takes it over [`BYTES`], and a database keeps
 /// no row of more than a gigabyte, here with its body.
@@ -30,7 +29,7 @@ pub(crate) struct FileRows {
     path: PathBuf,
     bytes: i64,
     reader: SerializedFileReader<File>,
-    kinds: Vec<(&'static str, Type)>,
+    kinds: Vec<Column>,
     /// Of each column, its number in the file.
     numbers: Vec<usize>,
 }
@@ -55,10 +54,10 @@ impl FileRows {
         let reader = guarded(&path, || {
             SerializedFileReader::new(file).map_err(|error| unread(&path, &error))
         })?;
-        let kinds = table.columns();
+        let kinds = table.file_columns();
         let columns = reader.metadata().file_metadata().schema_descr().columns();
         let mut numbers = Vec::with_capacity(kinds.len());
-        for (name, kind) in &kinds {
+        for Column { name, kind, .. } in &kinds {
             let wanted = match kind {
                 Type::Bool => Physical::BOOLEAN,
                 Type::Id | Type::Int => Physical::INT64,
@@ -109,16 +108,16 @@ impl FileRows {
             let pages = Box::new(Pages { pages, rows, left });
             columns.push(match get_column_reader(schema.column(*number), pages) {
                 ColumnReader::BoolColumnReader(from) => {
-                    get(from, rows, Column::Bool).map_err(wrong)?
+                    get(from, rows, ColumnValues::Bool).map_err(wrong)?
                 }
                 ColumnReader::Int64ColumnReader(from) => {
-                    get(from, rows, Column::Int).map_err(wrong)?
+                    get(from, rows, ColumnValues::Int).map_err(wrong)?
                 }
                 ColumnReader::DoubleColumnReader(from) => {
-                    get(from, rows, Column::Real).map_err(wrong)?
+                    get(from, rows, ColumnValues::Real).map_err(wrong)?
                 }
                 ColumnReader::ByteArrayColumnReader(from) => {
-                    get(from, rows, Column::Bytes).map_err(wrong)?
+                    get(from, rows, ColumnValues::Bytes).map_err(wrong)?
                 }
                 _ => return Err(StoreError::Damaged("a column has another type".to_owned())),
             });
@@ -222,8 +221,8 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Resu
 fn get<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     rows: usize,
-    column: impl Fn(Vec<T::T>) -> Column,
-) -> Result<(Column, Vec<Option<u32>>), ParquetError> {
+    column: impl Fn(Vec<T::T>) -> ColumnValues,
+) -> Result<(ColumnValues, Vec<Option<u32>>), ParquetError> {
     let (mut values, mut given) = (Vec::new(), Vec::new());
     while given.len() < rows {
         let left = rows - given.len();
@@ -249,15 +248,16 @@ fn unread(path: &Path, error: &ParquetError) -> StoreError {
 /// Rows of a row group that was read.
 struct Cells {
     /// The values of a column, and of each row the number of its value.
-    columns: Vec<(Column, Vec<Option<u32>>)>,
+    columns: Vec<(ColumnValues, Vec<Option<u32>>)>,
     rows: usize,
 }
 
 impl Cells {
     /// The bytes of the texts of all rows but the last, which may be longer.
     fn texts(&self) -> usize {
-        let length = |(column, places): &(Column, Vec<Option<u32>>), row: usize| match column {
-            Column::Bytes(all) => {
+        let length = |(column, places): &(ColumnValues, Vec<Option<u32>>), row: usize| match column
+        {
+            ColumnValues::Bytes(all) => {
                 let place = places.get(row).copied().flatten();
                 place
                     .and_then(|place| all.get(place as usize))
@@ -278,7 +278,7 @@ struct At<'g> {
 }
 
 impl At<'_> {
-    fn find(&self, at: usize) -> Result<Option<(&Column, usize)>, StoreError> {
+    fn find(&self, at: usize) -> Result<Option<(&ColumnValues, usize)>, StoreError> {
         let column = self.group.columns.get(at);
         let (column, places) = column.ok_or_else(|| unlike(at))?;
         let place = places.get(self.row).copied().flatten();
@@ -295,7 +295,7 @@ impl Row for At<'_> {
     fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
         match self.find(at)? {
             None => Ok(None),
-            Some((Column::Int(all), place)) => Ok(all.get(place).copied()),
+            Some((ColumnValues::Int(all), place)) => Ok(all.get(place).copied()),
             Some(_) => Err(unlike(at)),
         }
     }
@@ -303,7 +303,7 @@ impl Row for At<'_> {
     fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
         match self.find(at)? {
             None => Ok(None),
-            Some((Column::Real(all), place)) => Ok(all.get(place).copied()),
+            Some((ColumnValues::Real(all), place)) => Ok(all.get(place).copied()),
             Some(_) => Err(unlike(at)),
         }
     }
@@ -311,7 +311,7 @@ impl Row for At<'_> {
     fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
         match self.find(at)? {
             None => Ok(None),
-            Some((Column::Bool(all), place)) => Ok(all.get(place).copied()),
+            Some((ColumnValues::Bool(all), place)) => Ok(all.get(place).copied()),
             Some(_) => Err(unlike(at)),
         }
     }
@@ -325,7 +325,7 @@ impl Row for At<'_> {
     fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
         match self.find(at)? {
             None => Ok(None),
-            Some((Column::Bytes(all), place)) => Ok(all.get(place).map(ByteArray::data)),
+            Some((ColumnValues::Bytes(all), place)) => Ok(all.get(place).map(ByteArray::data)),
             Some(_) => Err(unlike(at)),
         }
     }

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use hashbrown::HashSet;
 
-use super::layout::{Place, TABLES, Table};
 use super::manifest::{Bucket, DIRECTORY, remove};
 use crate::store::error::StoreError;
+use crate::store::layout::schema::{Files, TABLES, Table};
 use crate::support::scratch::is_part;
 
 /// Removes the parts and the files that no manifest names. No other process writes the copy. Files of a bucket that was being
@@ -72,7 +72,8 @@ pub(crate) fn clean(root: &Path, bucket: i64, manifest: &Bucket) -> Result<(), S
 
 /// The tables that have a directory for each bucket.
 fn bucketed() -> impl Iterator<Item = &'static Table> {
-    TABLES.iter().filter(|table| table.place != Place::Whole)
+    let tables = TABLES.iter();
+    tables.filter(|table| matches!(table.files, Files::Added | Files::Replaced))
 }
 
 /// Whether an export gives such a name to a file of a table.

@@ -4,9 +4,9 @@
 
 use std::fmt::Write;
 
-use super::layout::{Place, TABLES, Table};
 use crate::query::sql::Dialect;
 use crate::store::error::StoreError;
+use crate::store::layout::schema::{Files, TABLES};
 use crate::support::diag::Error;
 
 /// The statements that make a view for each table of STORE §2 over the files of a copy: of `directory`, which
@@ -53,19 +53,21 @@ pub fn parquet_views(
         }
     };
     let mut all = Vec::with_capacity(TABLES.len() + 1);
-    for Table { name, place } in TABLES {
-        let files = match (dialect, place) {
+    for table in TABLES {
+        let name = table.name;
+        let files = match (dialect, table.files) {
+            (_, Files::None) => continue,
             (Dialect::Spark, _) => {
                 format!(
                     "parquet.{}",
                     dialect.name_of(&format!("{directory}/{name}"))
                 )
             }
-            (_, Place::Whole) => {
+            (_, Files::Whole) => {
                 let path = dialect.text(&format!("{directory}/{name}/*.parquet"));
                 format!("read_parquet({path}, hive_partitioning = false)")
             }
-            (_, Place::Added | Place::Replaced) => {
+            (_, Files::Added | Files::Replaced) => {
                 let path = dialect.text(&format!("{directory}/{name}/*/*.parquet"));
                 format!(
                     "read_parquet({path}, hive_partitioning = true, hive_types = {{'bucket': bigint}})"

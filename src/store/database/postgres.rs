@@ -17,7 +17,7 @@ use crate::store::database::new_file::into_new_file;
 use crate::store::database::postgres_client::{
     Found, Link, Parameter, apart, in_runtime, respelled,
 };
-use crate::store::database::sql::{Database, Dialect, Each, Value};
+use crate::store::database::sql::{Begin, Database, Dialect, Each, Savepoint, Value, one_int};
 use crate::store::database::sqlite::{Access, Sqlite};
 use crate::store::error::StoreError;
 use crate::store::layout::schema::{self, TABLES};
@@ -175,19 +175,14 @@ impl Postgres {
         made.listen()?;
         let schema = &address.schema;
         let has = "select 1 from pg_namespace where nspname = ?1";
-        let mut there = false;
-        made.query(has, &[schema.as_str().into()], &mut |_| {
-            there = true;
-            Ok(())
-        })?;
-        if there {
+        if one_int(&mut made, has, &[schema.as_str().into()])?.is_some() {
             return Ok(made);
         }
         if access != Access::Create {
             return Err(StoreError::Missing(address.to_string().into()));
         }
         // Of two that make it at the same time one fails, although it says `if not exists`.
-        made.begin_alone()?;
+        made.begin(Begin::Alone)?;
         let create = format!("create schema if not exists {schema}");
         made.execute(&create, &[])?;
         made.commit()?;
@@ -296,7 +291,7 @@ impl Postgres {
         let reads = sql.trim_start().starts_with("select");
         if self.state == State::Idle {
             // What was lost before it began is begun again; what was lost later is not known.
-            self.begin(!reads)?;
+            self.begin(if reads { Begin::Read } else { Begin::Write })?;
             let done = self.told(sql, values, each);
             return match done {
                 Ok(done) => self.commit().map(|()| done),
@@ -329,22 +324,14 @@ impl Postgres {
     fn copy_to(&mut self, to: &Path) -> Result<(), StoreError> {
         let mut target = Sqlite::open(to, Access::Create, self.busy)?;
         schema::create(&mut target, &to.display().to_string())?;
-        target.begin(true)?;
+        target.begin(Begin::Write)?;
         target.execute("delete from format", &[])?;
         for table in TABLES {
-            let columns: Vec<schema::Column> = table.columns().collect();
-            let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-            let marks: Vec<String> = (1..=names.len()).map(|at| format!("?{at}")).collect();
-            let (name, names, marks) = (table.name, names.join(", "), marks.join(", "));
-            let insert = format!("insert into {name} ({names}) values ({marks})");
+            let (name, names) = (table.name, schema::list(table.columns(), "", &[]));
+            let insert = table.insert();
             let select = format!("select {names} from {name} order by {}", table.order());
             self.query(&select, &[], &mut |row| {
-                let values: Result<Vec<Value<'_>>, StoreError> = columns
-                    .iter()
-                    .enumerate()
-                    .map(|(at, column)| column.kind.value(row, at))
-                    .collect();
-                target.execute(&insert, &values?).map(|_| ())
+                target.execute(&insert, &table.values(row, 0)?).map(|_| ())
             })?;
         }
         target.commit()?;
@@ -365,27 +352,22 @@ impl Database for Postgres {
         self.told(sql, values, each).map(|_| ())
     }
 
-    fn begin(&mut self, write: bool) -> Result<(), StoreError> {
-        if write {
-            let lock = lock("_shared", &self.address.schema);
-            self.start(
-                &format!("begin isolation level read committed; {lock}"),
-                true,
-            )
-        } else {
-            self.start(
-                "begin isolation level repeatable read, read only; select 1",
-                false,
-            )
-        }
-    }
-
-    fn begin_alone(&mut self) -> Result<(), StoreError> {
-        let lock = lock("", &self.address.schema);
-        self.start(
-            &format!("begin isolation level read committed; {lock}"),
-            true,
-        )
+    fn begin(&mut self, begin: Begin) -> Result<(), StoreError> {
+        let lock = match begin {
+            Begin::Read => {
+                let sql = "begin isolation level repeatable read, read only; select 1";
+                return self.start(sql, false);
+            }
+            Begin::Write => "pg_advisory_xact_lock_shared",
+            Begin::Alone => "pg_advisory_xact_lock",
+        };
+        // Those who write to a schema agree on a lock.
+        let schema = &self.address.schema;
+        let sql = format!(
+            "begin isolation level read committed; \
+             select {lock}(hashtextextended('pactql ' || '{schema}', 0))"
+        );
+        self.start(&sql, true)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
@@ -429,17 +411,9 @@ impl Database for Postgres {
         }
     }
 
-    fn savepoint(&mut self) -> Result<(), StoreError> {
-        self.batch("savepoint point")
-    }
-
-    fn release(&mut self) -> Result<(), StoreError> {
-        self.batch("release point")
-    }
-
-    fn rollback_to(&mut self) -> Result<(), StoreError> {
-        self.batch("rollback to point; release point")?;
-        if let State::Open { failed, .. } = &mut self.state {
+    fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError> {
+        self.batch(what.sql())?;
+        if let (Savepoint::Undo, State::Open { failed, .. }) = (what, &mut self.state) {
             *failed = false;
         }
         Ok(())
@@ -447,12 +421,7 @@ impl Database for Postgres {
 
     fn now_ns(&mut self) -> Result<i64, StoreError> {
         let sql = "select cast(extract(epoch from clock_timestamp()) * 1000000000 as bigint)";
-        let mut now = 0;
-        self.query(sql, &[], &mut |row| {
-            now = row.int(0)?.unwrap_or(0);
-            Ok(())
-        })?;
-        Ok(now)
+        Ok(one_int(self, sql, &[])?.unwrap_or(0))
     }
 
     fn data_version(&mut self) -> Result<i64, StoreError> {
@@ -480,7 +449,7 @@ impl Database for Postgres {
     fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
         let within = self.state != State::Idle;
         if !within {
-            self.begin(false)?;
+            self.begin(Begin::Read)?;
         }
         let done = into_new_file(to, |part| self.copy_to(part));
         if !within {
@@ -518,11 +487,6 @@ fn connect(address: &Address, access: Access, busy: Duration) -> Result<Link, St
     );
     client.batch_execute(&set).map_err(failed)?;
     Ok(client)
-}
-
-/// The statement that waits for the lock on which those who write to a schema agree.
-fn lock(kind: &str, schema: &str) -> String {
-    format!("select pg_advisory_xact_lock{kind}(hashtextextended('pactql ' || '{schema}', 0))")
 }
 
 /// What an error of the server means to a user of the address.

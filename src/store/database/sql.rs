@@ -5,6 +5,7 @@
 
 use crate::store::error::StoreError;
 use crate::store::layout::wide::{Kind, Wide};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,6 +78,38 @@ pub(crate) enum Dialect {
     Postgres,
 }
 
+/// What a transaction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// It sees one state of the store, that of its first statement, until it ends.
+    Read,
+    /// It writes: the only one that does (SQLite) or that may (PostgreSQL).
+    Write,
+    /// It writes while no other connection has one that writes. The caller that removes rows that all sessions share
+    /// needs it: another session could be about to place them.
+    Alone,
+}
+
+/// What is done with a point in a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Savepoint {
+    Set,
+    /// Its changes stay in the transaction.
+    Release,
+    /// Drops the changes since.
+    Undo,
+}
+
+impl Savepoint {
+    pub(crate) fn sql(self) -> &'static str {
+        match self {
+            Self::Set => "savepoint point",
+            Self::Release => "release point",
+            Self::Undo => "rollback to point; release point",
+        }
+    }
+}
+
 /// One connection. Statements outside a transaction are one each.
 pub(crate) trait Database: Send {
     /// Whose SQL it speaks.
@@ -114,15 +147,8 @@ pub(crate) trait Database: Send {
         })
     }
 
-    /// Begins a transaction: one that sees one state of the store, that of its first statement, until it
-    /// ends or, with `write`, the only one that writes (SQLite) or that may (PostgreSQL).
-    fn begin(&mut self, write: bool) -> Result<(), StoreError>;
-
-    /// Begins a transaction that writes while no other connection has one that writes. The caller that removes rows
-    /// that all sessions share needs it: another session could be about to place them.
-    fn begin_alone(&mut self) -> Result<(), StoreError> {
-        self.begin(true)
-    }
+    /// Begins a transaction.
+    fn begin(&mut self, begin: Begin) -> Result<(), StoreError>;
 
     /// Ends the transaction. With an error, nothing of it was kept, or it is not known whether all was.
     fn commit(&mut self) -> Result<(), StoreError>;
@@ -130,14 +156,8 @@ pub(crate) trait Database: Send {
     /// Ends the transaction and drops its changes. Errors are not of interest.
     fn rollback(&mut self);
 
-    /// A point in the transaction to go back to.
-    fn savepoint(&mut self) -> Result<(), StoreError>;
-
-    /// Forgets the last savepoint; its changes stay in the transaction.
-    fn release(&mut self) -> Result<(), StoreError>;
-
-    /// Drops the changes since the last savepoint, and forgets it.
-    fn rollback_to(&mut self) -> Result<(), StoreError>;
+    /// Sets, forgets or goes back to the last savepoint of the transaction.
+    fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError>;
 
     /// The time of the database's clock, in nanoseconds since 1970.
     fn now_ns(&mut self) -> Result<i64, StoreError>;
@@ -151,6 +171,50 @@ pub(crate) trait Database: Send {
     /// Makes what was deleted by committed transactions unreadable in the database's files too, as far as
     /// no older reader is at work. Not inside a transaction.
     fn scrub(&mut self) -> Result<(), StoreError>;
+}
+
+/// Runs `work` in a transaction.
+pub(crate) fn transaction<T>(
+    database: &mut dyn Database,
+    begin: Begin,
+    work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    database.begin(begin)?;
+    // The connection is used again, so a transaction ends also where the work unwinds.
+    let done = match catch_unwind(AssertUnwindSafe(|| work(database))) {
+        Ok(done) => done,
+        Err(panic) => {
+            database.rollback();
+            resume_unwind(panic)
+        }
+    };
+    // What was read was read; SQLite refuses to commit after it has met a damaged page.
+    let done = match done {
+        Ok(value) if begin != Begin::Read => database.commit().map(|()| value),
+        done => done,
+    };
+    if done.is_err() || begin == Begin::Read {
+        database.rollback();
+    }
+    done
+}
+
+/// Ends a part of a transaction that began at a savepoint: nothing of it stays if it failed. The outer error is of the
+/// whole transaction, which is gone then: SQLite takes all of it back when the disk is full.
+pub(crate) fn end_part<T, E: From<StoreError>>(
+    database: &mut dyn Database,
+    done: Result<T, E>,
+) -> Result<Result<T, E>, E> {
+    match done {
+        Ok(value) => {
+            database.savepoint(Savepoint::Release)?;
+            Ok(Ok(value))
+        }
+        Err(error) => match database.savepoint(Savepoint::Undo) {
+            Ok(()) => Ok(Err(error)),
+            Err(_) => Err(error),
+        },
+    }
 }
 
 /// The rows of a result that `read` makes values of.
@@ -211,4 +275,31 @@ pub(crate) fn digest(row: &dyn Row, at: usize) -> Result<[u8; 32], StoreError> {
 #[cold]
 fn null(at: usize) -> StoreError {
     StoreError::Damaged(format!("column {at} of a result is null"))
+}
+
+/// The integers in the first column of a result.
+pub(crate) fn ints(
+    database: &mut dyn Database,
+    sql: &str,
+    values: &[Value<'_>],
+) -> Result<Vec<i64>, StoreError> {
+    collect(database, sql, values, |row| int(row, 0))
+}
+
+/// The integer of a result of one row; `None` if there is no row, or it is null.
+pub(crate) fn one_int(
+    database: &mut dyn Database,
+    sql: &str,
+    values: &[Value<'_>],
+) -> Result<Option<i64>, StoreError> {
+    Ok(first(database, sql, values, |row| row.int(0))?.flatten())
+}
+
+/// The texts in the first column of a result.
+pub(crate) fn texts(
+    database: &mut dyn Database,
+    sql: &str,
+    values: &[Value<'_>],
+) -> Result<Vec<String>, StoreError> {
+    collect(database, sql, values, |row| Ok(text(row, 0)?.to_owned()))
 }

@@ -17,7 +17,7 @@ use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
 
 use crate::query::ir::Patterns;
 use crate::store::database::new_file::{cancelled, into_new_file};
-use crate::store::database::sql::{Database, Dialect, Each, Row, Value};
+use crate::store::database::sql::{Begin, Database, Dialect, Each, Row, Savepoint, Value, one_int};
 use crate::store::error::StoreError;
 use crate::store::layout::wide::{Kind, Wide};
 use crate::support::cancel::{self, free, stopped};
@@ -353,13 +353,13 @@ impl Database for Sqlite {
         done
     }
 
-    fn begin(&mut self, write: bool) -> Result<(), StoreError> {
-        if write {
-            self.check_file()?;
-            return self.run("begin immediate");
+    fn begin(&mut self, begin: Begin) -> Result<(), StoreError> {
+        if begin == Begin::Read {
+            // The state that it reads is that of its first statement.
+            return self.run("begin");
         }
-        // The state that it reads is that of its first statement.
-        self.run("begin")
+        self.check_file()?;
+        self.run("begin immediate")
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
@@ -374,17 +374,8 @@ impl Database for Sqlite {
         }
     }
 
-    fn savepoint(&mut self) -> Result<(), StoreError> {
-        self.run("savepoint point")
-    }
-
-    fn release(&mut self) -> Result<(), StoreError> {
-        self.run("release point")
-    }
-
-    fn rollback_to(&mut self) -> Result<(), StoreError> {
-        self.run("rollback to point")?;
-        self.run("release point")
+    fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError> {
+        what.sql().split("; ").try_for_each(|sql| self.run(sql))
     }
 
     fn now_ns(&mut self) -> Result<i64, StoreError> {
@@ -396,12 +387,7 @@ impl Database for Sqlite {
 
     fn data_version(&mut self) -> Result<i64, StoreError> {
         self.check_file()?;
-        let mut version = 0;
-        self.query("pragma data_version", &[], &mut |row| {
-            version = row.int(0)?.unwrap_or(0);
-            Ok(())
-        })?;
-        Ok(version)
+        Ok(one_int(self, "pragma data_version", &[])?.unwrap_or(0))
     }
 
     fn backup(&mut self, to: &Path) -> Result<(), StoreError> {

@@ -3,9 +3,16 @@
 //! The tables are written once, in words both databases have; this file spells them out for each. It must
 //! not know what the rows mean to a session, nor how a database is reached.
 
-use crate::store::database::sql::{Database, Dialect, collect, first, int, text};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use sha2::{Digest, Sha256};
+
+use crate::store::database::sql::{
+    Begin, Database, Dialect, Row, Value, collect, first, int, text, transaction,
+};
 use crate::store::error::StoreError;
-use crate::store::layout::sums::sum;
+use crate::tree::hash::hex;
 
 /// The layout that this program reads and writes.
 pub(crate) const LAYOUT: i64 = 1;
@@ -19,7 +26,7 @@ pub(crate) struct Table {
     /// What one row is.
     row: &'static str,
     /// `name type`, with `?` after the type where it may be null. An `id` is an integer that the database
-    /// gives out, and never gives out again.
+    /// gives out, and never gives out again. A `check_sum` is the last.
     columns: &'static str,
     /// The primary key, where that is not the `id`.
     key: &'static str,
@@ -27,7 +34,32 @@ pub(crate) struct Table {
     /// index has at most 2,700 bytes there.
     stand_in: &'static str,
     unique: &'static str,
+    /// Where its rows are in a copy.
+    pub(crate) files: Files,
 }
+
+/// Where the rows of a table are in a copy (STORE §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// Nowhere: of the moment alone, or in `node`.
+    None,
+    /// One file with the rows of all sessions.
+    Whole,
+    /// Files of a bucket, to which later exports add files: rows that never change.
+    Added,
+    /// One file of each bucket, which later exports replace.
+    Replaced,
+}
+
+const PLAIN: Table = Table {
+    name: "",
+    row: "",
+    columns: "",
+    key: "",
+    stand_in: "",
+    unique: "",
+    files: Files::None,
+};
 
 /// The tables, each after those it refers to.
 pub(crate) const TABLES: &[Table] = &[
@@ -35,9 +67,8 @@ pub(crate) const TABLES: &[Table] = &[
         name: "format",
         row: "the layout",
         columns: "version int, written_by text, check_sum int",
-        key: "",
-        stand_in: "",
-        unique: "",
+        files: Files::Whole,
+        ..PLAIN
     },
     Table {
         name: "session",
@@ -45,9 +76,9 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id id, name text, created_at_ns int, source text?, parent_id int?, \
                   parent_seq int?, meta text?, runtime text?, changed int, check_sum int?, \
                   runtime_sum int?",
-        key: "",
-        stand_in: "",
         unique: "name",
+        files: Files::Whole,
+        ..PLAIN
     },
     Table {
         name: "snapshot",
@@ -56,16 +87,16 @@ pub(crate) const TABLES: &[Table] = &[
                   hash bytes, usage text?, note text?, parent_hash bytes?, base bytes?, \
                   check_sum int",
         key: "session_id, seq",
-        stand_in: "",
-        unique: "",
+        files: Files::Whole,
+        ..PLAIN
     },
     Table {
         name: "unit",
         row: "a version of a unit",
         columns: "unit_id id, kind text, hash bytes, spelling int",
-        key: "",
-        stand_in: "",
         unique: "kind, hash, spelling",
+        files: Files::Added,
+        ..PLAIN
     },
     Table {
         name: "placement",
@@ -73,16 +104,15 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, unit_id int, first_seq int, last_seq int, sibling_offset int, \
                   created_at_ns int, creation_index int, id text, rank int, turn bool",
         key: "session_id, unit_id, first_seq",
-        stand_in: "",
-        unique: "",
+        files: Files::Replaced,
+        ..PLAIN
     },
     Table {
         name: "body",
         row: "a content, once",
         columns: "body_id id, hash bytes, json bool, text text",
-        key: "",
-        stand_in: "",
         unique: "hash",
+        ..PLAIN
     },
     Table {
         name: "node",
@@ -94,8 +124,8 @@ pub(crate) const TABLES: &[Table] = &[
                   creation_index int?, cadence int?, content_hash text?, body_id int?, present int, \
                   version int?, extra text?",
         key: "unit_id, pre",
-        stand_in: "",
-        unique: "",
+        files: Files::Added,
+        ..PLAIN
     },
     Table {
         name: "attr",
@@ -104,7 +134,8 @@ pub(crate) const TABLES: &[Table] = &[
                   real real?, big text?",
         key: "unit_id, pre, name, ordinal",
         stand_in: "index attr_by_node on attr (unit_id, pre)",
-        unique: "",
+        files: Files::Added,
+        ..PLAIN
     },
     Table {
         name: "attempt",
@@ -113,8 +144,8 @@ pub(crate) const TABLES: &[Table] = &[
                   ended_at text?, provider text, model text?, params text, token_in int?, \
                   token_out int?, error text?, request text?, check_sum int",
         key: "session_id, number",
-        stand_in: "",
-        unique: "",
+        files: Files::Replaced,
+        ..PLAIN
     },
     Table {
         name: "pin",
@@ -122,7 +153,8 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, pin_id text, id text, owner text?, expires_at_ns int?, check_sum int",
         key: "session_id, pin_id",
         stand_in: "index pin_by_session on pin (session_id)",
-        unique: "",
+        files: Files::Replaced,
+        ..PLAIN
     },
     Table {
         name: "retired",
@@ -130,17 +162,23 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, id text, check_sum int",
         key: "session_id, id",
         stand_in: "unique index retired_by_id on retired (session_id, md5(id))",
-        unique: "",
+        files: Files::Replaced,
+        ..PLAIN
     },
     Table {
         name: "lease",
         row: "who writes a session",
         columns: "session_id int, owner text, fence int, expires_at_ns int",
         key: "session_id",
-        stand_in: "",
-        unique: "",
+        ..PLAIN
     },
 ];
+
+/// The table of a name, which is one of [`TABLES`].
+pub(crate) fn table(name: &str) -> &'static Table {
+    let found = TABLES.iter().find(|table| table.name == name);
+    found.unwrap_or(&TABLES[0])
+}
 
 /// Which rows `attr_by_text` has. A query says the same, or it is answered without that index. PostgreSQL
 /// refuses longer entries, and no query asks for a long text by its value.
@@ -219,16 +257,9 @@ pub(crate) struct Column {
     null: bool,
 }
 
-#[cfg(any(feature = "postgres", feature = "parquet"))]
 impl Type {
     /// The value of a column of this type in a row.
-    pub(crate) fn value<'r>(
-        self,
-        row: &'r dyn crate::store::database::sql::Row,
-        at: usize,
-    ) -> Result<crate::store::database::sql::Value<'r>, StoreError> {
-        use crate::store::database::sql::Value;
-
+    pub(crate) fn value<'r>(self, row: &'r dyn Row, at: usize) -> Result<Value<'r>, StoreError> {
         Ok(match self {
             Self::Id | Self::Int => row.int(at)?.into(),
             Self::Real => row.real(at)?.map_or(Value::Null, Value::Real),
@@ -264,6 +295,56 @@ impl Table {
         if self.key.is_empty() { "1" } else { self.key }
     }
 
+    /// Its columns in a copy: sums and counters are of a store alone; a row of a unit says its session, and one
+    /// of a node its content.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn file_columns(&self) -> Vec<Column> {
+        let extra = |name, kind| Column {
+            name,
+            kind,
+            null: true,
+        };
+        let mut all: Vec<Column> = self.columns().collect();
+        all.retain(|column| !["changed", "check_sum", "runtime_sum"].contains(&column.name));
+        if self.files == Files::Added {
+            all.insert(0, extra("session_id", Type::Int));
+        }
+        match self.name {
+            "session" | "snapshot" => all.push(extra("bucket", Type::Int)),
+            "node" => {
+                all.push(extra("content", Type::Text));
+                all.push(extra("content_json", Type::Bool));
+            }
+            _ => {}
+        }
+        all
+    }
+
+    /// The statement that inserts a row of all columns.
+    pub(crate) fn insert(&self) -> String {
+        let (name, columns) = (self.name, list(self.columns(), "", &[]));
+        let marks = (1..=self.columns().count()).map(|at| format!("?{at}"));
+        let marks = marks.collect::<Vec<_>>().join(", ");
+        let twice = if name == "retired" {
+            " on conflict do nothing"
+        } else {
+            ""
+        };
+        format!("insert into {name} ({columns}) values ({marks}){twice}")
+    }
+
+    /// The values of all columns of a row that begin at a column of a result.
+    pub(crate) fn values<'r>(
+        &self,
+        row: &'r dyn Row,
+        from: usize,
+    ) -> Result<Vec<Value<'r>>, StoreError> {
+        let columns = self.columns().enumerate();
+        columns
+            .map(|(at, column)| column.kind.value(row, from + at))
+            .collect()
+    }
+
     /// The statement that makes it.
     fn create(&self, dialect: Dialect) -> String {
         let mut lines: Vec<String> = Vec::new();
@@ -295,6 +376,86 @@ impl Table {
             lines.join(",\n")
         )
     }
+}
+
+/// Columns in a statement, some spelled otherwise.
+pub(crate) fn list(
+    columns: impl IntoIterator<Item = Column>,
+    alias: &str,
+    spelled: &[(&str, &str)],
+) -> String {
+    let each = columns.into_iter().map(|Column { name, .. }| {
+        let other = spelled.iter().find(|(column, _)| *column == name);
+        other.map_or_else(|| format!("{alias}{name}"), |(_, sql)| (*sql).to_owned())
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Inserts a row: the values of all columns but a sum, which is computed. One that notes an id again changes nothing.
+pub(crate) fn insert(
+    database: &mut dyn Database,
+    table: &str,
+    values: &[Value<'_>],
+) -> Result<(), StoreError> {
+    static INSERTS: LazyLock<Vec<String>> =
+        LazyLock::new(|| TABLES.iter().map(Table::insert).collect());
+    let at = TABLES.iter().position(|other| other.name == table);
+    let (table, sql) = (&TABLES[at.unwrap_or(0)], &INSERTS[at.unwrap_or(0)]);
+    if table.columns.ends_with("check_sum int") {
+        let mut row = values.to_vec();
+        row.push(sum_of_row(table, values).into());
+        database.execute(sql, &row)?;
+    } else {
+        database.execute(sql, values)?;
+    }
+    Ok(())
+}
+
+/// The sum of a row: the first eight bytes of a SHA-256 over its values, as a big-endian number.
+///
+/// A value is a byte 0 if it is null; else a byte 1, the number of bytes of its text in eight bytes (big-endian),
+/// and the text in UTF-8: of an integer its decimal digits, of a boolean `true` or `false`, of bytes hexadecimal digits.
+pub(crate) fn sum(values: &[Value<'_>]) -> i64 {
+    let mut hash = Sha256::new();
+    for value in values {
+        let text = match value {
+            Value::Null => {
+                hash.update([0]);
+                continue;
+            }
+            Value::Bool(value) => value.to_string().into(),
+            Value::Int(value) => value.to_string().into(),
+            Value::Real(value) => value.to_string().into(),
+            Value::Text(value) => Cow::Borrowed(*value),
+            Value::Bytes(value) => hex(value).into(),
+        };
+        hash.update([1]);
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hash.finalize()[..8]);
+    i64::from_be_bytes(bytes)
+}
+
+/// The columns that the sums of rows of a table are over, where those are not all others.
+const SUMMED: &[(&str, &[&str])] = &[("snapshot", &["working", "committed_at_ns", "usage"])];
+
+/// The columns of a table that its `check_sum` is over.
+pub(crate) fn summed(table: &Table) -> impl Iterator<Item = Column> {
+    let only = SUMMED.iter().find(|(name, _)| *name == table.name);
+    table.columns().filter(move |column| match only {
+        Some((_, only)) => only.contains(&column.name),
+        None => column.name != "check_sum",
+    })
+}
+
+/// The sum of a row, of the values of all columns before it.
+fn sum_of_row(table: &Table, values: &[Value<'_>]) -> i64 {
+    let names: Vec<&str> = summed(table).map(|column| column.name).collect();
+    let all = table.columns().zip(values);
+    let summed = all.filter(|(column, _)| names.contains(&column.name));
+    sum(&summed.map(|(_, value)| *value).collect::<Vec<_>>())
 }
 
 fn spelled(kind: Type, dialect: Dialect) -> &'static str {
@@ -427,7 +588,7 @@ pub(crate) fn find(database: &mut dyn Database) -> Result<Found, StoreError> {
 ///
 /// [`StoreError::NotAStore`] if there are other tables; errors of the database.
 pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<(), StoreError> {
-    in_transaction(database, |database| match find(database)? {
+    transaction(database, Begin::Alone, |database| match find(database)? {
         Found::Layout(..) => Ok(()),
         Found::Other => Err(StoreError::NotAStore(place.to_owned())),
         Found::Nothing => {
@@ -465,17 +626,24 @@ pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<(), Stor
     }
 }
 
-/// Runs `work` in a transaction in which no other process writes.
-fn in_transaction<T>(
-    database: &mut dyn Database,
-    work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    database.begin_alone()?;
-    match work(database) {
-        Ok(done) => database.commit().map(|()| done),
-        Err(error) => {
-            database.rollback();
-            Err(error)
-        }
+#[cfg(test)]
+mod tests {
+    use super::{Value, sum};
+
+    #[test]
+    fn sums_are_over_defined_bytes() {
+        // SHA-256 of 01 00…01 61 00 01 00…02 31 32 01 00…04 74 72 75 65, computed elsewhere.
+        let values = [
+            Value::Text("a"),
+            Value::Null,
+            Value::Int(12),
+            Value::Bool(true),
+        ];
+        assert_eq!(sum(&values), -91_580_177_785_060_149);
+        assert_ne!(
+            sum(&["ab".into(), "c".into()]),
+            sum(&["a".into(), "bc".into()])
+        );
+        assert_ne!(sum(&["".into()]), sum(&[Value::Null]));
     }
 }

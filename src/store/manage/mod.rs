@@ -2,13 +2,12 @@
 
 use crate::store::Store;
 use crate::store::database::sql;
-use crate::store::error::{self, StoreError};
-use crate::store::manage::whole::{Keep, Removed};
+use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Entry};
 use crate::store::read::names::{self, Glob};
 use crate::store::read::open;
 use crate::store::texts::{check, texts_of};
-use crate::store::write::{records, writer};
+use crate::store::write::records::{self, Beside};
 pub(crate) mod erase;
 pub(crate) mod verify;
 pub(crate) mod whole;
@@ -177,21 +176,18 @@ impl Store {
     pub fn kept(&self, name: &str) -> Result<Option<Kept>, Error> {
         let read = self.core.read(|database| {
             let entry = catalog::get(database, name)?;
-            let Some(runtime) = entry.runtime else {
-                return Ok(None);
-            };
-            let used = writer::retired(database, entry.session, true)?;
-            let pins = records::pins(database, entry.session)?;
-            let attempts = records::attempts(database, entry.session)?;
-            Ok(Some((runtime, used, pins, attempts)))
-        })?;
-        match read {
-            None => Ok(None),
-            Some((runtime, used, pins, attempts)) => {
-                let kept = Kept::stored(&runtime, used, pins)?;
-                Ok(Some(kept.with_attempts(attempts)))
+            if entry.runtime.is_none() {
+                return Ok(Beside::default());
             }
-        }
+            let attempts = records::attempts(database, entry.session)?;
+            let beside = Beside::read(database, &entry)?;
+            Ok(Beside { attempts, ..beside })
+        })?;
+        let Some(runtime) = read.runtime else {
+            return Ok(None);
+        };
+        let kept = Kept::stored(&runtime, read.retired, read.pins.unwrap_or_default())?;
+        Ok(Some(kept.with_attempts(read.attempts)))
     }
 
     /// Begins another session at a snapshot of one: `@t0`, `@t-2`, `@c7`. The snapshots up to there are
@@ -205,7 +201,7 @@ impl Store {
         let entry = open::entry(&session);
         self.core.write(|database| match entry {
             Some(entry) => whole::fork(database, &entry, index, to),
-            None => Err(error::StoreError::NoSession(from.to_owned())),
+            None => Err(StoreError::NoSession(from.to_owned())),
         })?;
         Ok(())
     }
@@ -246,21 +242,18 @@ impl Store {
             .core
             .read(|database| Ok((names::matching(database, &glob)?, database.now_ns()?)))?;
         let age = |age: Duration| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
-        let keep = Keep {
-            newest: retention.keep,
-            since_ns: retention
-                .older_than
-                .map(|than| now.saturating_sub(age(than))),
-        };
+        let since = retention
+            .older_than
+            .map(|than| now.saturating_sub(age(than)));
         let prune = |database: &mut dyn sql::Database, entry: &Entry| {
             // The row as it is now; a session that was deleted meanwhile loses nothing more.
             match catalog::by_id(database, entry.session)? {
-                Some(entry) => whole::prune(database, &entry, keep),
-                None => Ok(Removed::default()),
+                Some(entry) => whole::prune(database, &entry, retention.keep, since),
+                None => Ok((0, 0, 0)),
             }
         };
         let each = entries.iter();
-        let removed: Result<Vec<Removed>, StoreError> = if retention.dry_run {
+        let removed: Result<Vec<(u64, u64, u64)>, StoreError> = if retention.dry_run {
             self.core
                 .rehearse(|database| each.map(|entry| prune(database, entry)).collect())
         } else {
@@ -268,14 +261,12 @@ impl Store {
                 .collect()
         };
         let mut pruned = Pruned::default();
-        for (entry, removed) in entries.iter().zip(removed?) {
-            if removed.snapshots > 0 {
-                pruned
-                    .sessions
-                    .push((entry.name.clone(), removed.snapshots));
-                pruned.snapshots += removed.snapshots;
-                pruned.units += removed.units;
-                pruned.bodies += removed.bodies;
+        for (entry, (snapshots, units, bodies)) in entries.iter().zip(removed?) {
+            if snapshots > 0 {
+                pruned.sessions.push((entry.name.clone(), snapshots));
+                pruned.snapshots += snapshots;
+                pruned.units += units;
+                pruned.bodies += bodies;
             }
         }
         if pruned.snapshots > 0 && !retention.dry_run {

@@ -7,12 +7,15 @@ use hashbrown::HashMap;
 use sha2::Digest;
 
 use crate::index::UnitKind;
-use crate::store::database::sql::{Database, Dialect, Row, collect, digest, first, int, text};
+use crate::store::database::sql::{
+    Database, Dialect, Value, collect, int, ints, one_int, text, texts,
+};
 use crate::store::error::StoreError;
+use crate::store::layout::attrs::Attr;
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Hash, Ttl, Unit, body_hash, encode};
-use crate::store::layout::rows::{ATTR_COLUMNS, NODE_COLUMNS, attr_values, node_values};
-use crate::store::layout::schema::{self, Type};
+use crate::store::layout::rows::{attr_row, node_row};
+use crate::store::layout::schema::{self, Table, list, table};
 use crate::store::layout::sums::{self, holds};
 use crate::store::manage::whole::base_hash;
 use crate::store::read::catalog::{self, Entry};
@@ -65,9 +68,7 @@ fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
 fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
     if database.dialect() == Dialect::Sqlite {
         tables::refresh(database)?;
-        let said = collect(database, "pragma integrity_check", &[], |row| {
-            Ok(text(row, 0)?.to_owned())
-        })?;
+        let said = texts(database, "pragma integrity_check", &[])?;
         let wrong = said.into_iter().filter(|line| line != "ok");
         found.extend(wrong.map(|what| (None, None, what)));
     }
@@ -82,7 +83,7 @@ fn sums(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), Sto
 
 fn sessions(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
     let list = "select session_id from session order by name";
-    for number in collect(database, list, &[], |row| int(row, 0))? {
+    for number in ints(database, list, &[])? {
         match catalog::by_id(database, number) {
             Ok(Some(entry)) => session(database, &entry, found)?,
             Ok(None) => {}
@@ -138,12 +139,8 @@ fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
         },
     )?;
     for body in wrong {
-        let units = collect(
-            database,
-            "select distinct unit_id from node where body_id = ?1 order by unit_id",
-            &[body.into()],
-            |row| int(row, 0),
-        )?;
+        let units = "select distinct unit_id from node where body_id = ?1 order by unit_id";
+        let units = ints(database, units, &[body.into()])?;
         if units.is_empty() {
             found.push((None, None, format!("body {body} is not what its hash says")));
         }
@@ -214,147 +211,109 @@ pub(crate) fn unit_fault(
     Ok(None)
 }
 
+/// A row of a unit as text: the number of its node, its values, and the hash of the content in the place of its number.
+fn row_text(table: &Table, mut values: Vec<Value<'_>>, hash: Option<&[u8]>) -> String {
+    let Value::Int(pre) = values[1] else {
+        return String::new();
+    };
+    if let Some(body) = table.columns().position(|column| column.name == "body_id") {
+        values.remove(body);
+    }
+    format!("{} {pre} {:?} {hash:?}", table.name, &values[2..])
+}
+
 /// The rows of `node` and `attr` of an encoded unit, as text.
 fn rows_of(unit: &Unit) -> Vec<String> {
-    let mut nodes = Vec::new();
-    let mut attrs = Vec::new();
+    let (node_table, attr_table) = (table("node"), table("attr"));
+    let (mut nodes, mut attrs) = (Vec::new(), Vec::new());
     for (pre, node) in (0..).zip(&unit.nodes) {
-        let hash = node.body.as_ref().map(|body| body.hash);
-        nodes.push(format!("node {pre} {:?} {hash:?}", node_values(node)));
-        let mut own: Vec<(&str, i64, String)> = node
-            .attrs
-            .iter()
-            .map(|attr| {
-                let text = format!("attr {pre} {:?}", attr_values(attr));
-                (attr.name.as_str(), attr.ordinal, text)
-            })
-            .collect();
-        own.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
-        attrs.extend(own.into_iter().map(|(_, _, text)| text));
+        let hash = node.body.as_ref().map(|body| &body.hash[..]);
+        let row = node_row(node, 0, pre, None);
+        nodes.push(row_text(node_table, row.to_vec(), hash));
+        let mut own: Vec<&Attr> = node.attrs.iter().collect();
+        own.sort_unstable_by_key(|attr| (&attr.name, attr.ordinal));
+        let rows = own.into_iter().map(|attr| attr_row(attr, 0, pre).to_vec());
+        attrs.extend(rows.map(|row| row_text(attr_table, row, None)));
     }
-    nodes.extend(attrs);
+    nodes.append(&mut attrs);
     nodes
 }
 
 /// The same of the rows that are stored.
 fn stored_rows(database: &mut dyn Database, unit: i64) -> Result<Vec<String>, StoreError> {
-    let mut rows = collect(
-        database,
-        &format!(
-            "select pre, b.hash, {} from node n left join body b on b.body_id = n.body_id \
-             where n.unit_id = ?1 order by n.pre",
-            NODE_COLUMNS
-                .iter()
-                .map(|(name, _)| format!("n.{name}"))
-                .collect::<Vec<_>>()
-                .join(", ")
+    let mut rows = Vec::new();
+    for (name, hash, more, order) in [
+        (
+            "node",
+            "b.hash",
+            "left join body b on b.body_id = t.body_id",
+            "",
         ),
-        &[unit.into()],
-        |row| {
-            let hash: Option<Hash> = match row.bytes(1)? {
-                Some(_) => Some(digest(row, 1)?),
-                None => None,
-            };
-            let values = values(row, 2, NODE_COLUMNS)?;
-            Ok(format!("node {} {values} {hash:?}", int(row, 0)?))
-        },
-    )?;
-    rows.extend(collect(
-        database,
-        &format!(
-            "select pre, {} from attr where unit_id = ?1 order by pre, name, ordinal",
-            ATTR_COLUMNS
-                .iter()
-                .map(|(name, _)| *name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-        &[unit.into()],
-        |row| {
-            let values = values(row, 1, ATTR_COLUMNS)?;
-            Ok(format!("attr {} {values}", int(row, 0)?))
-        },
-    )?);
-    Ok(rows)
-}
-
-fn values(row: &dyn Row, from: usize, columns: &[(&str, Type)]) -> Result<String, StoreError> {
-    use crate::store::database::sql::Value;
-    let mut all = Vec::with_capacity(columns.len());
-    for (at, (_, is)) in (from..).zip(columns) {
-        all.push(match is {
-            Type::Int => Value::from(row.int(at)?),
-            Type::Real => row.real(at)?.map_or(Value::Null, Value::Real),
-            _ => Value::from(row.text(at)?),
-        });
+        ("attr", "null", "", ", t.name, t.ordinal"),
+    ] {
+        let table = table(name);
+        let columns = list(table.columns(), "t.", &[]);
+        let sql = format!(
+            "select {hash}, {columns} from {name} t {more} where t.unit_id = ?1 order by t.pre{order}"
+        );
+        database.query(&sql, &[unit.into()], &mut |row| {
+            let hash = if more.is_empty() { None } else { row.bytes(0)? };
+            rows.push(row_text(table, table.values(row, 1)?, hash));
+            Ok(())
+        })?;
     }
-    Ok(format!("{all:?}"))
+    Ok(rows)
 }
 
 /// Rows that nothing refers to, and references to nothing.
 fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
-    for (what, sql) in [
+    let lacks = |from: &str, other: &str, on: &str| {
+        format!("from {from} t where not exists (select 1 from {other} o where {on})")
+    };
+    let of_unit = "o.unit_id = t.unit_id";
+    let of_session = "o.session_id = t.session_id";
+    let mut all = vec![
         (
             "units that no session places",
-            "select count(*) from unit u where not exists \
-             (select 1 from placement p where p.unit_id = u.unit_id)",
+            lacks("unit", "placement", of_unit),
         ),
         (
             "nodes of a unit that does not exist",
-            "select count(*) from node n where not exists \
-             (select 1 from unit u where u.unit_id = n.unit_id)",
+            lacks("node", "unit", of_unit),
         ),
         (
             "attributes of a node that does not exist",
-            "select count(*) from attr a where not exists \
-             (select 1 from node n where n.unit_id = a.unit_id and n.pre = a.pre)",
+            lacks("attr", "node", "o.unit_id = t.unit_id and o.pre = t.pre"),
         ),
         (
             "contents that no node has",
-            "select count(*) from body b where not exists \
-             (select 1 from node n where n.body_id = b.body_id)",
+            lacks("body", "node", "o.body_id = t.body_id"),
         ),
         (
             "placements of a session or a unit that does not exist",
-            "select count(*) from placement p where not exists \
-             (select 1 from session s where s.session_id = p.session_id) or not exists \
-             (select 1 from unit u where u.unit_id = p.unit_id)",
+            lacks("placement", "session", of_session)
+                + " or not exists (select 1 from unit u where u.unit_id = t.unit_id)",
         ),
         (
             "forks of a session that does not exist",
-            "select count(*) from session f where parent_id is not null and not exists \
-             (select 1 from session s where s.session_id = f.parent_id)",
+            lacks("session", "session", "o.session_id = t.parent_id")
+                + " and t.parent_id is not null",
         ),
-    ] {
-        counted(database, what, sql, found)?;
-    }
+    ];
     for (what, table) in [
-        ("snapshots", "snapshot"),
-        ("attempts", "attempt"),
-        ("references", "pin"),
-        ("ids", "retired"),
-        ("leases", "lease"),
+        ("snapshots of a session that does not exist", "snapshot"),
+        ("attempts of a session that does not exist", "attempt"),
+        ("references of a session that does not exist", "pin"),
+        ("ids of a session that does not exist", "retired"),
+        ("leases of a session that does not exist", "lease"),
     ] {
-        let sql = format!(
-            "select count(*) from {table} t where not exists \
-             (select 1 from session s where s.session_id = t.session_id)"
-        );
-        let what = format!("{what} of a session that does not exist");
-        counted(database, &what, &sql, found)?;
+        all.push((what, lacks(table, "session", of_session)));
     }
-    Ok(())
-}
-
-/// Notes rows that a statement counts, if there are any.
-fn counted(
-    database: &mut dyn Database,
-    what: &str,
-    sql: &str,
-    found: &mut Vec<Finding>,
-) -> Result<(), StoreError> {
-    let count = first(database, sql, &[], |row| int(row, 0))?.unwrap_or(0);
-    if count > 0 {
-        found.push((None, None, format!("there are {count} {what}")));
+    for (what, rows) in all {
+        let count = one_int(database, &format!("select count(*) {rows}"), &[])?.unwrap_or(0);
+        if count > 0 {
+            found.push((None, None, format!("there are {count} {what}")));
+        }
     }
     Ok(())
 }

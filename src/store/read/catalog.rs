@@ -3,7 +3,8 @@
 use crate::store::database::sql::{Database, Row, collect, first, int, parameters, text};
 use crate::store::error::StoreError;
 use crate::store::layout::schema::RECORDED;
-use crate::store::layout::sums::{seal_session, sum};
+use crate::store::layout::schema::sum;
+use crate::store::layout::sums::seal_session;
 
 /// A row of `session`, and what its snapshots span.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,15 +9,13 @@ use hashbrown::HashMap;
 
 use crate::history::{Attempts, LoadFailure, Part, Position, Source};
 use crate::index::{Meta, Snapshot, UnitKind};
-use crate::store::database::sql::{Database, collect, first, int};
+use crate::store::database::sql::{Database, ints, one_int};
 use crate::store::error::StoreError;
-use crate::store::manage::whole::Beside;
 use crate::store::read::catalog::Entry;
 use crate::store::read::load::{self, Cache, Place, Spaced};
 use crate::store::write::core::Core;
 use crate::store::write::queue::lock;
-use crate::store::write::records;
-use crate::store::write::writer::retired;
+use crate::store::write::records::{self, Beside};
 use crate::support::diag::Code;
 
 /// A session as it was at one moment.
@@ -70,21 +68,16 @@ impl Stored {
 
     /// What a writer kept beside the snapshots, without its attempts.
     pub(crate) fn beside(&self) -> Result<Beside, LoadFailure> {
-        let Some(runtime) = &self.entry.runtime else {
+        if self.entry.runtime.is_none() {
             return Ok(Beside::default());
-        };
+        }
         self.read(|database, same| {
             if !same {
                 let name = &self.entry.name;
                 let what = format!("`{name}` has changed since the session was opened");
                 return Err(StoreError::Gone(what));
             }
-            Ok(Beside {
-                runtime: Some(runtime.clone()),
-                retired: retired(database, self.entry.session, true)?,
-                pins: records::pins(database, self.entry.session)?,
-                ..Beside::default()
-            })
+            Beside::read(database, &self.entry)
         })
     }
 
@@ -114,12 +107,8 @@ impl Stored {
         work: impl FnOnce(&mut dyn Database, bool) -> Result<T, StoreError>,
     ) -> Result<T, LoadFailure> {
         let done = self.core.read(|database| {
-            let changed = first(
-                database,
-                "select changed from session where session_id = ?1",
-                &[self.entry.session.into()],
-                |row| int(row, 0),
-            )?;
+            let changed = "select changed from session where session_id = ?1";
+            let changed = one_int(database, changed, &[self.entry.session.into()])?;
             let changed = changed.ok_or_else(|| StoreError::NoSession(self.entry.name.clone()))?;
             work(database, changed == self.entry.changed)
         });
@@ -227,13 +216,15 @@ impl Source for Stored {
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
         let (first, last) = self.entry.seqs.unwrap_or((1, 0));
         let cycles = self.read(|database, same| {
-            let cycles = collect(
-                database,
-                "select cycle from snapshot where session_id = ?1 and seq between ?2 and ?3 order by seq",
-                &[self.entry.session.into(), first.into(), last.into()],
-                |row| int(row, 0),
-            )?;
-            if same || cycles.len() == self.entry.snapshots() { Ok(cycles) } else { Err(self.gone()) }
+            let cycles = "select cycle from snapshot where session_id = ?1 and seq between ?2 and ?3 \
+                 order by seq";
+            let values = [self.entry.session.into(), first.into(), last.into()];
+            let cycles = ints(database, cycles, &values)?;
+            if same || cycles.len() == self.entry.snapshots() {
+                Ok(cycles)
+            } else {
+                Err(self.gone())
+            }
         })?;
         Ok(cycles.into())
     }

@@ -8,12 +8,14 @@ use sha2::{Digest, Sha256};
 
 use crate::index::{Meta, Snapshot};
 use crate::json::{write_string, write_value};
-use crate::store::database::sql::{Database, Dialect, Value, collect, digest, first, int, text};
+use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints, text};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::{Hash, Order, Ttl, Unit, encode};
 use crate::store::layout::rows::{put_in_order, put_unit};
-use crate::store::layout::sums::sum;
+use crate::store::layout::schema::insert;
+use crate::store::read::catalog::{self, Entry};
 use crate::store::write::garbage;
+use crate::store::write::lease::check_free;
 
 /// The `last_seq` of a placement in force.
 pub(crate) const IN_FORCE: i64 = i64::MAX;
@@ -124,43 +126,68 @@ pub(crate) struct Written {
 impl SessionRows {
     /// Reads what is in force. Linear in the units of the newest commit.
     pub(crate) fn read(database: &mut dyn Database, session: i64) -> Result<Self, StoreError> {
-        let newest = first(
-            database,
-            "select seq, hash from snapshot where session_id = ?1 and not working \
-             order by seq desc limit 1",
-            &[session.into()],
-            |row| Ok((int(row, 0)?, digest(row, 1)?)),
-        )?;
+        let newest = "select seq, hash from snapshot where session_id = ?1 and not working \
+             order by seq desc limit 1";
+        let newest = first(database, newest, &[session.into()], |row| {
+            Ok((int(row, 0)?, digest(row, 1)?))
+        })?;
         let mut placed = HashMap::new();
         if let Some((seq, _)) = newest {
-            let all = collect(
-                database,
-                "select p.unit_id, u.hash, u.spelling, p.rank, p.sibling_offset, p.created_at_ns, \
+            let all = "select p.unit_id, u.hash, u.spelling, p.rank, p.sibling_offset, p.created_at_ns, \
                  p.creation_index, p.id from placement p join unit u on u.unit_id = p.unit_id \
-                 where p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2",
-                &[session.into(), seq.into()],
-                |row| {
-                    Ok(Placed {
-                        unit: int(row, 0)?,
-                        hash: digest(row, 1)?,
-                        spelling: int(row, 2)?,
-                        order: Order {
-                            rank: int(row, 3)?,
-                            offset: int(row, 4)?,
-                            created_at_ns: int(row, 5)?,
-                            creation_index: int(row, 6)?,
-                            id: text(row, 7)?.to_owned(),
-                        },
-                    })
-                },
-            )?;
-            placed.extend(all.into_iter().map(|unit| (unit.order.id.clone(), unit)));
+                 where p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
+            database.query(all, &[session.into(), seq.into()], &mut |row| {
+                let order = Order {
+                    rank: int(row, 3)?,
+                    offset: int(row, 4)?,
+                    created_at_ns: int(row, 5)?,
+                    creation_index: int(row, 6)?,
+                    id: text(row, 7)?.to_owned(),
+                };
+                let unit = Placed {
+                    unit: int(row, 0)?,
+                    hash: digest(row, 1)?,
+                    spelling: int(row, 2)?,
+                    order,
+                };
+                placed.insert(unit.order.id.clone(), unit);
+                Ok(())
+            })?;
         }
         Ok(Self {
             session,
             newest,
             placed,
         })
+    }
+
+    /// Begins a session of a new name.
+    pub(crate) fn create(
+        database: &mut dyn Database,
+        name: &str,
+        source: Option<&str>,
+    ) -> Result<Self, StoreError> {
+        let session = catalog::create(database, name, source, None)?;
+        Self::read(database, session)
+    }
+
+    /// Goes on with a session after its newest commit. One that someone writes is refused.
+    pub(crate) fn resume(database: &mut dyn Database, entry: &Entry) -> Result<Self, StoreError> {
+        check_free(database, entry.session, &entry.name)?;
+        Self::read(database, entry.session)
+    }
+
+    /// Adds a snapshot after the one before, or the working state as the last of all.
+    pub(crate) fn add(
+        &mut self,
+        database: &mut dyn Database,
+        older: Option<&Snapshot>,
+        newer: &Snapshot,
+    ) -> Result<(), StoreError> {
+        let now = database.now_ns()?;
+        let written = self.write(database, &Change::between(older, newer), now)?;
+        self.note(written);
+        Ok(())
     }
 
     /// Writes a change after the newest commit; a working state that was saved goes. Linear in the change
@@ -189,7 +216,8 @@ impl SessionRows {
             }
         }
         gone.sort_unstable_by(|a, b| a.order.cmp(&b.order));
-        let mut hash = chain(self.newest.map(|(_, hash)| hash), change);
+        let parent = self.newest.map(|(_, hash)| hash);
+        let mut hash = chained(parent, change.cycle, &change.meta, change.note.as_deref());
         for placed in &gone {
             self.close(database, placed, seq - 1)?;
             hash.update(b"-");
@@ -205,21 +233,20 @@ impl SessionRows {
             hash.update(unit.hash);
         }
         let hash: Hash = hash.finalize().into();
-        database.execute(
-            "insert into snapshot (session_id, seq, cycle, working, committed_at_ns, meta, hash, note, \
-             check_sum) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            &[
-                self.session.into(),
-                seq.into(),
-                change.cycle.into(),
-                change.working.into(),
-                now.into(),
-                change.meta.as_str().into(),
-                (&hash).into(),
-                change.note.as_deref().into(),
-                sum(&[change.working.into(), now.into(), Value::Null]).into(),
-            ],
-        )?;
+        let row: [Value<'_>; 11] = [
+            self.session.into(),
+            seq.into(),
+            change.cycle.into(),
+            change.working.into(),
+            now.into(),
+            change.meta.as_str().into(),
+            (&hash).into(),
+            Value::Null,
+            change.note.as_deref().into(),
+            Value::Null,
+            Value::Null,
+        ];
+        insert(database, "snapshot", &row)?;
         garbage::units(database, &loose)?;
         Ok(Written {
             seq,
@@ -237,24 +264,16 @@ impl SessionRows {
         placed: &Placed,
         last_seq: i64,
     ) -> Result<(), StoreError> {
-        let closed = database.execute(
-            "update placement set last_seq = ?3 where session_id = ?1 and unit_id = ?2 \
-             and last_seq = ?4",
-            &[
-                self.session.into(),
-                placed.unit.into(),
-                last_seq.into(),
-                IN_FORCE.into(),
-            ],
-        )?;
-        match closed {
-            1 => Ok(()),
-            _ => {
-                let id = &placed.order.id;
-                let what = format!("the placement of {id:?} is not in force");
-                Err(StoreError::Damaged(what))
-            }
+        let update = "update placement set last_seq = ?3 where session_id = ?1 and unit_id = ?2 \
+             and last_seq = ?4";
+        let (session, unit) = (self.session.into(), placed.unit.into());
+        let values = [session, unit, last_seq.into(), IN_FORCE.into()];
+        if database.execute(update, &values)? == 1 {
+            return Ok(());
         }
+        let id = &placed.order.id;
+        let what = format!("the placement of {id:?} is not in force");
+        Err(StoreError::Damaged(what))
     }
 
     /// Places a unit version from a seq on.
@@ -266,23 +285,19 @@ impl SessionRows {
     ) -> Result<Placed, StoreError> {
         let unit_id = put_unit(database, unit)?;
         let order = &unit.order;
-        database.execute(
-            "insert into placement (session_id, unit_id, first_seq, last_seq, sibling_offset, \
-             created_at_ns, creation_index, id, rank, turn) \
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            &[
-                self.session.into(),
-                unit_id.into(),
-                seq.into(),
-                IN_FORCE.into(),
-                order.offset.into(),
-                order.created_at_ns.into(),
-                order.creation_index.into(),
-                order.id.as_str().into(),
-                order.rank.into(),
-                (unit.kind == "turn").into(),
-            ],
-        )?;
+        let row: [Value<'_>; 10] = [
+            self.session.into(),
+            unit_id.into(),
+            seq.into(),
+            IN_FORCE.into(),
+            order.offset.into(),
+            order.created_at_ns.into(),
+            order.creation_index.into(),
+            order.id.as_str().into(),
+            order.rank.into(),
+            (unit.kind == "turn").into(),
+        ];
+        insert(database, "placement", &row)?;
         Ok(Placed {
             unit: unit_id,
             hash: unit.hash,
@@ -292,32 +307,46 @@ impl SessionRows {
     }
 
     /// Takes a saved working state back. Returns the units that it placed.
-    pub(crate) fn undo_working(&self, database: &mut dyn Database) -> Result<Vec<i64>, StoreError> {
-        let session = Value::Int(self.session);
+    fn undo_working(&self, database: &mut dyn Database) -> Result<Vec<i64>, StoreError> {
         let newest = self.newest.map_or(0, |(seq, _)| seq);
-        let removed = database.execute(
-            "delete from snapshot where session_id = ?1 and seq > ?2 and working",
-            &[session, newest.into()],
-        )?;
-        if removed == 0 {
+        let values = [self.session.into(), newest.into(), IN_FORCE.into()];
+        let delete = "delete from snapshot where session_id = ?1 and seq > ?2 and working";
+        if database.execute(delete, &values[..2])? == 0 {
             return Ok(Vec::new());
         }
-        let after = [session, newest.into(), IN_FORCE.into()];
-        let units = collect(
-            database,
-            "select unit_id from placement where session_id = ?1 and first_seq > ?2 and last_seq = ?3",
-            &after,
-            |row| int(row, 0),
-        )?;
-        database.execute(
-            "delete from placement where session_id = ?1 and first_seq > ?2 and last_seq = ?3",
-            &after,
-        )?;
-        database.execute(
-            "update placement set last_seq = ?3 where session_id = ?1 and last_seq = ?2",
-            &[session, newest.into(), IN_FORCE.into()],
-        )?;
+        let placed = "from placement where session_id = ?1 and first_seq > ?2 and last_seq = ?3";
+        let units = ints(database, &format!("select unit_id {placed}"), &values)?;
+        database.execute(&format!("delete {placed}"), &values)?;
+        let update = "update placement set last_seq = ?3 where session_id = ?1 and last_seq = ?2";
+        database.execute(update, &values)?;
         Ok(units)
+    }
+
+    /// Takes a saved working state back.
+    pub(crate) fn drop_working(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+        let loose = self.undo_working(database)?;
+        garbage::units(database, &loose).map(|_| ())
+    }
+
+    /// Takes the newest commit back, and a working state after it. There must be a commit before it, or it
+    /// is the first that the session ever had. Linear in the units of the newest commit.
+    pub(crate) fn drop_newest(&mut self, database: &mut dyn Database) -> Result<(), StoreError> {
+        self.drop_working(database)?;
+        let Some((seq, _)) = self.newest else {
+            return Ok(());
+        };
+        let values = [self.session.into(), seq.into()];
+        let placed = "from placement where session_id = ?1 and first_seq = ?2";
+        let loose = ints(database, &format!("select unit_id {placed}"), &values)?;
+        database.execute(&format!("delete {placed}"), &values)?;
+        let update = "update placement set last_seq = ?3 where session_id = ?1 and last_seq = ?2";
+        let reopened = [values[0], (seq - 1).into(), IN_FORCE.into()];
+        database.execute(update, &reopened)?;
+        let delete = "delete from snapshot where session_id = ?1 and seq = ?2";
+        database.execute(delete, &values)?;
+        garbage::units(database, &loose)?;
+        *self = Self::read(database, self.session)?;
+        Ok(())
     }
 
     /// Notes a change whose transaction was committed.
@@ -334,11 +363,6 @@ impl SessionRows {
 }
 
 /// The beginning of the text that a snapshot's hash is over: all but the units.
-fn chain(parent: Option<Hash>, change: &Change) -> Sha256 {
-    chained(parent, change.cycle, &change.meta, change.note.as_deref())
-}
-
-/// As [`chain`], of a row of `snapshot`.
 pub(crate) fn chained(
     parent: Option<Hash>,
     cycle: Option<i64>,

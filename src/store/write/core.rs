@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::store::database::home::{Home, Reader};
-use crate::store::database::sql::{Database, Dialect};
+use crate::store::database::sql::{Begin, Database, Dialect, transaction};
 use crate::store::error::StoreError;
 use crate::store::write::queue::{Queue, lock};
-use crate::store::write::writer::{Begin, Job, SessionWriter, all_fail, run, transaction};
+use crate::store::write::writer::{Job, SessionWriter, all_fail, run};
 
 /// How a store is written.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Core {
     /// Keeps a step, alone or with others that wait.
     pub(crate) fn keep(&self, job: Job) -> (Job, Result<(), StoreError>) {
         if self.options.batched {
-            return self.queue.keep(&self.home, job);
+            return self.queue.keep(job, |jobs| self.keep_all(jobs));
         }
         let mut jobs = [job];
         let result = self.keep_all(&mut jobs).pop();
@@ -148,16 +148,14 @@ impl Core {
             let _ = database.scrub();
         }
     }
-}
 
-impl Core {
     /// Does what a write would do, and takes it back.
     pub(crate) fn rehearse<T>(
         &self,
         work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut database = self.home.writer()?;
-        database.begin_alone()?;
+        database.begin(Begin::Alone)?;
         let done = work(&mut *database);
         database.rollback();
         done
@@ -167,9 +165,6 @@ impl Core {
 /// Who writes, unless the caller says: the host.
 fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = match host.trim() {
-        "" => "process",
-        host => host,
-    };
-    host.to_owned()
+    let host = host.trim();
+    if host.is_empty() { "process" } else { host }.to_owned()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::store::database::sql::{Database, collect, int};
+use crate::store::database::sql::{Database, ints};
 use crate::store::error::StoreError;
 use crate::store::texts::tables;
 
@@ -25,31 +25,20 @@ pub(crate) fn units(
             continue;
         }
         removed.push(unit);
-        bodies.extend(collect(
-            database,
-            "select distinct body_id from node where unit_id = ?1 and body_id is not null",
-            &[unit.into()],
-            |row| int(row, 0),
-        )?);
+        let of_unit =
+            "select distinct body_id from node where unit_id = ?1 and body_id is not null";
+        bodies.extend(ints(database, of_unit, &[unit.into()])?);
         database.execute("delete from attr where unit_id = ?1", &[unit.into()])?;
         database.execute("delete from node where unit_id = ?1", &[unit.into()])?;
     }
     tables::forget(database, &removed)?;
-    Ok((removed.len() as u64, unused(database, bodies)?))
-}
-
-/// Removes those of some bodies that no node has.
-pub(crate) fn unused(
-    database: &mut dyn Database,
-    bodies: BTreeSet<i64>,
-) -> Result<u64, StoreError> {
-    let mut removed = 0;
+    let mut unused = 0;
     for body in bodies {
-        removed += database.execute(
+        unused += database.execute(
             "delete from body where body_id = ?1 \
              and not exists (select 1 from node where body_id = ?1)",
             &[body.into()],
         )?;
     }
-    Ok(removed)
+    Ok((removed.len() as u64, unused))
 }

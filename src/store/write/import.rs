@@ -8,9 +8,9 @@ use crate::history::{History, Session};
 use crate::store::Store;
 use crate::store::database::sql::Database;
 use crate::store::error::StoreError;
-use crate::store::manage::whole::{Beside, Import};
 use crate::store::read::open;
-use crate::store::write::records::AttemptRow;
+use crate::store::write::change::SessionRows;
+use crate::store::write::records::Beside;
 use crate::support::diag::Error;
 
 /// The most sessions of a transaction.
@@ -59,22 +59,22 @@ impl Ready {
         if !history.is_replayed() {
             history.fetch_all()?;
         }
-        let entries: Vec<_> = history.attempts().entries().cloned().collect();
+        let mut attempts: Vec<_> = history.attempts().entries().cloned().collect();
+        attempts.reverse();
         if let Some(failure) = history.failure() {
             // What a session has beside its snapshots is read without an error of its own.
             return Err(failure.clone().into());
         }
-        let attempts = (0..).zip(entries.into_iter().rev());
         let mut beside = match open::stored(session) {
             Some(stored) => stored.beside()?,
             None => Beside::default(),
         };
         if let Some(json) = session.kept() {
-            (beside.runtime, beside.retired, beside.pins) = Kept::read(json)?.into_stored();
+            let pins;
+            (beside.runtime, beside.retired, pins) = Kept::read(json)?.into_stored();
+            beside.pins = Some(pins);
         }
-        beside.attempts = attempts
-            .map(|(number, entry)| AttemptRow { number, entry })
-            .collect();
+        beside.attempts = attempts;
         Ok(Self {
             name,
             source,
@@ -85,10 +85,10 @@ impl Ready {
 
     /// Writes it. Runs inside a transaction that writes.
     fn write(&self, database: &mut dyn Database) -> Result<(), StoreError> {
-        let mut import = Import::begin(database, &self.name, self.source.as_deref())?;
+        let mut rows = SessionRows::create(database, &self.name, self.source.as_deref())?;
         self.history
-            .walk(0, |older, snapshot| import.add(database, older, snapshot))?;
-        import.finish(database, &self.beside)
+            .walk(0, |older, snapshot| rows.add(database, older, snapshot))?;
+        self.beside.put(database, rows.session)
     }
 }
 

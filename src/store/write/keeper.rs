@@ -1,17 +1,20 @@
-//! Where the commits of a context are kept before readers see them: a session of a store.
+//! Where the commits of a context are kept before readers see them: a session of a store. Of many contexts at once in
+//! one transaction.
 //!
 //! This file turns what a context has into rows to be written. It knows neither selectors nor the layout.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use crate::engine::{CommitKeeper, Step};
+use crate::engine::{CommitKeeper, Context, Step};
 use crate::history::AttemptEntry;
+use crate::runtime::Commit;
 use crate::store::error::StoreError;
 use crate::store::write::change::Change;
 use crate::store::write::core::Core;
-use crate::store::write::records::AttemptRow;
-use crate::store::write::writer::{Job, SessionWriter, Work};
-use crate::support::diag::Error;
+use crate::store::write::records::Beside;
+use crate::store::write::writer::{Job, SessionWriter};
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// The session of a store that a context writes. Dropping it gives the lease back.
 #[derive(Debug)]
@@ -32,40 +35,36 @@ impl StoreKeeper {
         }
     }
 
-    /// The store.
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
-    }
-
     /// The rows of a step. The writer is away until [`StoreKeeper::ended`] gets it back.
-    pub(crate) fn job(&mut self, step: &Step<'_>) -> Result<Job, Error> {
+    fn job(&mut self, step: &Step<'_>) -> Result<Job, Error> {
         let lost =
             || StoreError::Refused("an earlier step of this session has panicked".to_owned());
         let writer = self.writer.take().ok_or_else(lost)?;
         let mut retired = std::mem::take(&mut self.unnoted);
         retired.extend(step.retired.iter().map(|id| (*id).to_owned()));
-        let unsettled = step.attempts.len().saturating_sub(writer.settled());
-        let entries: Vec<&AttemptEntry> = step.attempts.entries().take(unsettled).collect();
-        let entries = (writer.settled()..).zip(entries.into_iter().rev());
-        let work = Work {
-            change: step.newer.map(|newer| Change::between(step.older, newer)),
-            runtime: step.runtime.clone(),
+        let settled = writer.settled();
+        let unsettled = step.attempts.len().saturating_sub(settled);
+        let newest_first = step.attempts.entries().take(unsettled).cloned();
+        let mut attempts: Vec<AttemptEntry> = newest_first.collect();
+        attempts.reverse();
+        let beside = Beside {
+            runtime: Some(step.runtime.clone()),
             retired,
-            attempts: entries
-                .map(|(number, entry)| AttemptRow {
-                    number: number as i64,
-                    entry: entry.clone(),
-                })
-                .collect(),
+            settled,
+            attempts,
             pins: (writer.pins() != step.pins).then(|| step.pins.clone()),
         };
-        Ok(Job { writer, work })
+        Ok(Job {
+            writer,
+            change: step.newer.map(|newer| Change::between(step.older, newer)),
+            beside,
+        })
     }
 
     /// Takes the writer back.
-    pub(crate) fn ended(&mut self, job: Job, result: Result<(), StoreError>) -> Result<(), Error> {
+    fn ended(&mut self, job: Job, result: Result<(), StoreError>) -> Result<(), Error> {
         if result.is_err() {
-            self.unnoted = job.work.retired;
+            self.unnoted = job.beside.retired;
         }
         self.writer = Some(job.writer);
         Ok(result?)
@@ -86,4 +85,52 @@ impl Drop for StoreKeeper {
             self.core.close(writer);
         }
     }
+}
+
+/// Commits contexts of one store in one transaction.
+pub(crate) fn commit_all<'c>(
+    core: &Arc<Core>,
+    contexts: impl IntoIterator<Item = &'c mut Context>,
+) -> Vec<Result<Commit, Error>> {
+    let foreign = || {
+        let message = "the context is not of this store";
+        Error::new("", Diagnostic::error(Code::Store, message))
+    };
+    let (mut results, mut jobs, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for context in contexts {
+        if store_keeper(context).is_none_or(|keeper| !Arc::ptr_eq(&keeper.core, core)) {
+            results.push(Err(foreign()));
+            continue;
+        }
+        let prepared = match context.prepare_commit() {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                results.push(Err(error));
+                continue;
+            }
+        };
+        let step = context.step_of(&prepared);
+        let keeper = store_keeper(context).ok_or_else(foreign);
+        match keeper.and_then(|keeper| keeper.job(&step)) {
+            Ok(job) => {
+                places.push((results.len(), context, prepared));
+                jobs.push(job);
+                // Replaced below.
+                results.push(Ok(Commit::default()));
+            }
+            Err(error) => results.push(context.end_commit(prepared, Err(error))),
+        }
+    }
+    let kept = core.keep_all(&mut jobs);
+    for (((at, context, prepared), job), kept) in places.into_iter().zip(jobs).zip(kept) {
+        let kept = store_keeper(context).map_or(Ok(()), |keeper| keeper.ended(job, kept));
+        results[at] = context.end_commit(prepared, kept);
+    }
+    results
+}
+
+/// What keeps the commits of a context, if that is a store.
+fn store_keeper(context: &mut Context) -> Option<&mut StoreKeeper> {
+    let keeper: &mut dyn Any = context.keeper()?;
+    keeper.downcast_mut()
 }

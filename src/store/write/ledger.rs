@@ -5,13 +5,12 @@
 //! is not needed. Sessions that a context writes, or has written, are none of a recorder's.
 
 use crate::store::Store;
-use crate::store::database::sql::Database;
+use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
-use crate::store::manage::whole::Import;
 use crate::store::read::catalog::{self, Entry};
 use crate::store::read::open;
-use crate::store::write::records::{self, AttemptRow};
-use crate::store::write::writer;
+use crate::store::write::change::SessionRows;
+use crate::store::write::records::{self, Beside};
 use std::sync::Arc;
 
 use crate::history::{AttemptEntry, Attempts};
@@ -86,17 +85,9 @@ impl Ledger<'_> {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<Result<T, Error>, Error> {
-        self.database.savepoint()?;
-        match work(self) {
-            Ok(value) => {
-                self.database.release()?;
-                Ok(Ok(value))
-            }
-            Err(error) => match self.database.rollback_to() {
-                Ok(()) => Ok(Err(error)),
-                Err(_) => Err(error),
-            },
-        }
+        self.database.savepoint(Savepoint::Set)?;
+        let done = work(self);
+        end_part(self.database, done)
     }
 
     /// The sessions that come from `source` and that no context writes or has written, in byte order of names.
@@ -143,7 +134,7 @@ impl Ledger<'_> {
 
     /// Ids that the session has used and its newest snapshot has no more.
     pub(crate) fn used(&mut self, row: &Row) -> Result<Vec<String>, Error> {
-        Ok(writer::retired(self.database, row.id(), false)?)
+        Ok(records::retired(self.database, row.id(), false)?)
     }
 
     /// The calls of a session that are beside its snapshots.
@@ -157,7 +148,7 @@ impl Ledger<'_> {
     /// # Errors
     /// `E_SESSION_EXISTS`; the name cannot be one.
     pub(crate) fn begin(&mut self, name: &str, source: &str) -> Result<Row, Error> {
-        Import::begin(self.database, name, Some(source))?;
+        catalog::create(self.database, name, Some(source), None)?;
         let entry = catalog::get(self.database, name)?;
         Ok(Row { entry })
     }
@@ -170,16 +161,17 @@ impl Ledger<'_> {
         snapshot: Option<(Option<&Snapshot>, &Snapshot)>,
         attempts: (usize, Vec<AttemptEntry>),
     ) -> Result<Row, Error> {
-        let mut import = Import::resume(self.database, &row.entry)?;
+        let mut rows = SessionRows::resume(self.database, &row.entry)?;
         if let Some((older, newer)) = snapshot {
-            import.add(self.database, older, newer)?;
+            rows.add(self.database, older, newer)?;
         }
-        let (settled, entries) = attempts;
-        let rows: Vec<AttemptRow> = (settled as i64..)
-            .zip(entries)
-            .map(|(number, entry)| AttemptRow { number, entry })
-            .collect();
-        import.end(self.database, settled, &rows)?;
+        let (settled, attempts) = attempts;
+        let beside = Beside {
+            settled,
+            attempts,
+            ..Beside::default()
+        };
+        beside.put(self.database, rows.session)?;
         let entry = catalog::get(self.database, row.name())?;
         Ok(Row { entry })
     }

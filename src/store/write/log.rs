@@ -3,10 +3,11 @@
 use crate::store::Store;
 use crate::store::database::sql::Database;
 use crate::store::error::StoreError;
-use crate::store::manage::whole::{self, Import};
+use crate::store::manage::whole;
 use crate::store::read::catalog::{self, Entry};
 use crate::store::read::open;
-use crate::store::write::change::Change;
+use crate::store::write::change::{Change, SessionRows};
+use crate::store::write::records::Beside;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -46,19 +47,6 @@ pub struct LogImport {
     pub renamed: Vec<(String, String)>,
 }
 
-/// How a session of the store relates to one of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LogRelation {
-    /// They are of different logs, or of different branches.
-    Different,
-    /// The log goes on after its newest commit: this many snapshots of the log are there.
-    Prefix(usize),
-    /// As `Prefix`, but the newest of them was not whole.
-    CutPrefix(usize),
-    /// The log is shorter.
-    Longer,
-}
-
 /// A session of the store that may be of the log.
 struct LogCandidate {
     entry: Entry,
@@ -66,10 +54,16 @@ struct LogCandidate {
 }
 
 /// What is done with a session of the log.
-enum LogStep<'a> {
-    New,
-    Keep(&'a LogCandidate),
-    Grow(&'a LogCandidate, LogRelation),
+#[derive(Clone, Copy, Default)]
+struct LogStep<'a> {
+    /// The session of the store that it is; a new one is made if there is none.
+    candidate: Option<&'a LogCandidate>,
+    /// How many snapshots of the log are there.
+    there: usize,
+    /// The newest snapshot of the store was not whole, and is taken back.
+    is_cut: bool,
+    /// Nothing is written: the log is shorter, or there is nothing new.
+    is_kept: bool,
 }
 
 impl Store {
@@ -90,7 +84,7 @@ impl Store {
         let candidates = self.candidates_of(sessions, source)?;
         let steps = steps(sessions, &candidates, source)?;
         let mut done = LogImport::default();
-        let changes = steps.iter().any(|step| !matches!(step, LogStep::Keep(_)));
+        let changes = steps.iter().any(|step| !step.is_kept);
         let moved = renames(sessions, &steps);
         if changes || !moved.is_empty() {
             // What is taken back may leave units that another session is about to place.
@@ -104,17 +98,18 @@ impl Store {
             })?;
         }
         for ((_, session), step) in sessions.iter().zip(&steps) {
-            let there = session.history().committed().len();
-            match step {
-                LogStep::New => {
-                    done.new += 1;
-                    done.snapshots += there;
-                }
-                LogStep::Keep(_) => done.same += 1,
-                LogStep::Grow(_, relation) => {
-                    done.grown += 1;
-                    done.snapshots += there - relation.there().min(there);
-                }
+            let count = match (step.is_kept, step.candidate) {
+                (true, _) => &mut done.same,
+                (false, None) => &mut done.new,
+                (false, Some(_)) => &mut done.grown,
+            };
+            *count += 1;
+            if !step.is_kept {
+                done.snapshots += session
+                    .history()
+                    .committed()
+                    .len()
+                    .saturating_sub(step.there);
             }
         }
         for (from, _) in &moved {
@@ -182,47 +177,36 @@ fn steps<'a>(
             if step.is_some() {
                 continue;
             }
-            let mut best: Option<(usize, usize, LogRelation)> = None;
+            let mut best: Option<(usize, LogStep<'a>)> = None;
             for (at, candidate) in candidates.iter().enumerate() {
                 if claimed[at] || (candidate.entry.name == *name) != same_name {
                     continue;
                 }
-                let relation = candidate.relation(session, source)?;
-                let there = relation.there();
-                let counts = match relation {
-                    LogRelation::Different => false,
-                    LogRelation::Longer => longer,
-                    _ => same_name || there > 0,
+                let Some(found) = candidate.step(session, source)? else {
+                    continue;
                 };
-                if counts && best.is_none_or(|(best, ..)| best < there) {
-                    best = Some((there, at, relation));
+                let counts = if found.is_kept {
+                    longer
+                } else {
+                    same_name || found.there > 0
+                };
+                if counts && best.is_none_or(|(_, best)| best.there < found.there) {
+                    best = Some((at, found));
                 }
             }
-            if let Some((_, at, relation)) = best {
+            if let Some((at, mut best)) = best {
                 claimed[at] = true;
-                *step = Some(candidates[at].step(session, relation)?);
+                best.is_kept |= has_nothing_new(&candidates[at].session, session, best.there)?;
+                *step = Some(best);
             }
         }
     }
-    Ok(steps
-        .into_iter()
-        .map(|step| step.unwrap_or(LogStep::New))
-        .collect())
-}
-
-impl LogRelation {
-    /// How many snapshots of the log are there.
-    fn there(self) -> usize {
-        match self {
-            Self::Prefix(there) | Self::CutPrefix(there) => there,
-            Self::Different | Self::Longer => 0,
-        }
-    }
+    Ok(steps.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 /// The snapshot at an index, loaded.
-fn at(history: &History, index: usize) -> Result<Option<&Arc<Snapshot>>, Error> {
-    let found = history.committed().get(index);
+fn at(history: &History, index: Option<usize>) -> Result<Option<&Arc<Snapshot>>, Error> {
+    let found = index.and_then(|index| history.committed().get(index));
     match (found, history.failure()) {
         (None, Some(failure)) => Err(failure.clone().into()),
         (found, _) => Ok(found),
@@ -230,86 +214,72 @@ fn at(history: &History, index: usize) -> Result<Option<&Arc<Snapshot>>, Error> 
 }
 
 impl LogCandidate {
-    fn relation(&self, session: &Session, source: Option<&str>) -> Result<LogRelation, Error> {
+    /// What is done with a session of the log if this is the one; `None` if they are of different logs, or of different
+    /// branches.
+    fn step(&self, session: &Session, source: Option<&str>) -> Result<Option<LogStep<'_>>, Error> {
         // A context has gone on with it.
         if self.entry.runtime.is_some() {
-            return Ok(LogRelation::Different);
+            return Ok(None);
         }
+        let step = LogStep {
+            candidate: Some(self),
+            ..LogStep::default()
+        };
         let (old, new) = (self.session.history(), session.history());
-        let (there, length) = (old.committed().len(), new.committed().len());
-        if there == 0 {
+        let Some(last) = old.committed().len().checked_sub(1) else {
             let same = source.is_some() && self.entry.source.as_deref() == source;
-            return Ok(if same {
-                LogRelation::Prefix(0)
-            } else {
-                LogRelation::Different
-            });
-        }
-        let Some(newest) = at(&old, there - 1)? else {
-            return Ok(LogRelation::Different);
+            return Ok(same.then_some(step));
+        };
+        let Some(newest) = at(&old, Some(last))? else {
+            return Ok(None);
         };
         let Some(index) = new.committed().index_of(newest.cycle()) else {
-            let last = length.checked_sub(1).map(|last| at(&new, last));
-            let Some(last) = last.transpose()?.flatten() else {
-                return Ok(LogRelation::Different);
+            // The log is shorter if its end is in the store.
+            let Some(end) = at(&new, new.committed().len().checked_sub(1))? else {
+                return Ok(None);
             };
-            let index = old.committed().index_of(last.cycle());
-            let before = index.map(|index| at(&old, index)).transpose()?.flatten();
-            let is_longer = before.is_some_and(|before| is_same(before, last));
-            return Ok(if is_longer {
-                LogRelation::Longer
-            } else {
-                LogRelation::Different
-            });
+            let before = at(&old, old.committed().index_of(end.cycle()))?;
+            let is_kept = before.is_some_and(|before| is_same(before, end));
+            return Ok(is_kept.then_some(LogStep { is_kept, ..step }));
         };
-        let Some(now) = at(&new, index)? else {
-            return Ok(LogRelation::Different);
+        let Some(now) = at(&new, Some(index))? else {
+            return Ok(None);
         };
         if is_same(newest, now) {
-            return Ok(LogRelation::Prefix(index + 1));
+            let there = index + 1;
+            return Ok(Some(LogStep { there, ..step }));
         }
         // Only what was last may have been torn, and nothing that a prune has left alone.
-        let first = self.entry.seqs.is_some_and(|(first, _)| first == 1);
-        let is_torn = match there.checked_sub(2) {
-            Some(before) => match (at(&old, before)?, index.checked_sub(1)) {
-                (Some(before), Some(index)) => {
-                    at(&new, index)?.is_some_and(|now| is_same(before, now))
-                }
-                _ => false,
-            },
-            None => first,
-        };
-        Ok(if is_torn && is_within(newest, now) {
-            LogRelation::CutPrefix(index)
+        let is_torn = if last == 0 {
+            self.entry.seqs.is_some_and(|(first, _)| first == 1)
         } else {
-            LogRelation::Different
-        })
+            let before = at(&old, Some(last - 1))?.zip(at(&new, index.checked_sub(1))?);
+            before.is_some_and(|(old, new)| is_same(old, new))
+        };
+        let is_cut = is_torn && is_within(newest, now);
+        Ok(is_cut.then_some(LogStep {
+            there: index,
+            is_cut,
+            ..step
+        }))
     }
+}
 
-    /// What is done with the session of the log that goes on after it.
-    fn step(&self, session: &Session, relation: LogRelation) -> Result<LogStep<'_>, Error> {
-        let (old, new) = (self.session.history(), session.history());
-        if let LogRelation::Prefix(there) = relation
-            && there == new.committed().len()
-        {
-            let working = old.working();
-            if let Some(failure) = old.failure() {
-                return Err(failure.clone().into());
-            }
-            let is_same = match (working, new.working()) {
-                (None, None) => true,
-                (Some(old), Some(new)) => is_same(old, new),
-                _ => false,
-            };
-            if is_same {
-                return Ok(LogStep::Keep(self));
-            }
-        }
-        Ok(match relation {
-            LogRelation::Longer => LogStep::Keep(self),
-            relation => LogStep::Grow(self, relation),
-        })
+/// Whether a session of the store, of which the log has the first `there` snapshots, is as the log is.
+fn has_nothing_new(old: &Session, new: &Session, there: usize) -> Result<bool, Error> {
+    let (old, new) = (old.history(), new.history());
+    if there != new.committed().len() {
+        return Ok(false);
     }
+    let working = old.working();
+    if let Some(failure) = old.failure() {
+        return Err(failure.clone().into());
+    }
+    Ok(match (working, new.working()) {
+        (None, None) => true,
+        (Some(old), Some(new)) => is_same(old, new),
+        _ => false,
+    })
 }
 
 /// Whether two snapshots have the same units and say the same, but for where a branch left another.
@@ -365,12 +335,9 @@ fn is_within(old: &Snapshot, new: &Snapshot) -> bool {
 /// The sessions that get other names, from and to.
 fn renames(sessions: &[(String, Session)], steps: &[LogStep<'_>]) -> Vec<(String, String)> {
     let pairs = sessions.iter().zip(steps);
-    let moved = pairs.filter_map(|((name, _), step)| match step {
-        LogStep::Keep(candidate) | LogStep::Grow(candidate, _) => {
-            let from = &candidate.entry.name;
-            (from != name).then(|| (from.clone(), name.clone()))
-        }
-        LogStep::New => None,
+    let moved = pairs.filter_map(|((name, _), step)| {
+        let from = &step.candidate?.entry.name;
+        (from != name).then(|| (from.clone(), name.clone()))
     });
     moved.collect()
 }
@@ -383,10 +350,9 @@ fn check_names(
     moved: &[(String, String)],
 ) -> Result<(), StoreError> {
     for ((name, _), step) in sessions.iter().zip(steps) {
-        let has_it = match step {
-            LogStep::New => false,
-            LogStep::Keep(candidate) | LogStep::Grow(candidate, _) => candidate.entry.name == *name,
-        };
+        let has_it = step
+            .candidate
+            .is_some_and(|candidate| candidate.entry.name == *name);
         let leaves = moved.iter().any(|(from, _)| from == name);
         if !has_it && !leaves && catalog::find(database, name)?.is_some() {
             return Err(StoreError::Exists(name.clone()));
@@ -415,39 +381,31 @@ fn write(
     source: Option<&str>,
     step: &LogStep<'_>,
 ) -> Result<(), StoreError> {
-    let history = session.history();
-    let (mut import, there) = match step {
-        LogStep::Keep(_) => return Ok(()),
-        LogStep::New => (Import::begin(database, name, source)?, 0),
-        LogStep::Grow(candidate, relation) => {
+    if step.is_kept {
+        return Ok(());
+    }
+    let mut rows = match step.candidate {
+        None => SessionRows::create(database, name, source)?,
+        Some(candidate) => {
             let entry = catalog::get(database, name)?;
-            let mut import = Import::resume(database, &entry)?;
-            // It has changed since it was compared.
-            if (entry.session, entry.changed) != (candidate.entry.session, candidate.changed(name))
-            {
+            let mut rows = SessionRows::resume(database, &entry)?;
+            // It has changed since it was compared. A new name is a change, through two steps.
+            let renamed = if candidate.entry.name == name { 0 } else { 2 };
+            let compared = (candidate.entry.session, candidate.entry.changed + renamed);
+            if (entry.session, entry.changed) != compared {
                 let what = format!("`{name}` has changed meanwhile; import the log again");
                 return Err(StoreError::Refused(what));
             }
-            match relation {
-                LogRelation::CutPrefix(_) => import.undo_newest(database)?,
-                _ => import.undo_working(database)?,
+            if step.is_cut {
+                rows.drop_newest(database)?;
+            } else {
+                rows.drop_working(database)?;
             }
-            (import, relation.there())
+            rows
         }
     };
-    history.walk(there, |older, snapshot| {
-        import.add(database, older, snapshot)
+    session.history().walk(step.there, |older, snapshot| {
+        rows.add(database, older, snapshot)
     })?;
-    import.finish(database, &whole::Beside::default())
-}
-
-impl LogCandidate {
-    /// What the row counts of changes if no other process has written it: a new name is one, through two steps.
-    fn changed(&self, name: &str) -> i64 {
-        if self.entry.name == name {
-            self.entry.changed
-        } else {
-            self.entry.changed + 2
-        }
-    }
+    Beside::default().put(database, rows.session)
 }

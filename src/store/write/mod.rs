@@ -10,5 +10,4 @@ pub(crate) mod ledger;
 pub(crate) mod log;
 pub(crate) mod queue;
 pub(crate) mod records;
-pub(crate) mod together;
 pub(crate) mod writer;

@@ -5,9 +5,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::store::database::home::Home;
 use crate::store::error::StoreError;
-use crate::store::write::writer::{Job, all_fail, run};
+use crate::store::write::writer::Job;
 use crate::support::cancel;
 
 /// Steps that wait.
@@ -62,16 +61,9 @@ impl Drop for Turn<'_> {
 }
 
 impl Queue {
-    /// Keeps a step together with all others that wait. Returns when it is durable or has failed.
-    pub(crate) fn keep(&self, home: &Home, job: Job) -> (Job, Result<(), StoreError>) {
-        self.keep_by(job, |jobs| match home.writer() {
-            Ok(mut database) => run(&mut *database, jobs),
-            Err(error) => all_fail(jobs.len(), error),
-        })
-    }
-
-    /// As [`Queue::keep`]; `run` keeps steps, and is called if no other process does.
-    fn keep_by(
+    /// Keeps a step together with all others that wait; `run` keeps steps, and is called if no other thread does.
+    /// Returns when the step is durable or has failed.
+    pub(crate) fn keep(
         &self,
         job: Job,
         run: impl FnOnce(&mut [Job]) -> Vec<Result<(), StoreError>>,
@@ -119,8 +111,9 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::store::database::home::Options;
-    use crate::store::write::writer::{SessionWriter, Work};
+    use crate::store::database::home::{Home, Options};
+    use crate::store::write::records::Beside;
+    use crate::store::write::writer::{SessionWriter, run};
 
     /// A thread that panics while it keeps the steps of others: each of them gets its step back with an
     /// error, and the next step is kept.
@@ -133,16 +126,13 @@ mod tests {
         let job = |session: &str| {
             let mut database = home.writer().unwrap();
             let writer = SessionWriter::open(&mut *database, session, "test", 1_000_000_000);
-            let work = Work {
-                change: None,
-                runtime: "{}".to_owned(),
-                retired: Vec::new(),
-                attempts: Vec::new(),
-                pins: None,
-            };
             Job {
                 writer: writer.unwrap(),
-                work,
+                change: None,
+                beside: Beside {
+                    runtime: Some("{}".to_owned()),
+                    ..Beside::default()
+                },
             }
         };
         let jobs = ["a", "b", "c", "d"].map(job);
@@ -153,7 +143,7 @@ mod tests {
         let results = std::thread::scope(|scope| {
             let queue = &queue;
             let keeper = scope.spawn(move || {
-                queue.keep_by(first, |jobs| {
+                queue.keep(first, |jobs| {
                     begun.send(()).unwrap();
                     while waiting() < 3 {
                         std::thread::yield_now();
@@ -166,7 +156,7 @@ mod tests {
                 scope.spawn(move || {
                     // The one of them that keeps the steps panics.
                     catch_unwind(AssertUnwindSafe(|| {
-                        queue.keep_by(job, |_| panic!("on purpose"))
+                        queue.keep(job, |_| panic!("on purpose"))
                     }))
                 })
             });
@@ -179,7 +169,7 @@ mod tests {
             let error = result.unwrap_err().to_string();
             assert!(error.contains("not known"), "{error}");
         }
-        let (_, kept) = queue.keep(&home, job("e"));
+        let (_, kept) = queue.keep(job("e"), |jobs| run(&mut *home.writer().unwrap(), jobs));
         assert!(kept.is_ok());
         drop(home);
         std::fs::remove_file(&path).unwrap();

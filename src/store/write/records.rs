@@ -1,58 +1,85 @@
-//! What is beside the snapshots of a session: attempts and references.
+//! What is beside the snapshots of a session: what a context keeps, attempts, references, and ids that are in use no
+//! more.
 
 use crate::history::{AttemptEntry, AttemptStatus, Attempts};
-use crate::store::database::sql::{Database, Value, collect, first, int, text};
+use crate::json::{get, members};
+use crate::store::database::sql::{Database, Value, collect, first, int, one_int, text, texts};
 use crate::store::error::StoreError;
-use crate::store::layout::sums::sum;
+use crate::store::layout::schema::insert;
+use crate::store::layout::sums::{put_retired, seal_session};
+use crate::store::read::catalog::{Entry, touch};
+use crate::store::write::change::IN_FORCE;
 
-/// A row of `attempt`: its number in the session, and the entry.
-#[derive(Clone, Debug)]
-pub(crate) struct AttemptRow {
-    pub(crate) number: i64,
-    pub(crate) entry: AttemptEntry,
+/// What is beside the snapshots of a session, as it was read or as it is to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// What a context keeps, as JSON text; `None` if no context has written the session.
+    pub(crate) runtime: Option<String>,
+    /// Ids that are in use no more, sorted.
+    pub(crate) retired: Vec<String>,
+    /// How many attempts there are before those here: those that had ended when the last ones were written.
+    pub(crate) settled: usize,
+    pub(crate) attempts: Vec<AttemptEntry>,
+    /// Names and ids of references, sorted; `None` if they are as they were.
+    pub(crate) pins: Option<Vec<(String, String)>>,
 }
 
-impl AttemptRow {
-    /// Whether it changes no more.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.entry.attempt.status != AttemptStatus::Running
+impl Beside {
+    /// What there is but the attempts, of a session that a context has written.
+    pub(crate) fn read(database: &mut dyn Database, entry: &Entry) -> Result<Self, StoreError> {
+        Ok(Self {
+            runtime: entry.runtime.clone(),
+            retired: retired(database, entry.session, entry.runtime.is_some())?,
+            pins: Some(pins(database, entry.session)?),
+            ..Self::default()
+        })
+    }
+
+    /// Writes it, and that the session was written. Runs inside a transaction that writes.
+    pub(crate) fn put(&self, database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+        put_retired(database, session, self.retired.iter().map(|id| &**id))?;
+        put_attempts(database, session, self.settled, &self.attempts)?;
+        if let Some(pins) = &self.pins {
+            put_pins(database, session, pins)?;
+        }
+        touch(database, session, self.runtime.as_deref())
+    }
+
+    /// How many attempts, with those before, change no more.
+    pub(crate) fn ended(&self) -> usize {
+        let has_ended = |entry: &&AttemptEntry| entry.attempt.status != AttemptStatus::Running;
+        self.settled + self.attempts.iter().take_while(has_ended).count()
     }
 }
 
 /// How many attempts of a session have ended, from the first on.
 pub(crate) fn settled(database: &mut dyn Database, session: i64) -> Result<usize, StoreError> {
-    let running = first(
-        database,
-        "select coalesce(min(case when status = 'running' then number end), max(number) + 1, 0) \
-         from attempt where session_id = ?1",
-        &[session.into()],
-        |row| int(row, 0),
-    )?;
+    let sql = "select coalesce(min(case when status = 'running' then number end), max(number) + 1, 0) \
+         from attempt where session_id = ?1";
+    let running = one_int(database, sql, &[session.into()])?;
     Ok(usize::try_from(running.unwrap_or(0)).unwrap_or(0))
 }
 
 /// Replaces the attempts from a number on.
-pub(crate) fn put_attempts(
+fn put_attempts(
     database: &mut dyn Database,
     session: i64,
     from: usize,
-    rows: &[AttemptRow],
+    entries: &[AttemptEntry],
 ) -> Result<(), StoreError> {
     let from = i64::try_from(from).unwrap_or(i64::MAX);
-    if !rows.is_empty() {
-        database.execute(
-            "delete from attempt where session_id = ?1 and number >= ?2",
-            &[session.into(), from.into()],
-        )?;
+    if !entries.is_empty() {
+        let delete = "delete from attempt where session_id = ?1 and number >= ?2";
+        database.execute(delete, &[session.into(), from.into()])?;
     }
-    for AttemptRow { number, entry } in rows {
+    for (number, entry) in (from..).zip(entries) {
         let attempt = &entry.attempt;
         let request = serde_json::to_string(&entry.sent).unwrap_or_default();
         let tokens = |tokens: Option<u64>| tokens.and_then(|tokens| i64::try_from(tokens).ok());
         let values: [Value<'_>; 14] = [
             session.into(),
             attempt.attempt_id.as_str().into(),
-            (*number).into(),
+            number.into(),
             attempt.cycle_id.into(),
             attempt.status.as_str().into(),
             attempt.started_at.as_str().into(),
@@ -65,14 +92,7 @@ pub(crate) fn put_attempts(
             attempt.error.as_deref().into(),
             request.as_str().into(),
         ];
-        let mut row = vec![sum(&values).into()];
-        row.extend(values);
-        database.execute(
-            "insert into attempt (check_sum, session_id, attempt_id, number, cycle_id, status, started_at, \
-             ended_at, provider, model, params, token_in, token_out, error, request) \
-             values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-            &row,
-        )?;
+        insert(database, "attempt", &values)?;
     }
     Ok(())
 }
@@ -126,15 +146,9 @@ pub(crate) fn prune_attempts(
     if kept.len() == all.len() {
         return Ok(());
     }
-    database.execute(
-        "delete from attempt where session_id = ?1",
-        &[session.into()],
-    )?;
-    let rows: Vec<AttemptRow> = (0..)
-        .zip(kept)
-        .map(|(number, entry)| AttemptRow { number, entry })
-        .collect();
-    put_attempts(database, session, 0, &rows)
+    let delete = "delete from attempt where session_id = ?1";
+    database.execute(delete, &[session.into()])?;
+    put_attempts(database, session, 0, &kept)
 }
 
 /// The references of a session: names and ids, sorted by name.
@@ -142,39 +156,70 @@ pub(crate) fn pins(
     database: &mut dyn Database,
     session: i64,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    collect(
-        database,
-        "select pin_id, id from pin where session_id = ?1 order by pin_id",
-        &[session.into()],
-        |row| Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned())),
-    )
+    let sql = "select pin_id, id from pin where session_id = ?1 order by pin_id";
+    collect(database, sql, &[session.into()], |row| {
+        Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned()))
+    })
 }
 
 /// Replaces the references of a session.
-pub(crate) fn put_pins(
+fn put_pins(
     database: &mut dyn Database,
     session: i64,
     pins: &[(String, String)],
 ) -> Result<(), StoreError> {
     database.execute("delete from pin where session_id = ?1", &[session.into()])?;
     for (name, id) in pins {
-        database.execute(
-            "insert into pin (session_id, pin_id, id, owner, expires_at_ns, check_sum) \
-             values (?1, ?2, ?3, null, null, ?4)",
-            &[
-                session.into(),
-                Value::Text(name),
-                Value::Text(id),
-                sum(&[
-                    session.into(),
-                    Value::Text(name),
-                    Value::Text(id),
-                    Value::Null,
-                    Value::Null,
-                ])
-                .into(),
-            ],
-        )?;
+        let values = [
+            session.into(),
+            Value::Text(name),
+            Value::Text(id),
+            Value::Null,
+            Value::Null,
+        ];
+        insert(database, "pin", &values)?;
     }
     Ok(())
+}
+
+/// What a session remembers of the ids that were used: those that are in no unit of the newest commit.
+/// Of a session that no context has `written` yet only those are noted that a prune has met; its closed
+/// placements are read, once.
+pub(crate) fn retired(
+    database: &mut dyn Database,
+    session: i64,
+    written: bool,
+) -> Result<Vec<String>, StoreError> {
+    let noted = "select id from retired where session_id = ?1 order by id";
+    if written {
+        return texts(database, noted, &[session.into()]);
+    }
+    let closed = "select distinct n.id from placement p join node n on n.unit_id = p.unit_id \
+         where p.session_id = ?1 and p.last_seq < ?2 and n.id is not null \
+         union select id from retired where session_id = ?1 order by 1";
+    texts(database, closed, &[session.into(), IN_FORCE.into()])
+}
+
+/// The largest creation time of a session's nodes, those that were pruned included. Linear in the others.
+pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64, StoreError> {
+    let last = "select coalesce(max(n.created_at_ns), 0) from placement p join node n \
+         on n.unit_id = p.unit_id where p.session_id = ?1";
+    let last = one_int(database, last, &[session.into()])?;
+    let meta = "select meta from session where session_id = ?1";
+    let noted = first(database, meta, &[session.into()], |row| {
+        let meta = row.text(0)?.map(members);
+        Ok(meta.and_then(|meta| get(&meta, "last_ns")?.parse().ok()))
+    })?;
+    Ok(last.unwrap_or(0).max(noted.flatten().unwrap_or(0)))
+}
+
+/// Notes what a writer to come needs to know of snapshots that go, of a session that no context has
+/// written yet: ids that were used, and the last time.
+pub(crate) fn note_unwritten(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+    let ids = retired(database, session, false)?;
+    put_retired(database, session, ids.iter().map(|id| &**id))?;
+    let meta = format!("{{\"last_ns\":{}}}", last_time(database, session)?);
+    let update = "update session set meta = ?2 where session_id = ?1";
+    database.execute(update, &[session.into(), meta.as_str().into()])?;
+    seal_session(database, session)
 }
