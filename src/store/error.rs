@@ -1,11 +1,12 @@
 //! Why a store could not do what was requested.
 
-use crate::history::LoadFailure;
 use std::path::PathBuf;
+
+use crate::history::LoadFailure;
+use crate::support::diag::{Code, Error};
 
 /// Why a store could not do what was requested. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StoreError {
     /// There is no such file.
     #[error("there is no store at {}", .0.display())]
@@ -32,23 +33,11 @@ pub enum StoreError {
     #[error("the store has a session `{0}` already")]
     Exists(String),
     /// Another writer holds the lease of the session.
-    #[error("the session `{session}` is being written by {holder} until {until}")]
-    Busy {
-        /// The session.
-        session: String,
-        /// Who holds the lease.
-        holder: String,
-        /// Until when, as RFC 3339.
-        until: String,
-    },
+    #[error("{0}")]
+    Busy(String),
     /// The lease of this writer was taken by another one.
-    #[error("the lease on the session `{session}` ran out and {holder} has taken it")]
-    LeaseLost {
-        /// The session.
-        session: String,
-        /// Who holds the lease now.
-        holder: String,
-    },
+    #[error("{0}")]
+    LeaseLost(String),
     /// What is stored contradicts itself.
     #[error("the store is damaged: {0}")]
     Damaged(String),
@@ -62,13 +51,8 @@ pub enum StoreError {
     #[error("{0}")]
     Name(String),
     /// No snapshot has a node that was named.
-    #[error("no snapshot of `{session}` has a node `{id}`")]
-    NoNode {
-        /// The session.
-        session: String,
-        /// The id.
-        id: String,
-    },
+    #[error("{0}")]
+    NoNode(String),
     /// A snapshot that was there when the session was opened was removed since.
     #[error("{0}")]
     Gone(String),
@@ -84,4 +68,59 @@ pub enum StoreError {
     /// The operating system reported an error.
     #[error("{}: {}", .0.display(), .1)]
     Io(PathBuf, std::io::Error),
+}
+
+impl From<StoreError> for LoadFailure {
+    fn from(error: StoreError) -> Self {
+        let (code, help) = error.code_and_help();
+        Self {
+            code,
+            message: error.to_string(),
+            help: help.map(ToOwned::to_owned),
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        LoadFailure::from(error).into()
+    }
+}
+
+impl StoreError {
+    /// Its code, and what to do.
+    fn code_and_help(&self) -> (Code, Option<&'static str>) {
+        match self {
+            Self::Unread(failure) => (failure.code, None),
+            Self::Missing(_) => (
+                Code::Missing,
+                Some("check the path, or let opening the store make it"),
+            ),
+            Self::NoSession(_) => (
+                Code::SessionNotFound,
+                Some("`pactql sessions` lists the sessions of a store"),
+            ),
+            Self::Exists(_) => (Code::SessionExists, Some("choose another name")),
+            Self::Busy(_) => (
+                Code::SessionBusy,
+                Some("try again later; readers do not wait for it"),
+            ),
+            Self::Name(_) => (Code::Input, None),
+            Self::NoNode(_) => (
+                Code::Placement,
+                Some("`pactql select STORE#SESSION \"@* *\" --format ids` lists the ids"),
+            ),
+            Self::Gone(_) => (Code::SnapshotNotFound, Some("open the session again")),
+            Self::LeaseLost(_) => (
+                Code::LeaseLost,
+                Some("open the session again; what was not committed is only in this process"),
+            ),
+            Self::OtherLayout { .. } => (Code::StoreVersion, Some("use the program that wrote it")),
+            Self::Damaged(_) => (
+                Code::Store,
+                Some("`pactql verify` names what is damaged; go on with a backup"),
+            ),
+            _ => (Code::Store, None),
+        }
+    }
 }

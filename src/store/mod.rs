@@ -40,8 +40,6 @@ pub use ask::ids::SessionIds;
 pub use ask::question::SessionAnswer;
 pub use ask::route::{StoreReason, StoreRoute};
 pub use ask::rows::SqlRow;
-#[cfg(feature = "cli")]
-pub(crate) use ask::rows::views;
 pub use build::{Durability, StoreBuilder};
 #[cfg(feature = "parquet")]
 pub use copy::export::{ParquetExport, ParquetExported};
@@ -59,7 +57,6 @@ use crate::history::Session;
 use crate::runtime::Commit;
 use crate::store::error::StoreError;
 use crate::store::read::catalog;
-use crate::store::read::names;
 use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
 use crate::store::write::keeper::{StoreKeeper, commit_all};
@@ -229,7 +226,7 @@ impl Store {
         let missing = matches!(error, StoreError::NoSession(_));
         let error = Error::from(error);
         let names = if missing {
-            self.core.read(|database| names::near(database, name))
+            self.core.read(|database| catalog::near(database, name))
         } else {
             Ok(Vec::new())
         };

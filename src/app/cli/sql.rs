@@ -7,7 +7,7 @@ use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
 use crate::query::sql::{Dialect, Options};
-use crate::store::views;
+use crate::store::parquet_views;
 use clap::Args;
 
 /// Which SQL statement answers a selector? Prints it, or the views it reads.
@@ -89,14 +89,14 @@ impl Sql {
 
     fn print_views(&self, directory: &str) -> Result<Exit, Failure> {
         let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
-        let Some(views) = views(self.dialect, directory, schema) else {
+        if !self.dialect.is_parquet() {
             return Err(Failure::value(format!(
                 "`--create-views` makes views over Parquet files, which {} does not read",
                 self.dialect
             ))
             .with_help("--dialect duckdb or spark"));
-        };
-        let views = views?;
+        }
+        let views = parquet_views(self.dialect, directory, schema)?;
         print(&format!("{};\n", views.join(";\n\n")))
     }
 }

@@ -7,8 +7,8 @@ use super::ids::SessionIds;
 use super::question::{Question, SessionAnswer};
 use super::route::{StoreReason, StoreRoute};
 use crate::store::Store;
-use crate::store::read::catalog::Listed;
-use crate::store::read::names::{self, Glob};
+use crate::store::read::catalog::{self, Listed};
+use crate::store::read::names::Glob;
 use crate::support::diag::Error;
 
 /// The answers of many sessions, in byte order of their names. See
@@ -50,7 +50,7 @@ impl<'s> StoreAnswers<'s> {
     /// Those of the database.
     pub fn sessions(&self) -> Result<usize, Error> {
         let core = &self.store.core;
-        Ok(core.read(|database| names::count(database, &self.glob))?)
+        Ok(core.read(|database| catalog::count(database, &self.glob))?)
     }
 
     /// How many of them can match at all, as the store said before any was opened. The others were not

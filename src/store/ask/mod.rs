@@ -30,7 +30,7 @@ use crate::query::sql::compile_group;
 use crate::store::Store;
 use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Listed};
-use crate::store::read::names::{self, Glob};
+use crate::store::read::names::Glob;
 use crate::store::read::open;
 use crate::support::diag::Error;
 
@@ -210,7 +210,7 @@ impl<'s> IntoIterator for StoreSelection<'s> {
 /// committed to the store.
 fn listed(store: &Store, glob: &Glob) -> Result<Arc<[Listed]>, StoreError> {
     let core = &store.core;
-    let list = || core.read_once(|database| names::listed(database, glob));
+    let list = || core.read_once(|database| catalog::list(database, glob));
     if !glob.is_all() || core.read_once(catalog::last)? < MANY_FOR_LIST {
         return Ok(list()?.into());
     }

@@ -3,26 +3,9 @@
 use crate::query::sql::{Dialect, Options, Shape, Statement};
 use crate::store::Store;
 use crate::store::ask::StoreSelection;
-#[cfg(feature = "cli")]
-use crate::store::copy::views::parquet_views;
 use crate::store::database::sql::Row;
 use crate::store::error::StoreError;
 use crate::support::diag::Error;
-
-/// The statements that make the views of an export to Parquet, for a dialect that reads such files; `None`
-/// for the others.
-///
-/// # Errors
-/// Those of [`parquet_views`].
-#[cfg(feature = "cli")]
-pub(crate) fn views(
-    dialect: Dialect,
-    directory: &str,
-    schema: Option<&str>,
-) -> Option<Result<Vec<String>, Error>> {
-    let views = || parquet_views(dialect, directory, schema);
-    dialect.is_parquet().then(views)
-}
 
 /// A row of the statement of a selector. See [`StoreSelection::rows`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -22,9 +22,7 @@ pub(crate) fn by_bucket(
     // The first bucket has a file of every table, so that an engine finds one.
     let mut all: BTreeMap<i64, Vec<Exported>> = BTreeMap::from([(0, Vec::new())]);
     let glob = Glob::new(&copy.sessions);
-    let mut spans = catalog::spans(database, glob.prefix())?;
-    spans.retain(|session| glob.matches(&session.name));
-    for session in spans {
+    for session in catalog::spans(database, &glob)? {
         // The newest snapshot is the last that was committed, whatever the clock said of others.
         let time = session.committed_at_ns;
         if copy

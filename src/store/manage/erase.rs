@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use hashbrown::HashMap;
 use sha2::Digest;
 
 use crate::json::write_string;
-use crate::store::database::sql::{Database, collect, digest, first, int, text};
+use crate::store::database::sql::{Database, collect, digest, int, one_int, text, texts};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Hash, Ttl, encode};
 use crate::store::layout::rows::put_unit;
-use crate::store::manage::whole::put_base;
+use crate::store::manage::whole::{add_units, put_base, unit_changes};
 use crate::store::read::catalog::{self, touch};
 use crate::store::read::load::{Place, places, restore_unit};
 use crate::store::texts::tables;
@@ -36,15 +35,10 @@ pub(crate) fn erase(
     let all = places(database, entry.session, (0, IN_FORCE))?;
     let mut known: BTreeSet<&str> = BTreeSet::new();
     let mut units: Vec<&Place> = Vec::new();
+    let here = "select 1 from node where unit_id = ?1 and id = ?2";
     for place in &all {
         for id in ids {
-            let here = first(
-                database,
-                "select 1 from node where unit_id = ?1 and id = ?2",
-                &[place.unit.into(), (*id).into()],
-                |row| int(row, 0),
-            )?;
-            if here.is_some() {
+            if one_int(database, here, &[place.unit.into(), (*id).into()])?.is_some() {
                 known.insert(id);
                 if units.last().is_none_or(|last| last.unit != place.unit) {
                     units.push(place);
@@ -53,10 +47,8 @@ pub(crate) fn erase(
         }
     }
     if let Some(unknown) = ids.iter().find(|id| !known.contains(**id)) {
-        return Err(StoreError::NoNode {
-            session: name.to_owned(),
-            id: (*unknown).to_owned(),
-        });
+        let what = format!("no snapshot of `{name}` has a node `{unknown}`");
+        return Err(StoreError::NoNode(what));
     }
     let Some(from) = units.iter().map(|place| place.first_seq).min() else {
         return Ok(Vec::new());
@@ -72,26 +64,19 @@ pub(crate) fn erase(
         if unit == place.unit {
             continue;
         }
-        database.execute(
-            "update placement set unit_id = ?3 where session_id = ?1 and unit_id = ?2",
-            &[entry.session.into(), place.unit.into(), unit.into()],
-        )?;
+        let update = "update placement set unit_id = ?3 where session_id = ?1 and unit_id = ?2";
+        let values = [entry.session.into(), place.unit.into(), unit.into()];
+        database.execute(update, &values)?;
         old.push(place.unit);
-        others.extend(collect(
-            database,
-            "select distinct s.name from placement p join session s on s.session_id = p.session_id \
-             where p.unit_id = ?1",
-            &[place.unit.into()],
-            |row| Ok(text(row, 0)?.to_owned()),
-        )?);
+        let names = "select distinct s.name from placement p join session s \
+             on s.session_id = p.session_id where p.unit_id = ?1";
+        others.extend(texts(database, names, &[place.unit.into()])?);
     }
     garbage::units(database, &old)?;
     tables::scrub(database)?;
     // What was sent has the texts, too.
-    database.execute(
-        "delete from attempt where session_id = ?1",
-        &[entry.session.into()],
-    )?;
+    let delete = "delete from attempt where session_id = ?1";
+    database.execute(delete, &[entry.session.into()])?;
     rehash(database, entry.session, from, &note(ids, now))?;
     touch(database, entry.session, None)?;
     Ok(others.into_iter().collect())
@@ -122,40 +107,20 @@ fn rehash(
     from: i64,
     note: &dyn Fn(Option<&str>, Hash) -> String,
 ) -> Result<(), StoreError> {
-    let links = collect(
-        database,
-        "select seq, cycle, meta, note, hash, base from snapshot where session_id = ?1 and seq >= ?2 - 1 \
-         order by seq",
-        &[session.into(), from.into()],
-        |row| {
-            Ok((
-                int(row, 0)?,
-                row.int(1)?,
-                text(row, 2)?.to_owned(),
-                row.text(3)?.map(ToOwned::to_owned),
-                digest(row, 4)?,
-                row.bytes(5)?.is_some(),
-            ))
-        },
-    )?;
-    let mut changed: HashMap<i64, Vec<(bool, Hash)>> = HashMap::new();
-    for place in places(database, session, (0, IN_FORCE))? {
-        let hash = first(
-            database,
-            "select hash from unit where unit_id = ?1",
-            &[place.unit.into()],
-            |row| digest(row, 0),
-        )?;
-        let hash = hash.unwrap_or_default();
-        changed
-            .entry(place.first_seq)
-            .or_default()
-            .push((true, hash));
-        if place.last_seq != IN_FORCE {
-            let gone = changed.entry(place.last_seq + 1).or_default();
-            gone.push((false, hash));
-        }
-    }
+    let links = "select seq, cycle, meta, note, hash, base from snapshot where session_id = ?1 \
+         and seq >= ?2 - 1 order by seq";
+    let links = collect(database, links, &[session.into(), from.into()], |row| {
+        Ok((
+            int(row, 0)?,
+            row.int(1)?,
+            text(row, 2)?.to_owned(),
+            row.text(3)?.map(ToOwned::to_owned),
+            digest(row, 4)?,
+            row.bytes(5)?.is_some(),
+        ))
+    })?;
+    let places = places(database, session, (0, IN_FORCE))?;
+    let changes = unit_changes(database, session, &places)?;
     let mut parent: Option<Hash> = None;
     for (seq, cycle, meta, mut said, old, pruned) in links {
         if seq < from {
@@ -166,23 +131,12 @@ fn rehash(
             said = Some(note(said.as_deref(), old));
         }
         let mut hash = chained(parent, cycle, &meta, said.as_deref());
-        let units = changed.remove(&seq).unwrap_or_default();
-        for (sign, came) in [(b"-", false), (b"+", true)] {
-            for (_, unit) in units.iter().filter(|(is, _)| *is == came) {
-                hash.update(sign);
-                hash.update(unit);
-            }
-        }
+        add_units(&mut hash, changes.get(&seq));
         let hash: Hash = hash.finalize().into();
-        database.execute(
-            "update snapshot set hash = ?3, note = ?4 where session_id = ?1 and seq = ?2",
-            &[
-                session.into(),
-                seq.into(),
-                (&hash).into(),
-                said.as_deref().into(),
-            ],
-        )?;
+        let update = "update snapshot set hash = ?3, note = ?4 where session_id = ?1 and seq = ?2";
+        let said = said.as_deref();
+        let values = [session.into(), seq.into(), (&hash).into(), said.into()];
+        database.execute(update, &values)?;
         if pruned {
             put_base(database, session, seq)?;
         }

@@ -4,7 +4,7 @@ use crate::store::Store;
 use crate::store::database::sql;
 use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Entry};
-use crate::store::read::names::{self, Glob};
+use crate::store::read::names::Glob;
 use crate::store::read::open;
 use crate::store::texts::{check, texts_of};
 use crate::store::write::records::{self, Beside};
@@ -134,7 +134,7 @@ impl Store {
         let glob = Glob::new(glob);
         let entries = self
             .core
-            .read(|database| names::matching(database, &glob))?;
+            .read(|database| catalog::matching(database, &glob))?;
         let info = |entry: catalog::Entry| SessionInfo {
             snapshots: entry.snapshots(),
             name: entry.name,
@@ -156,7 +156,7 @@ impl Store {
     #[cfg(feature = "cli")]
     pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {
         let glob = Glob::new(glob);
-        let found = self.core.read(|database| names::metas(database, &glob))?;
+        let found = self.core.read(|database| catalog::metas(database, &glob))?;
         use crate::json::{get, members};
         let meta = |column: String| {
             let column = members(&column);
@@ -240,7 +240,7 @@ impl Store {
         let glob = Glob::new(&retention.sessions);
         let (entries, now) = self
             .core
-            .read(|database| Ok((names::matching(database, &glob)?, database.now_ns()?)))?;
+            .read(|database| Ok((catalog::matching(database, &glob)?, database.now_ns()?)))?;
         let age = |age: Duration| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
         let since = retention
             .older_than

@@ -13,11 +13,11 @@ use crate::store::database::sql::{
 use crate::store::error::StoreError;
 use crate::store::layout::attrs::Attr;
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::{Hash, Ttl, Unit, body_hash, encode};
+use crate::store::layout::encode::{Ttl, Unit, body_hash, encode};
 use crate::store::layout::rows::{attr_row, node_row};
 use crate::store::layout::schema::{self, Table, list, table};
 use crate::store::layout::sums::{self, holds};
-use crate::store::manage::whole::base_hash;
+use crate::store::manage::whole::{add_units, base_hash, unit_changes};
 use crate::store::read::catalog::{self, Entry};
 use crate::store::read::load::{Place, restore_unit};
 use crate::store::read::stored::check_text;
@@ -369,52 +369,28 @@ pub(crate) fn session(
 
 /// The snapshots of a session, oldest first.
 fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreError> {
-    collect(
-        database,
-        "select seq, cycle, working, meta, note, hash, base from snapshot where session_id = ?1 \
-         order by seq",
-        &[session.into()],
-        |row| {
-            Ok(Link {
-                seq: int(row, 0)?,
-                cycle: row.int(1)?,
-                working: row.bool(2)?.unwrap_or(false),
-                texts: (|| {
-                    let note = row.text(4)?.map(ToOwned::to_owned);
-                    Ok((text(row, 3)?.to_owned(), note))
-                })(),
-                hash: row.bytes(5)?.map(<[u8]>::to_vec),
-                base: row.bytes(6)?.map(<[u8]>::to_vec),
-            })
-        },
-    )
+    let links = "select seq, cycle, working, meta, note, hash, base from snapshot \
+         where session_id = ?1 order by seq";
+    collect(database, links, &[session.into()], |row| {
+        let texts = || {
+            let note = row.text(4)?.map(ToOwned::to_owned);
+            Ok((text(row, 3)?.to_owned(), note))
+        };
+        Ok(Link {
+            seq: int(row, 0)?,
+            cycle: row.int(1)?,
+            working: row.bool(2)?.unwrap_or(false),
+            texts: texts(),
+            hash: row.bytes(5)?.map(<[u8]>::to_vec),
+            base: row.bytes(6)?.map(<[u8]>::to_vec),
+        })
+    })
 }
 
 /// Computes the chain of hashes again. Returns the cycles where it differs, and how.
 fn chain(database: &mut dyn Database, session: i64, places: &[Place]) -> Result<Wrong, StoreError> {
     let mut wrong = Wrong::new();
-    let hashes = collect(
-        database,
-        "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
-         where p.session_id = ?1",
-        &[session.into()],
-        // One of another length is of no unit, so the snapshots of that unit are not what they say.
-        |row| {
-            let hash = row.bytes(1)?.and_then(|hash| hash.try_into().ok());
-            Ok((int(row, 0)?, hash.unwrap_or_default()))
-        },
-    )?;
-    let hashes: HashMap<i64, Hash> = hashes.into_iter().collect();
-    let (mut came, mut gone) = (HashMap::new(), HashMap::new());
-    for place in places {
-        let hash = hashes.get(&place.unit).copied().unwrap_or_default();
-        let units: &mut Vec<Hash> = came.entry(place.first_seq).or_default();
-        units.push(hash);
-        if place.last_seq != IN_FORCE {
-            let units: &mut Vec<Hash> = gone.entry(place.last_seq + 1).or_default();
-            units.push(hash);
-        }
-    }
+    let changes = unit_changes(database, session, places)?;
     let mut before: Option<Link> = None;
     let links = links(database, session)?;
     let ends = links.first().zip(links.last());
@@ -449,12 +425,7 @@ fn chain(database: &mut dyn Database, session: i64, places: &[Place]) -> Result<
                 let parent = parent.and_then(|hash| hash.try_into().ok());
                 let sum = link.texts.as_ref().ok().map(|(meta, note)| {
                     let mut hash = chained(parent, link.cycle, meta, note.as_deref());
-                    for (sign, units) in [(b"-", &gone), (b"+", &came)] {
-                        for unit in units.get(&link.seq).into_iter().flatten() {
-                            hash.update(sign);
-                            hash.update(unit);
-                        }
-                    }
+                    add_units(&mut hash, changes.get(&link.seq));
                     hash.finalize()
                 });
                 sum.is_some_and(|sum| link.hash.as_deref() == Some(&sum[..]))

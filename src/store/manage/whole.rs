@@ -2,14 +2,18 @@
 //!
 //! Everything here happens inside a transaction that the caller has begun.
 
-use sha2::Digest;
+use hashbrown::HashMap;
+use sha2::{Digest, Sha256};
 
-use crate::store::database::sql::{Database, Value, digest, first, ints, one_int, text};
+use crate::store::database::sql::{
+    Database, Value, collect, digest, first, int, ints, one_int, text,
+};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::Hash;
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{seal_attempts, seal_session};
 use crate::store::read::catalog::{self, Entry, touch};
+use crate::store::read::load::Place;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::garbage;
 use crate::store::write::lease::{check_free, is_idle};
@@ -200,4 +204,42 @@ pub(crate) fn put_base(
         database.execute(update, &[session.into(), seq.into(), (&base).into()])?;
     }
     Ok(())
+}
+
+/// The hashes of the units that went and of those that came with each snapshot, in document order.
+pub(crate) type UnitChanges = HashMap<i64, [Vec<Hash>; 2]>;
+
+/// Those of a session, of which these are all placements.
+pub(crate) fn unit_changes(
+    database: &mut dyn Database,
+    session: i64,
+    places: &[Place],
+) -> Result<UnitChanges, StoreError> {
+    let hashes = "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
+         where p.session_id = ?1";
+    // One of another length is of no unit, so the snapshots of that unit are not what they say.
+    let hashes = collect(database, hashes, &[session.into()], |row| {
+        let hash = row.bytes(1)?.and_then(|hash| hash.try_into().ok());
+        Ok((int(row, 0)?, hash.unwrap_or_default()))
+    })?;
+    let hashes: HashMap<i64, Hash> = hashes.into_iter().collect();
+    let mut changes = UnitChanges::new();
+    for place in places {
+        let hash = hashes.get(&place.unit).copied().unwrap_or_default();
+        changes.entry(place.first_seq).or_default()[1].push(hash);
+        if place.last_seq != IN_FORCE {
+            changes.entry(place.last_seq + 1).or_default()[0].push(hash);
+        }
+    }
+    Ok(changes)
+}
+
+/// Adds the units that went and came to the text that a snapshot's hash is over.
+pub(crate) fn add_units(hash: &mut Sha256, changes: Option<&[Vec<Hash>; 2]>) {
+    for (sign, units) in [b"-", b"+"].into_iter().zip(changes.into_iter().flatten()) {
+        for unit in units {
+            hash.update(sign);
+            hash.update(unit);
+        }
+    }
 }

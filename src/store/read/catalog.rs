@@ -1,10 +1,13 @@
 //! The sessions of a store: rows of `session`, by name.
 
-use crate::store::database::sql::{Database, Row, collect, first, int, parameters, text};
+use crate::store::database::sql::{
+    Database, Row, Value, collect, first, int, ints, one_int, parameters, text, texts,
+};
 use crate::store::error::StoreError;
 use crate::store::layout::schema::RECORDED;
 use crate::store::layout::schema::sum;
 use crate::store::layout::sums::seal_session;
+use crate::store::read::names::Glob;
 
 /// A row of `session`, and what its snapshots span.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +72,13 @@ fn entry(row: &dyn Row) -> Result<Entry, StoreError> {
 
 /// The session of a name.
 pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Entry>, StoreError> {
-    first(
-        database,
-        &format!("{SELECT} where s.name = ?1"),
-        &[name.into()],
-        entry,
-    )
+    let sql = format!("{SELECT} where s.name = ?1");
+    first(database, &sql, &[name.into()], entry)
+}
+
+/// As [`find`]; there must be one.
+pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, StoreError> {
+    find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
 }
 
 /// The session of a number.
@@ -82,12 +86,8 @@ pub(crate) fn by_id(
     database: &mut dyn Database,
     session: i64,
 ) -> Result<Option<Entry>, StoreError> {
-    first(
-        database,
-        &format!("{SELECT} where s.session_id = ?1"),
-        &[session.into()],
-        entry,
-    )
+    let sql = format!("{SELECT} where s.session_id = ?1");
+    first(database, &sql, &[session.into()], entry)
 }
 
 /// The sessions that a recorder began with a source and that no context writes or has written, in byte order of names.
@@ -134,15 +134,15 @@ pub(crate) fn of_response(
         to.as_str().into(),
         response.into(),
     ];
-    collect(database, &sql, &values, |row| int(row, 0))
+    ints(database, &sql, &values)
 }
 
 /// The largest number after `name/` in the name of a session; 1 if there is none. Linear in the names that begin so.
 pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64, StoreError> {
     let prefix = format!("{name}/");
-    let names = list(database, &prefix)?.into_iter();
-    let numbers = names.filter_map(|listed| listed.name.strip_prefix(&prefix)?.parse().ok());
-    Ok(numbers.fold(1, u64::max))
+    let number = |row: &dyn Row| Ok(text(row, 1)?.strip_prefix(&prefix).map(str::parse::<u64>));
+    let numbers = with_prefix(database, LIST, &prefix, number)?;
+    Ok(numbers.into_iter().flatten().flatten().fold(1, u64::max))
 }
 
 /// Some sessions by their numbers, of which there is at least one, in no order.
@@ -169,7 +169,6 @@ pub(crate) struct Listed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) session: i64,
-    pub(crate) name: String,
     /// As [`Entry::changed`].
     pub(crate) changed: i64,
     /// As [`Entry::seqs`].
@@ -179,18 +178,17 @@ pub(crate) struct Span {
     pub(crate) committed_at_ns: Option<i64>,
 }
 
-/// As [`all`], of each what its commits span. One statement.
+/// The sessions whose name matches, of each what its commits span. One statement.
 #[cfg(feature = "parquet")]
-pub(crate) fn spans(database: &mut dyn Database, prefix: &str) -> Result<Vec<Span>, StoreError> {
+pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Span>, StoreError> {
     let select = "select s.session_id, s.name, s.changed, \
          (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
          n.seq, n.hash, n.committed_at_ns from session s \
          left join snapshot n on n.session_id = s.session_id and n.seq = \
          (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
-    with_prefix(database, select, prefix, |row| {
+    matching_rows(database, select, glob, |row| {
         Ok(Span {
             session: int(row, 0)?,
-            name: text(row, 1)?.to_owned(),
             changed: int(row, 2)?,
             seqs: row.int(3)?.zip(row.int(4)?),
             hash: row.bytes(5)?.map(<[u8]>::to_vec),
@@ -210,57 +208,90 @@ pub(crate) fn listed(row: &dyn Row) -> Result<Listed, StoreError> {
     })
 }
 
-/// As [`find`]; there must be one.
-pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, StoreError> {
-    find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
-}
-
 /// All sessions with a name that begins with `prefix`, in byte order of names. Linear in them.
 pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry>, StoreError> {
     with_prefix(database, SELECT, prefix, entry)
 }
 
-/// As [`all`], of each the name and the column `meta` of its newest commit.
+/// The sessions whose name matches, in byte order of names. Linear in those with the same beginning.
+pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Entry>, StoreError> {
+    matching_rows(database, SELECT, glob, entry)
+}
+
+/// As [`matching`], of each the name and the column `meta` of its newest commit.
 #[cfg(feature = "cli")]
 pub(crate) fn metas(
     database: &mut dyn Database,
-    prefix: &str,
+    glob: &Glob,
 ) -> Result<Vec<(String, Option<String>)>, StoreError> {
-    with_prefix(database, SELECT, prefix, |row| {
+    matching_rows(database, SELECT, glob, |row| {
         Ok((text(row, 1)?.to_owned(), row.text(13)?.map(str::to_owned)))
     })
 }
 
-/// As [`all`], only the list of them.
-pub(crate) fn list(database: &mut dyn Database, prefix: &str) -> Result<Vec<Listed>, StoreError> {
-    with_prefix(database, LIST, prefix, listed)
+/// As [`matching`], only the list of them.
+pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>, StoreError> {
+    matching_rows(database, LIST, glob, listed)
 }
 
+/// The number of sessions whose name matches.
+pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize, StoreError> {
+    if glob.is_all() {
+        let count = one_int(database, "select count(*) from session", &[])?;
+        return Ok(usize::try_from(count.unwrap_or(0)).unwrap_or(0));
+    }
+    let select = "select 0, s.name from session s";
+    Ok(matching_rows(database, select, glob, |_| Ok(()))?.len())
+}
+
+/// Most names that [`near`] gives.
+const NAMES: i64 = 1_000;
+
+/// Names of sessions that could be meant by a name that no session has: some that begin with the same
+/// character, sorted.
+pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String>, StoreError> {
+    let first: String = name.chars().take(1).collect();
+    let after = after(&first).unwrap_or_default();
+    let values = [first.as_str().into(), after.as_str().into(), NAMES.into()];
+    let sql = "select name from session where name >= ?1 and name < ?2 order by name limit ?3";
+    texts(database, sql, &values)
+}
+
+/// As [`with_prefix`], of the sessions whose name matches.
+fn matching_rows<T>(
+    database: &mut dyn Database,
+    select: &str,
+    glob: &Glob,
+    mut read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let all = with_prefix(database, select, glob.prefix(), |row| {
+        let matches = glob.matches(text(row, 1)?);
+        matches.then(|| read(row)).transpose()
+    })?;
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// What `read` makes of the sessions with a name, the second column, that begins with `prefix`, in byte order of names.
 fn with_prefix<T>(
     database: &mut dyn Database,
     select: &str,
     prefix: &str,
     read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let order = "order by s.name";
-    match after(prefix) {
-        Some(end) if !prefix.is_empty() => collect(
-            database,
-            &format!("{select} where s.name >= ?1 and s.name < ?2 {order}"),
-            &[prefix.into(), end.as_str().into()],
-            read,
-        ),
-        _ => collect(
-            database,
-            &format!("{select} where s.name >= ?1 {order}"),
-            &[prefix.into()],
-            read,
-        ),
-    }
+    let end = after(prefix);
+    let mut values: Vec<Value<'_>> = vec![prefix.into()];
+    values.extend(end.as_deref().map(Value::from));
+    let below = if end.is_some() {
+        " and s.name < ?2"
+    } else {
+        ""
+    };
+    let sql = format!("{select} where s.name >= ?1{below} order by s.name");
+    collect(database, &sql, &values, read)
 }
 
 /// The least text after all that begin with `prefix`.
-pub(crate) fn after(prefix: &str) -> Option<String> {
+fn after(prefix: &str) -> Option<String> {
     let mut end: Vec<char> = prefix.chars().collect();
     while let Some(last) = end.pop() {
         let next = match last {
@@ -326,20 +357,15 @@ pub(crate) fn touch(
     session: i64,
     runtime: Option<&str>,
 ) -> Result<(), StoreError> {
+    let count = "update session set changed = changed + 1 where session_id = ?1";
+    let keep = "update session set changed = changed + 1, runtime = ?2, runtime_sum = ?3 \
+         where session_id = ?1";
     match runtime {
-        Some(runtime) => database.execute(
-            "update session set changed = changed + 1, runtime = ?2, runtime_sum = ?3 \
-             where session_id = ?1",
-            &[
-                session.into(),
-                runtime.into(),
-                sum(&[runtime.into()]).into(),
-            ],
-        )?,
-        None => database.execute(
-            "update session set changed = changed + 1 where session_id = ?1",
-            &[session.into()],
-        )?,
+        Some(runtime) => {
+            let sum = sum(&[runtime.into()]);
+            database.execute(keep, &[session.into(), runtime.into(), sum.into()])?
+        }
+        None => database.execute(count, &[session.into()])?,
     };
     seal_session(database, session)
 }
@@ -347,5 +373,5 @@ pub(crate) fn touch(
 /// The greatest number that a session has; 0 if there is none.
 pub(crate) fn last(database: &mut dyn Database) -> Result<i64, StoreError> {
     let sql = "select session_id from session order by session_id desc limit 1";
-    Ok(first(database, sql, &[], |row| int(row, 0))?.unwrap_or(0))
+    Ok(one_int(database, sql, &[])?.unwrap_or(0))
 }

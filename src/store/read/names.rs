@@ -1,8 +1,4 @@
-//! Sessions by patterns of names.
-
-use crate::store::database::sql::{Database, Row, collect, int, text};
-use crate::store::error::StoreError;
-use crate::store::read::catalog::{self, Entry, Listed};
+//! Patterns of names. This file knows no database.
 
 /// A pattern of names: `*` is any text without `/`.
 #[derive(Clone, Debug)]
@@ -51,80 +47,6 @@ impl Glob {
     pub(crate) fn is_all(&self) -> bool {
         self.parts.is_empty()
     }
-}
-
-/// The sessions with a matching name, in byte order of names. Linear in those with the same beginning.
-pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Entry>, StoreError> {
-    let mut found = catalog::all(database, glob.prefix())?;
-    found.retain(|entry| glob.matches(&entry.name));
-    Ok(found)
-}
-
-/// The names that match, each with the column `meta` of the newest commit, as [`matching`].
-#[cfg(feature = "cli")]
-pub(crate) fn metas(
-    database: &mut dyn Database,
-    glob: &Glob,
-) -> Result<Vec<(String, Option<String>)>, StoreError> {
-    let mut found = catalog::metas(database, glob.prefix())?;
-    found.retain(|(name, _)| glob.matches(name));
-    Ok(found)
-}
-
-/// The number of sessions with a matching name.
-pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize, StoreError> {
-    if glob.is_all() {
-        let count = collect(database, "select count(*) from session", &[], |row| {
-            int(row, 0)
-        })?;
-        return Ok(count
-            .first()
-            .map_or(0, |count| usize::try_from(*count).unwrap_or(0)));
-    }
-    let names = names(database, glob.prefix())?;
-    Ok(names.iter().filter(|name| glob.matches(name)).count())
-}
-
-/// Most names that [`names`] gives of those that begin with no more than one character.
-const NAMES: i64 = 1_000;
-
-/// The names that begin with a text, sorted. Linear in them.
-fn names(database: &mut dyn Database, prefix: &str) -> Result<Vec<String>, StoreError> {
-    let name = |row: &dyn Row| Ok(text(row, 0)?.to_owned());
-    match catalog::after(prefix).filter(|_| !prefix.is_empty()) {
-        Some(after) => collect(
-            database,
-            "select name from session where name >= ?1 and name < ?2 order by name",
-            &[prefix.into(), after.as_str().into()],
-            name,
-        ),
-        None => collect(
-            database,
-            "select name from session where name >= ?1 order by name",
-            &[prefix.into()],
-            name,
-        ),
-    }
-}
-
-/// Names of sessions that could be meant by a name that no session has: some that begin with the same
-/// character, sorted.
-pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String>, StoreError> {
-    let first: String = name.chars().take(1).collect();
-    let after = catalog::after(&first).unwrap_or_default();
-    collect(
-        database,
-        "select name from session where name >= ?1 and name < ?2 order by name limit ?3",
-        &[first.as_str().into(), after.as_str().into(), NAMES.into()],
-        |row| Ok(text(row, 0)?.to_owned()),
-    )
-}
-
-/// As [`matching`], only the list of them.
-pub(crate) fn listed(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>, StoreError> {
-    let mut found = catalog::list(database, glob.prefix())?;
-    found.retain(|session| glob.matches(&session.name));
-    Ok(found)
 }
 
 #[cfg(test)]

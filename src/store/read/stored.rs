@@ -16,7 +16,6 @@ use crate::store::read::load::{self, Cache, Place, Spaced};
 use crate::store::write::core::Core;
 use crate::store::write::queue::lock;
 use crate::store::write::records::{self, Beside};
-use crate::support::diag::Code;
 
 /// A session as it was at one moment.
 #[derive(Debug)]
@@ -313,61 +312,6 @@ impl Source for Stored {
         let entries = self.read(|database, _| records::attempts(database, self.entry.session))?;
         let entries = entries.into_iter();
         Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
-    }
-}
-
-impl From<StoreError> for LoadFailure {
-    fn from(error: StoreError) -> Self {
-        let (code, help) = error.code_and_help();
-        Self {
-            code,
-            message: error.to_string(),
-            help: help.map(ToOwned::to_owned),
-        }
-    }
-}
-
-impl From<StoreError> for crate::support::diag::Error {
-    fn from(error: StoreError) -> Self {
-        LoadFailure::from(error).into()
-    }
-}
-
-impl StoreError {
-    /// Its code, and what to do.
-    fn code_and_help(&self) -> (Code, Option<&'static str>) {
-        match self {
-            Self::Unread(failure) => (failure.code, None),
-            Self::Missing(_) => (
-                Code::Missing,
-                Some("check the path, or let opening the store make it"),
-            ),
-            Self::NoSession(_) => (
-                Code::SessionNotFound,
-                Some("`pactql sessions` lists the sessions of a store"),
-            ),
-            Self::Exists(_) => (Code::SessionExists, Some("choose another name")),
-            Self::Busy { .. } => (
-                Code::SessionBusy,
-                Some("try again later; readers do not wait for it"),
-            ),
-            Self::Name(_) => (Code::Input, None),
-            Self::NoNode { .. } => (
-                Code::Placement,
-                Some("`pactql select STORE#SESSION \"@* *\" --format ids` lists the ids"),
-            ),
-            Self::Gone(_) => (Code::SnapshotNotFound, Some("open the session again")),
-            Self::LeaseLost { .. } => (
-                Code::LeaseLost,
-                Some("open the session again; what was not committed is only in this process"),
-            ),
-            Self::OtherLayout { .. } => (Code::StoreVersion, Some("use the program that wrote it")),
-            Self::Damaged(_) => (
-                Code::Store,
-                Some("`pactql verify` names what is damaged; go on with a backup"),
-            ),
-            _ => (Code::Store, None),
-        }
     }
 }
 

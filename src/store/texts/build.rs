@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::index::Snapshot;
 use crate::index::UnitKind;
 use crate::query::ir::Required;
-use crate::store::database::sql::{Database, Dialect, Value, collect, first, int, text};
+use crate::store::database::sql::{Database, Dialect, Value, collect, int, one_int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::read::catalog::{self, LIST, Listed};
@@ -105,10 +105,8 @@ fn add_unit(
     for text in texts_of_unit(database, unit, kind, texts_of)? {
         bytes += text.len();
         let text = put_text(database, &text)?;
-        database.execute(
-            "insert into text_unit (text_id, unit_id) values (?1, ?2)",
-            &[text.into(), unit.into()],
-        )?;
+        let insert = "insert into text_unit (text_id, unit_id) values (?1, ?2)";
+        database.execute(insert, &[text.into(), unit.into()])?;
     }
     Ok(bytes)
 }
@@ -118,28 +116,26 @@ fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64, StoreError
     let hash = text_hash(folded);
     let hash = Value::Bytes(&hash);
     let find = "select text_id from text_doc where hash = ?1";
-    if let Some(known) = first(database, find, &[hash], |row| int(row, 0))? {
+    if let Some(known) = one_int(database, find, &[hash])? {
         return Ok(known);
     }
     let made = match database.dialect() {
         Dialect::Sqlite => {
             let sql = "insert into text_doc (hash) values (?1) returning text_id";
-            first(database, sql, &[hash], |row| int(row, 0))?
+            one_int(database, sql, &[hash])?
         }
         Dialect::Postgres => {
             let sql = "insert into text_doc (hash, grams) \
                        values (?1, cast(cast(?2 as text) as tsvector)) returning text_id";
             let vector = vector(folded);
             let values = [hash, vector.as_deref().into()];
-            first(database, sql, &values, |row| int(row, 0))?
+            one_int(database, sql, &values)?
         }
     };
     let made = made.ok_or_else(|| StoreError::Damaged("a text vanished".to_owned()))?;
     if database.dialect() == Dialect::Sqlite {
-        database.execute(
-            "insert into text_gram (rowid, text) values (?1, ?2)",
-            &[made.into(), folded.into()],
-        )?;
+        let insert = "insert into text_gram (rowid, text) values (?1, ?2)";
+        database.execute(insert, &[made.into(), folded.into()])?;
     }
     Ok(made)
 }

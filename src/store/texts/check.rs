@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
-use crate::store::database::sql::{Database, Dialect, collect, first, int, text};
+use crate::store::database::sql::{Database, Dialect, collect, first, int, ints, one_int, text};
 use crate::store::error::StoreError;
 use crate::store::manage::verify::Finding;
 use crate::store::texts::build::{TextsOf, text_hash, texts_of_unit};
@@ -95,15 +95,13 @@ fn left_over(
     texts: usize,
     units: &[(i64, String)],
 ) -> Result<Option<String>, StoreError> {
-    let count = first(database, "select count(*) from text_doc", &[], |row| {
-        int(row, 0)
-    })?;
+    let count = one_int(database, "select count(*) from text_doc", &[])?;
     if count != i64::try_from(texts).ok() {
         return Ok(Some("it has texts that no unit has".to_owned()));
     }
     let known: BTreeSet<i64> = units.iter().map(|(unit, _)| *unit).collect();
     let distinct = "select distinct unit_id from text_unit";
-    let placed = collect(database, distinct, &[], |row| int(row, 0))?;
+    let placed = ints(database, distinct, &[])?;
     let gone = placed.iter().find(|unit| !known.contains(*unit));
     Ok(gone.map(|unit| format!("there is no unit {unit}")))
 }

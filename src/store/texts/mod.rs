@@ -83,11 +83,8 @@ impl Store {
     /// # Errors
     /// Those of the database.
     pub fn text_index(&self) -> Result<Option<TextIndex>, Error> {
-        let found = self.core.read(tables::text_index)?;
-        Ok(found.map(|found| TextIndex {
-            texts: found.texts,
-            behind: found.behind,
-        }))
+        let found = self.core.read(tables::size)?;
+        Ok(found.map(|(texts, behind)| TextIndex { texts, behind }))
     }
 
     /// The names of the sessions that may have a text with what is required, and match `glob`, in byte order;
@@ -109,9 +106,7 @@ impl Store {
     #[cfg(feature = "cli")]
     pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
         let glob = Glob::new(glob);
-        Ok(self
-            .core
-            .read(|database| crate::store::read::names::count(database, &glob))?)
+        Ok(self.core.read(|database| catalog::count(database, &glob))?)
     }
 }
 

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::store::database::sql::{Database, Dialect, Value, collect, first, int};
+use crate::store::database::sql::{Database, Dialect, Value, ints, one_int};
 use crate::store::error::StoreError;
 
 /// How texts are folded and cut; an index of another number is made again. Letters are paired by the tables of
@@ -23,15 +23,6 @@ const VERSION: i64 = 2_000 + char::UNICODE_VERSION.0 as i64;
 
 /// The tables, in an order in which they can be dropped. In SQLite `text_gram` goes before them.
 pub(crate) const TABLES: [&str; 3] = ["text_unit", "text_doc", "text_index"];
-
-/// What a text index has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TextIndex {
-    /// Different texts.
-    pub(crate) texts: u64,
-    /// Units that came after it was made or brought up to date.
-    pub(crate) behind: u64,
-}
 
 /// Whether there are tables of a text index, whatever their version.
 pub(crate) fn exists(database: &mut dyn Database) -> Result<bool, StoreError> {
@@ -44,7 +35,7 @@ pub(crate) fn exists(database: &mut dyn Database) -> Result<bool, StoreError> {
              and tablename = 'text_index'"
         }
     };
-    Ok(first(database, there, &[], |row| int(row, 0))?.is_some())
+    Ok(one_int(database, there, &[])?.is_some())
 }
 
 /// The greatest `unit_id` that the index has, if there is one.
@@ -52,33 +43,21 @@ pub(crate) fn through(database: &mut dyn Database) -> Result<Option<i64>, StoreE
     if !exists(database)? {
         return Ok(None);
     }
-    first(
-        database,
-        "select through from text_index where version = ?1",
-        &[VERSION.into()],
-        |row| int(row, 0),
-    )
+    let through = "select through from text_index where version = ?1";
+    one_int(database, through, &[VERSION.into()])
 }
 
-/// What the index has; `None` if there is none. Linear in its texts.
-pub(crate) fn text_index(database: &mut dyn Database) -> Result<Option<TextIndex>, StoreError> {
+/// How many texts the index has, and how many units came after it was made or brought up to date; `None` if there is
+/// none. Linear in its texts.
+pub(crate) fn size(database: &mut dyn Database) -> Result<Option<(u64, u64)>, StoreError> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };
-    let count = |found: Option<i64>| found.and_then(|count| u64::try_from(count).ok());
-    let texts = first(database, "select count(*) from text_doc", &[], |row| {
-        int(row, 0)
-    })?;
-    let behind = first(
-        database,
-        "select count(*) from unit where unit_id > ?1",
-        &[through.into()],
-        |row| int(row, 0),
-    )?;
-    Ok(Some(TextIndex {
-        texts: count(texts).unwrap_or(0),
-        behind: count(behind).unwrap_or(0),
-    }))
+    let texts = one_int(database, "select count(*) from text_doc", &[])?;
+    let behind = "select count(*) from unit where unit_id > ?1";
+    let behind = one_int(database, behind, &[through.into()])?;
+    let count = |found: Option<i64>| u64::try_from(found.unwrap_or(0)).unwrap_or(0);
+    Ok(Some((count(texts), count(behind))))
 }
 
 /// Makes the tables.
@@ -140,7 +119,7 @@ pub(crate) fn forget(database: &mut dyn Database, units: &[i64]) -> Result<(), S
     for unit in units {
         let unit = [Value::Int(*unit)];
         let sql = "select text_id from text_unit where unit_id = ?1";
-        texts.extend(collect(database, sql, &unit, |row| int(row, 0))?);
+        texts.extend(ints(database, sql, &unit)?);
         database.execute("delete from text_unit where unit_id = ?1", &unit)?;
     }
     for text in texts {
@@ -172,7 +151,7 @@ pub(crate) fn scrub(database: &mut dyn Database) -> Result<(), StoreError> {
 pub(crate) fn refresh(database: &mut dyn Database) -> Result<(), StoreError> {
     if database.dialect() == Dialect::Sqlite && exists(database)? {
         let ask = "select rowid from text_gram where text_gram match '\"abc\"' limit 1";
-        first(database, ask, &[], |row| int(row, 0))?;
+        one_int(database, ask, &[])?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Who writes a session: leases with fences (STORE §3).
 
-use crate::store::database::sql::{Database, Value, first, int, text};
+use crate::store::database::sql::{Database, Value, first, int, one_int, text};
 use crate::store::error::StoreError;
 use crate::support::cancel;
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -15,24 +15,12 @@ pub(crate) struct Lease {
     lasts: i64,
 }
 
-/// A row of `lease`.
-struct Held {
-    owner: String,
-    expires_at_ns: i64,
-}
-
-fn held(database: &mut dyn Database, session: i64) -> Result<Option<Held>, StoreError> {
-    first(
-        database,
-        "select owner, expires_at_ns from lease where session_id = ?1",
-        &[session.into()],
-        |row| {
-            Ok(Held {
-                owner: text(row, 0)?.to_owned(),
-                expires_at_ns: int(row, 1)?,
-            })
-        },
-    )
+/// Who holds the lease of a session, and until when.
+fn held(database: &mut dyn Database, session: i64) -> Result<Option<(String, i64)>, StoreError> {
+    let sql = "select owner, expires_at_ns from lease where session_id = ?1";
+    first(database, sql, &[session.into()], |row| {
+        Ok((text(row, 0)?.to_owned(), int(row, 1)?))
+    })
 }
 
 /// Refuses what another writer holds a lease on. Runs inside a transaction.
@@ -43,18 +31,18 @@ pub(crate) fn check_free(
 ) -> Result<(), StoreError> {
     let now = database.now_ns()?;
     match held(database, session)? {
-        Some(other) if other.expires_at_ns > now => Err(StoreError::Busy {
-            session: name.to_owned(),
-            holder: other.owner,
-            until: rfc3339_of_nanos(other.expires_at_ns),
-        }),
+        Some((holder, until)) if until > now => {
+            let until = rfc3339_of_nanos(until);
+            let what = format!("the session `{name}` is being written by {holder} until {until}");
+            Err(StoreError::Busy(what))
+        }
         _ => Ok(()),
     }
 }
 
 /// Whether no process can go on writing a session: there is no lease, or it was given back.
 pub(crate) fn is_idle(database: &mut dyn Database, session: i64) -> Result<bool, StoreError> {
-    Ok(held(database, session)?.is_none_or(|held| held.expires_at_ns == 0))
+    Ok(held(database, session)?.is_none_or(|(_, until)| until == 0))
 }
 
 /// Ends the lease of a session that was rewritten: its holder, if it goes on, is refused. Runs inside a
@@ -79,19 +67,12 @@ impl Lease {
     ) -> Result<Self, StoreError> {
         let now = database.now_ns()?;
         // One statement decides, so that of two writers at once one gets it.
-        let fence = first(
-            database,
-            "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, 1, ?3) \
+        let take = "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, 1, ?3) \
              on conflict (session_id) do update set owner = excluded.owner, fence = lease.fence + 1, \
-             expires_at_ns = excluded.expires_at_ns where lease.expires_at_ns <= ?4 returning fence",
-            &[
-                session.into(),
-                owner.into(),
-                now.saturating_add(lasts).into(),
-                now.into(),
-            ],
-            |row| int(row, 0),
-        )?;
+             expires_at_ns = excluded.expires_at_ns where lease.expires_at_ns <= ?4 returning fence";
+        let until = now.saturating_add(lasts);
+        let values = [session.into(), owner.into(), until.into(), now.into()];
+        let fence = one_int(database, take, &values)?;
         let Some(fence) = fence else {
             check_free(database, session, name)?;
             let what = format!("the lease of `{name}` was given back a moment ago; try again");
@@ -109,38 +90,30 @@ impl Lease {
     /// Runs inside a transaction that writes. Returns the time.
     pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64, StoreError> {
         let now = database.now_ns()?;
-        let renewed = database.execute(
-            "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3",
-            &[
-                self.session.into(),
-                Value::Text(&self.owner),
-                self.fence.into(),
-                now.saturating_add(self.lasts).into(),
-            ],
-        )?;
-        if renewed == 1 {
+        let until = now.saturating_add(self.lasts);
+        if self.set(database, until)? {
             return Ok(now);
         }
         // A session that was deleted has no lease.
         Err(match held(database, self.session)? {
-            Some(other) => StoreError::LeaseLost {
-                session: name.to_owned(),
-                holder: other.owner,
-            },
+            Some((holder, _)) => StoreError::LeaseLost(format!(
+                "the lease on the session `{name}` ran out and {holder} has taken it"
+            )),
             None => StoreError::NoSession(name.to_owned()),
         })
     }
 
+    /// Sets when the lease runs out. Returns whether it is still held.
+    fn set(&self, database: &mut dyn Database, until: i64) -> Result<bool, StoreError> {
+        let sql = "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3";
+        let owner = Value::Text(&self.owner);
+        let values = [self.session.into(), owner, self.fence.into(), until.into()];
+        Ok(database.execute(sql, &values)? == 1)
+    }
+
     /// Gives the lease back, if it is still held.
     pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<(), StoreError> {
-        let sql = "update lease set expires_at_ns = 0 where session_id = ?1 and owner = ?2 and fence = ?3";
-        let values = [
-            self.session.into(),
-            Value::Text(&self.owner),
-            self.fence.into(),
-        ];
         // Also by work that is cancelled: others wait for it.
-        cancel::free(|| database.execute(sql, &values))?;
-        Ok(())
+        cancel::free(|| self.set(database, 0)).map(|_| ())
     }
 }
