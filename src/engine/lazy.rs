@@ -19,6 +19,7 @@ use crate::query::exec::Trace;
 use crate::query::ir::{Address, QueryTime, RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
 use crate::support::diag::Error;
+use crate::tree::Present;
 
 impl Prepared {
     /// What the selector's time means.
@@ -56,7 +57,13 @@ impl Prepared {
             Lookup::One(position) => {
                 let part = part_of(bound).filter(|_| !history.has(position));
                 let seen = part.map(|part| seeing(&history, position, &part));
-                match seen.transpose().map_err(failed)?.flatten() {
+                let seen = seen.transpose().map_err(failed)?.flatten();
+                if seen.is_none() {
+                    history.fetch(position).map_err(failed)?;
+                }
+                let read = seen.as_ref().unwrap_or(&history).get(position);
+                self.fetch_ages(bound, &history, read)?;
+                match seen {
                     Some(seen) => Selection::lazy(
                         statement,
                         bound,
@@ -64,10 +71,7 @@ impl Prepared {
                         Target::One(position),
                         statement.warnings.clone(),
                     ),
-                    None => {
-                        history.fetch(position).map_err(failed)?;
-                        Selection::one(statement, bound, moment(), position, trace)
-                    }
+                    None => Selection::one(statement, bound, moment(), position, trace),
                 }
             }
             Lookup::All => {
@@ -81,14 +85,11 @@ impl Prepared {
             Lookup::Range(span) => {
                 let (read, _) = capped(span, options);
                 self.fetch_span(&history, read)?;
+                let read = history.committed().range(read.oldest..read.newest + 1);
+                self.fetch_ages(bound, &history, read)?;
                 self.union(bound, moment(), span, options)
             }
         };
-        if bound.reads_ages() {
-            // Finding a row may ask for the whole history.
-            selection.trace(trace);
-            self.check(&history)?;
-        }
         Ok(selection)
     }
 
@@ -102,6 +103,9 @@ impl Prepared {
         options: &RangeOptions,
     ) -> Result<(), Error> {
         let (read, _) = capped(span, options);
+        if self.ready()?.reads_ages() {
+            self.fetch(history, &Lookup::All)?;
+        }
         if self.query().controls.mode != RangeAnswer::Reduce {
             return self.fetch_span(history, read);
         }
@@ -127,12 +131,22 @@ impl Prepared {
             .map_err(|failure| self.failed(failure))
     }
 
-    /// An error if something that was read on the way could not be loaded.
-    pub(crate) fn check(&self, history: &History) -> Result<(), Error> {
-        match history.failure() {
-            Some(failure) => Err(self.failed(failure.clone())),
-            None => Ok(()),
+    /// Has in memory what the ages of nodes are found in, if they are read of these snapshots: the whole history, unless
+    /// all nodes say in which cycle they came.
+    fn fetch_ages<'s>(
+        &self,
+        bound: &Bound,
+        history: &History,
+        read: impl IntoIterator<Item = &'s Arc<Snapshot>>,
+    ) -> Result<(), Error> {
+        let is_told = |snapshot: &Arc<Snapshot>| {
+            let mut nodes = snapshot.nodes();
+            nodes.all(|node| node.present().has(Present::CYCLE))
+        };
+        if bound.reads_ages() && !read.into_iter().all(is_told) {
+            return self.fetch(history, &Lookup::All);
         }
+        Ok(())
     }
 
     #[cold]

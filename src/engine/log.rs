@@ -5,7 +5,9 @@ use serde::Serialize;
 use super::facade::Engine;
 use super::prepared::Prepared;
 use super::statement::whole;
-use crate::history::{At, DiffOptions, RangeOptions, Session, SnapshotDiff, Unresolved, diff};
+use crate::history::{
+    At, DiffOptions, Lookup, RangeOptions, Session, SnapshotDiff, Unresolved, diff,
+};
 use crate::query::ir::{Address, RangeAnswer};
 use crate::support::diag::{Code, Diagnostic, Error};
 
@@ -76,14 +78,13 @@ impl Engine {
             at.fetch(&history)
                 .map_err(|failure| failure.about(&at.to_string()))?;
         }
-        let found = diff(&history, a, b, bound.map(|bound| &**bound), options)
-            .map_err(|(at, error)| unresolved(at, error))?;
         if let (Some(prepared), Some(bound)) = (&prepared, bound)
             && bound.reads_ages()
         {
-            prepared.check(&history)?;
+            prepared.fetch(&history, &Lookup::All)?;
         }
-        Ok(found)
+        diff(&history, a, b, bound.map(|bound| &**bound), options)
+            .map_err(|(at, error)| unresolved(at, error))
     }
 
     /// Counts the matches of a selector, which takes no time, in all committed snapshots. Costs as

@@ -337,9 +337,6 @@ impl Prepared {
         }
         let text = &self.statement.text;
         let mut diff = run_range(text, bound, history, span, options, trace);
-        if history.is_lazy() && bound.reads_ages() {
-            self.check(history)?;
-        }
         diff.selector_warnings = self.statement.warnings.clone();
         Ok(diff)
     }

@@ -197,15 +197,12 @@ impl History {
     }
 
     /// The provider calls of the session. If they have to be loaded, as [`Snapshots::get`]: none if that
-    /// fails, which [`History::failure`] says then.
+    /// fails.
     pub fn attempts(&self) -> &Attempts {
         static NONE: LazyLock<Attempts> = LazyLock::new(Attempts::default);
         match (&self.attempts, &self.archive) {
             (Some(attempts), _) => attempts,
-            (None, Some(archive)) => archive.attempts().unwrap_or_else(|failure| {
-                archive.note(Err(failure));
-                &NONE
-            }),
+            (None, Some(archive)) => archive.attempts().unwrap_or(&NONE),
             (None, None) => &NONE,
         }
     }
@@ -222,7 +219,7 @@ impl History {
     }
 
     /// The cycles of the committed snapshots, ascending. Loads no snapshot. Cycles of a store that
-    /// cannot be read, which [`History::failure`] says then, are 0.
+    /// cannot be read are 0.
     pub fn cycles(&self) -> impl ExactSizeIterator<Item = i64> + DoubleEndedIterator {
         let cycle = |at| self.committed.cycle_at(at).unwrap_or(0);
         (0..self.committed.len()).map(cycle)
@@ -436,13 +433,23 @@ impl History {
         self.committed.fetch(wanted)
     }
 
-    /// Has every snapshot in memory, and the working state.
+    /// Has all of it in memory: every snapshot, the working state, and the provider calls.
     ///
     /// # Errors
-    /// One of them cannot be loaded.
+    /// Something cannot be loaded.
     pub fn fetch_all(&self) -> Result<(), LoadFailure> {
         self.fetch_range(0..self.committed.len())?;
-        self.fetch(Position::Working)
+        self.fetch(Position::Working)?;
+        self.fetch_attempts()
+    }
+
+    /// The snapshot at a position, loaded; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be loaded.
+    pub(crate) fn load(&self, position: Position) -> Result<Option<&Arc<Snapshot>>, LoadFailure> {
+        self.fetch(position)?;
+        Ok(self.get(position))
     }
 
     /// Has the cycles of all snapshots in memory, for [`History::resolve`].
@@ -460,11 +467,6 @@ impl History {
     #[cfg(feature = "store")]
     pub(super) fn archive(&self) -> Option<&Arc<Archive>> {
         self.archive.as_ref()
-    }
-
-    /// The first failure of a read that could not report it, see [`Archive::failure`].
-    pub fn failure(&self) -> Option<&LoadFailure> {
-        self.archive.as_ref()?.failure()
     }
 
     /// This history with a part of the snapshot at a position in its place, unless the snapshot is in
@@ -507,11 +509,9 @@ impl SessionStats for History {
         if let Some(whole) = &self.whole {
             return whole.first_seen(id);
         }
-        if let (Some(archive), None) = (&self.archive, self.first_seen.get())
-            && let Err(failure) = self.fetch_range(0..self.committed.len())
-        {
-            archive.note(Err(failure));
-            return None;
+        if self.first_seen.get().is_none() {
+            // Whoever runs a selector that reads ages has it all in memory before.
+            self.fetch_range(0..self.committed.len()).ok()?;
         }
         let seen = self
             .first_seen

@@ -163,7 +163,6 @@ pub struct Archive {
     parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
     /// Its holder is the one that loads.
     loading: Mutex<()>,
-    failure: OnceLock<LoadFailure>,
 }
 
 impl Archive {
@@ -180,7 +179,6 @@ impl Archive {
             attempts: OnceLock::new(),
             parts: Mutex::default(),
             loading: Mutex::default(),
-            failure: OnceLock::new(),
         }
     }
 
@@ -203,12 +201,6 @@ impl Archive {
     /// Whether there is a working state.
     pub fn has_working(&self) -> bool {
         self.has_working
-    }
-
-    /// The first failure of a read that could not report it: the answer it was read for has less than
-    /// it should. It stays.
-    pub fn failure(&self) -> Option<&LoadFailure> {
-        self.failure.get()
     }
 
     /// The cycles of the committed snapshots, ascending.
@@ -334,19 +326,18 @@ impl Archive {
         if self.loaded(at).is_none() && at < self.len {
             let beside = [at.wrapping_sub(1), at + 1].map(|at| self.loaded(at).is_some());
             let block = at / BLOCK * BLOCK;
-            self.note(self.fetch(match beside {
+            let fetched = self.fetch(match beside {
                 [false, false] => at..at + 1,
                 _ => block..block + BLOCK,
-            }));
+            });
+            fetched.ok()?;
         }
         self.loaded(at)
     }
 
     /// The working state, which is loaded now if it was not fetched. `None` if that fails.
     pub(super) fn working(&self) -> Option<&Arc<Snapshot>> {
-        if self.working.get().is_none() {
-            self.note(self.fetch_working());
-        }
+        self.fetch_working().ok()?;
         self.working.get()
     }
 
@@ -355,17 +346,7 @@ impl Archive {
         if let Some(snapshot) = self.loaded(at) {
             return Some(snapshot.cycle());
         }
-        let cycles = self.cycles().map_err(|failure| self.note(Err(failure)));
-        cycles.ok()?.get(at).copied()
-    }
-
-    /// Keeps the first failure. That of work that was cancelled says nothing of the session.
-    pub(super) fn note(&self, done: Result<(), LoadFailure>) {
-        if let Err(failure) = done
-            && failure.code != Code::Cancelled
-        {
-            let _ = self.failure.set(failure);
-        }
+        self.cycles().ok()?.get(at).copied()
     }
 
     fn loaded(&self, at: usize) -> Option<&Arc<Snapshot>> {

@@ -91,7 +91,7 @@ impl Snapshots {
     /// The snapshot at an index. Constant time.
     ///
     /// In a session of a store a snapshot that is not in memory is loaded now, after a neighbour with
-    /// others; if that fails there is `None`, and [`History::failure`](crate::History::failure) says why.
+    /// others; if that fails there is `None`. [`History::fetch_range`](crate::History::fetch_range) says why.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Arc<Snapshot>> {
         match &self.archived {

@@ -63,7 +63,7 @@ impl Report for AssertReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let empty = session.history().latest().is_none();
+        let empty = session.history().latest_position().is_err();
         let mut requests: Option<PrefixReport> = None;
         let mut checked = Vec::with_capacity(options.conditions.len());
         for (line, condition) in &options.conditions {

@@ -109,6 +109,7 @@ impl Report for StepReport {
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
+        history.fetch_all()?;
         let wanted = options.part.or_history().snapshots(engine, &history)?;
         let log = engine.log(session, options.part.selector().unwrap_or(".cb"))?;
         let mut counts = options.counts(wanted.iter().map(|(_, snapshot)| snapshot));

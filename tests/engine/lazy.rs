@@ -304,7 +304,6 @@ fn what_cannot_be_loaded_is_the_error_of_the_selector() {
         assert_eq!(error.code(), Code::Store, "{selector}");
         assert_eq!(error.message(), "the disk is gone");
         assert_eq!(error.first().help.as_deref(), Some("find it"));
-        assert!(session.history().failure().is_none(), "{selector}");
         // A failure that is over is forgotten.
         fake.fail_after(usize::MAX);
         let answered = answer(&engine, &session, selector);
@@ -318,13 +317,10 @@ fn what_cannot_be_loaded_is_the_error_of_the_selector() {
     assert_eq!(error.code(), Code::Store);
     let error = engine.log(&session, ".cb").unwrap_err();
     assert_eq!(error.code(), Code::Store);
-    // What cannot report a failure notes it.
+    // What cannot report a failure gives nothing; what is fetched before does.
     assert!(session.history().committed().first().is_none());
-    let failure = session.history().failure().cloned();
-    assert_eq!(
-        failure.map(|failure| failure.message),
-        Some("the disk is gone".to_owned())
-    );
+    let failure = session.history().fetch_all().unwrap_err();
+    assert_eq!(failure.message, "the disk is gone");
 }
 
 #[test]
@@ -439,7 +435,7 @@ fn places_are_made_when_they_are_used_and_neighbours_come_together() {
     assert_eq!(fake.taken(), ["0..1", "1..2", "9..12", "13..20"]);
     let source = Arc::clone(&fake) as Arc<dyn pactql::internals::history::Source>;
     let archive = Archive::new(source, 0, false);
-    assert!(archive.is_empty() && archive.failure().is_none());
+    assert!(archive.is_empty());
 }
 
 #[test]

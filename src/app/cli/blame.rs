@@ -6,7 +6,6 @@ use super::output;
 use super::sessions::SessionArgs;
 use super::typed::retyped;
 use super::words::{exists, is_file, is_selector, quoted};
-use crate::app::present::stores::intact;
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
 use crate::history::{Blame as Life, BlameKind, Session, blame};
@@ -39,7 +38,6 @@ impl Run for Blame {
         let session = self.session.open()?;
         session.moment().fetch_all()?;
         let life = blame(&session.moment(), &self.id);
-        intact(&session)?;
         let life = life.ok_or_else(|| self.unknown(&session))?;
         print_as(with.is_json_in_pipe(), &life, || text(&life, with.paint()))
     }

@@ -8,7 +8,6 @@ use super::preview::Previews;
 use super::sessions::SessionArgs;
 use super::typed::address;
 use super::words::{is_file, quoted};
-use crate::app::present::stores::intact;
 use crate::app::present::{Exit, Failure, sessions};
 use crate::engine::Node;
 use crate::history::{ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff};
@@ -98,7 +97,6 @@ impl Run for Diff {
         };
         let session = self.session.open()?;
         let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
-        intact(&session)?;
         let parameters = parameters(&diff.older.0, &diff.newer.0);
         let found = Found { diff, parameters };
         print_as(json, &found, || text(&found, with.paint()))
@@ -127,14 +125,12 @@ impl Diff {
                 .with_help("between sessions, blocks that moved are always listed"));
         }
         let (first, second) = (split(self.session.name()), split(&self.a));
-        let (a, older) = self.session.open_other(first.0, first.1)?;
-        let (b, newer) = self.session.open_other(second.0, second.1)?;
+        let (_, older) = self.session.open_other(first.0, first.1)?;
+        let (_, newer) = self.session.open_other(second.0, second.1)?;
         let options = ContentOptions::default()
             .mode(self.mode().unwrap_or_default())
             .context_lines(self.context_lines);
         let found = across(&older, &newer, &options);
-        intact(&a)?;
-        intact(&b)?;
         let places = [(first.0, older), (second.0, newer)];
         print_as(with.is_json_in_pipe(), &found, || {
             text_across(&found, &places, with.paint())

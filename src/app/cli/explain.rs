@@ -3,7 +3,7 @@
 use super::command::{Invocation, Run, print, say};
 use super::options::{EditionArgs, Limits};
 use super::{operands, sessions};
-use crate::app::present::stores::{Access, Address, intact, none_of};
+use crate::app::present::stores::{Access, Address, none_of};
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Engine, ExplainOptions};
 use clap::Args;
@@ -62,9 +62,6 @@ impl Run for Explain {
             verbose: self.verbose,
         };
         let explain = engine.explain(session.as_deref(), selector, options)?;
-        if let Some(session) = &session {
-            intact(session)?;
-        }
         let counts = match store {
             Some(address) => self.of_store(&engine, address, selector)?,
             None => Vec::new(),

@@ -5,7 +5,7 @@ use super::input;
 use super::progress::Progress;
 use super::sessions::{SessionArgs, open_store};
 use super::words::quoted;
-use crate::app::present::stores::{Access, Address, intact, none_of};
+use crate::app::present::stores::{Access, Address, none_of};
 use crate::app::present::{Exit, Failure, counted};
 use crate::history::Session;
 use crate::logs::file::write_kept;
@@ -104,7 +104,6 @@ impl Export {
     ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()>, Failure> {
         let (history, full, seal) = (session.history(), self.full, self.seal);
         history.fetch_all()?;
-        intact(session)?;
         Ok(move |out: &mut dyn Write| {
             let working = history.working().map(|working| &**working);
             let write = |out: &mut dyn Write| {

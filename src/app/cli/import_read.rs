@@ -8,7 +8,7 @@ use super::input;
 use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
-use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
+use crate::app::present::stores::{Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
@@ -81,11 +81,7 @@ impl Made {
     pub(super) fn session(&self) -> Result<Arc<Session>, Failure> {
         match self {
             Self::Session(session) => Ok(Arc::clone(session)),
-            Self::Stored(store, name, _) => {
-                let session = store.session(name)?;
-                intact(&session)?;
-                Ok(session)
-            }
+            Self::Stored(store, name, _) => Ok(store.session(name)?),
             Self::Log(log) => Ok(Arc::new(session_of(log)?)),
         }
     }

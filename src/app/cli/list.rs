@@ -5,9 +5,7 @@ use super::inspected::{Opened, SessionsArgs};
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{ending_name, ending_of_session, ending_text, open_store};
-use crate::app::present::stores::{
-    Access, Address, intact, none_of, session_json, without_passwords,
-};
+use crate::app::present::stores::{Access, Address, none_of, session_json, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
@@ -255,7 +253,6 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
         },
         "end": end.map(ending_name),
     });
-    intact(session)?;
     Ok((json, text))
 }
 

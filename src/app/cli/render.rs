@@ -3,7 +3,6 @@
 use super::command::{Invocation, Run, stream};
 use super::options::FormArgs;
 use super::sessions::SessionArgs;
-use crate::app::present::stores::intact;
 use crate::app::present::{Exit, Failure};
 use crate::engine::sent;
 use crate::render::{Provider, RenderError, Source, Thread, request, write_request};
@@ -32,8 +31,8 @@ impl Run for Render {
         let (session, snapshot) = self.session.open_at(self.at.as_deref())?;
         let thread: Thread;
         let source = if self.request {
+            session.history().fetch_attempts()?;
             thread = sent(&session.history(), &snapshot);
-            intact(&session)?;
             Source::from(&thread)
         } else {
             Source::from(&snapshot)

@@ -5,7 +5,7 @@ use super::command::{Invocation, Run, print, print_as, say};
 use super::options::{EditionArgs, Format, Limits, RangeArgs};
 use super::{input, operands, output, sessions};
 use crate::app::present::answer::Found;
-use crate::app::present::stores::{Access, Address, intact, none_of, without_passwords};
+use crate::app::present::stores::{Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared};
 use crate::history::Session;
@@ -206,7 +206,6 @@ impl Select {
                     failure.json().to_string()
                 }
             };
-            intact(&session)?;
             writeln!(out, "{text}")?;
         }
         out.flush()?;
@@ -289,7 +288,6 @@ impl Answers<'_> {
                 .select_with(session, &self.how.options)
                 .map_err(|error| Failure::in_session(error, labels.session))?;
             self.add(name, &answer, Some(session), each, labels)?;
-            intact(session)?;
         }
         Ok(())
     }

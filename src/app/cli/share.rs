@@ -5,7 +5,7 @@ use super::input;
 use super::options::TokenizerArgs;
 use super::output::clean;
 use super::sessions::SessionArgs;
-use crate::app::present::stores::{Address, intact};
+use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure, answer, counted};
 use crate::history::Session;
 use crate::inspect::share::{PageOptions, Receipt, ReceiptStep, Redactor, page, receipt};
@@ -62,7 +62,6 @@ impl Run for Share {
         let session = self.session.open()?;
         let history = session.history();
         history.fetch_all()?;
-        intact(&session)?;
         let fitting = || Tokenizer::fitting(history.committed().iter());
         let mut counts = Counts::new(self.tokenizer.tokenizer.unwrap_or_else(fitting));
         if history.working().is_some() {

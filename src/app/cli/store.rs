@@ -10,7 +10,7 @@ use super::sessions::open_store;
 use super::verify;
 use super::words::{in_quotes, is_selector, quoted};
 use super::write::{Wait, new_name, print_ids};
-use crate::app::present::stores::{Access, Address, Which, intact, none_of, path};
+use crate::app::present::stores::{Access, Address, Which, none_of, path};
 use crate::app::present::{Exit, Failure, literal};
 use crate::engine::Answer;
 use crate::store::{Pruned, Retention, Store};
@@ -353,7 +353,6 @@ impl Erase {
         let mut seen = HashSet::new();
         let ids = rows.ids().filter(|id| seen.insert(*id));
         let ids = ids.map(str::to_owned).collect();
-        intact(&session)?;
         Ok(ids)
     }
 }

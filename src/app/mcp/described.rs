@@ -1,8 +1,7 @@
 //! What a session has: how long it is, and which kinds, roles and attributes its nodes have.
 
 use crate::app::present::Failure;
-use crate::app::present::stores::intact;
-use crate::history::Session;
+use crate::history::{Position, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, string};
 use serde::Serialize;
@@ -98,8 +97,10 @@ pub(super) fn describe(
         kinds: BTreeMap::new(),
         tools: BTreeMap::new(),
     };
-    let newest = history.committed().last().or_else(|| history.latest());
-    intact(session)?;
+    let newest = match history.committed().len().checked_sub(1) {
+        Some(newest) => history.load(Position::Committed(newest))?,
+        None => history.load(Position::Working)?,
+    };
     if let Some(newest) = newest {
         described.count(newest, attributes);
     }

@@ -2,7 +2,6 @@
 
 use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
-use crate::app::present::stores::intact;
 use crate::app::present::{Failure, answer};
 use crate::engine::Engine;
 use crate::inspect::{
@@ -37,7 +36,6 @@ fn report<R: Report>(
         .provider(provider(arguments));
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
     let report = R::of(&Engine::new(), &session, &options)?;
-    intact(&session)?;
     Ok(report)
 }
 

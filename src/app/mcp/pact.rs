@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
 use crate::app::present::answer::{Budget, Found};
 use crate::app::present::node::node_json;
-use crate::app::present::stores::{Address, Which, intact, none_of, session_json};
+use crate::app::present::stores::{Address, Which, none_of, session_json};
 use crate::app::present::{Failure, answer, clean, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
@@ -36,7 +36,6 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
         tokens,
     });
     let found = Found::new(&answer, budget.as_ref())?;
-    intact(&session)?;
     let count = arguments.flag("count");
     let as_nodes = arguments.text("format") == Some("nodes");
     let result = if as_nodes && !count {
@@ -89,9 +88,6 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answ
     // A new engine, so that an explanation does not depend on earlier calls.
     let engine = Engine::builder().edition(edition).build();
     let explain = engine.explain(session.as_deref(), selector, options)?;
-    if let Some(session) = &session {
-        intact(session)?;
-    }
     Ok(answer::explanation(&explain).into())
 }
 
@@ -113,7 +109,6 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer,
             .map(|mode| content(mode, arguments)),
     };
     let diff = engine.diff(&session, a, b, selector, &options)?;
-    intact(&session)?;
     Ok(answer::json(&diff)?.into())
 }
 

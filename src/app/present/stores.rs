@@ -5,7 +5,6 @@
 
 use super::failure::{Exit, Failure};
 use crate::engine::{Context, ContextBuilder};
-use crate::history::Session;
 use crate::store::{SessionInfo, Store};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use serde_json::{Value, json};
@@ -307,18 +306,6 @@ pub(crate) fn resume(
         Some(kept) => builder.resume_kept(&session, &kept)?,
         None => builder.resume(&session)?,
     })
-}
-
-/// Refuses what was read of a session whose store failed meanwhile, so that a part is not taken for the
-/// whole.
-///
-/// # Errors
-/// The failure.
-pub(crate) fn intact(session: &Session) -> Result<(), Failure> {
-    match session.history().failure() {
-        Some(failure) => Err(failure.clone().into()),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

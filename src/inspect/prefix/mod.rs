@@ -29,7 +29,7 @@ use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::{Engine, refused};
-use crate::history::{At, History, Session};
+use crate::history::{At, History, LoadFailure, Position, Session};
 use crate::index::Snapshot;
 use crate::query::ir::Address;
 use crate::render::{Provider, RenderError, ThreadBlock};
@@ -184,10 +184,14 @@ impl Report for PrefixReport {
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
+        history.fetch_attempts()?;
+        if options.provider.is_none() && history.attempts().is_empty() {
+            At::Working.fetch(&history)?;
+        }
         let part = options.part.or_history();
         let mut snapshots = part.snapshots(engine, &history)?;
         let before = match &snapshots[..] {
-            [(At::Committed(address), _)] => neighbour(&history, *address),
+            [(At::Committed(address), _)] => neighbour(&history, *address)?,
             _ => None,
         };
         let alone = before.is_some();
@@ -276,11 +280,17 @@ impl Report for PrefixReport {
 }
 
 /// The committed snapshot before the one at an address.
-fn neighbour(history: &History, address: Address) -> Option<(At, Arc<Snapshot>)> {
-    let index = history.index_of(address).ok()?.checked_sub(1)?;
-    let snapshot = history.committed().get(index)?;
-    let address = Address::Cycle(snapshot.cycle());
-    Some((At::Committed(address), Arc::clone(snapshot)))
+fn neighbour(
+    history: &History,
+    address: Address,
+) -> Result<Option<(At, Arc<Snapshot>)>, LoadFailure> {
+    let index = history.index_of(address).ok();
+    let Some(index) = index.and_then(|index| index.checked_sub(1)) else {
+        return Ok(None);
+    };
+    let found = history.load(Position::Committed(index))?;
+    let at = |found: &Snapshot| At::Committed(Address::Cycle(found.cycle()));
+    Ok(found.map(|found| (at(found), Arc::clone(found))))
 }
 
 /// Compares the requests of these snapshots, oldest first. `counts` counts tokens.

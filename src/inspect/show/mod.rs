@@ -8,7 +8,7 @@ mod shown;
 pub use shown::{News, Shown, ShownBlock};
 
 use crate::engine::Engine;
-use crate::history::{History, Session};
+use crate::history::{History, LoadFailure, Position, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::inspect::call::{Call, cycle_of, is_reply};
 use crate::inspect::counts::Counts;
@@ -54,9 +54,8 @@ impl Report for ShowReport {
         let snapshots = chosen.iter().inspect(|_| ensure());
         let snapshots =
             snapshots.map(|chosen| one(&history, chosen, options.before_reply, &mut counts));
-        Ok(Self {
-            snapshots: snapshots.collect(),
-        })
+        let snapshots = snapshots.collect::<Result<_, _>>()?;
+        Ok(Self { snapshots })
     }
 
     fn lines(&self) -> &[Shown] {
@@ -79,9 +78,14 @@ impl ShowReport {
 }
 
 /// A snapshot to read.
-fn one(history: &History, chosen: &Chosen, before_reply: bool, counts: &mut Counts) -> Shown {
+fn one(
+    history: &History,
+    chosen: &Chosen,
+    before_reply: bool,
+    counts: &mut Counts,
+) -> Result<Shown, LoadFailure> {
     let snapshot = &*chosen.snapshot;
-    let previous = before(history, snapshot);
+    let previous = before(history, snapshot)?;
     let cycle = cycle_of(snapshot);
     let own_reply = cycle.to_string();
     let mut tools = ToolNames::default();
@@ -119,7 +123,7 @@ fn one(history: &History, chosen: &Chosen, before_reply: bool, counts: &mut Coun
             .filter(|node| snapshot.find(node.id()).is_none())
             .count()
     };
-    Shown {
+    Ok(Shown {
         label: chosen.at.to_string(),
         cycle,
         time: time_of(snapshot),
@@ -127,9 +131,9 @@ fn one(history: &History, chosen: &Chosen, before_reply: bool, counts: &mut Coun
         parameters: parameters_of(snapshot).map(Into::into),
         tokenizer: counts.tokenizer(),
         tokens: blocks.iter().map(|block| block.tokens).sum(),
-        removed: previous.as_deref().map_or(0, gone),
+        removed: previous.map_or(0, gone),
         blocks,
-    }
+    })
 }
 
 /// Whether a block is a result that says it is an error.
@@ -152,14 +156,18 @@ pub(super) fn text_of(block: &ThreadBlock) -> String {
 }
 
 /// The committed snapshot before one of `history`.
-fn before(history: &History, snapshot: &Snapshot) -> Option<std::sync::Arc<Snapshot>> {
-    let committed = history.committed();
-    let index = if snapshot.is_working() {
-        committed.len()
+fn before<'h>(history: &'h History, of: &Snapshot) -> Result<Option<&'h Snapshot>, LoadFailure> {
+    history.fetch_cycles()?;
+    let index = if of.is_working() {
+        Some(history.committed().len())
     } else {
-        committed.index_of(snapshot.cycle())?
+        history.committed().index_of(of.cycle())
     };
-    committed.get(index.checked_sub(1)?).cloned()
+    let Some(before) = index.and_then(|index| index.checked_sub(1)) else {
+        return Ok(None);
+    };
+    let found = history.load(Position::Committed(before))?;
+    Ok(found.map(|found| &**found))
 }
 
 /// The turn that a block is in.

@@ -48,13 +48,6 @@ struct Open {
     version: Option<i64>,
 }
 
-impl Open {
-    /// Whether everything that was asked for could be loaded. If not, the session is reopened.
-    fn is_sound(&self) -> bool {
-        self.session.moment().failure().is_none()
-    }
-}
-
 impl OpenSessions {
     pub(crate) fn new(memory: usize) -> Self {
         Self {
@@ -229,7 +222,7 @@ pub(crate) fn by_name(
         let mut open = lock(open);
         open.count();
         let id = open.ids.get(name).copied();
-        let is_current = |known: &Open| known.version == version && known.is_sound();
+        let is_current = |known: &Open| known.version == version;
         if let Some(known) = id.and_then(|id| open.used(id, is_current)) {
             let session = Arc::clone(&known.session);
             open.growing.extend(id);
@@ -256,7 +249,7 @@ pub(crate) fn by_name(
 pub(crate) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry) -> Arc<Session> {
     let mut open = lock(open);
     open.count();
-    let is_current = |known: &Open| *known.stored.entry() == entry && known.is_sound();
+    let is_current = |known: &Open| *known.stored.entry() == entry;
     if let Some(known) = open.used(entry.session, is_current) {
         let session = Arc::clone(&known.session);
         open.growing.push(entry.session);
@@ -275,7 +268,7 @@ pub(crate) fn current(open: &Mutex<OpenSessions>, list: &[Listed]) -> HashMap<i6
     open.count();
     let mut found = HashMap::with_capacity(list.len());
     for listed in list {
-        let is_current = |known: &Open| known.changed == listed.changed && known.is_sound();
+        let is_current = |known: &Open| known.changed == listed.changed;
         if let Some(known) = open.used(listed.session, is_current) {
             found.insert(listed.session, Arc::clone(&known.session));
             open.growing.push(listed.session);
@@ -335,16 +328,15 @@ pub(crate) fn refresh(
     let Some(entry) = now else {
         return Err(StoreError::NoSession(known.entry().name.clone()).into());
     };
-    if entry == *known.entry() && session.moment().failure().is_none() {
+    if entry == *known.entry() {
         return Ok(false);
     }
-    let is_new = entry != *known.entry();
     let stored = Arc::new(Stored::after(core, entry, Some(&known)));
     session.publish(history(&stored));
     *origin = Some(Arc::clone(&stored) as Arc<_>);
     drop(origin);
     lock(open).refreshed(session, &stored);
-    Ok(is_new)
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -59,12 +59,9 @@ impl Ready {
         if !history.is_replayed() {
             history.fetch_all()?;
         }
+        history.fetch_attempts()?;
         let mut attempts: Vec<_> = history.attempts().entries().cloned().collect();
         attempts.reverse();
-        if let Some(failure) = history.failure() {
-            // What a session has beside its snapshots is read without an error of its own.
-            return Err(failure.clone().into());
-        }
         let mut beside = match open::stored(session) {
             Some(stored) => stored.beside()?,
             None => Beside::default(),

@@ -13,7 +13,7 @@ use crate::store::write::change::SessionRows;
 use crate::store::write::records::{self, Beside};
 use std::sync::Arc;
 
-use crate::history::{AttemptEntry, Attempts};
+use crate::history::{AttemptEntry, Attempts, Position};
 use crate::index::Snapshot;
 use crate::support::diag::Error;
 
@@ -125,11 +125,10 @@ impl Ledger<'_> {
     pub(crate) fn newest(&mut self, row: &Row) -> Result<Option<Arc<Snapshot>>, Error> {
         let session = open::session(&self.store.open, &self.store.core, row.entry.clone());
         let history = session.history();
-        let newest = history.committed().last().cloned();
-        match (newest, history.failure()) {
-            (None, Some(failure)) => Err(failure.clone().into()),
-            (newest, _) => Ok(newest),
-        }
+        let Some(newest) = history.committed().len().checked_sub(1) else {
+            return Ok(None);
+        };
+        Ok(history.load(Position::Committed(newest))?.cloned())
     }
 
     /// Ids that the session has used and its newest snapshot has no more.

@@ -11,7 +11,7 @@ use crate::store::write::records::Beside;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::history::{History, Session};
+use crate::history::{History, Position, Session};
 use crate::index::{Meta, NodeRef, Snapshot};
 use crate::json::{canonical, members};
 use crate::support::diag::Error;
@@ -206,10 +206,9 @@ fn steps<'a>(
 
 /// The snapshot at an index, loaded.
 fn at(history: &History, index: Option<usize>) -> Result<Option<&Arc<Snapshot>>, Error> {
-    let found = index.and_then(|index| history.committed().get(index));
-    match (found, history.failure()) {
-        (None, Some(failure)) => Err(failure.clone().into()),
-        (found, _) => Ok(found),
+    match index {
+        Some(index) => Ok(history.load(Position::Committed(index))?),
+        None => Ok(None),
     }
 }
 
@@ -226,6 +225,9 @@ impl LogCandidate {
             ..LogStep::default()
         };
         let (old, new) = (self.session.history(), session.history());
+        for history in [&old, &new] {
+            history.fetch_cycles()?;
+        }
         let Some(last) = old.committed().len().checked_sub(1) else {
             let same = source.is_some() && self.entry.source.as_deref() == source;
             return Ok(same.then_some(step));
@@ -271,11 +273,8 @@ fn has_nothing_new(old: &Session, new: &Session, there: usize) -> Result<bool, E
     if there != new.committed().len() {
         return Ok(false);
     }
-    let working = old.working();
-    if let Some(failure) = old.failure() {
-        return Err(failure.clone().into());
-    }
-    Ok(match (working, new.working()) {
+    let (old, new) = (old.load(Position::Working)?, new.load(Position::Working)?);
+    Ok(match (old, new) {
         (None, None) => true,
         (Some(old), Some(new)) => is_same(old, new),
         _ => false,
