@@ -8,6 +8,7 @@ use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared};
 use crate::history::{RangeDiff, RangeOptions};
+use crate::tree::Limits;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -22,6 +23,7 @@ pub(super) struct How {
     pub(super) is_json: bool,
     pub(super) count: bool,
     pub(super) color: Color,
+    pub(super) limits: Limits,
 }
 
 /// What tells an answer from others of the same run: its session if there are several, its

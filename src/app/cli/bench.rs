@@ -2,7 +2,7 @@
 
 use super::command::{Invocation, Run, print_as};
 use super::list::Sizes;
-use super::options::{EditionArgs, Limits};
+use super::options::EditionArgs;
 use super::progress::Progress;
 use super::{input, output, sessions};
 use crate::app::present::{Exit, Failure};
@@ -42,8 +42,6 @@ pub(super) struct Bench {
     duration: Duration,
     #[command(flatten)]
     edition: EditionArgs,
-    #[command(flatten)]
-    limits: Limits,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -56,13 +54,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 impl Run for Bench {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let selectors = self.selectors()?;
+        let selectors = self.selectors(with)?;
         let engine = self.edition.engine();
         for selector in &selectors {
             engine.prepare(selector)?;
         }
         let started = Instant::now();
-        let (opened, _) = sessions::open_words(&self.sessions, &self.limits)?;
+        let (opened, _) = sessions::open_words(&self.sessions, with.limits)?;
         let (names, sessions): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
         let loading = started.elapsed();
         // Everything once before the clock starts: errors are reported, and work that is done once is left out.
@@ -136,10 +134,10 @@ impl Run for Bench {
 
 impl Bench {
     /// The selectors of the options and of the file.
-    fn selectors(&self) -> Result<Vec<String>, Failure> {
+    fn selectors(&self, with: &Invocation) -> Result<Vec<String>, Failure> {
         let mut selectors = self.selectors.clone();
         if let Some(file) = &self.file {
-            let text = input::read(file, &self.limits)?;
+            let text = input::read(file, with.limits)?;
             for line in input::lines(&text) {
                 let line = line.map_err(|line| input::not_utf8(&line))?;
                 selectors.push(line.to_owned());

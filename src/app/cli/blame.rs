@@ -3,7 +3,7 @@
 use super::command::{Invocation, Run, print_as};
 use super::options::{Paint, Tint};
 use super::output;
-use super::sessions::SessionArgs;
+use super::sessions;
 use super::typed::retyped;
 use super::words::{exists, is_file, is_selector, quoted};
 use crate::app::present::{Exit, Failure};
@@ -19,8 +19,8 @@ use std::fmt::Write as _;
 /// short, their values before and after. The working state comes last.
 #[derive(Args, Debug)]
 pub(super) struct Blame {
-    #[command(flatten)]
-    session: SessionArgs,
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
     /// The id of the node.
     #[arg(allow_hyphen_values = true)]
     id: String,
@@ -28,14 +28,14 @@ pub(super) struct Blame {
 
 impl Run for Blame {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let name = self.session.name();
+        let name = &self.session;
         if is_file(&self.id) && !exists(name) {
             let words = [name.to_owned(), self.id.clone()];
             let new = vec![self.id.clone(), name.to_owned()];
             return Err(Failure::usage("the session comes first, then the id")
                 .with_help(retyped(&words, new)));
         }
-        let session = self.session.open()?;
+        let session = sessions::open(&self.session, with.limits)?;
         session.moment().fetch_all()?;
         let life = blame(&session.moment(), &self.id);
         let life = life.ok_or_else(|| self.unknown(&session))?;
@@ -52,7 +52,7 @@ impl Blame {
                 retyped(std::slice::from_ref(&self.id), vec![plain.to_owned()]),
             );
         }
-        let name = quoted(self.session.name());
+        let name = quoted(&self.session);
         let found = Engine::new().rows(session, "@* *").ok();
         let ids = found.iter().flat_map(|found| found.nodes());
         let ids: Vec<&str> = ids.take(MOST_IDS).map(|node| node.id()).collect();

@@ -6,9 +6,11 @@ use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
 use crate::support::table::Paint;
+use crate::tree::Limits;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
+#[cfg(feature = "mcp")]
 use std::time::Duration;
 
 /// What every command is run with.
@@ -17,6 +19,10 @@ pub(super) struct Invocation {
     /// How the result is printed, if the command line says so.
     pub(super) format: Option<Format>,
     pub(super) color: Color,
+    /// The largest input that is read.
+    pub(super) limits: Limits,
+    /// How long each call may take that a server answers.
+    #[cfg(feature = "mcp")]
     pub(super) timeout: Option<Duration>,
 }
 

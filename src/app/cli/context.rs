@@ -2,7 +2,7 @@
 
 use super::answers::text_of;
 use super::command::{Invocation, Run, print, say};
-use super::options::{Format, Limits};
+use super::options::Format;
 #[cfg(feature = "mcp")]
 use crate::app::mcp::{Options, serve};
 use crate::app::present::{Exit, Failure};
@@ -148,15 +148,13 @@ struct Serve {
     /// List the tools with a dot in their names, as context.resolve. Many hosts refuse such names.
     #[arg(long)]
     dotted_names: bool,
-    #[command(flatten)]
-    limits: Limits,
 }
 
 impl Serve {
     #[cfg(feature = "mcp")]
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let options = Options {
-            limits: self.limits.source(),
+            limits: with.limits,
             dotted_names: self.dotted_names,
             timeout: with.timeout,
         };

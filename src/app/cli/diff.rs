@@ -5,10 +5,11 @@ use super::operands;
 use super::options::{CONTENT_MODES, EditionArgs, Paint, Tint};
 use super::output::{self, printable, verbatim};
 use super::preview::Previews;
-use super::sessions::SessionArgs;
+use super::sessions;
 use super::typed::address;
 use super::words::{is_file, quoted};
-use crate::app::present::{Exit, Failure, sessions};
+use crate::app::present::sessions::place;
+use crate::app::present::{Exit, Failure};
 use crate::engine::Node;
 use crate::history::{ContentDiff, ContentMode, ContentOptions, DiffOptions, SnapshotDiff};
 use crate::index::Snapshot;
@@ -29,8 +30,8 @@ use std::sync::Arc;
 /// their place between neighbours; the result says which.
 #[derive(Args, Debug)]
 pub(super) struct Diff {
-    #[command(flatten)]
-    session: SessionArgs,
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
     /// A snapshot, such as @t0, @t-3 or @c17; `working` is the working state. Or another session, which is
     /// compared with the first: SESSION or SESSION@ADDRESS.
     a: String,
@@ -71,14 +72,14 @@ impl Run for Diff {
         }
         let Some(b) = &self.b else {
             let ends = self.a.split_once("..").unwrap_or(("@t-1", "@t0"));
-            let line = format!("{} {} {}", quoted(self.session.name()), ends.0, ends.1);
+            let line = format!("{} {} {}", quoted(&self.session), ends.0, ends.1);
             return Err(
                 Failure::usage("`diff` takes two snapshots, or two sessions")
                     .with_help(format!("pactql diff {line}")),
             );
         };
-        operands::check_snapshots(self.session.name(), &self.a, b)?;
-        let (a, b) = (sessions::place(&self.a)?, sessions::place(b)?);
+        operands::check_snapshots(&self.session, &self.a, b)?;
+        let (a, b) = (place(&self.a)?, place(b)?);
         let engine = self.edition.engine();
         if let Some(selector) = &self.selector {
             // An invalid selector is reported before anything is read.
@@ -95,7 +96,7 @@ impl Run for Diff {
                 ..ContentOptions::default()
             }),
         };
-        let session = self.session.open()?;
+        let session = sessions::open(&self.session, with.limits)?;
         let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
         let parameters = parameters(&diff.older.0, &diff.newer.0);
         let found = Found { diff, parameters };
@@ -124,9 +125,13 @@ impl Diff {
             return Err(Failure::usage("`--moves` is for snapshots of one session")
                 .with_help("between sessions, blocks that moved are always listed"));
         }
-        let (first, second) = (split(self.session.name()), split(&self.a));
-        let (_, older) = self.session.open_other(first.0, first.1)?;
-        let (_, newer) = self.session.open_other(second.0, second.1)?;
+        let (first, second) = (split(&self.session), split(&self.a));
+        let open = |(name, address): (&str, Option<&str>)| {
+            let address = address.filter(|address| *address != "@working");
+            sessions::open_at(name, address, with.limits)
+        };
+        let (_, older) = open(first)?;
+        let (_, newer) = open(second)?;
         let options = ContentOptions::default()
             .mode(self.mode().unwrap_or_default())
             .context_lines(self.context_lines);

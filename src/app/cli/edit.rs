@@ -1,7 +1,7 @@
 //! `pactql edit …`: the commands that change a session, and their references and provider calls.
 
 use super::command::{Invocation, Run, print};
-use super::options::{FormArgs, Limits};
+use super::options::FormArgs;
 use super::sessions::{self, open_store};
 use super::words::{is_file, quoted};
 use super::write::{
@@ -146,7 +146,7 @@ impl Run for Edit {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         type Put = fn(&mut Context, &str, NewNode) -> Result<String, Error>;
         let put = |write: &WriteArgs, place: &str, node: &NodeArgs, put: Put| {
-            let node = node.read(write)?;
+            let node = node.read(write, with)?;
             write.change(with, place, Exit::Ok, |context, place| {
                 Ok(vec![put(context, place, node)?])
             })
@@ -172,7 +172,7 @@ impl Run for Edit {
                 matched,
                 fields: words,
             } => {
-                let fields = fields(words, &matched.write)?;
+                let fields = fields(words, &matched.write, with)?;
                 matched.change(with, |context, selector| context.update(selector, fields))
             }
             Change::Remove { matched } => matched.change(with, Context::remove),
@@ -181,12 +181,12 @@ impl Run for Edit {
             }),
             Change::Commit(command) => command.run(with),
             Change::Discard { write } => {
-                let mut writing = write.open()?;
+                let mut writing = write.open(with)?;
                 writing.context().discard();
                 writing.save()?;
                 Ok(Exit::Ok)
             }
-            Change::Fork(command) => command.run(),
+            Change::Fork(command) => command.run(with),
             Change::Refs(command) => command.run(with),
             Change::Attempts(command) => command.run(with),
         }
@@ -262,7 +262,7 @@ impl Commit {
             .fold(Policy::new().protect(self.protect), |policy, limit| {
                 policy.limit(limit.0, limit.1, limit.2)
             });
-        let mut writing = self.write.open_with(policy)?;
+        let mut writing = self.write.open_with(policy, with)?;
         let report = writing.context().commit()?;
         writing.save_commit()?;
         let json = json!({
@@ -326,12 +326,10 @@ struct Fork {
     force: bool,
     #[command(flatten)]
     how: HowArgs,
-    #[command(flatten)]
-    limits: Limits,
 }
 
 impl Fork {
-    fn run(&self) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let to = self.output.as_ref().or(self.to.as_ref());
         let to = to.map_or("", |to| to);
         let (from, target) = (Address::of(&self.session), Address::of(to));
@@ -341,15 +339,12 @@ impl Fork {
                 quoted(&self.session),
                 self.address
             );
-            let Some(from) = from.filter(|_| !is_file(to)) else {
-                return Err(Failure::usage("the new file is the value of `-o`")
-                    .with_help(format!("{line} -o {}", quoted(to))));
+            let place = match from {
+                Some(from) if !is_file(to) => quoted(&format!("{}#{to}", from.store)),
+                _ => format!("-o {}", quoted(to)),
             };
-            let whole = quoted(&format!("{}#{to}", from.store));
-            return Err(
-                Failure::usage(format!("expected a file or `STORE#NAME`, found `{to}`"))
-                    .with_help(format!("{line} {whole}")),
-            );
+            return Err(Failure::usage("the new file is the value of `-o`")
+                .with_help(format!("{line} {place}")));
         }
         check_target(to, &[&self.session], self.force)?;
         if let (Some(from), Some(target)) = (from, target)
@@ -361,7 +356,7 @@ impl Fork {
             store.fork(name, &self.address, target)?;
             return Ok(Exit::Ok);
         }
-        let context = sessions::resume(&self.session, &self.limits, self.how.builder())?;
+        let context = sessions::resume(&self.session, with.limits, self.how.builder())?;
         let address = Some(&*self.address).filter(|address| *address != "working");
         write_to(to, context.fork(address.unwrap_or_default())?)?;
         Ok(Exit::Ok)
@@ -409,7 +404,7 @@ impl Refs {
                 })
             }
             (Some(RefAction::Drop), Some(name), None) => {
-                let mut writing = self.write.open()?;
+                let mut writing = self.write.open(with)?;
                 let Some(id) = writing.context().unpin(name) else {
                     let known = writing.context().references().map(|(name, _)| name);
                     let failure = Failure::value(format!("no reference has the name `{name}`"));
@@ -433,7 +428,7 @@ impl Refs {
     }
 
     fn list(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let context = self.write.read()?;
+        let context = self.write.read(with)?;
         let pins: Vec<(&str, &str)> = context.references().collect();
         let json = pins
             .iter()
@@ -505,33 +500,26 @@ struct Ending {
 impl Attempts {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let ends = self.ending != Ending::default();
-        let (message, help) = match (self.action, self.form.provider) {
+        let message = match (self.action, self.form.provider) {
             (Some(CallAction::Begin), Some(provider)) if !ends => {
-                let mut writing = self.write.open()?;
+                let mut writing = self.write.open(with)?;
                 let request = writing.context().render(provider)?;
                 writing.save()?;
                 return print(&request.body);
             }
             (Some(CallAction::End), None) => return self.end(with),
             (None, None) if !ends => return self.list(with),
-            (Some(CallAction::Begin), _) if ends => {
-                ("`attempts SESSION begin` takes no result", "end --canceled")
-            }
-            (Some(CallAction::Begin), None) => (
-                "`attempts SESSION begin` needs `--as`, the form of the request",
-                "begin --as openai",
-            ),
-            (_, Some(_)) => (
-                "`--as` is the form of a request that begins",
-                "begin --as openai",
-            ),
-            (None, None) => ("a result is noted when an attempt ends", "end --canceled"),
+            (Some(CallAction::Begin), _) if ends => "`attempts SESSION begin` takes no result",
+            (Some(CallAction::Begin), _) => "`attempts SESSION begin` needs `--as`",
+            (_, Some(_)) => "`--as` is the form of a request that begins",
+            _ => "a result is noted when an attempt ends",
         };
-        Err(Failure::usage(message).with_help(format!("pactql edit attempts SESSION {help}")))
+        Err(Failure::usage(message)
+            .with_help("pactql edit attempts SESSION begin --as openai, or: end --canceled"))
     }
 
     fn end(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let mut writing = self.write.open()?;
+        let mut writing = self.write.open(with)?;
         let context = writing.context();
         let newest = context.attempts();
         let cycle = context.cycle();
@@ -541,7 +529,7 @@ impl Attempts {
         let Some(running) = running else {
             let help = format!(
                 "pactql edit attempts {} begin --as openai",
-                quoted(self.write.name())
+                quoted(&self.write.session)
             );
             let error = Diagnostic::error(Code::Placement, "no attempt of this cycle is running");
             return Err(Error::new("", error.with_help(help)).into());
@@ -557,7 +545,7 @@ impl Attempts {
     }
 
     fn list(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let context = self.write.read()?;
+        let context = self.write.read(with)?;
         let attempts = context.attempts();
         let is_wanted = |attempt: &&Attempt| {
             let status = attempt.status.as_str();

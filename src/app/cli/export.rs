@@ -1,9 +1,8 @@
 //! `pactql export`: snapshots in canonical bytes, and sessions of stores as files.
 
-use super::command::{Invocation, Run, stream};
+use super::command::{Invocation, Run};
 use super::input;
-use super::progress::Progress;
-use super::sessions::{SessionArgs, open_store};
+use super::sessions::{self, open_store};
 use super::words::quoted;
 use crate::app::present::stores::{Access, Address, none_of};
 use crate::app::present::{Exit, Failure, counted};
@@ -24,8 +23,8 @@ use std::path::{Component, Path};
 /// from; `STORE -o DIR` writes each to a file with its name.
 #[derive(Args, Debug)]
 pub(super) struct Export {
-    #[command(flatten)]
-    session: SessionArgs,
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
     /// Which snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "jsonl")]
     #[arg(allow_hyphen_values = true)]
@@ -49,49 +48,40 @@ pub(super) struct Export {
 }
 
 impl Run for Export {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
-        let address = Address::of(self.session.name());
-        if self.full && !self.jsonl && address.is_none() {
-            return Err(Failure::usage("`--full` needs `--jsonl`")
-                .with_help("give both, for every snapshot as a whole document"));
-        }
-        if self.seal && !self.jsonl && address.is_none() {
-            return Err(Failure::usage("`--seal` needs `--jsonl`")
-                .with_help("give both, for the whole session with a closing line"));
+        let address = Address::of(&self.session);
+        if (self.full || self.seal) && !self.jsonl && address.is_none() {
+            let option = if self.full { "--full" } else { "--seal" };
+            return Err(Failure::usage(format!("`{option}` needs `--jsonl`"))
+                .with_help("give both, for the whole session"));
         }
         if let Some(path) = output.filter(|path| Address::of(path).is_some()) {
-            return Err(to_store(self.session.name(), path, self.at.is_some()));
+            let message = format!("`export` writes files, and `{path}` is a store");
+            let (session, path) = (quoted(&self.session), quoted(path));
+            return Err(Failure::usage(message).with_help(if self.at.is_some() {
+                format!("pactql edit fork SESSION ADDRESS {path} begins a session there")
+            } else {
+                format!("pactql import {session} -o {path}")
+            }));
         }
         if let (Some(address), Some(directory)) = (address.filter(|a| a.is_several()), output) {
             return self.all(address, directory);
         }
         if let Some(path) = output {
-            input::check_output(path, &[self.session.name()], self.force)?;
+            input::check_output(path, &[&*self.session], self.force)?;
         }
-        let whole = self.jsonl || (address.is_some() && self.at.is_none());
-        let (session, snapshot) = if whole {
-            (self.session.open()?, None)
-        } else {
-            let (session, snapshot) = self.session.open_at(self.at.as_deref())?;
-            (session, Some(snapshot))
-        };
-        let Some(snapshot) = snapshot else {
-            let kept = match address {
-                Some(address) => kept(&open_store(address.store, Access::Read)?, address.one()?)?,
-                None => session.kept().map(str::to_owned),
-            };
-            let write = self.writer(&session, kept)?;
-            return match output {
-                Some(path) => input::write(path, write).map(|()| Exit::Ok),
-                None => stream(write),
-            };
-        };
-        let write = |out: &mut dyn Write| write_document(&snapshot, out);
-        match output {
-            Some(path) => input::write(path, write).map(|()| Exit::Ok),
-            None => stream(write),
+        if !self.jsonl && (address.is_none() || self.at.is_some()) {
+            let at = self.at.as_deref();
+            let (_session, snapshot) = sessions::open_at(&self.session, at, with.limits)?;
+            return input::put(output, |out| write_document(&snapshot, out));
         }
+        let session = sessions::open(&self.session, with.limits)?;
+        let kept = match address {
+            Some(address) => kept(&open_store(address.store, Access::Read)?, address.one()?)?,
+            None => session.kept().map(str::to_owned),
+        };
+        input::put(output, self.writer(&session, kept)?)
     }
 }
 
@@ -101,7 +91,7 @@ impl Export {
         &self,
         session: &Session,
         kept: Option<String>,
-    ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()>, Failure> {
+    ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()> + use<>, Failure> {
         let (history, full, seal) = (session.history(), self.full, self.seal);
         history.fetch_all()?;
         Ok(move |out: &mut dyn Write| {
@@ -135,46 +125,19 @@ impl Export {
             .extension()
             .is_some_and(|end| end == "jsonl")
         {
-            return Err(to_directory(found.len() as u64, directory));
+            let sessions = counted(found.len() as u64, "session");
+            return Err(Failure::usage(format!(
+                "expected a directory for {sessions}, and `{directory}` is named as a file"
+            ))
+            .with_help("`-o DIR` writes each to a file with its name"));
         }
-        let mut files = Vec::new();
-        for info in &found {
-            let file = file_of(directory, &info.name)?;
-            input::check_output(&file, &[], self.force)?;
-            files.push(file);
-        }
-        let progress = Progress::bar(found.len());
-        for (info, file) in found.iter().zip(&files) {
+        let files = found.iter().map(|info| file_of(directory, &info.name));
+        let files: Vec<String> = files.collect::<Result<_, _>>()?;
+        input::write_each(&found, &files, &[], self.force, |info| {
             let session = store.session(&info.name)?;
-            let write = self.writer(&session, kept(&store, &info.name)?)?;
-            if let Some(parent) = Path::new(file).parent() {
-                let name = parent.display().to_string();
-                std::fs::create_dir_all(parent).map_err(|error| Failure::output(&name, &error))?;
-            }
-            input::write(file, write)?;
-            progress.step();
-        }
+            self.writer(&session, kept(&store, &info.name)?)
+        })?;
         Ok(Exit::Ok)
-    }
-}
-
-/// The failure for several sessions where a file is named.
-fn to_directory(sessions: u64, file: &str) -> Failure {
-    let sessions = counted(sessions, "session");
-    let message = format!("expected a directory for {sessions}, and `{file}` is named as a file");
-    Failure::usage(message).with_help("`-o DIR` writes each to a file with its name")
-}
-
-/// The failure for a store where a file is expected.
-fn to_store(session: &str, output: &str, at: bool) -> Failure {
-    let failure = Failure::usage(format!("`export` writes files, and `{output}` is a store"));
-    let (session, output) = (quoted(session), quoted(output));
-    if at {
-        failure.with_help(format!(
-            "pactql edit fork SESSION ADDRESS {output} begins a session there"
-        ))
-    } else {
-        failure.with_help(format!("pactql import {session} -o {output}"))
     }
 }
 

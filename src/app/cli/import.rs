@@ -4,14 +4,14 @@ use super::command::{Invocation, Run, say, stream};
 use super::import_read::{Made, Named, Read};
 use super::import_store::{follow, log_report, write_store};
 use super::input;
-use super::options::{Limits, named};
-use super::progress::Progress;
+use super::options::named;
 use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
 use crate::app::present::stores::{Access, Address};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::{Format, ImportOptions, MessageLocation, Pointer, Redaction, Report};
 use crate::store::{LogImport, Store};
+use crate::tree::Limits;
 use clap::Args;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -69,8 +69,6 @@ pub(super) struct Import {
     /// Write every snapshot as a whole document, even if its difference is shorter.
     #[arg(long)]
     full: bool,
-    #[command(flatten)]
-    pub(super) limits: Limits,
 }
 
 /// Where sessions are written.
@@ -87,6 +85,7 @@ pub(super) struct Importing<'a> {
     pub(super) args: &'a Import,
     pub(super) options: ImportOptions,
     pub(super) target: Target<'a>,
+    pub(super) limits: Limits,
 }
 
 /// What was written.
@@ -134,6 +133,7 @@ impl Run for Import {
                 },
             },
             target: self.target()?,
+            limits: with.limits,
         };
         if self.logs.iter().any(|log| is_copy(log)) {
             let written = importing.copies()?;
@@ -294,30 +294,33 @@ impl Import {
 
     /// Writes the sessions to files, or to standard output.
     fn write_files(&self, target: Target<'_>, sessions: &[Named]) -> Result<Written, Failure> {
-        let one = |named: &Named, out: &mut dyn Write| match &named.made {
-            Made::Log(log) => log.recording.write_jsonl(out, self.full),
-            // Read for stores only.
-            Made::Session(_) | Made::Stored(..) => Ok(()),
-        };
         match (target, sessions) {
             (_, []) if self.skip_invalid => {}
-            (Target::Directory(path), _) => self.write_directory(path, sessions, one)?,
+            (Target::Directory(path), _) => self.write_directory(path, sessions)?,
             (Target::File(path), [named]) => {
                 input::check_output(path, &self.inputs(), self.force)?;
-                input::write(path, |out| one(named, out))?;
+                input::write(path, |out| self.write_log(named, out))?;
             }
             (Target::Stdout, [named]) => {
-                stream(|out| one(named, out))?;
+                stream(|out| self.write_log(named, out))?;
             }
             // A name without an extension is a directory's if there are several sessions.
             (Target::File(path), _)
                 if Path::new(path).extension().is_none() && !Path::new(path).exists() =>
             {
-                self.write_directory(path, sessions, one)?;
+                self.write_directory(path, sessions)?;
             }
             _ => return Err(several(target, sessions.len())),
         }
         Ok(Written::of(sessions))
+    }
+
+    fn write_log(&self, named: &Named, out: &mut dyn Write) -> io::Result<()> {
+        match &named.made {
+            Made::Log(log) => log.recording.write_jsonl(out, self.full),
+            // Read for stores only.
+            Made::Session(_) | Made::Stored(..) => Ok(()),
+        }
     }
 
     /// The logs, as inputs that are not written to.
@@ -326,29 +329,14 @@ impl Import {
     }
 
     /// Writes one file per session into the directory `path`, which is created if it is missing.
-    fn write_directory(
-        &self,
-        path: &str,
-        sessions: &[Named],
-        one: impl Fn(&Named, &mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), Failure> {
+    fn write_directory(&self, path: &str, sessions: &[Named]) -> Result<(), Failure> {
         let files: Vec<String> = sessions
             .iter()
             .map(|named| Path::new(path).join(format!("{}.jsonl", named.name)))
             .map(|file| file.to_string_lossy().into_owned())
             .collect();
-        for file in &files {
-            input::check_output(file, &self.inputs(), self.force)?;
-        }
-        std::fs::create_dir_all(path).map_err(|error| Failure::output(path, &error))?;
-        let progress = Progress::bar(sessions.len());
-        for (named, file) in sessions.iter().zip(&files) {
-            if let Some(inside) = Path::new(file).parent() {
-                std::fs::create_dir_all(inside).map_err(|error| Failure::output(file, &error))?;
-            }
-            input::write(file, |out| one(named, out))?;
-            progress.step();
-        }
-        Ok(())
+        input::write_each(sessions, &files, &self.inputs(), self.force, |named| {
+            Ok(|out: &mut dyn Write| self.write_log(named, out))
+        })
     }
 }

@@ -267,7 +267,7 @@ impl Importing<'_> {
             if self.is_into_store() && matches!(self.open_large(&path), Ok(Some(_))) {
                 return true;
             }
-            let bytes = input::read(&path, &self.args.limits);
+            let bytes = input::read(&path, self.limits);
             bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
         };
         if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
@@ -278,7 +278,7 @@ impl Importing<'_> {
 
     /// Reads a log, or a session for a store.
     pub(super) fn read_file(&self, file: &str) -> Result<OfFile, Failure> {
-        let limits = self.args.limits.source();
+        let limits = self.limits;
         let as_it_is = |session: Session| {
             self.check_redacted(file)?;
             Ok((vec![Made::Session(Arc::new(session))], None))
@@ -289,8 +289,7 @@ impl Importing<'_> {
         if let Some(large) = self.read_large(file)? {
             return Ok(large);
         }
-        let bytes =
-            input::read(file, &self.args.limits).map_err(|failure| self.unread(file, failure))?;
+        let bytes = input::read(file, self.limits).map_err(|failure| self.unread(file, failure))?;
         let name = input::name(file);
         if bytes.trim_ascii().is_empty() {
             return Err(no_messages(format!("{} is empty", name.display())));

@@ -1,11 +1,13 @@
 //! Inputs and output files.
 
-use super::options::Limits;
+use super::command::stream;
+use super::progress::Progress;
 use super::words::{in_quotes, is_selector, quoted};
 use crate::app::present::{Exit, Failure};
 use crate::logs::file::output;
 use crate::logs::stem;
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
+use crate::tree::Limits;
 use crate::tree::source::{read_all, read_file};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -40,15 +42,16 @@ pub(super) fn explain_missing(failure: Failure, name: &str) -> Failure {
         ));
     }
     let path = Path::new(name);
-    match (near(path), missing_directory(path)) {
-        (Some(near), _) => {
-            let near = near.display().to_string();
-            failure.with_help(format!("did you mean {}?", quoted(&near)))
-        }
-        (None, Some(missing)) => {
-            failure.with_help(format!("there is no directory {}", missing.display()))
-        }
-        (None, None) => failure,
+    if let Some(near) = near(path) {
+        let near = near.display().to_string();
+        return failure.with_help(format!("did you mean {}?", quoted(&near)));
+    }
+    let above = path.ancestors().skip(1);
+    let is_missing = |above: &&Path| **above != *Path::new("") && !above.exists();
+    let missing = above.filter(is_missing).last();
+    match missing {
+        Some(missing) => failure.with_help(format!("there is no directory {}", missing.display())),
+        None => failure,
     }
 }
 
@@ -58,21 +61,21 @@ fn near(path: &Path) -> Option<PathBuf> {
     if path.exists() {
         return Some(path.to_owned());
     }
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let (directory, shown) = if parent.as_os_str().is_empty() {
-        (PathBuf::from("."), PathBuf::new())
-    } else {
-        (near(parent)?, near(parent)?)
+    let shown = match path.parent()? {
+        parent if parent == Path::new("") => PathBuf::new(),
+        parent => near(parent)?,
     };
     let name = path.file_name()?.to_str()?;
-    if directory.join(name).exists() {
+    if shown.join(name).exists() {
         return Some(shown.join(name));
     }
-    let entries = std::fs::read_dir(&directory).ok()?.flatten();
+    let entries = std::fs::read_dir(Path::new(".").join(&shown))
+        .ok()?
+        .flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let is_wanted = |name: &String| {
         // A directory is no help where the ending of a file was typed.
-        let is_file = path.extension().is_none() || !directory.join(name).is_dir();
+        let is_file = path.extension().is_none() || !shown.join(name).is_dir();
         !name.starts_with('.') && is_file
     };
     let mut names: Vec<String> = names.filter(is_wanted).collect();
@@ -83,21 +86,11 @@ fn near(path: &Path) -> Option<PathBuf> {
     Some(shown.join(found))
 }
 
-/// The first directory of a path that does not exist.
-fn missing_directory(path: &Path) -> Option<&Path> {
-    let parents = path
-        .ancestors()
-        .skip(1)
-        .filter(|parent| !parent.as_os_str().is_empty());
-    parents.filter(|parent| !parent.exists()).last()
-}
-
 /// Reads a whole file or, for `-`, standard input; gzip is unpacked.
 ///
 /// # Errors
 /// A missing or unreadable file; an input larger than the limit.
-pub(super) fn read(name: &str, limits: &Limits) -> Result<Vec<u8>, Failure> {
-    let limits = limits.source();
+pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
     let bytes = if name == STDIN {
         read_all(io::stdin().lock(), Path::new(STDIN_NAME), limits)
     } else {
@@ -157,6 +150,47 @@ pub(super) fn write(
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     output(Path::new(name), produce).map_err(|error| Failure::output(name, &error))
+}
+
+/// Writes to a file or, without one, to standard output; the command is done.
+///
+/// # Errors
+/// As [`write`].
+pub(super) fn put(
+    output: Option<&str>,
+    produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Exit, Failure> {
+    match output {
+        Some(path) => write(path, produce).map(|()| Exit::Ok),
+        None => stream(produce),
+    }
+}
+
+/// Writes a file for each item, whose directory is made if it is missing. None is written if one of them exists,
+/// unless `force` is set.
+///
+/// # Errors
+/// As [`check_output`] and [`write`]; those of `each`.
+pub(super) fn write_each<'a, T, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
+    items: &'a [T],
+    files: &[String],
+    inputs: &[&str],
+    force: bool,
+    each: impl Fn(&'a T) -> Result<W, Failure>,
+) -> Result<(), Failure> {
+    for file in files {
+        check_output(file, inputs, force)?;
+    }
+    let progress = Progress::bar(items.len());
+    for (item, file) in items.iter().zip(files) {
+        if let Some(above) = Path::new(file).parent() {
+            let made = std::fs::create_dir_all(above);
+            made.map_err(|error| Failure::output(&above.display().to_string(), &error))?;
+        }
+        write(file, each(item)?)?;
+        progress.step();
+    }
+    Ok(())
 }
 
 /// The lines of a file of selectors, without line endings (LF or CRLF) and a leading byte order

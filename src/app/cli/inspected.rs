@@ -1,8 +1,7 @@
 //! What the commands that inspect sessions share: which sessions, which of their snapshots, and which
 //! nodes of those.
 
-use super::command::say;
-use super::options::Limits;
+use super::command::{Invocation, say};
 use super::sessions::{self, open_store};
 use crate::app::present::stores::{Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, counted, printable};
@@ -36,8 +35,6 @@ pub(super) struct SessionsArgs {
     /// model=gpt-4o; may be given several times, and all must hold.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = "Sessions of a store")]
     meta: Vec<(String, String)>,
-    #[command(flatten)]
-    pub(super) limits: Limits,
 }
 
 /// The sessions of a command, and the part of each that it is about.
@@ -174,9 +171,10 @@ impl SessionsArgs {
     /// A session that is missing or cannot be read; what `visit` returns.
     pub(super) fn each(
         &self,
+        with: &Invocation,
         visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
-        self.each_of(&self.sessions, None, visit)
+        self.each_of(&self.sessions, None, with, visit)
     }
 
     /// As [`SessionsArgs::each`], of some of the words; of a store only the sessions are opened that `among`
@@ -188,6 +186,7 @@ impl SessionsArgs {
         &self,
         words: &[String],
         among: Option<Among<'_>>,
+        with: &Invocation,
         mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         let mut count = 0;
@@ -209,7 +208,7 @@ impl SessionsArgs {
             let (names, directory) = sessions::expand(run)?;
             several |= directory;
             for names in names.chunks(TOGETHER) {
-                let opened = sessions::open_all(names, &self.limits)
+                let opened = sessions::open_all(names, with.limits)
                     .map_err(|failure| sessions::explain_directory(failure, run))?;
                 for (name, session) in names.iter().zip(opened) {
                     let name = without_passwords(name).into_owned();

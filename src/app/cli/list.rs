@@ -54,7 +54,7 @@ impl Run for Sessions {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if self.verbose {
             let mut out = String::new();
-            self.sessions.each(|opened| {
+            self.sessions.each(with, |opened| {
                 let (json, text) = described(opened, self.at.as_deref())?;
                 append(opened, with, &[json], || text, &mut out)
             })?;
@@ -67,7 +67,7 @@ impl Run for Sessions {
                 Some(address) => self.of_store(address, words.len() > 1, &mut listed)?,
                 None => {
                     let word = std::slice::from_ref(word);
-                    self.sessions.each_of(word, None, |opened| {
+                    self.sessions.each_of(word, None, with, |opened| {
                         listed.push(Listed::of(opened));
                         Ok(())
                     })?;

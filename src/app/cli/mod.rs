@@ -13,9 +13,7 @@ mod context;
 mod crash;
 mod diff;
 mod edit;
-mod explain;
 mod export;
-mod fmt;
 mod import;
 mod import_read;
 mod import_store;
@@ -31,9 +29,9 @@ mod progress;
 mod render;
 mod reports;
 mod select;
+mod selector;
 mod sessions;
 mod share;
-mod sql;
 mod store;
 mod typed;
 mod verify;
@@ -44,10 +42,11 @@ pub use crate::app::present::Exit;
 
 use crate::app::present::Failure;
 use crate::support::diag::nearest;
+use crate::tree::Limits;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use command::{Invocation, Run, print, say};
-use options::{Color, Format};
+use options::{Color, Format, bytes};
 use std::ffi::OsString;
 use typed::words;
 
@@ -133,6 +132,10 @@ struct Cli {
     /// When to colour the output.
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
+    /// Refuse inputs of more than this many bytes after unpacking. K, M and G are factors of 1024, 1024² and
+    /// 1024³.
+    #[arg(long, global = true, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    max_input: u64,
     /// End after this time, with exit code 124: `500ms`, `30s`, `5m`.
     #[arg(long, global = true, value_name = "TIME", value_parser = interrupt::time)]
     timeout: Option<std::time::Duration>,
@@ -166,8 +169,8 @@ commands! {
     Select(select::Select),
     Grep(reports::Grep),
     Top(reports::TopCommand),
-    Explain(explain::Explain),
-    Sql(sql::Sql),
+    Explain(selector::Explain),
+    Sql(selector::Sql),
     Tokens(reports::Tokens),
     Prefix(reports::Prefix),
     Bench(bench::Bench),
@@ -181,7 +184,7 @@ commands! {
     Store(store::Stores),
     Edit(edit::Edit),
     Context(context::Context),
-    Fmt(fmt::Fmt),
+    Fmt(selector::Fmt),
     Completions(Completions),
     Man(Man),
 }
@@ -263,6 +266,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let with = Invocation {
         format: if cli.json { Some(Format::Json) } else { named },
         color: cli.color,
+        limits: Limits {
+            max_input: cli.max_input,
+        },
+        #[cfg(feature = "mcp")]
         timeout: cli.timeout,
     };
     let (json, color) = (with.is_json(), cli.color);

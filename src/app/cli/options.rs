@@ -101,26 +101,8 @@ pub(super) fn named<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// The largest input that is read.
-#[derive(Args, Clone, Debug)]
-pub(super) struct Limits {
-    /// Refuse inputs of more than this many bytes after unpacking. K, M and G are factors of 1024,
-    /// 1024² and 1024³.
-    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes, global = true)]
-    max_input: u64,
-}
-
-impl Limits {
-    /// The same for the library.
-    pub(super) fn source(&self) -> crate::tree::Limits {
-        crate::tree::Limits {
-            max_input: self.max_input,
-        }
-    }
-}
-
 /// Parses a number of bytes with an optional unit.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let (digits, unit) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
         Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),

@@ -2,7 +2,7 @@
 
 use super::command::{Invocation, Run, stream};
 use super::options::FormArgs;
-use super::sessions::SessionArgs;
+use super::sessions;
 use crate::app::present::{Exit, Failure};
 use crate::engine::sent;
 use crate::render::{Provider, RenderError, Source, Thread, request, write_request};
@@ -14,8 +14,8 @@ use clap::Args;
 /// then of the turns, oldest first, then of `^ah`.
 #[derive(Args, Debug)]
 pub(super) struct Render {
-    #[command(flatten)]
-    session: SessionArgs,
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
     #[command(flatten)]
     form: FormArgs,
     /// What was sent in the snapshot's cycle: without the reply.
@@ -27,8 +27,9 @@ pub(super) struct Render {
 }
 
 impl Run for Render {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        let (session, snapshot) = self.session.open_at(self.at.as_deref())?;
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let (session, snapshot) =
+            sessions::open_at(&self.session, self.at.as_deref(), with.limits)?;
         let thread: Thread;
         let source = if self.request {
             session.history().fetch_attempts()?;

@@ -63,7 +63,7 @@ fn reports<R: Report>(
 ) -> Result<(String, usize), Failure> {
     let engine = Engine::new();
     let mut out = String::new();
-    let count = sessions.each(|opened| {
+    let count = sessions.each(with, |opened| {
         let report: R = opened.report(&engine, options)?;
         visit(&report);
         let text = || report.text(options, with.paint());
@@ -286,7 +286,7 @@ impl Run for Show {
             .tokenizer(self.tokenizer.tokenizer);
         let is_markdown = self.markdown || with.format == Some(Format::Markdown);
         let mut out = String::new();
-        self.inspected.sessions.each(|opened| {
+        self.inspected.sessions.each(with, |opened| {
             let report: ShowReport = opened.report(&engine, &options)?;
             if report.snapshots.iter().all(|shown| shown.blocks.is_empty()) {
                 let place = match &report.snapshots[..] {
@@ -341,7 +341,7 @@ impl Run for TopCommand {
         // By session, if it is no group of blocks.
         let by: Option<By> = self.by.parse().ok();
         let mut top: Option<Top> = None;
-        self.sessions.each_of(names, None, |opened| {
+        self.sessions.each_of(names, None, with, |opened| {
             let top = top.get_or_insert_with(|| {
                 let fitting = || Top::fitting(&engine, &opened.session, &part);
                 Top::new(by, self.tokenizer.tokenizer.unwrap_or_else(fitting))
@@ -373,7 +373,7 @@ pub(super) struct Assert {
 
 impl Run for Assert {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let bytes = input::read(&self.file, &self.sessions.limits)?;
+        let bytes = input::read(&self.file, with.limits)?;
         let conditions = Condition::parse_file(&String::from_utf8_lossy(&bytes))?;
         let options = ReportOptions::default()
             .conditions(conditions)
@@ -448,7 +448,7 @@ impl Run for Grep {
             Ok(found)
         };
         let sessions = &self.inspected.sessions;
-        let sessions = sessions.each_of(&sessions.sessions, Some(&among), |opened| {
+        let sessions = sessions.each_of(&sessions.sessions, Some(&among), with, |opened| {
             let found: GrepReport = opened.report(&engine, &options)?;
             if found.blocks.is_empty() {
                 return Ok(());

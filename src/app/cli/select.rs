@@ -2,7 +2,7 @@
 
 use super::answers::{FitArgs, How, Labels, append, append_none};
 use super::command::{Invocation, Run, print, print_as, say};
-use super::options::{EditionArgs, Format, Limits, RangeArgs};
+use super::options::{EditionArgs, Format, RangeArgs};
 use super::{input, operands, output, sessions};
 use crate::app::present::answer::Found;
 use crate::app::present::stores::{Access, Address, none_of, without_passwords};
@@ -66,8 +66,6 @@ pub(super) struct Select {
     fit: FitArgs,
     #[command(flatten)]
     edition: EditionArgs,
-    #[command(flatten)]
-    limits: Limits,
 }
 
 impl Run for Select {
@@ -94,6 +92,7 @@ impl Run for Select {
             is_json: with.is_json(),
             count: self.count,
             color: with.color,
+            limits: with.limits,
         };
         match &self.file {
             Some(_) if with.format.is_some_and(|format| format != Format::Json) => {
@@ -136,7 +135,7 @@ impl Select {
         if let Some(error) = prepared.iter().find_map(unbound) {
             return Err(error.into());
         }
-        let (sources, several) = self.sources(names)?;
+        let (sources, several) = Self::sources(names, how)?;
         let mut run = Answers {
             select: self,
             how,
@@ -160,7 +159,7 @@ impl Select {
 
     /// What the names of sessions mean, in their order; also whether answers are labelled. All sessions but
     /// those of whole stores are opened.
-    fn sources<'n>(&self, names: &'n [String]) -> Result<(Vec<Source<'n>>, bool), Failure> {
+    fn sources<'n>(names: &'n [String], how: &How) -> Result<(Vec<Source<'n>>, bool), Failure> {
         let mut several = names.len() > 1;
         let mut sources = Vec::new();
         for run in names.chunk_by(|a, b| whole(a).is_none() && whole(b).is_none()) {
@@ -169,7 +168,7 @@ impl Select {
                 sources.push(Source::Store(address));
                 continue;
             }
-            let (opened, directory) = sessions::open_words(run, &self.limits)?;
+            let (opened, directory) = sessions::open_words(run, how.limits)?;
             several |= directory;
             let opened = opened.into_iter();
             sources.extend(opened.map(|(name, session)| Source::Session(name, session)));
@@ -189,8 +188,8 @@ impl Select {
             return Err(Failure::usage("standard input can be read once only")
                 .with_help("give the session or the selectors as a file"));
         }
-        let selectors = input::read(file, &self.limits)?;
-        let session = sessions::open(name, &self.limits)?;
+        let selectors = input::read(file, how.limits)?;
+        let session = sessions::open(name, how.limits)?;
         let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let mut exit = Exit::Ok;
         let mut found = 0;

@@ -2,7 +2,6 @@
 
 use super::command::say;
 use super::input;
-use super::options::Limits;
 use super::progress::Progress;
 use super::words::quoted;
 use crate::app::present::stores::{self, Access, Address, none_of};
@@ -11,69 +10,15 @@ use crate::engine::{Context, ContextBuilder};
 use crate::history::Session;
 use crate::index::Snapshot;
 use crate::store::Store;
+use crate::tree::Limits;
 use crate::tree::seal::Ending;
 use crate::tree::source::{
     ending_of, is_lines_by_name, read_all, read_file, read_files, sessions_in,
 };
-use clap::Args;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The session of a command that reads one.
-#[derive(Args, Debug)]
-pub(super) struct SessionArgs {
-    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
-    session: String,
-    #[command(flatten)]
-    limits: Limits,
-}
-
-impl SessionArgs {
-    /// The path of the session.
-    pub(super) fn name(&self) -> &str {
-        &self.session
-    }
-
-    /// Opens the session.
-    ///
-    /// # Errors
-    /// As [`open`].
-    pub(super) fn open(&self) -> Result<Arc<Session>, Failure> {
-        open(&self.session, &self.limits)
-    }
-
-    /// Opens another session with the same limits, and finds the snapshot at `address`: as
-    /// [`SessionArgs::open_at`].
-    ///
-    /// # Errors
-    /// As [`SessionArgs::open_at`].
-    pub(super) fn open_other(
-        &self,
-        name: &str,
-        address: Option<&str>,
-    ) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
-        let session = open(name, &self.limits)?;
-        let address = address.filter(|address| *address != "@working");
-        let snapshot = opened::at(&session, address)?;
-        Ok((session, snapshot))
-    }
-
-    /// Opens the session and finds the snapshot at `address`; without one, the working state,
-    /// or else the newest snapshot.
-    ///
-    /// # Errors
-    /// As [`open`]; an address that cannot be read, or that the session has no snapshot at.
-    pub(super) fn open_at(
-        &self,
-        address: Option<&str>,
-    ) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
-        let session = self.open()?;
-        let snapshot = opened::at(&session, address)?;
-        Ok((session, snapshot))
-    }
-}
 
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
 ///
@@ -112,12 +57,27 @@ pub(super) fn ending_text(ending: Ending) -> &'static str {
 ///
 /// # Errors
 /// A missing, unreadable or invalid input.
-pub(super) fn open(name: &str, limits: &Limits) -> Result<Arc<Session>, Failure> {
+pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
     let progress = Progress::spinner(format!("reading {name}"));
     let (session, remarks) = read(name, limits, &Stores::default())?;
     drop(progress);
     say(&remarks);
     Ok(session)
+}
+
+/// Opens a session as [`open`] does, and finds the snapshot at `address`; without one, the working state, or else
+/// the newest snapshot.
+///
+/// # Errors
+/// As [`open`]; an address that cannot be read, or that the session has no snapshot at.
+pub(super) fn open_at(
+    name: &str,
+    address: Option<&str>,
+    limits: Limits,
+) -> Result<(Arc<Session>, Arc<Snapshot>), Failure> {
+    let session = open(name, limits)?;
+    let snapshot = opened::at(&session, address)?;
+    Ok((session, snapshot))
 }
 
 /// Stores that are open for reading, so that each is opened once.
@@ -156,7 +116,7 @@ pub(super) fn open_store(name: &str, access: Access) -> Result<Store, Failure> {
 /// As [`open`]; a working state that no mutation could have made.
 pub(super) fn resume(
     name: &str,
-    limits: &Limits,
+    limits: Limits,
     builder: ContextBuilder,
 ) -> Result<Context, Failure> {
     match Address::of(name) {
@@ -169,7 +129,7 @@ pub(super) fn resume(
 }
 
 /// Reads a session, and what is to be said of it: a log is imported in memory.
-fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, String), Failure> {
+fn read(name: &str, limits: Limits, stores: &Stores) -> Result<(Arc<Session>, String), Failure> {
     if let Some(address) = Address::of(name) {
         let session = stores.session(address)?;
         let remarks = opened::remarks(&session);
@@ -177,7 +137,7 @@ fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, S
     }
     let (session, bytes) = if name == input::STDIN {
         let path = input::name(name);
-        match read_all(std::io::stdin().lock(), &path, limits.source()) {
+        match read_all(std::io::stdin().lock(), &path, limits) {
             Ok(bytes) if bytes.trim_ascii().is_empty() => {
                 (opened::build(Ok(Vec::new()), path), Vec::new())
             }
@@ -189,7 +149,7 @@ fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, S
         }
     } else {
         let path = Path::new(name);
-        let session = opened::open(path, limits.source());
+        let session = opened::open(path, limits);
         let may_be_log = matches!(
             session,
             Err(Failure::Input(..)
@@ -199,7 +159,7 @@ fn read(name: &str, limits: &Limits, stores: &Stores) -> Result<(Arc<Session>, S
                 })
         );
         let bytes = if may_be_log && path.is_file() {
-            read_file(path, limits.source()).unwrap_or_default()
+            read_file(path, limits).unwrap_or_default()
         } else {
             Vec::new()
         };
@@ -234,7 +194,7 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
 /// As [`expand`] and [`open_all`].
 pub(super) fn open_words(
     words: &[String],
-    limits: &Limits,
+    limits: Limits,
 ) -> Result<(Vec<(String, Arc<Session>)>, bool), Failure> {
     let (names, several) = expand(words)?;
     let opened = open_all(&names, limits).map_err(|failure| explain_directory(failure, words))?;
@@ -304,7 +264,7 @@ pub(super) fn explain_directory(failure: Failure, names: &[String]) -> Failure {
 ///
 /// # Errors
 /// As [`open`]; standard input named twice.
-pub(super) fn open_all(names: &[String], limits: &Limits) -> Result<Vec<Arc<Session>>, Failure> {
+pub(super) fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Session>>, Failure> {
     if let [name] = names {
         return Ok(vec![open(name, limits)?]);
     }

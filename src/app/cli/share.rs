@@ -1,17 +1,16 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
-use super::command::{Invocation, Run, print_as, say, stream};
+use super::command::{Invocation, Run, say};
 use super::input;
 use super::options::TokenizerArgs;
 use super::output::clean;
-use super::sessions::SessionArgs;
+use super::sessions;
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure, answer, counted};
 use crate::history::Session;
 use crate::inspect::share::{PageOptions, Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
 use clap::Args;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -23,8 +22,8 @@ use std::path::Path;
 /// and SHA-256 of each block, and names of tools and models.
 #[derive(Args, Debug)]
 pub(super) struct Share {
-    #[command(flatten)]
-    session: SessionArgs,
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
     /// A page for a browser.
     #[arg(long, conflicts_with = "receipt")]
     html: bool,
@@ -57,9 +56,9 @@ impl Run for Share {
             Failure::value(error.to_string()).with_help(help)
         })?;
         if let Some(path) = output {
-            input::check_output(path, &[self.session.name()], self.force)?;
+            input::check_output(path, &[&*self.session], self.force)?;
         }
-        let session = self.session.open()?;
+        let session = sessions::open(&self.session, with.limits)?;
         let history = session.history();
         history.fetch_all()?;
         let fitting = || Tokenizer::fitting(history.committed().iter());
@@ -69,24 +68,28 @@ impl Run for Share {
         }
         if self.receipt {
             let receipt = receipt(&history, None, &mut counts);
-            return write_receipt(&receipt, output, with);
+            // A file is for a program.
+            let json = with.is_json_in_pipe() || (with.format.is_none() && output.is_some());
+            let text = if json {
+                answer::json(&receipt)? + "\n"
+            } else {
+                text_of(&receipt)
+            };
+            return input::put(output, |out| out.write_all(text.as_bytes()));
         }
         let options = PageOptions::titled(self.title(&session));
         let page = page(&history, &options, &mut redactor, &mut counts);
         if !redactor.is_empty() {
             say(&remarks(&redactor));
         }
-        match output {
-            Some(path) => input::write(path, |out| page.write_html(out)).map(|()| Exit::Ok),
-            None => stream(|out| page.write_html(out)),
-        }
+        input::put(output, |out| page.write_html(out))
     }
 }
 
 impl Share {
     /// What the page is called: a path of this machine is private.
     fn title(&self, session: &Session) -> String {
-        let name = self.session.name();
+        let name = &self.session;
         if let Some(name) = session.name() {
             return name.to_owned();
         }
@@ -99,24 +102,6 @@ impl Share {
             }
         }
     }
-}
-
-fn write_receipt(
-    receipt: &Receipt,
-    output: Option<&str>,
-    with: &Invocation,
-) -> Result<Exit, Failure> {
-    // A file is for a program.
-    let json = with.is_json_in_pipe() || (with.format.is_none() && output.is_some());
-    let Some(path) = output else {
-        return print_as(json, receipt, || text_of(receipt));
-    };
-    let text = if json {
-        answer::json(receipt)? + "\n"
-    } else {
-        text_of(receipt)
-    };
-    input::write(path, |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
 }
 
 /// How many matches were taken out, and which patterns took out none.
@@ -191,37 +176,34 @@ fn write_step(out: &mut String, step: &ReceiptStep) {
         counted(step.bytes, "byte"),
         counted(step.tokens, "token")
     );
-    let listed = |counts: &BTreeMap<&str, u64>| {
-        let counts: Vec<String> = counts
-            .iter()
-            .map(|(name, n)| format!("{name} {n}"))
-            .collect();
-        counts.join(", ")
-    };
-    let _ = writeln!(out, "  roles   {}", listed(&step.by_role));
-    let _ = writeln!(out, "  kinds   {}", listed(&step.by_kind));
-    let calls: Vec<String> = step
-        .calls
-        .iter()
-        .map(|(name, n)| format!("{name} {n}"))
-        .collect();
-    if !calls.is_empty() {
-        let _ = writeln!(out, "  calls   {}", calls.join(", "));
-    }
-    if step.compaction {
-        let _ = writeln!(out, "  compaction");
-    }
-    if step.failed > 0 {
-        let _ = writeln!(out, "  failed  {}", counted(step.failed as u64, "call"));
-    }
-    if let Some(prefix) = &step.prefix {
-        let _ = write!(out, "  prefix  {}", counted(prefix.bytes, "byte"));
+    let listed = |counts: &mut dyn Iterator<Item = String>| counts.collect::<Vec<_>>().join(", ");
+    let roles = step.by_role.iter().map(|(name, n)| format!("{name} {n}"));
+    let kinds = step.by_kind.iter().map(|(name, n)| format!("{name} {n}"));
+    let calls = step.calls.iter().map(|(name, n)| format!("{name} {n}"));
+    let failed = (step.failed > 0).then(|| counted(step.failed as u64, "call"));
+    let prefix = step.prefix.as_ref().map(|prefix| {
+        let mut text = counted(prefix.bytes, "byte");
         if let Some(percent) = prefix.reused_percent {
-            let _ = write!(out, ", {percent} % of the request before kept");
+            let _ = write!(text, ", {percent} % of the request before kept");
         }
         if let (Some(cause), Some(place)) = (&prefix.cause, &prefix.place) {
-            let _ = write!(out, ", broken by {} in {place}", cause.replace('_', " "));
+            let _ = write!(text, ", broken by {} in {place}", cause.replace('_', " "));
         }
-        out.push('\n');
+        text
+    });
+    for (title, text) in [
+        ("roles  ", Some(listed(&mut { roles }))),
+        ("kinds  ", Some(listed(&mut { kinds }))),
+        (
+            "calls  ",
+            Some(listed(&mut { calls })).filter(|calls| !calls.is_empty()),
+        ),
+        ("compaction", step.compaction.then(String::new)),
+        ("failed ", failed),
+        ("prefix ", prefix),
+    ] {
+        if let Some(text) = text {
+            let _ = writeln!(out, "{}", format!("  {title} {text}").trim_end());
+        }
     }
 }

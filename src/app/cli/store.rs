@@ -8,10 +8,10 @@ use super::output::{counted, printable};
 use super::progress::Progress;
 use super::sessions::open_store;
 use super::verify;
-use super::words::{in_quotes, is_selector, quoted};
+use super::words::{is_selector, quoted};
 use super::write::{Wait, new_name, print_ids};
 use crate::app::present::stores::{Access, Address, Which, none_of, path};
-use crate::app::present::{Exit, Failure, literal};
+use crate::app::present::{Exit, Failure};
 use crate::engine::Answer;
 use crate::store::{Pruned, Retention, Store};
 use crate::support::diag::Code;
@@ -116,18 +116,10 @@ impl Run for Stores {
 /// It names no store.
 fn address<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
     Address::of(word).ok_or_else(|| {
-        let message = format!("`store {command}` takes a store, and `{word}` is none");
-        let with_ending = format!("{word}.db");
-        Failure::usage(message).with_help(if Path::new(&with_ending).is_file() {
-            format!("did you mean {}?", quoted(&with_ending))
-        } else if Path::new(word).is_file() {
-            format!(
-                "pactql import {} -o agents.db puts it into one",
-                quoted(word)
-            )
-        } else {
-            "a store is a path that ends in .db, `sqlite:PATH`, or a postgres:// URL".to_owned()
-        })
+        Failure::usage(format!(
+            "`store {command}` takes a store, and `{word}` is none"
+        ))
+        .with_help("a store is a path that ends in .db, `sqlite:PATH`, or a postgres:// URL")
     })
 }
 
@@ -171,12 +163,8 @@ fn rename(session: &str, name: &str, wait: Wait) -> Result<Exit, Failure> {
     let to = match Address::of(name) {
         Some(address) if address.store == store => new_name(address)?,
         Some(_) => {
-            let help = format!(
-                "pactql import {} -o {} copies it",
-                quoted(session),
-                quoted(name)
-            );
-            return Err(Failure::usage("a session stays in its store").with_help(help));
+            return Err(Failure::usage("a session stays in its store")
+                .with_help("`pactql import` copies one into another store"));
         }
         None => {
             Address::of(&whole).map(new_name).transpose()?;
@@ -189,11 +177,6 @@ fn rename(session: &str, name: &str, wait: Wait) -> Result<Exit, Failure> {
 }
 
 fn delete(session: &str, yes: bool, wait: Wait) -> Result<Exit, Failure> {
-    address("delete", session).map_err(|failure| {
-        failure.with_help(
-            "it deletes sessions, such as agents.db#support-42; `pactql edit remove` removes nodes",
-        )
-    })?;
     let (store, name) = one("delete", session)?;
     if yes {
         let store = open_store(store, Access::Write)?;
@@ -292,7 +275,18 @@ impl Erase {
             };
             Ok((ids, others))
         });
-        let (ids, others) = erased.map_err(|failure| self.explain(failure))?;
+        let (ids, others) = erased.map_err(|failure| {
+            let is_unknown =
+                matches!(&failure, Failure::Selector(error, _) if error.code() == Code::Placement);
+            if is_unknown {
+                let session = quoted(&self.session);
+                failure.advised(format!(
+                    "pactql store erase {session} \"@* .cb[content~'…']\" finds nodes by their text"
+                ))
+            } else {
+                failure
+            }
+        })?;
         if ids.is_empty() {
             say("note: the selector finds nothing, and nothing was erased\n");
         }
@@ -306,39 +300,11 @@ impl Erase {
         Ok(Exit::of_empty(self.fail_if_empty && ids.is_empty()))
     }
 
-    /// Adds to the failure for an id that no snapshot has how to find the nodes.
-    fn explain(&self, failure: Failure) -> Failure {
-        match &failure {
-            Failure::Selector(error, _) if error.code() == Code::Placement => {}
-            _ => return failure,
-        }
-        let session = quoted(&self.session);
-        let text = self
-            .nodes
-            .iter()
-            .find(|node| node.contains(char::is_whitespace));
-        failure.advised(match text {
-            Some(text) => {
-                let selector = format!("@* .cb[content~{}]", literal(text));
-                format!("pactql store erase {session} {}", in_quotes(&selector))
-            }
-            None => format!("`pactql select {session} \"@* *\" --format ids` lists the ids"),
-        })
-    }
-
     /// The ids that were given, or those of the nodes that the selector finds.
     fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>, Failure> {
         match &self.nodes[..] {
             [selector] if is_selector(selector) => self.found(store, name, selector),
-            ids => match ids.iter().find(|id| is_selector(id)) {
-                Some(selector) => {
-                    let message = format!("expected the ids of nodes, found `{selector}`");
-                    Err(Failure::usage(message).with_help(
-                        "a selector is one argument, in quotes, and takes no ids beside it",
-                    ))
-                }
-                None => Ok(ids.to_vec()),
-            },
+            ids => Ok(ids.to_vec()),
         }
     }
 

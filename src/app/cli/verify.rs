@@ -2,7 +2,7 @@
 
 use super::command::{Invocation, Run, print_as};
 use super::output::{counted, printable, snapshot_label};
-use super::sessions::{SessionArgs, ending_name, ending_of_session, ending_text, open_store};
+use super::sessions::{self, ending_name, ending_of_session, ending_text, open_store};
 use super::store::whole;
 use crate::app::present::stores::{Access, Address};
 use crate::app::present::{Exit, Failure};
@@ -25,25 +25,25 @@ use std::fmt::Write as _;
 /// session and snapshot, and ends with exit code 5.
 #[derive(Args, Debug)]
 pub(super) struct Verify {
-    #[command(flatten)]
-    session: SessionArgs,
+    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
+    session: String,
 }
 
 impl Run for Verify {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        if let Some(address) = Address::of(self.session.name()).filter(|a| a.is_several()) {
+        if let Some(address) = Address::of(&self.session).filter(|a| a.is_several()) {
             return store(
-                whole("verify", self.session.name()).map(|_| address.store)?,
+                whole("verify", &self.session).map(|_| address.store)?,
                 with.is_json_in_pipe(),
             );
         }
-        let session = self.session.open()?;
+        let session = sessions::open(&self.session, with.limits)?;
         let history = session.history();
         history.fetch_all()?;
         let mut text = String::new();
         let hashes = Hashes::check(&history, &mut text);
         let lost = lost(&history, &mut text)?;
-        let end = ending_of_session(self.session.name())?;
+        let end = ending_of_session(&self.session)?;
         let valid = hashes.wrong.is_empty() && lost.is_empty();
         let snapshots = history.committed().len();
         let json = json!({

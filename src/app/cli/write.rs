@@ -2,10 +2,10 @@
 
 use super::command::{Invocation, say};
 use super::input::{self, STDIN};
-use super::options::{EditionArgs, Limits};
+use super::options::EditionArgs;
 use super::progress::Progress;
 use super::sessions::{self, open_store};
-use super::words::{exists, is_selector, quoted};
+use super::words::quoted;
 use crate::app::present::notes;
 use crate::app::present::stores::{Access, Address, Which};
 use crate::app::present::{Exit, Failure, sessions as opened};
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 pub(super) struct WriteArgs {
     /// The session: a file or `STORE#name`, which is written in place. With -o also a directory, a
     /// compressed file, or `-` for standard input.
-    session: String,
+    pub(super) session: String,
     /// Write the session to another file or to `STORE#name`, and leave this one as it is.
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
@@ -35,8 +35,6 @@ pub(super) struct WriteArgs {
     wait: Wait,
     #[command(flatten)]
     how: HowArgs,
-    #[command(flatten)]
-    limits: Limits,
 }
 
 /// How long `--wait` waits. Longer than a lease lasts, so that the one a killed process left has run out.
@@ -98,14 +96,13 @@ impl Wait {
 
     /// Says how to wait, or to wait longer.
     fn advise(self, failure: Failure) -> Failure {
-        let advice = match self.wait {
+        failure.advised(match self.wait {
             Some(seconds @ 1..) => format!(
                 "it was not free for {seconds} s; `--wait={}` waits longer",
                 seconds.saturating_mul(10).min(LONGEST)
             ),
             _ => "`--wait` waits until it is free; readers never wait".to_owned(),
-        };
-        failure.advised(advice)
+        })
     }
 }
 
@@ -146,27 +143,17 @@ pub(super) enum Writing<'a> {
 }
 
 impl WriteArgs {
-    /// The largest input.
-    pub(super) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// The argument that is the session.
-    pub(super) fn name(&self) -> &str {
-        &self.session
-    }
-
     /// Reads the session, to look at it only.
     ///
     /// # Errors
     /// A missing, unreadable or invalid session; an output.
-    pub(super) fn read(&self) -> Result<Context, Failure> {
+    pub(super) fn read(&self, with: &Invocation) -> Result<Context, Failure> {
         if self.output.is_some() {
             return Err(Failure::usage(
                 "a list changes nothing, so `-o` has nothing to write",
             ));
         }
-        sessions::resume(&self.session, &self.limits, self.how.builder())
+        sessions::resume(&self.session, with.limits, self.how.builder())
     }
 
     /// Changes the nodes of a selector, saves, then prints the ids that `change` returns: what is printed is on
@@ -181,7 +168,7 @@ impl WriteArgs {
         empty: Exit,
         change: impl FnOnce(&mut Context, &str) -> Result<Vec<String>, Error>,
     ) -> Result<Exit, Failure> {
-        let mut writing = self.open()?;
+        let mut writing = self.open(with)?;
         let ids = change(writing.context(), selector)?;
         if !ids.is_empty() {
             writing.save()?;
@@ -189,11 +176,7 @@ impl WriteArgs {
         }
         let mut lines = String::new();
         if let Ok(selection) = writing.context().select(selector) {
-            if with.is_json() {
-                notes::of_empty_json(selection.why_empty(), &mut lines)
-            } else {
-                notes::of_empty(&selection.why_empty(), &mut lines)
-            }
+            notes::of_empty(selection.why_empty(), with.is_json(), &mut lines);
         }
         say(&lines);
         print_ids(with, &ids)?;
@@ -204,26 +187,23 @@ impl WriteArgs {
     ///
     /// # Errors
     /// A missing, unreadable or invalid session; one that another process writes; an output that exists.
-    pub(super) fn open(&self) -> Result<Writing<'_>, Failure> {
-        self.open_with(Policy::new())
+    pub(super) fn open(&self, with: &Invocation) -> Result<Writing<'_>, Failure> {
+        self.open_with(Policy::new(), with)
     }
 
     /// As [`WriteArgs::open`], with a policy for its commits.
     ///
     /// # Errors
     /// As [`WriteArgs::open`].
-    pub(super) fn open_with(&self, policy: Policy) -> Result<Writing<'_>, Failure> {
+    pub(super) fn open_with(
+        &self,
+        policy: Policy,
+        with: &Invocation,
+    ) -> Result<Writing<'_>, Failure> {
         let builder = || self.how.builder().policy(policy.clone());
-        if is_selector(&self.session) && !exists(&self.session) {
-            return Err(Failure::usage(format!(
-                "expected a session first, found the selector `{}`",
-                self.session
-            ))
-            .with_help("the session comes first, then the selector"));
-        }
         if let Some(output) = &self.output {
             check_target(output, &[&self.session], self.force)?;
-            let context = sessions::resume(&self.session, &self.limits, builder())?;
+            let context = sessions::resume(&self.session, with.limits, builder())?;
             return Ok(Writing::Elsewhere(Box::new(context), output));
         }
         if self.session == STDIN {
@@ -231,36 +211,26 @@ impl WriteArgs {
                 .with_help("-o FILE writes the session to a file"));
         }
         if let Some(address) = Address::of(&self.session) {
-            return Ok(Writing::Stored(Box::new(
-                self.open_stored(address, builder)?,
-            )));
+            let name = address.one()?;
+            let store = open_store(address.store, Access::Write)?;
+            return self.wait.until_free(|| {
+                // A session that is missing would be made.
+                store.session(name)?;
+                let context = store.write_with(name, builder())?;
+                Ok(Writing::Stored(Box::new(context)))
+            });
         }
         let path = Path::new(&self.session);
-        let open = || SessionFile::open_limited(path, builder(), self.limits.source());
+        let open = || SessionFile::open_limited(path, builder(), with.limits);
         self.wait.until_free(|| match open() {
             Ok(file) => Ok(Writing::InPlace(Box::new(file))),
             Err(FileError::Load(error)) => {
                 // With the advice that all commands give.
-                let advised = opened::open(path, self.limits.source()).err();
+                let advised = opened::open(path, with.limits).err();
                 let failure = advised.unwrap_or_else(|| Failure::load(error));
                 Err(input::explain_missing(failure, &self.session))
             }
             Err(error) => Err(error.into()),
-        })
-    }
-
-    /// Opens a session of a store, which must be there, to write it.
-    fn open_stored(
-        &self,
-        address: Address<'_>,
-        builder: impl Fn() -> ContextBuilder,
-    ) -> Result<Context, Failure> {
-        let name = address.one()?;
-        let store = open_store(address.store, Access::Write)?;
-        self.wait.until_free(|| {
-            // A session that is missing would be made.
-            store.session(name)?;
-            Ok(store.write_with(name, builder())?)
         })
     }
 }
@@ -394,11 +364,11 @@ impl NodeArgs {
     ///
     /// # Errors
     /// A file that cannot be read; text that is not a node.
-    pub(super) fn read(&self, args: &WriteArgs) -> Result<NewNode, Failure> {
+    pub(super) fn read(&self, args: &WriteArgs, with: &Invocation) -> Result<NewNode, Failure> {
         let node = match &self.node {
             None => NewNode::new().kind("text"),
             Some(word) => {
-                let text = text_of(word, args)?;
+                let text = text_of(word, args, with)?;
                 let text = text.trim();
                 if text.starts_with('{') {
                     NewNode::json(text)?
@@ -411,7 +381,8 @@ impl NodeArgs {
         let Some(file) = &self.content_file else {
             return Ok(node);
         };
-        if [args.name(), self.node.as_deref().unwrap_or_default()].contains(&STDIN) && file == STDIN
+        if [&*args.session, self.node.as_deref().unwrap_or_default()].contains(&STDIN)
+            && file == STDIN
         {
             return Err(read_twice());
         }
@@ -419,7 +390,7 @@ impl NodeArgs {
             return Err(Failure::usage("the content is given twice")
                 .with_help("`--content-file` gives it: leave it out of NODE"));
         }
-        Ok(node.content(&read_text(file, args)?))
+        Ok(node.content(&read_text(file, with)?))
     }
 }
 
@@ -427,11 +398,11 @@ impl NodeArgs {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(super) fn text_of(word: &str, args: &WriteArgs) -> Result<String, Failure> {
+pub(super) fn text_of(word: &str, args: &WriteArgs, with: &Invocation) -> Result<String, Failure> {
     match word.strip_prefix('@') {
-        Some(file) if !file.is_empty() => read_text(file, args),
-        _ if word == STDIN && args.name() == STDIN => Err(read_twice()),
-        _ if word == STDIN => read_text(word, args),
+        Some(file) if !file.is_empty() => read_text(file, with),
+        _ if word == STDIN && &args.session == STDIN => Err(read_twice()),
+        _ if word == STDIN => read_text(word, with),
         _ => Ok(word.to_owned()),
     }
 }
@@ -440,8 +411,8 @@ fn read_twice() -> Failure {
     Failure::usage("standard input can be read once only").with_help("give the other as a file")
 }
 
-fn read_text(file: &str, args: &WriteArgs) -> Result<String, Failure> {
-    let bytes = input::read(file, args.limits())?;
+fn read_text(file: &str, with: &Invocation) -> Result<String, Failure> {
+    let bytes = input::read(file, with.limits)?;
     String::from_utf8(bytes).map_err(|_| {
         let name = input::name(file);
         Failure::plain(Exit::Input, format!("{} is not UTF-8", name.display()))
@@ -462,11 +433,15 @@ const TEXTS: [&str; 6] = [
 ///
 /// # Errors
 /// A word that is neither; JSON that is not an object.
-pub(super) fn fields(words: &[String], args: &WriteArgs) -> Result<NewNode, Failure> {
+pub(super) fn fields(
+    words: &[String],
+    args: &WriteArgs,
+    with: &Invocation,
+) -> Result<NewNode, Failure> {
     if let [word] = words
         && (word == STDIN || word.starts_with(['{', '@']))
     {
-        return Ok(NewNode::json(text_of(word, args)?.trim())?);
+        return Ok(NewNode::json(text_of(word, args, with)?.trim())?);
     }
     let mut fields = NewNode::new();
     for word in words {

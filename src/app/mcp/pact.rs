@@ -88,7 +88,7 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answ
     // A new engine, so that an explanation does not depend on earlier calls.
     let engine = Engine::builder().edition(edition).build();
     let explain = engine.explain(session.as_deref(), selector, options)?;
-    Ok(answer::explanation(&explain).into())
+    Ok(explain.to_json().to_string().into())
 }
 
 /// `pact_diff`: what `pactql diff --format json` prints.

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::notes;
 use crate::budget::Query;
-use crate::engine::{Answer, Explain, Fit, Node, Prepared};
+use crate::engine::{Answer, Fit, Node, Prepared};
 use crate::history::Session;
 use crate::support::cancel::check;
 use crate::support::diag::ColorChoice;
@@ -48,11 +48,6 @@ impl Write for Text {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// An explanation as one line of JSON, without a line feed.
-pub(crate) fn explanation(explain: &Explain) -> String {
-    explain.to_json().to_string()
 }
 
 /// A number of tokens, and the query that decides which blocks come first.
@@ -151,11 +146,7 @@ impl<'a> Found<'a> {
             }
             Answer::Rows(rows) => rows.why_empty(),
         };
-        if as_json {
-            notes::of_empty_json(why, &mut lines)
-        } else {
-            notes::of_empty(&why, &mut lines)
-        }
+        notes::of_empty(why, as_json, &mut lines);
         lines
     }
 }

@@ -5,15 +5,14 @@ use crate::support::text::printable;
 use serde_json::json;
 use std::fmt::Write;
 
-/// Why an answer is empty, a line each.
-pub(crate) fn of_empty(why: &[EmptyReason], out: &mut String) {
-    for reason in why {
-        let _ = writeln!(out, "note: {}", printable(&reason.to_string()));
+/// Why an answer is empty: a line each, or one line of JSON with the fields of each reason and its text.
+pub(crate) fn of_empty(why: Vec<EmptyReason>, as_json: bool, out: &mut String) {
+    if !as_json {
+        for reason in why {
+            let _ = writeln!(out, "note: {}", printable(&reason.to_string()));
+        }
+        return;
     }
-}
-
-/// Why an answer is empty, as one line of JSON: the fields of each reason and its text.
-pub(crate) fn of_empty_json(why: Vec<EmptyReason>, out: &mut String) {
     let note = |reason: EmptyReason| {
         let mut note = json!(reason);
         note["message"] = reason.to_string().into();

@@ -4,9 +4,8 @@ use super::failure::{Exit, Failure};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::logs::{Fate, Format, ImportOptions, ImportedSession, import, where_messages};
-use crate::query::ir::Address;
 use crate::support::diag::{Code, Diagnostic, Error};
-use crate::support::text::printable;
+use crate::support::text::{counted, printable};
 use crate::tree::source::{read_file, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
 use std::fmt::Write;
@@ -119,18 +118,11 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     let is_branch =
         |one: &&ImportedSession| one.name.as_deref().is_some_and(|n| n.starts_with('~'));
     let branches = others.iter().copied().filter(is_branch).count();
-    let parts = [
-        (branches, "1 branch", "branches"),
-        (others.len() - branches, "1 subagent", "subagents"),
-    ];
-    let parts = parts
-        .into_iter()
-        .filter_map(|(count, one, several)| match count {
-            0 => None,
-            1 => Some(one.to_owned()),
-            count => Some(format!("{count} {several}")),
-        });
-    let parts: Vec<String> = parts.collect();
+    let parts = [(branches, "branch"), (others.len() - branches, "subagent")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, what)| counted(count as u64, what))
+        .collect();
     let left_out = if parts.is_empty() {
         String::new()
     } else {
@@ -252,26 +244,23 @@ fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
 /// An invalid address, or one that the session has no snapshot at.
 pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>, Failure> {
     let history = session.history();
-    let Some(text) = address else {
-        At::Working.fetch(&history)?;
+    let place = address.map_or(Ok(At::Working), place)?;
+    place.fetch(&history)?;
+    let At::Committed(found) = place else {
         return history
             .latest()
             .cloned()
             .ok_or_else(|| Failure::plain(Exit::Input, "the session has no snapshots"));
     };
-    let address = parse_address(text).ok_or_else(|| {
-        no_address(text)
-            .with_help("@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12")
-    })?;
-    At::Committed(address).fetch(&history)?;
-    history.at(address).cloned().map_err(|error| {
+    history.at(found).cloned().map_err(|error| {
+        let text = address.unwrap_or_default();
         let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot");
         let diagnostic = diagnostic.at(0..text.len(), error.why);
         Error::new(text, diagnostic.with_help(error.which)).into()
     })
 }
 
-/// Parses the address of a snapshot, or `working`.
+/// Parses the address of a snapshot, whose `@` may be left out, or `working`.
 ///
 /// # Errors
 /// It is neither.
@@ -279,29 +268,21 @@ pub(crate) fn place(text: &str) -> Result<At, Failure> {
     if text == "working" {
         return Ok(At::Working);
     }
-    let address = parse_address(text).ok_or_else(|| {
-        no_address(text).with_help(
+    text.parse().map(At::Committed).map_err(|_| {
+        Failure::value(format!(
+            "expected the address of a snapshot, found `{text}`"
+        ))
+        .with_help(
             "@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
              `working` the working state",
         )
-    })?;
-    Ok(At::Committed(address))
-}
-
-fn no_address(text: &str) -> Failure {
-    Failure::value(format!(
-        "expected the address of a snapshot, found `{text}`"
-    ))
-}
-
-/// Parses `@t0`, `@t-2`, `@c12`; the `@` is optional.
-fn parse_address(text: &str) -> Option<Address> {
-    text.parse().ok()
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse_address;
+    use super::place;
+    use crate::history::At;
     use crate::query::ir::Address;
 
     #[test]
@@ -317,7 +298,8 @@ mod tests {
             ("", None),
             ("@*", None),
         ] {
-            assert_eq!(parse_address(text), expected, "{text}");
+            let found = place(text).ok();
+            assert!(found == expected.map(At::Committed), "{text}");
         }
     }
 }

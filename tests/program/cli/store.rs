@@ -562,7 +562,7 @@ fn mistakes_are_answered_with_what_was_expected() {
         (&["select", &text, "*"], 6, "E_STORE"),
         (&["sessions", &text], 6, "is not a store"),
         (&["import", CHAT, "-o", &text], 6, "is not a store"),
-        (&["store", "delete", AGENT], 1, "`pactql edit remove`"),
+        (&["store", "delete", AGENT], 1, "takes a store"),
         (
             &["store", "delete", &at("greenhouse"), "--force"],
             1,
@@ -586,8 +586,8 @@ fn mistakes_are_answered_with_what_was_expected() {
         ),
         (
             &["store", "erase", &at("greenhouse"), "x", "@* .cb"],
-            1,
-            "expected the ids",
+            2,
+            "no snapshot of `greenhouse`",
         ),
         (
             &["store", "erase", &at("greenhouse"), "@history .cb"],
@@ -636,7 +636,7 @@ fn mistakes_are_answered_with_what_was_expected() {
         (
             &["store", "erase", &at("greenhouse"), "4111 1111"],
             2,
-            "\"@* .cb[content~'4111 1111']\"",
+            "\"@* .cb[content~'…']\" finds nodes by their text",
         ),
         (
             &["edit", "fork", &at("greenhouse"), "@t0", "retry"],

@@ -1,0 +1,253 @@
+//! The commands about a selector alone: `explain`, `sql`, `fmt`.
+
+use super::command::{Invocation, Run, print, say};
+use super::options::{EditionArgs, named};
+use super::{operands, sessions};
+use crate::app::present::stores::{Access, Address, none_of};
+use crate::app::present::{Exit, Failure};
+use crate::engine::{Engine, ExplainOptions};
+use crate::query::sql::{Dialect, Options};
+use crate::store::parquet_views;
+use clap::Args;
+use serde_json::json;
+use std::fmt::Write as _;
+
+/// How is a selector read, planned and run?
+///
+/// Prints the selector, its normalized text and fingerprint, and its plan. With a session, the
+/// snapshots it names are looked up there, and --analyze runs the plan and prints counters and the
+/// rows of each step, next to the estimate of the index where there is one. With a store, it says how many
+/// sessions there are, and how many of them can match at all; --analyze asks those.
+#[derive(Args, Debug)]
+#[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
+pub(super) struct Explain {
+    /// A session (a file, a directory, `STORE#name`, or `-`) or a store, if any, and the selector.
+    #[arg(value_name = "SESSION", required = true, num_args = 1..=2)]
+    inputs: Vec<String>,
+    /// Run the plan, and show what each step did.
+    #[arg(long)]
+    analyze: bool,
+    /// Show the normalized form after each pass.
+    #[arg(long)]
+    verbose: bool,
+    #[command(flatten)]
+    edition: EditionArgs,
+}
+
+impl Run for Explain {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let engine = self.edition.engine();
+        let (session, selector) = match &self.inputs[..] {
+            [selector] => {
+                operands::check_selectors("explain", &self.inputs)?;
+                (None, selector)
+            }
+            inputs => {
+                let (names, selectors) = operands::split("explain", inputs, &[])?;
+                (names.first(), &selectors[0])
+            }
+        };
+        if self.analyze && session.is_none() {
+            return Err(Failure::usage("`--analyze` needs a session")
+                .with_help("pactql explain SESSION SELECTOR --analyze"));
+        }
+        let store = session.and_then(|name| Address::of(name));
+        let store = store.filter(|address| address.is_several());
+        let session = match session {
+            Some(name) if store.is_none() => Some(sessions::open(name, with.limits)?),
+            _ => None,
+        };
+        let options = ExplainOptions {
+            analyze: self.analyze && store.is_none(),
+            verbose: self.verbose,
+        };
+        let explain = engine.explain(session.as_deref(), selector, options)?;
+        let counts = match store {
+            Some(address) => self.of_store(&engine, address, selector)?,
+            None => Vec::new(),
+        };
+        if with.is_json() {
+            let mut json = explain.to_json();
+            for (name, count) in counts {
+                json["store"][name] = json!(count);
+            }
+            return print(&format!("{json}\n"));
+        }
+        let mut text = explain.to_string();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        for (name, count) in counts {
+            let _ = writeln!(text, "{name:<12} {count}");
+        }
+        print(&text)
+    }
+}
+
+impl Explain {
+    /// How many sessions of a store there are, how many can match, and what they answer.
+    fn of_store(
+        &self,
+        engine: &Engine,
+        address: Address<'_>,
+        selector: &str,
+    ) -> Result<Vec<(&'static str, usize)>, Failure> {
+        let prepared = engine.prepare(selector)?;
+        let store = sessions::open_store(address.store, Access::Read)?;
+        let asked = store.select_prepared(&prepared).sessions(address.glob());
+        let mut answers = asked.answers()?;
+        let all = answers.sessions()?;
+        if all == 0 {
+            say(&format!("note: {}\n", none_of(address)));
+        }
+        let mut counts = vec![("sessions", all), ("candidates", answers.candidates())];
+        if self.analyze {
+            let found = answers.try_fold((0, 0), |(sessions, rows), found| {
+                let count = found?.answer.count();
+                Ok::<_, Failure>((sessions + 1, rows + count))
+            })?;
+            counts.extend([("matched", found.0), ("rows", found.1)]);
+        }
+        Ok(counts)
+    }
+}
+
+/// Which SQL statement answers a selector? Prints it, or the views it reads.
+///
+/// A database answers the statement where the data is: SQLite and PostgreSQL over a store,
+/// DuckDB and Spark over its export to Parquet (`pactql store parquet STORE DIR`), after the statements
+/// that --create-views prints. Rows are session, seq, snapshot, id and ord; of a range session, newer,
+/// older, change, id and ord.
+#[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql sql [OPTIONS] <SELECTOR>
+       pactql sql [OPTIONS] --create-views <DIR>")]
+pub(super) struct Sql {
+    /// The selector.
+    #[arg(value_name = "SELECTOR", required_unless_present = "views")]
+    selector: Option<String>,
+    /// Whose SQL.
+    #[arg(long, default_value = "sqlite", value_name = "DIALECT")]
+    #[arg(value_parser = named(&Dialect::ALL, Dialect::name))]
+    dialect: Dialect,
+    /// Only sessions whose name matches, where `*` is any text without `/`.
+    #[arg(
+        long,
+        value_name = "GLOB",
+        default_value = "",
+        hide_default_value = true
+    )]
+    sessions: String,
+    /// The schema of the tables.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true
+    )]
+    schema: String,
+    /// Print the statements that make views over the Parquet files of a directory or a bucket.
+    #[arg(long = "create-views", value_name = "DIR")]
+    #[arg(conflicts_with_all = ["selector", "sessions"])]
+    views: Option<String>,
+    #[command(flatten)]
+    edition: EditionArgs,
+}
+
+impl Run for Sql {
+    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+        match (&self.views, &self.selector) {
+            (Some(directory), _) => self.print_views(directory),
+            (None, Some(selector)) => self.print_statement(selector),
+            (None, None) => Err(Failure::usage("`sql` needs a selector")),
+        }
+    }
+}
+
+impl Sql {
+    fn print_statement(&self, selector: &String) -> Result<Exit, Failure> {
+        if let Some(address) = Address::of(selector) {
+            return Err(Failure::usage(format!(
+                "`{selector}` is a store; `sql` prints a statement and asks no store"
+            ))
+            .with_help(format!(
+                "pactql select {} SELECTOR --via sql",
+                address.store
+            )));
+        }
+        operands::check_selectors("sql", std::slice::from_ref(selector))?;
+        let engine: Engine = self.edition.engine();
+        let options = Options {
+            sessions: self.sessions.clone(),
+            schema: self.schema.clone(),
+        };
+        let prepared = engine.prepare(selector)?;
+        for warning in prepared.warnings() {
+            say(&warning.to_text(prepared.text(), crate::support::diag::ColorChoice::Never));
+        }
+        let statement = prepared.sql(self.dialect, &options)?;
+        print(&format!("{};\n", statement.text()))
+    }
+
+    fn print_views(&self, directory: &str) -> Result<Exit, Failure> {
+        let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
+        if !self.dialect.is_parquet() {
+            return Err(Failure::value(format!(
+                "`--create-views` makes views over Parquet files, which {} does not read",
+                self.dialect
+            ))
+            .with_help("--dialect duckdb or spark"));
+        }
+        let views = parquet_views(self.dialect, directory, schema)?;
+        print(&format!("{};\n", views.join(";\n\n")))
+    }
+}
+
+/// Is a selector valid, and what is its normalized form? Prints one a line.
+///
+/// Normalized text is canonical: selectors known to have the same meaning get the same text, and
+/// the text itself is a selector of the canonical edition. `--check` prints its fingerprint, too.
+#[derive(Args, Debug)]
+pub(super) struct Fmt {
+    /// The selectors.
+    #[arg(value_name = "SELECTOR", required = true)]
+    selectors: Vec<String>,
+    /// Also print the fingerprint of each.
+    #[arg(long)]
+    check: bool,
+    /// The edition to write them in. Only the canonical one has words for every selector.
+    #[arg(long, value_name = "EDITION", default_value = "canonical", value_parser = ["canonical"])]
+    to: String,
+    #[command(flatten)]
+    edition: EditionArgs,
+}
+
+impl Run for Fmt {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        operands::check_selectors("fmt", &self.selectors)?;
+        let engine = self.edition.engine();
+        let mut text = String::new();
+        for selector in &self.selectors {
+            let report = engine.check(selector)?;
+            let (canonical, fingerprint) = (&report.canonical, &report.fingerprint);
+            if with.is_json() {
+                let warnings = report.warnings.iter().map(ToString::to_string);
+                let json = json!({
+                    "canonical": canonical,
+                    "fingerprint": fingerprint,
+                    "warnings": warnings.collect::<Vec<_>>(),
+                });
+                let _ = writeln!(text, "{json}");
+                continue;
+            }
+            for warning in &report.warnings {
+                say(&warning.to_text(selector, with.color.for_errors()));
+            }
+            let _ = writeln!(text, "{canonical}");
+            if self.check {
+                let _ = writeln!(text, "sha256 {fingerprint}");
+            }
+        }
+        print(&text)
+    }
+}
