@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use self::answers::{StoreAnswers, StoreIds};
 use self::candidate::{candidate, candidates};
-use self::ids::{GroupStatement, SESSIONS_OF_A_STATEMENT};
+use self::ids::SESSIONS_OF_A_STATEMENT;
 use self::question::Question;
 use self::route::{StoreReason, StoreRoute};
 use crate::engine::Prepared;
@@ -135,25 +135,19 @@ impl<'s> StoreSelection<'s> {
         self.prepared.check_rows()?;
         let possible = self.possible(&Glob::new(&self.glob))?;
         let dialect = self.store.dialect();
-        let compiled = || compile_group(self.prepared.query(), dialect, SESSIONS_OF_A_STATEMENT);
         let statement = if self.options != RangeOptions::default() {
             Err(StoreReason::Options)
         } else if possible.len() < MANY_FOR_STATEMENTS {
             Err(StoreReason::Few)
         } else {
-            let text = compiled().ok().flatten();
-            text.map(GroupStatement::new)
-                .ok_or(StoreReason::Unsupported)
+            let text = compile_group(self.prepared.query(), dialect, SESSIONS_OF_A_STATEMENT);
+            text.ok().flatten().ok_or(StoreReason::Unsupported)
         };
-        let route = match &statement {
-            Ok(_) => StoreRoute::Statement,
-            Err(reason) => StoreRoute::Sessions(reason.clone()),
+        let (statement, route) = match statement {
+            Ok(statement) => (Some(statement), StoreRoute::Statement),
+            Err(reason) => (None, StoreRoute::Sessions(reason)),
         };
-        Ok(StoreIds::new(
-            self.question(statement.ok()),
-            route,
-            possible,
-        ))
+        Ok(StoreIds::new(self.question(statement), route, possible))
     }
 
     /// How many nodes a selector of rows finds in each session, as [`StoreSelection::ids`] finds them: the name of
@@ -171,7 +165,7 @@ impl<'s> StoreSelection<'s> {
         Ok(counted)
     }
 
-    fn question(&self, statement: Option<GroupStatement>) -> Question {
+    fn question(&self, statement: Option<String>) -> Question {
         Question {
             core: Arc::clone(&self.store.core),
             open: Arc::clone(&self.store.open),
@@ -215,7 +209,7 @@ fn listed(store: &Store, glob: &Glob) -> Result<Arc<[Listed]>, StoreError> {
         return Ok(list()?.into());
     }
     // Before the list is read: a commit in between is noticed the next time.
-    let version = core.version()?;
+    let version = core.home().version()?;
     let known = open::lock(&store.open).list(version);
     if let Some(known) = known {
         return Ok(known);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 
-use super::ids::{GroupStatement, SessionIds};
+use super::ids::{SESSIONS_OF_A_STATEMENT, SessionIds};
 use crate::engine::{Answer, Prepared};
 use crate::history::{RangeOptions, Session};
 use crate::store::read::catalog::{self, Entry, Listed};
@@ -30,7 +30,7 @@ pub(crate) struct Question {
     pub(super) prepared: Prepared,
     pub(super) options: RangeOptions,
     /// The statement that finds the ids of a group of sessions, if only ids are wanted and it compiles.
-    pub(super) statement: Option<GroupStatement>,
+    pub(super) statement: Option<String>,
 }
 
 impl Question {
@@ -132,12 +132,37 @@ impl Question {
     /// The ids of a group of which no session was queried before, as the database finds them; `None` if the
     /// sessions have to be loaded.
     fn ids_by_statement(&self, group: &[Listed]) -> Option<Vec<SessionIds>> {
-        let statement = self.statement.as_ref()?;
+        let (statement, last) = (self.statement.as_ref()?, group.last()?);
         if !open::lock(&self.open).are_new(group) {
             return None;
         }
-        // What is wrong with one of them shows when it is read.
-        let found = statement.run(&self.core, group).ok()??;
+        // The parameters that are left over name the last session again.
+        let numbers = group.iter().chain(std::iter::repeat(last));
+        let numbers = numbers.take(SESSIONS_OF_A_STATEMENT);
+        let numbers: Vec<_> = numbers.map(|listed| listed.session.into()).collect();
+        let mut found: Vec<SessionIds> = Vec::new();
+        let (mut at, mut is_known) = (0, true);
+        let asked = self.core.read_once(|database| {
+            database.query(statement, &numbers, &mut |row| {
+                let name = row.text(0)?.unwrap_or_default();
+                // Both are in byte order of names.
+                let passed = group.iter().skip(at).position(|listed| listed.name == name);
+                match passed {
+                    Some(passed) => at += passed,
+                    None => is_known = false,
+                }
+                if found.last().is_none_or(|last| last.session() != name) {
+                    found.push(SessionIds::new(name));
+                }
+                if let Some(last) = found.last_mut() {
+                    last.push(row.text(1)?.unwrap_or_default());
+                }
+                Ok(())
+            })
+        });
+        // What is wrong with one of them shows when it is read. Where one has another name meanwhile, what was found
+        // cannot be told apart.
+        asked.ok().filter(|()| is_known)?;
         open::lock(&self.open).note_asked(group);
         Some(found)
     }

@@ -17,9 +17,9 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
 use sha2::{Digest, Sha256};
 
-use crate::store::database::sql::Row;
+use crate::store::database::sql::{Row, Type};
 use crate::store::error::StoreError;
-use crate::store::layout::schema::{Column, Table, Type};
+use crate::store::layout::schema::{Column, Table};
 use crate::support::scratch::Part;
 use crate::tree::hash::hex;
 

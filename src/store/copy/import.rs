@@ -10,14 +10,13 @@ use hashbrown::HashMap;
 use super::file::Written;
 use super::manifest::{Bucket, Copy};
 use super::read::FileRows;
-use crate::index::UnitKind;
 use crate::store::database::sql::{Database, Row, Value, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::{Body, body_hash};
 use crate::store::layout::rows::{put_body, put_key};
 use crate::store::layout::schema::{Column, insert, sum, table};
 use crate::store::layout::sums::{seal_attempts, seal_session};
-use crate::store::manage::verify::{session as check_session, unit_fault};
+use crate::store::manage::verify::{session as check_session, unit_faults};
 use crate::store::{Store, catalog};
 use crate::support::diag::Error;
 
@@ -177,7 +176,10 @@ impl Run<'_> {
         }
         for (unit, is_new) in units.values() {
             if *is_new {
-                check_unit(database, *unit)?;
+                let faults = unit_faults(database, "where unit_id = ?1", &[(*unit).into()])?;
+                if let Some((_, fault)) = faults.into_iter().next() {
+                    return Err(StoreError::Damaged(fault));
+                }
             }
         }
         for name in ["placement", "attempt", "pin", "retired"] {
@@ -289,25 +291,4 @@ fn known<T: ::core::marker::Copy>(
     let number = int(row, at)?;
     let known = all.get(&number).copied();
     known.ok_or_else(|| StoreError::Damaged(format!("there is no {what} {number}")))
-}
-
-/// Compares a unit that was inserted with its hash.
-fn check_unit(database: &mut dyn Database, unit: i64) -> Result<(), StoreError> {
-    let row = first(
-        database,
-        "select kind, hash, spelling from unit where unit_id = ?1",
-        &[unit.into()],
-        |row| {
-            let hash = row.bytes(1)?.map(<[u8]>::to_vec);
-            Ok((text(row, 0)?.to_owned(), hash, row.int(2)?))
-        },
-    )?;
-    let Some((kind, hash, spelling)) = row else {
-        return Ok(());
-    };
-    let fault = match UnitKind::parse(&kind) {
-        None => Some(format!("a unit has the unknown kind {kind:?}")),
-        Some(kind) => unit_fault(database, unit, kind, (hash.as_deref(), spelling))?,
-    };
-    fault.map_or(Ok(()), |fault| Err(StoreError::Damaged(fault)))
 }

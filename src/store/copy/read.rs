@@ -16,9 +16,9 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::file::{BYTES, ColumnValues, ROWS, Written, hash_of};
-use crate::store::database::sql::Row;
+use crate::store::database::sql::{Row, Type};
 use crate::store::error::StoreError;
-use crate::store::layout::schema::{Column, Table, Type};
+use crate::store::layout::schema::{Column, Table};
 
 /// The most bytes of the pages of a row group. A group ends with the row that takes it over [`BYTES`], and a database keeps
 /// no row of more than a gigabyte, here with its body.

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
@@ -45,17 +45,16 @@ impl Options {
 
 /// An open store. Threads share it.
 pub(crate) struct Home {
-    pool: Arc<Pool>,
-    /// Opened when something is written: a process that only reads needs one connection.
-    writer: OnceLock<Mutex<Box<dyn Database>>>,
-    /// Which file it was when it was opened.
-    file: Option<FileId>,
-}
-
-struct Pool {
     place: Place,
     options: Options,
+    /// Connections that read and are not in use.
     idle: Mutex<Vec<Box<dyn Database>>>,
+    /// Opened when something is written: a process that only reads needs one connection.
+    writer: OnceLock<Mutex<Box<dyn Database>>>,
+    /// The connection that notices commits of others: its number changes with each.
+    watcher: Mutex<Option<Box<dyn Database>>>,
+    /// Which file it was when it was opened.
+    file: Option<FileId>,
 }
 
 /// What an address means.
@@ -112,9 +111,7 @@ impl Place {
             Self::Server(address) => Ok(Box::new(Postgres::open(address, access, busy)?)),
         }
     }
-}
 
-impl Place {
     /// Which file the path leads to.
     fn file(&self) -> Option<FileId> {
         match self {
@@ -138,7 +135,7 @@ impl fmt::Display for Place {
 impl Home {
     /// Whether it is a file, and not a server.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.pool.place, Place::File(_))
+        matches!(self.place, Place::File(_))
     }
 
     /// Opens the store at `PATH`, `sqlite:PATH` or `postgres://…`, and makes it if it is missing and the options allow that.
@@ -153,15 +150,17 @@ impl Home {
 
     /// As [`Home::open`].
     pub(crate) fn open_at(place: Place, options: &Options) -> Result<Self, StoreError> {
-        let pool = Pool {
+        let mut home = Self {
             place,
             options: options.clone(),
-            idle: Mutex::new(Vec::new()),
+            idle: Mutex::default(),
+            writer: OnceLock::new(),
+            watcher: Mutex::default(),
+            file: None,
         };
-        let name = pool.place.to_string();
-        let writer = OnceLock::new();
-        let mut first = match pool.connect_reader() {
-            Err(StoreError::Missing(_)) if options.may_create() => pool.create(&writer)?,
+        let name = home.place.to_string();
+        let mut first = match home.connect_reader() {
+            Err(StoreError::Missing(_)) if options.may_create() => home.create()?,
             first => first?,
         };
         match schema::check(&mut *first, &name) {
@@ -169,17 +168,14 @@ impl Home {
             Err(StoreError::NotAStore(_))
                 if options.may_create() && schema::find(&mut *first)? == schema::Found::Nothing =>
             {
-                first = pool.create(&writer)?;
+                first = home.create()?;
                 schema::check(&mut *first, &name)?;
             }
             checked => checked?,
         }
-        pool.give_back(first);
-        Ok(Self {
-            file: pool.place.file(),
-            pool: Arc::new(pool),
-            writer,
-        })
+        home.give_back(first);
+        home.file = home.place.file();
+        Ok(home)
     }
 
     /// The connection that writes, once no other thread of this process has it.
@@ -188,29 +184,27 @@ impl Home {
     ///
     /// [`StoreError::Refused`] in a store that is only read.
     pub(crate) fn writer(&self) -> Result<Writer<'_>, StoreError> {
-        let pool = &self.pool;
-        if pool.options.read_only {
+        if self.options.read_only {
             return Err(StoreError::Refused(format!(
                 "the store {} was opened to be read only; open it to be written",
-                pool.place
+                self.place
             )));
         }
         let writer = match self.writer.get() {
             Some(writer) => writer,
             None => {
-                let made = pool.place.connect(Access::Write, pool.options.busy)?;
-                if pool.place.file() != self.file {
+                let made = self.place.connect(Access::Write, self.options.busy)?;
+                if self.place.file() != self.file {
                     return Err(StoreError::Database(format!(
                         "{} was replaced by another file while it was open; open the store again",
-                        pool.place
+                        self.place
                     )));
                 }
                 self.writer.get_or_init(|| Mutex::new(made))
             }
         };
         // The caller that panicked with it has rolled back: its guard was dropped.
-        let database = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Writer(database))
+        Ok(Writer(lock(writer)))
     }
 
     /// A connection that reads, for this caller alone. It goes back to the pool when it is dropped.
@@ -218,45 +212,35 @@ impl Home {
     /// # Errors
     ///
     /// Those of the database, if another connection is needed.
-    pub(crate) fn reader(&self) -> Result<Reader, StoreError> {
-        let idle = self.pool.idle().pop();
-        let database = match idle {
-            Some(database) => database,
-            None => self.pool.connect_reader()?,
-        };
+    pub(crate) fn reader(&self) -> Result<Reader<'_>, StoreError> {
+        let idle = lock(&self.idle).pop();
+        let database = idle.map_or_else(|| self.connect_reader(), Ok)?;
         Ok(Reader {
-            pool: Arc::clone(&self.pool),
+            home: self,
             database: Some(database),
         })
     }
-}
 
-/// The address, without a password.
-impl fmt::Display for Home {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.pool.place.fmt(f)
-    }
-}
-
-impl fmt::Debug for Home {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Home({})", self.pool.place)
-    }
-}
-
-impl Pool {
-    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Database>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A number that changes with every commit, of this process and others.
+    pub(crate) fn version(&self) -> Result<i64, StoreError> {
+        let mut watcher = lock(&self.watcher);
+        let reader = match &mut *watcher {
+            Some(reader) => reader,
+            none => none.insert(self.connect_reader()?),
+        };
+        let version = reader.data_version();
+        if version.is_err() {
+            // The next call connects again.
+            *watcher = None;
+        }
+        version
     }
 
     /// Makes the store with a connection that then writes it, and connects to it.
-    fn create(
-        &self,
-        writer: &OnceLock<Mutex<Box<dyn Database>>>,
-    ) -> Result<Box<dyn Database>, StoreError> {
+    fn create(&self) -> Result<Box<dyn Database>, StoreError> {
         let mut made = self.place.connect(Access::Create, self.options.busy)?;
         schema::create(&mut *made, &self.place.to_string())?;
-        writer.get_or_init(|| Mutex::new(made));
+        self.writer.get_or_init(|| Mutex::new(made));
         self.connect_reader()
     }
 
@@ -270,10 +254,27 @@ impl Pool {
     }
 
     fn give_back(&self, database: Box<dyn Database>) {
-        let mut idle = self.idle();
+        let mut idle = lock(&self.idle);
         if idle.len() < IDLE {
             idle.push(database);
         }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The address, without a password.
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.place.fmt(f)
+    }
+}
+
+impl fmt::Debug for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Home({})", self.place)
     }
 }
 
@@ -301,8 +302,8 @@ impl Drop for Writer<'_> {
 }
 
 /// A connection that reads. A transaction that was not ended is rolled back.
-pub(crate) struct Reader {
-    pool: Arc<Pool>,
+pub(crate) struct Reader<'h> {
+    home: &'h Home,
     /// There until it is dropped.
     database: Option<Box<dyn Database>>,
 }
@@ -311,7 +312,7 @@ pub(crate) struct Reader {
     clippy::expect_used,
     reason = "only `drop` takes the connection, and nothing comes after it"
 )]
-impl Deref for Reader {
+impl Deref for Reader<'_> {
     type Target = dyn Database;
 
     fn deref(&self) -> &Self::Target {
@@ -323,23 +324,17 @@ impl Deref for Reader {
     clippy::expect_used,
     reason = "only `drop` takes the connection, and nothing comes after it"
 )]
-impl DerefMut for Reader {
+impl DerefMut for Reader<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut **self.database.as_mut().expect("not dropped")
     }
 }
 
-impl fmt::Debug for Reader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Reader({})", self.pool.place)
-    }
-}
-
-impl Drop for Reader {
+impl Drop for Reader<'_> {
     fn drop(&mut self) {
         if let Some(mut database) = self.database.take() {
             database.rollback();
-            self.pool.give_back(database);
+            self.home.give_back(database);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! A backend may rewrite their spelling, and nothing else. This file knows no table.
 
 use crate::store::error::StoreError;
-use crate::store::layout::wide::{Kind, Wide};
+use crate::store::layout::wide::Wide;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A value of a parameter.
@@ -68,6 +68,30 @@ pub(crate) trait Row {
     fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError>;
 }
 
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Id,
+    Int,
+    Real,
+    Bool,
+    Text,
+    Bytes,
+}
+
+impl Type {
+    /// The value of a column of this type in a row.
+    pub(crate) fn value<'r>(self, row: &'r dyn Row, at: usize) -> Result<Value<'r>, StoreError> {
+        Ok(match self {
+            Self::Id | Self::Int => row.int(at)?.into(),
+            Self::Real => row.real(at)?.map_or(Value::Null, Value::Real),
+            Self::Bool => row.bool(at)?.into(),
+            Self::Text => row.text(at)?.into(),
+            Self::Bytes => row.bytes(at)?.into(),
+        })
+    }
+}
+
 /// What is called with each row of a result, in order.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<(), StoreError>;
 
@@ -126,7 +150,7 @@ pub(crate) trait Database: Send {
     fn query_wide(
         &mut self,
         columns: &str,
-        kinds: &[Kind],
+        kinds: &[Type],
         rest: &str,
         values: &[Value<'_>],
         into: &mut Wide,
@@ -137,9 +161,9 @@ pub(crate) trait Database: Send {
             let start = into.end();
             for (at, kind) in kinds.iter().enumerate() {
                 match kind {
-                    Kind::Int => into.add_int(row.int(at)?),
-                    Kind::Bool => into.add_int(row.bool(at)?.map(i64::from)),
-                    Kind::Text => into.add_text(row.text(at)?.map(str::as_bytes)),
+                    Type::Bool => into.add_int(row.bool(at)?.map(i64::from)),
+                    Type::Text => into.add_text(row.text(at)?.map(str::as_bytes)),
+                    _ => into.add_int(row.int(at)?),
                 }
             }
             into.add_row(start);

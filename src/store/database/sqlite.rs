@@ -17,9 +17,11 @@ use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
 
 use crate::query::ir::Patterns;
 use crate::store::database::new_file::{cancelled, into_new_file};
-use crate::store::database::sql::{Begin, Database, Dialect, Each, Row, Savepoint, Value, one_int};
+use crate::store::database::sql::{
+    Begin, Database, Dialect, Each, Row, Savepoint, Type, Value, one_int,
+};
 use crate::store::error::StoreError;
-use crate::store::layout::wide::{Kind, Wide};
+use crate::store::layout::wide::Wide;
 use crate::support::cancel::{self, free, stopped};
 
 /// Statements that stay prepared; the store has fewer.
@@ -334,7 +336,7 @@ impl Database for Sqlite {
     fn query_wide(
         &mut self,
         columns: &str,
-        _kinds: &[Kind],
+        _kinds: &[Type],
         rest: &str,
         values: &[Value<'_>],
         into: &mut Wide,

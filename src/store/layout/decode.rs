@@ -6,10 +6,10 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use crate::json::{JsonValue, Reader, StoredValue, members, string};
-use crate::store::database::sql::{Database, Row, Value, int, parameters, text};
+use crate::store::database::sql::{Database, Row, Type, Value, int, parameters, text};
 use crate::store::error::StoreError;
 use crate::store::layout::present;
-use crate::store::layout::wide::{Cells, Kind, Wide};
+use crate::store::layout::wide::{Cells, Wide};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NONE, NodeClass, NodeHeaders, Present, Tree, is_header, push_row};
@@ -20,8 +20,8 @@ const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.
      n.creation_index, n.cadence, n.content_hash, n.present, n.extra, b.json, b.text";
 
 /// Their types.
-const KINDS: [Kind; 23] = {
-    use Kind::{Bool, Int, Text};
+const KINDS: [Type; 23] = {
+    use Type::{Bool, Int, Text};
     [
         Int, Int, Int, Text, Text, Text, Text, Text, Text, Int, Int, Int, Int, Int, Int, Text, Int,
         Int, Text, Int, Text, Bool, Text,
@@ -141,16 +141,14 @@ impl Units {
         database: &mut dyn Database,
         wanted: Wanted<'_>,
     ) -> Result<(), StoreError> {
-        let Rows {
-            from,
-            nodes,
-            attrs,
-            values,
-            of_attrs,
-        } = wanted.rows();
+        let (from, rows, values) = wanted.rows();
+        let outside = match wanted {
+            Wanted::Outlines(_) => " and (n.base_depth is null or n.base_depth >= 0)",
+            _ => "",
+        };
         let rest = format!(
-            "from {} left join body b on b.body_id = n.body_id where {nodes} and n.id is not null \
-             order by n.unit_id, n.pre",
+            "from {} left join body b on b.body_id = n.body_id where {rows}{outside} \
+             and n.id is not null order by n.unit_id, n.pre",
             from.replace("TABLE", "node")
         );
         let mut wide = std::mem::take(&mut self.wide);
@@ -162,13 +160,12 @@ impl Units {
         let mut attributes = Vec::new();
         if found.iter().any(|node| node.present & present::ATTRS != 0) {
             let sql = format!(
-                "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {} \
+                "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {rows} \
                  and (n.ordinal = -1 or n.name = 'tags') and n.type not in ('list', 'object') \
                  order by n.unit_id, n.pre, n.name, n.ordinal",
-                from.replace("TABLE", "attr"),
-                attrs
+                from.replace("TABLE", "attr")
             );
-            database.query(&sql, &values[..of_attrs], &mut |row| {
+            database.query(&sql, &values, &mut |row| {
                 attributes.extend(read_attr(row)?);
                 Ok(())
             })?;
@@ -308,50 +305,25 @@ impl Units {
     }
 }
 
-/// Which rows a statement reads.
-struct Rows {
-    /// `TABLE` stands for `node` or `attr`.
-    from: &'static str,
-    /// The condition on rows of `node`, with these values.
-    nodes: String,
-    values: Vec<Value<'static>>,
-    /// The condition on rows of `attr`, with this many of the values.
-    attrs: String,
-    of_attrs: usize,
-}
-
 impl Wanted<'_> {
-    fn rows(&self) -> Rows {
-        let listed = |units: &[i64]| {
-            let (names, values) = parameters(units);
-            let list = match units {
-                [_] => "n.unit_id = ?1".to_owned(),
-                _ => format!("n.unit_id in ({names})"),
-            };
-            Rows {
-                from: "TABLE n",
-                nodes: list.clone(),
-                attrs: list,
-                of_attrs: values.len(),
-                values,
-            }
-        };
+    /// Which rows of `node` or `attr` a statement reads: from where, in which `TABLE` stands for either; the condition;
+    /// and its values.
+    fn rows(&self) -> (&'static str, String, Vec<Value<'static>>) {
         match self {
-            Wanted::Units(units) => listed(units),
-            Wanted::Outlines(units) => {
-                let mut rows = listed(units);
-                let outside = " and (n.base_depth is null or n.base_depth >= 0)";
-                rows.nodes.push_str(outside);
-                rows
+            Self::Units(units) | Self::Outlines(units) => {
+                let (names, values) = parameters(units);
+                let rows = match units {
+                    [_] => "n.unit_id = ?1".to_owned(),
+                    _ => format!("n.unit_id in ({names})"),
+                };
+                ("TABLE n", rows, values)
             }
-            Wanted::Session(session, first, last) => Rows {
-                from: "(select distinct unit_id from placement where session_id = ?1 \
-                       and first_seq <= ?3 and last_seq >= ?2) p join TABLE n on n.unit_id = p.unit_id",
-                nodes: "true".to_owned(),
-                values: vec![Value::Int(*session), Value::Int(*first), Value::Int(*last)],
-                attrs: "true".to_owned(),
-                of_attrs: 3,
-            },
+            Self::Session(session, first, last) => {
+                let from = "(select distinct unit_id from placement where session_id = ?1 \
+                     and first_seq <= ?3 and last_seq >= ?2) p join TABLE n on n.unit_id = p.unit_id";
+                let values = [session, first, last].map(|value| Value::Int(*value));
+                (from, "true".to_owned(), values.to_vec())
+            }
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::history::tracked;
 use crate::index::{NodeRef, UnitKey, UnitKind};
 use crate::json::{JsonValue, elements, write_string};
 use crate::query::ir::normal_type;
+use crate::store::database::sql::{Row, int, text};
+use crate::store::error::StoreError;
 use crate::store::layout::attrs::{Attr, custom, plain, text_attr};
 use crate::store::layout::present;
 use crate::tree::alias::{CADENCE, TAGS};
@@ -44,6 +46,17 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// The columns of a row from `from` on, in the order of the fields.
+    pub(crate) fn read(row: &dyn Row, from: usize) -> Result<Self, StoreError> {
+        Ok(Self {
+            rank: int(row, from)?,
+            offset: int(row, from + 1)?,
+            created_at_ns: int(row, from + 2)?,
+            creation_index: int(row, from + 3)?,
+            id: text(row, from + 4)?.to_owned(),
+        })
+    }
+
     /// As the index sorts units.
     pub(crate) fn key(&self) -> UnitKey<'_> {
         (

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use sha2::{Digest, Sha256};
 
 use crate::store::database::sql::{
-    Begin, Database, Dialect, Row, Value, collect, first, int, text, transaction,
+    Begin, Database, Dialect, Row, Type, Value, collect, first, int, text, transaction,
 };
 use crate::store::error::StoreError;
 use crate::tree::hash::hex;
@@ -238,36 +238,12 @@ const INDEXES: &[(&str, &str, &str, &str)] = &[
     ("attr_by_text", "attr", "name, text", ATTR_BY_TEXT),
 ];
 
-/// The type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Type {
-    Id,
-    Int,
-    Real,
-    Bool,
-    Text,
-    Bytes,
-}
-
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) kind: Type,
     null: bool,
-}
-
-impl Type {
-    /// The value of a column of this type in a row.
-    pub(crate) fn value<'r>(self, row: &'r dyn Row, at: usize) -> Result<Value<'r>, StoreError> {
-        Ok(match self {
-            Self::Id | Self::Int => row.int(at)?.into(),
-            Self::Real => row.real(at)?.map_or(Value::Null, Value::Real),
-            Self::Bool => row.bool(at)?.into(),
-            Self::Text => row.text(at)?.into(),
-            Self::Bytes => row.bytes(at)?.into(),
-        })
-    }
 }
 
 impl Table {

@@ -1,8 +1,8 @@
 //! Sums of rows that no hash covers, so that `verify` finds whatever was altered.
 
-use crate::store::database::sql::{Database, Row, Value, collect, first, int};
+use crate::store::database::sql::{Database, Row, Type, Value, collect, first, int};
 use crate::store::error::StoreError;
-use crate::store::layout::schema::{Column, Type, insert, list, sum, summed, table};
+use crate::store::layout::schema::{Column, insert, list, sum, summed, table};
 
 /// The tables whose rows have a sum besides `session`: what a row is, for messages.
 const ROWS: &[(&str, &str)] = &[

@@ -6,17 +6,6 @@
 
 use crate::store::error::StoreError;
 
-/// The type of a column of a [`Wide`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// An integer, or null.
-    Int,
-    /// A truth value, or null; it is read as 0 or 1.
-    Bool,
-    /// A text, or null.
-    Text,
-}
-
 /// Rows of a result, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Wide {

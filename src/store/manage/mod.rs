@@ -198,12 +198,11 @@ impl Store {
     pub fn fork(&self, from: &str, address: &str, to: &str) -> Result<(), Error> {
         let session = self.session(from)?;
         let index = index_at(&session.history(), address)?;
-        let entry = open::entry(&session);
-        self.core.write(|database| match entry {
-            Some(entry) => whole::fork(database, &entry, index, to),
-            None => Err(StoreError::NoSession(from.to_owned())),
-        })?;
-        Ok(())
+        let stored = open::stored(&session);
+        let stored = stored.ok_or_else(|| StoreError::NoSession(from.to_owned()))?;
+        Ok(self
+            .core
+            .write(|database| whole::fork(database, stored.entry(), index, to))?)
     }
 
     /// Gives a session another name.

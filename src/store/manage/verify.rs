@@ -151,36 +151,41 @@ fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
     Ok(())
 }
 
-/// Compares every unit with its hash, and every row with what it is made of.
 fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
-    let all = collect(
-        database,
-        "select unit_id, kind, hash, spelling from unit order by unit_id",
-        &[],
-        |row| {
-            let hash = row.bytes(2)?.map(<[u8]>::to_vec);
-            let kind = row.text(1).ok().flatten().unwrap_or("?").to_owned();
-            Ok((int(row, 0)?, kind, hash, row.int(3)?))
-        },
-    )?;
-    for (unit, kind, hash, spelling) in all {
-        let what = match UnitKind::parse(&kind) {
-            None => Some(format!("a unit has the unknown kind {kind:?}")),
-            Some(kind) => match unit_fault(database, unit, kind, (hash.as_deref(), spelling)) {
-                Ok(fault) => fault,
-                Err(StoreError::Damaged(what)) => Some(what),
-                Err(other) => return Err(other),
-            },
-        };
-        if let Some(what) = what {
-            in_unit(database, unit, &what, found)?;
-        }
+    for (unit, what) in unit_faults(database, "", &[])? {
+        in_unit(database, unit, &what, found)?;
     }
     Ok(())
 }
 
+/// Compares units with their hashes, and every row with what it is made of. Returns those that differ, and how.
+pub(crate) fn unit_faults(
+    database: &mut dyn Database,
+    rows: &str,
+    values: &[Value<'_>],
+) -> Result<Vec<(i64, String)>, StoreError> {
+    let sql = format!("select unit_id, kind, hash, spelling from unit {rows} order by unit_id");
+    let all = collect(database, &sql, values, |row| {
+        let hash = row.bytes(2)?.map(<[u8]>::to_vec);
+        let kind = row.text(1).ok().flatten().unwrap_or("?").to_owned();
+        Ok((int(row, 0)?, kind, hash, row.int(3)?))
+    })?;
+    let mut faults = Vec::new();
+    for (unit, kind, hash, spelling) in all {
+        let what = match UnitKind::parse(&kind) {
+            None => Some(format!("a unit has the unknown kind {kind:?}")),
+            Some(kind) => match unit_fault(database, unit, kind, (hash.as_deref(), spelling)) {
+                Err(StoreError::Damaged(what)) => Some(what),
+                fault => fault?,
+            },
+        };
+        faults.extend(what.map(|what| (unit, what)));
+    }
+    Ok(faults)
+}
+
 /// What is wrong with a unit.
-pub(crate) fn unit_fault(
+fn unit_fault(
     database: &mut dyn Database,
     unit: i64,
     kind: UnitKind,

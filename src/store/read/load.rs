@@ -9,7 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::history::Part;
 use crate::index::{Layout, Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
 use crate::json::{get, members};
-use crate::store::database::sql::{Database, Row, collect, first, int, text};
+use crate::store::database::sql::{Database, Row, Value, collect, first, int, ints, one_int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Order, rank};
@@ -65,20 +65,15 @@ fn place(row: &dyn Row) -> Result<Place, StoreError> {
     let name = text(row, 1)?;
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {name:?}"));
     let kind = UnitKind::parse(name).ok_or_else(unknown)?;
-    if int(row, 2)? != rank(kind) {
+    let order = Order::read(row, 2)?;
+    if order.rank != rank(kind) {
         let what = format!("a unit of kind {name:?} has the rank of another kind");
         return Err(StoreError::Damaged(what));
     }
     Ok(Place {
         unit: int(row, 0)?,
         kind,
-        order: Order {
-            rank: rank(kind),
-            offset: int(row, 3)?,
-            created_at_ns: int(row, 4)?,
-            creation_index: int(row, 5)?,
-            id: text(row, 6)?.to_owned(),
-        },
+        order,
         first_seq: int(row, 7)?,
         last_seq: int(row, 8)?,
     })
@@ -112,14 +107,11 @@ pub(crate) fn places(
     session: i64,
     seqs: (i64, i64),
 ) -> Result<Vec<Place>, StoreError> {
-    let mut places = collect(
-        database,
-        &format!(
-            "select {PLACE} where p.session_id = ?1 and p.last_seq >= ?2 and p.first_seq <= ?3"
-        ),
-        &[session.into(), seqs.0.into(), seqs.1.into()],
-        place,
-    )?;
+    let sql = format!(
+        "select {PLACE} where p.session_id = ?1 and p.last_seq >= ?2 and p.first_seq <= ?3"
+    );
+    let values = [session.into(), seqs.0.into(), seqs.1.into()];
+    let mut places = collect(database, &sql, &values, place)?;
     places.sort_unstable_by(|a, b| a.order.cmp(&b.order));
     Ok(places)
 }
@@ -154,15 +146,12 @@ fn from_end(
     rank: i64,
     limit: i64,
 ) -> Result<Vec<Place>, StoreError> {
-    collect(
-        database,
-        &format!(
-            "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
-             order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?3"
-        ),
-        &[now.session.into(), rank.into(), limit.into()],
-        place,
-    )
+    let sql = format!(
+        "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
+         order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?3"
+    );
+    let values = [now.session.into(), rank.into(), limit.into()];
+    collect(database, &sql, &values, place)
 }
 
 /// The units of a rank that end with the newest commit: those that the working state has closed.
@@ -170,16 +159,13 @@ fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>
     if !now.saved {
         return Ok(Vec::new());
     }
-    collect(
-        database,
-        // That it began before is no condition, but leads to the index `placement_by_end`.
-        &format!(
-            "select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.first_seq <= ?2 \
-             and +p.rank = ?3"
-        ),
-        &[now.session.into(), now.seq.into(), rank.into()],
-        place,
-    )
+    // That it began before is no condition, but leads to the index `placement_by_end`.
+    let sql = format!(
+        "select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.first_seq <= ?2 \
+         and +p.rank = ?3"
+    );
+    let values = [now.session.into(), now.seq.into(), rank.into()];
+    collect(database, &sql, &values, place)
 }
 
 /// The newest units below `^seq`: this many turns with the loose nodes among them, in document order. Linear
@@ -229,40 +215,34 @@ pub(crate) fn with_id(
     seq: i64,
     id: &str,
 ) -> Result<Vec<Place>, StoreError> {
+    let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
+    let units = format!(
+        "select unit_id from node where {} limit ?2",
+        equals("id", id)
+    );
     let units = if is_short(id) {
-        collect(
-            database,
-            &format!(
-                "select unit_id from node where {} limit ?2",
-                equals("id", id)
-            ),
-            &[id.into(), (STRANGERS + 1).into()],
-            |row| int(row, 0),
-        )?
+        ints(database, &units, &[id.into(), (STRANGERS + 1).into()])?
     } else {
         Vec::new()
     };
-    let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
     if units.len() as i64 > STRANGERS || !is_short(id) {
         // An id made from a position is in every session, and a long one may be in no index: look through
         // the units of this one.
+        let sql = format!(
+            "select {PLACE} cross join node n where {here} and n.unit_id = p.unit_id and n.id = ?3"
+        );
         return collect(
             database,
-            &format!(
-                "select {PLACE} cross join node n where {here} and n.unit_id = p.unit_id and n.id = ?3"
-            ),
+            &sql,
             &[session.into(), seq.into(), id.into()],
             place,
         );
     }
+    let sql = format!("select {PLACE} where {here} and p.unit_id = ?3");
     let mut found = Vec::new();
     for unit in units {
-        found.extend(collect(
-            database,
-            &format!("select {PLACE} where {here} and p.unit_id = ?3"),
-            &[session.into(), seq.into(), unit.into()],
-            place,
-        )?);
+        let values = [session.into(), seq.into(), unit.into()];
+        found.extend(collect(database, &sql, &values, place)?);
     }
     Ok(found)
 }
@@ -276,23 +256,20 @@ pub(crate) fn turns_after(
     order: &Order,
 ) -> Result<u32, StoreError> {
     let Now { session, seq, .. } = now;
-    let count = first(
-        database,
-        &format!(
-            "select count(*) from placement where session_id = ?1 and rank = 1 and turn \
-             and last_seq = {IN_FORCE} and +first_seq <= ?2 \
-             and (sibling_offset, created_at_ns, creation_index, id) > (?3, ?4, ?5, ?6)"
-        ),
-        &[
-            session.into(),
-            seq.into(),
-            order.offset.into(),
-            order.created_at_ns.into(),
-            order.creation_index.into(),
-            order.id.as_str().into(),
-        ],
-        |row| int(row, 0),
-    )?;
+    let sql = format!(
+        "select count(*) from placement where session_id = ?1 and rank = 1 and turn \
+         and last_seq = {IN_FORCE} and +first_seq <= ?2 \
+         and (sibling_offset, created_at_ns, creation_index, id) > (?3, ?4, ?5, ?6)"
+    );
+    let values: [Value<'_>; 6] = [
+        session.into(),
+        seq.into(),
+        order.offset.into(),
+        order.created_at_ns.into(),
+        order.creation_index.into(),
+        order.id.as_str().into(),
+    ];
+    let count = one_int(database, &sql, &values)?;
     let closed = closed(database, now, 1)?;
     let closed = closed
         .iter()
@@ -306,18 +283,14 @@ pub(crate) fn meta(
     session: i64,
     seq: i64,
 ) -> Result<Option<Meta>, StoreError> {
-    first(
-        database,
-        "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
-         and n.seq = ?2 - 1) from snapshot s where s.session_id = ?1 and s.seq = ?2",
-        &[session.into(), seq.into()],
-        |row| {
-            let working = row.bool(1)?.unwrap_or(false);
-            // A working state reads its ttls as the newest snapshot does.
-            let cycle = if working { row.int(3)? } else { row.int(0)? };
-            Ok(meta_of(cycle.unwrap_or(0), working, text(row, 2)?))
-        },
-    )
+    let sql = "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
+         and n.seq = ?2 - 1) from snapshot s where s.session_id = ?1 and s.seq = ?2";
+    first(database, sql, &[session.into(), seq.into()], |row| {
+        let working = row.bool(1)?.unwrap_or(false);
+        // A working state reads its ttls as the newest snapshot does.
+        let cycle = if working { row.int(3)? } else { row.int(0)? };
+        Ok(meta_of(cycle.unwrap_or(0), working, text(row, 2)?))
+    })
 }
 
 /// The properties of a snapshot, of which `json` is the column `meta`.
@@ -534,13 +507,12 @@ impl Fresh {
     }
 
     /// The rows of a unit, if they are what its kind says.
-    fn part(&self, place: &Place) -> Result<UnitPart, StoreError> {
-        let id = &place.order.id;
+    fn part(&self, kind: UnitKind, unit: i64, id: &str) -> Result<UnitPart, StoreError> {
         let wrong = |what| StoreError::Damaged(format!("unit {id:?} {what}"));
-        let rows = self.ranges.get(&place.unit);
+        let rows = self.ranges.get(&unit);
         let rows = rows.ok_or_else(|| wrong("has no nodes"))?;
         let top = self.tree.rows.get(rows.start as usize);
-        let fits = top.is_some_and(|top| match place.kind {
+        let fits = top.is_some_and(|top| match kind {
             UnitKind::Preamble => top.class == NodeClass::Root,
             UnitKind::Turn => top.class == NodeClass::Turn && top.level == 2,
             UnitKind::Loose => top.class != NodeClass::Turn && top.level == 2,
@@ -548,7 +520,7 @@ impl Fresh {
             UnitKind::Rest => top.class != NodeClass::Head && top.level == 1,
         });
         if fits {
-            Ok(UnitPart::Fresh(place.kind, rows.clone()))
+            Ok(UnitPart::Fresh(kind, rows.clone()))
         } else {
             Err(wrong("is not of the kind that it says"))
         }
@@ -556,7 +528,7 @@ impl Fresh {
 
     /// As [`Fresh::part`], if its top node is what the placement says.
     fn placed(&self, place: &Place) -> Result<UnitPart, StoreError> {
-        let part = self.part(place)?;
+        let part = self.part(place.kind, place.unit, &place.order.id)?;
         if let UnitPart::Fresh(_, rows) = &part {
             place.check_id(self.tree.id(rows.start))?;
         }
@@ -567,21 +539,9 @@ impl Fresh {
 /// A unit, and how many turns after it are left out before the next one.
 pub(crate) type Spaced = (Place, u32);
 
-/// The snapshot of units that were read, which shares nothing.
-pub(crate) fn alone(fresh: &Fresh, places: &[Spaced], meta: Meta) -> Result<Snapshot, StoreError> {
-    check_order(places.iter().map(|(place, _)| place))?;
-    let mut parts = Vec::with_capacity(places.len());
-    for (place, gap) in places {
-        parts.push(fresh.placed(place)?);
-        if *gap > 0 {
-            parts.push(UnitPart::Gap(*gap));
-        }
-    }
-    Ok(unshared(fresh, parts, fresh.layout(places.len()), meta))
-}
-
-fn unshared(fresh: &Fresh, parts: Vec<UnitPart>, layout: Layout, meta: Meta) -> Snapshot {
-    let writer = Writer::new().without_merging();
+/// The snapshot of so many units that were read, which shares nothing.
+fn unshared(fresh: &Fresh, parts: Vec<UnitPart>, units: usize, meta: Meta) -> Snapshot {
+    let (writer, layout) = (Writer::new().without_merging(), fresh.layout(units));
     let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);
     made.snapshot
 }
@@ -596,26 +556,22 @@ pub(crate) fn part(
     let mut read = Units::default();
     let units: Vec<i64> = places.iter().map(|(place, _)| place.unit).collect();
     read.read_all(database, &units, outline)?;
-    alone(&read.into(), places, meta)
+    let fresh = Fresh::from(read);
+    check_order(places.iter().map(|(place, _)| place))?;
+    let mut parts = Vec::with_capacity(places.len());
+    for (place, gap) in places {
+        parts.push(fresh.placed(place)?);
+        if *gap > 0 {
+            parts.push(UnitPart::Gap(*gap));
+        }
+    }
+    Ok(unshared(&fresh, parts, places.len(), meta))
 }
 
 /// A unit alone, to read its nodes.
 pub(crate) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, StoreError> {
     let unit = read.starts.first().map_or(0, |(unit, _)| *unit);
-    let place = Place {
-        unit,
-        kind,
-        order: Order {
-            rank: 0,
-            offset: 0,
-            created_at_ns: 0,
-            creation_index: 0,
-            id: String::new(),
-        },
-        first_seq: 0,
-        last_seq: IN_FORCE,
-    };
-    let fresh: Fresh = read.into();
-    let parts = vec![fresh.part(&place)?];
-    Ok(unshared(&fresh, parts, fresh.layout(1), Meta::default()))
+    let fresh = Fresh::from(read);
+    let parts = vec![fresh.part(kind, unit, "")?];
+    Ok(unshared(&fresh, parts, 1, Meta::default()))
 }

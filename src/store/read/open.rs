@@ -217,7 +217,7 @@ pub(crate) fn by_name(
     let is_open = lock(open).ids.contains_key(name);
     // Before the row is read: a commit in between is noticed the next time. A session that is opened for
     // the first time may be the only one, and the number needs a connection of its own.
-    let version = is_open.then(|| core.version()).transpose()?;
+    let version = is_open.then(|| core.home().version()).transpose()?;
     if version.is_some() {
         let mut open = lock(open);
         open.count();
@@ -304,11 +304,6 @@ fn history(stored: &Arc<Stored>) -> History {
 pub(crate) fn stored(session: &Session) -> Option<Arc<Stored>> {
     let origin = session.origin().clone()?;
     origin.downcast::<Stored>().ok()
-}
-
-/// The row of a session as it was opened; `None` if it is of no store.
-pub(crate) fn entry(session: &Session) -> Option<Entry> {
-    Some(stored(session)?.entry().clone())
 }
 
 /// Shows what was committed since in a session.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::index::{Meta, Snapshot};
 use crate::json::{write_string, write_value};
-use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints, text};
+use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::{Hash, Order, Ttl, Unit, encode};
 use crate::store::layout::rows::{put_in_order, put_unit};
@@ -137,18 +137,11 @@ impl SessionRows {
                  p.creation_index, p.id from placement p join unit u on u.unit_id = p.unit_id \
                  where p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
             database.query(all, &[session.into(), seq.into()], &mut |row| {
-                let order = Order {
-                    rank: int(row, 3)?,
-                    offset: int(row, 4)?,
-                    created_at_ns: int(row, 5)?,
-                    creation_index: int(row, 6)?,
-                    id: text(row, 7)?.to_owned(),
-                };
                 let unit = Placed {
                     unit: int(row, 0)?,
                     hash: digest(row, 1)?,
                     spelling: int(row, 2)?,
-                    order,
+                    order: Order::read(row, 3)?,
                 };
                 placed.insert(unit.order.id.clone(), unit);
                 Ok(())

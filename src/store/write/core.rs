@@ -1,12 +1,12 @@
 //! An open store: its connections, its queue of commits, and who writes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
-use crate::store::database::home::{Home, Reader};
+use crate::store::database::home::Home;
 use crate::store::database::sql::{Begin, Database, Dialect, transaction};
 use crate::store::error::StoreError;
-use crate::store::write::queue::{Queue, lock};
+use crate::store::write::queue::Queue;
 use crate::store::write::writer::{Job, SessionWriter, all_fail, run};
 
 /// How a store is written.
@@ -30,8 +30,6 @@ pub(crate) struct Core {
     queue: Queue,
     options: WriteOptions,
     owner: String,
-    /// The connection that notices commits of others: its number changes with each.
-    watcher: Mutex<Option<Reader>>,
 }
 
 impl Core {
@@ -42,7 +40,6 @@ impl Core {
             queue: Queue::default(),
             options,
             owner,
-            watcher: Mutex::default(),
         })
     }
 
@@ -82,21 +79,6 @@ impl Core {
         if let Ok(mut database) = self.home.writer() {
             let _ = writer.close(&mut *database);
         }
-    }
-
-    /// A number that changes with every commit, of this process and others.
-    pub(crate) fn version(&self) -> Result<i64, StoreError> {
-        let mut watcher = lock(&self.watcher);
-        let reader = match &mut *watcher {
-            Some(reader) => reader,
-            none => none.insert(self.home.reader()?),
-        };
-        let version = reader.data_version();
-        if version.is_err() {
-            // The next call connects again.
-            *watcher = None;
-        }
-        version
     }
 
     /// Reads in one transaction: everything is of one moment.

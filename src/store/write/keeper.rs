@@ -42,7 +42,7 @@ impl StoreKeeper {
         let writer = self.writer.take().ok_or_else(lost)?;
         let mut retired = std::mem::take(&mut self.unnoted);
         retired.extend(step.retired.iter().map(|id| (*id).to_owned()));
-        let settled = writer.settled();
+        let settled = writer.settled;
         let unsettled = step.attempts.len().saturating_sub(settled);
         let newest_first = step.attempts.entries().take(unsettled).cloned();
         let mut attempts: Vec<AttemptEntry> = newest_first.collect();
@@ -52,7 +52,7 @@ impl StoreKeeper {
             retired,
             settled,
             attempts,
-            pins: (writer.pins() != step.pins).then(|| step.pins.clone()),
+            pins: (writer.pins != step.pins).then(|| step.pins.clone()),
         };
         Ok(Job {
             writer,

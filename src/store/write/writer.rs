@@ -14,8 +14,9 @@ pub(crate) struct SessionWriter {
     lease: Lease,
     rows: SessionRows,
     /// How many attempts were written and have ended.
-    settled: usize,
-    pins: Vec<(String, String)>,
+    pub(crate) settled: usize,
+    /// The references as they were written last.
+    pub(crate) pins: Vec<(String, String)>,
     /// Whether a working state was saved, which the next step replaces.
     saved: bool,
     /// Whether a transaction failed such that it is not known whether it was kept.
@@ -41,49 +42,30 @@ impl SessionWriter {
         lasts: i64,
     ) -> Result<Self, StoreError> {
         transaction(database, Begin::Write, |database| {
-            Self::take(database, name, owner, lasts)
+            let session = match catalog::find(database, name)? {
+                Some(entry) => entry.session,
+                None => match catalog::create(database, name, None, None) {
+                    Ok(session) => session,
+                    // Another writer has made it in between.
+                    Err(StoreError::Exists(_)) => catalog::get(database, name)?.session,
+                    Err(error) => return Err(error),
+                },
+            };
+            let lease = Lease::take(database, session, name, owner, lasts)?;
+            // Only now no other process writes it: what the row said before may be of an earlier holder.
+            let entry = catalog::by_id(database, session)?;
+            let entry = entry.ok_or_else(|| StoreError::NoSession(name.to_owned()))?;
+            let saved = entry.working;
+            Ok(Self {
+                name: name.to_owned(),
+                lease,
+                rows: SessionRows::read(database, session)?,
+                settled: records::settled(database, session)?,
+                pins: records::pins(database, session)?,
+                saved,
+                doubtful: false,
+            })
         })
-    }
-
-    fn take(
-        database: &mut dyn Database,
-        name: &str,
-        owner: &str,
-        lasts: i64,
-    ) -> Result<Self, StoreError> {
-        let session = match catalog::find(database, name)? {
-            Some(entry) => entry.session,
-            None => match catalog::create(database, name, None, None) {
-                Ok(session) => session,
-                // Another writer has made it in between.
-                Err(StoreError::Exists(_)) => catalog::get(database, name)?.session,
-                Err(error) => return Err(error),
-            },
-        };
-        let lease = Lease::take(database, session, name, owner, lasts)?;
-        // Only now no other process writes it: what the row said before may be of an earlier holder.
-        let entry = catalog::by_id(database, session)?;
-        let entry = entry.ok_or_else(|| StoreError::NoSession(name.to_owned()))?;
-        let saved = entry.working;
-        Ok(Self {
-            name: name.to_owned(),
-            lease,
-            rows: SessionRows::read(database, session)?,
-            settled: records::settled(database, session)?,
-            pins: records::pins(database, session)?,
-            saved,
-            doubtful: false,
-        })
-    }
-
-    /// How many attempts need not be written again.
-    pub(crate) fn settled(&self) -> usize {
-        self.settled
-    }
-
-    /// The references as they were written last.
-    pub(crate) fn pins(&self) -> &[(String, String)] {
-        &self.pins
     }
 
     /// Notes that it is not known whether the last step was kept.
