@@ -9,16 +9,9 @@ use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
 use crate::store::read::catalog::{self, LIST, Listed};
 use crate::store::read::names::Glob;
 
-/// What a session needs to have for a selector to match in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Candidate {
-    /// A node of this id.
-    Id(String),
-    /// A node with this text as the value of a custom attribute, or as a member of it.
-    Attr(String, String),
-    /// A node of this key.
-    Key(String),
-}
+/// What a session needs to have for a selector to match in it: the statement that finds the units that have it, and its
+/// values.
+pub(crate) type Candidate = (String, Vec<String>);
 
 /// One requirement for each chain, any of which must hold; `None` if a chain requires nothing that a store
 /// has an index for.
@@ -26,44 +19,53 @@ pub(crate) fn candidate(bound: &Bound) -> Option<Vec<Candidate>> {
     bound.chains.iter().map(of_chain).collect()
 }
 
-/// The most selective requirement of a chain: an id, a value of a custom attribute, a key.
+/// The most selective requirement of a chain: a node of an id, one with a text as the value of a custom attribute or as
+/// a member of it, one of a key.
 fn of_chain(chain: &BoundChain) -> Option<Candidate> {
+    let node = |column: &str, text: &str| {
+        let units = format!("select unit_id from node where {}", equals(column, text));
+        (units, vec![text.to_owned()])
+    };
     let ids = chain.filters().filter_map(|filter| filter.id.as_deref());
     if let Some(id) = ids.last() {
-        return Some(Candidate::Id(id.into()));
+        return Some(node("id", id));
     }
-    let tests = || chain.filters().flat_map(|filter| &filter.tests);
-    let value = tests().find_map(|test| match test {
-        BoundTest::Attr(condition) => match (&condition.attr, &condition.compare) {
-            (Attr::Custom(name), Compare::Value(test)) => {
-                let text = test
-                    .only()
-                    .filter(|text| is_indexed(text) && name.len() <= 200)?;
-                Some(Candidate::Attr(name.to_string(), text.to_owned()))
-            }
+    let tests = || {
+        let tests = chain.filters().flat_map(|filter| &filter.tests);
+        tests.filter_map(|test| match test {
+            BoundTest::Attr(condition) => Some((&condition.attr, &condition.compare)),
             _ => None,
-        },
+        })
+    };
+    let value = tests().find_map(|test| match test {
+        (Attr::Custom(name), Compare::Value(test)) => {
+            let text = test
+                .only()
+                .filter(|text| is_indexed(text) && name.len() <= 200)?;
+            let units = format!(
+                "select unit_id from attr where name = ?1 and text = ?2 and {ATTR_BY_TEXT}"
+            );
+            Some((units, vec![name.to_string(), text.to_owned()]))
+        }
         _ => None,
     });
-    value.or_else(|| {
+    let key = || {
         tests().find_map(|test| match test {
-            BoundTest::Attr(condition) => match (&condition.attr, &condition.compare) {
-                (
-                    Attr::Key,
-                    Compare::Text(TextTest::In {
-                        texts,
-                        null: false,
-                        negated: false,
-                    }),
-                ) => match &texts[..] {
-                    [key] => Some(Candidate::Key(key.to_string())),
-                    _ => None,
-                },
+            (
+                Attr::Key,
+                Compare::Text(TextTest::In {
+                    texts,
+                    null: false,
+                    negated: false,
+                }),
+            ) => match &texts[..] {
+                [key] => Some(node("key", key)),
                 _ => None,
             },
             _ => None,
         })
-    })
+    };
+    value.or_else(key)
 }
 
 /// Whether only texts of nodes equal this one, and a store has an index of them: not a number, not a truth
@@ -81,23 +83,8 @@ pub(crate) fn candidates(
     glob: &Glob,
 ) -> Result<Vec<Listed>, StoreError> {
     let mut found = Vec::new();
-    for candidate in wanted {
-        let (units, values): (_, Vec<Value<'_>>) = match candidate {
-            Candidate::Id(id) => (
-                format!("select unit_id from node where {}", equals("id", id)),
-                vec![id.as_str().into()],
-            ),
-            Candidate::Key(key) => (
-                format!("select unit_id from node where {}", equals("key", key)),
-                vec![key.as_str().into()],
-            ),
-            Candidate::Attr(name, value) => (
-                format!(
-                    "select unit_id from attr where name = ?1 and text = ?2 and {ATTR_BY_TEXT}"
-                ),
-                vec![name.as_str().into(), value.as_str().into()],
-            ),
-        };
+    for (units, values) in wanted {
+        let values: Vec<Value<'_>> = values.iter().map(|text| Value::Text(text)).collect();
         let placed = "select p.session_id from placement p where p.unit_id in";
         let sql = format!("{LIST} where s.session_id in ({placed} ({units}))");
         found.extend(collect(database, &sql, &values, catalog::listed)?);

@@ -178,34 +178,30 @@ fn begin(root: &Path, options: &ParquetExport) -> Result<Copy, StoreError> {
         copy.write(root)?;
         return Ok(copy);
     };
-    let other = |what: &str, was: &str| {
-        Err(StoreError::Refused(format!(
-            "{} is a copy {what} {was}; say the same, or give a new directory",
-            root.display()
-        )))
+    let since = |ns: Option<i64>| {
+        let time = ns.map(crate::tree::timestamp::rfc3339_of_nanos);
+        time.map_or_else(
+            || "of sessions of any age".to_owned(),
+            |time| format!("of the sessions with a commit since {time}"),
+        )
     };
-    if options
-        .buckets
-        .is_some_and(|buckets| i64::from(buckets) != copy.buckets)
-    {
-        return other("in", &format!("{} buckets", copy.buckets));
-    }
-    if copy.sessions != *sessions {
-        return match &*copy.sessions {
-            "" => other("of", "all sessions"),
-            glob => other("of the sessions", &format!("`{glob}`")),
-        };
-    }
-    if copy.since_ns != *since_ns {
-        return match copy.since_ns {
-            None => other("of sessions", "of any age"),
-            Some(ns) => {
-                let time = crate::tree::timestamp::rfc3339_of_nanos(ns);
-                other("of the sessions with a commit since", &time)
-            }
-        };
-    }
-    Ok(copy)
+    let buckets = options.buckets.map_or(copy.buckets, i64::from);
+    let is = if buckets != copy.buckets {
+        format!("in {} buckets", copy.buckets)
+    } else if copy.sessions != *sessions {
+        match &*copy.sessions {
+            "" => "of all sessions".to_owned(),
+            glob => format!("of the sessions `{glob}`"),
+        }
+    } else if copy.since_ns != *since_ns {
+        since(copy.since_ns)
+    } else {
+        return Ok(copy);
+    };
+    Err(StoreError::Refused(format!(
+        "{} is a copy {is}; say the same, or give a new directory",
+        root.display()
+    )))
 }
 
 /// An export that is running.

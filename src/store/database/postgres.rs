@@ -509,34 +509,26 @@ fn said(address: &Address, error: &postgres::Error) -> StoreError {
         return database(&text);
     };
     let message = told.message();
-    let code = told.code();
-    let conflicts = [
-        SqlState::T_R_DEADLOCK_DETECTED,
-        SqlState::T_R_SERIALIZATION_FAILURE,
-        SqlState::LOCK_NOT_AVAILABLE,
-    ];
-    if conflicts.contains(code) {
-        return StoreError::Conflict(format!(
+    match *told.code() {
+        SqlState::T_R_DEADLOCK_DETECTED
+        | SqlState::T_R_SERIALIZATION_FAILURE
+        | SqlState::LOCK_NOT_AVAILABLE => StoreError::Conflict(format!(
             "{address}: another writer was in the way ({message}); try again"
-        ));
-    }
-    if *code == SqlState::DISK_FULL {
-        return database("no space is left on the server's disk; nothing was written");
-    }
-    if *code == SqlState::PROGRAM_LIMIT_EXCEEDED {
-        return StoreError::Refused(format!(
+        )),
+        SqlState::DISK_FULL => {
+            database("no space is left on the server's disk; nothing was written")
+        }
+        SqlState::PROGRAM_LIMIT_EXCEEDED => StoreError::Refused(format!(
             "{address}: it is too large for PostgreSQL ({message})"
-        ));
-    }
-    if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) {
-        return StoreError::Damaged(format!("{address}: {message}"));
-    }
-    if [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN].contains(code) {
-        return database(&format!(
+        )),
+        SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
+            StoreError::Damaged(format!("{address}: {message}"))
+        }
+        SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN => database(&format!(
             "the server ended the connection ({message}); try again"
-        ));
+        )),
+        _ => database(message),
     }
-    database(message)
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::ErrorCode;
 use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{CachedStatement, Connection, OpenFlags, ToSql};
+use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
 use crate::query::ir::Patterns;
 use crate::store::database::new_file::{cancelled, into_new_file};
@@ -254,25 +254,6 @@ impl Sqlite {
         done.map_err(|error| self.error(&error))
     }
 
-    /// A statement with its values.
-    fn bound(&self, sql: &str, values: &[Value<'_>]) -> Result<CachedStatement<'_>, StoreError> {
-        let bind = || {
-            let mut statement = self.connection.prepare_cached(sql)?;
-            if statement.parameter_count() != values.len() {
-                let expected = statement.parameter_count();
-                return Err(rusqlite::Error::InvalidParameterCount(
-                    values.len(),
-                    expected,
-                ));
-            }
-            for (at, value) in (1..).zip(values) {
-                statement.raw_bind_parameter(at, value)?;
-            }
-            Ok(statement)
-        };
-        bind().map_err(|error| self.error(&error))
-    }
-
     /// Copies all pages to a new file, as they are at one moment; writers need not wait for that.
     fn copy_to(&self, to: &Path) -> Result<(), StoreError> {
         let failed = |error| said(to, &error);
@@ -318,16 +299,20 @@ impl Database for Sqlite {
     }
 
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        let changed = self.bound(sql, values)?.raw_execute();
-        changed
-            .map(|rows| rows as u64)
-            .map_err(|error| self.error(&error))
+        let run = || {
+            self.connection
+                .prepare_cached(sql)?
+                .execute(params_from_iter(values))
+        };
+        let changed = run().map_err(|error| self.error(&error))?;
+        Ok(changed as u64)
     }
 
     fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError> {
-        let mut statement = self.bound(sql, values)?;
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next().map_err(|error| self.error(&error))? {
+        let mine = |error| self.error(&error);
+        let mut statement = self.connection.prepare_cached(sql).map_err(mine)?;
+        let mut rows = statement.query(params_from_iter(values)).map_err(mine)?;
+        while let Some(row) = rows.next().map_err(mine)? {
             each(&Found(row))?;
         }
         Ok(())
@@ -408,14 +393,11 @@ impl Database for Sqlite {
             busy
         };
         if !empty().map_err(|error| self.error(&error))? {
-            Ok(())
-        } else {
-            Err(StoreError::Conflict(
-            "it is erased, but the log of recent commits still has it because another program reads; \
-             it goes with the next erasure, or when all programs have closed the store"
-                .to_owned(),
-        ))
+            return Ok(());
         }
+        let what = "it is erased, but the log of recent commits still has it because another program reads; \
+             it goes with the next erasure, or when all programs have closed the store";
+        Err(StoreError::Conflict(what.to_owned()))
     }
 }
 
@@ -514,36 +496,32 @@ impl ToSql for Value<'_> {
 struct Found<'r, 's>(&'r rusqlite::Row<'s>);
 
 impl Found<'_, '_> {
-    fn value(&self, at: usize) -> Result<ValueRef<'_>, StoreError> {
+    fn get<'r, T>(
+        &'r self,
+        at: usize,
+        expected: &str,
+        read: impl Fn(ValueRef<'r>) -> FromSqlResult<T>,
+    ) -> Result<T, StoreError> {
+        let damaged = |what: String| StoreError::Damaged(format!("column {at} of a result{what}"));
         let value = self.0.get_ref(at);
-        value.map_err(|error| StoreError::Damaged(format!("column {at} of a result: {error}")))
+        let value = value.map_err(|error| damaged(format!(": {error}")))?;
+        read(value).map_err(|error| match error {
+            FromSqlError::Other(_) => damaged(" is not UTF-8".to_owned()),
+            _ => damaged(format!(" is {}, not {expected}", value.data_type())),
+        })
     }
-}
-
-#[cold]
-fn unlike(at: usize, found: ValueRef<'_>, expected: &str) -> StoreError {
-    let found = found.data_type();
-    StoreError::Damaged(format!(
-        "column {at} of a result is {found}, not {expected}"
-    ))
 }
 
 impl Row for Found<'_, '_> {
     fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
-        match self.value(at)? {
-            ValueRef::Null => Ok(None),
-            ValueRef::Integer(value) => Ok(Some(value)),
-            other => Err(unlike(at, other, "an integer")),
-        }
+        self.get(at, "an integer", |value| value.as_i64_or_null())
     }
 
     fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
-        match self.value(at)? {
-            ValueRef::Null => Ok(None),
-            ValueRef::Real(value) => Ok(Some(value)),
+        self.get(at, "a number", |value| match value {
             ValueRef::Integer(value) => Ok(Some(value as f64)),
-            other => Err(unlike(at, other, "a number")),
-        }
+            value => value.as_f64_or_null(),
+        })
     }
 
     fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
@@ -551,23 +529,10 @@ impl Row for Found<'_, '_> {
     }
 
     fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
-        match self.value(at)? {
-            ValueRef::Null => Ok(None),
-            ValueRef::Text(value) => match std::str::from_utf8(value) {
-                Ok(value) => Ok(Some(value)),
-                Err(_) => Err(StoreError::Damaged(format!(
-                    "column {at} of a result is not UTF-8"
-                ))),
-            },
-            other => Err(unlike(at, other, "a text")),
-        }
+        self.get(at, "a text", |value| value.as_str_or_null())
     }
 
     fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
-        match self.value(at)? {
-            ValueRef::Null => Ok(None),
-            ValueRef::Blob(value) => Ok(Some(value)),
-            other => Err(unlike(at, other, "bytes")),
-        }
+        self.get(at, "bytes", |value| value.as_blob_or_null())
     }
 }

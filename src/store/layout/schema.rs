@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 use sha2::{Digest, Sha256};
 
 use crate::store::database::sql::{
-    Begin, Database, Dialect, Row, Type, Value, collect, first, int, text, transaction,
+    Begin, Database, Dialect, Row, Type, Value, collect, first, int, one_int, text, texts,
+    transaction,
 };
 use crate::store::error::StoreError;
 use crate::tree::hash::hex;
@@ -495,12 +496,10 @@ fn program() -> String {
 /// The tables and indexes of the layout that a SQLite file has otherwise, or not at all.
 pub(crate) fn differences(database: &mut dyn Database) -> Result<Vec<String>, StoreError> {
     // SQLite keeps the statement that made a table, with its first words in capitals.
-    let there = collect(
-        database,
-        "select name, sql from sqlite_master where sql is not null",
-        &[],
-        |row| Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned())),
-    )?;
+    let there = "select name, sql from sqlite_master where sql is not null";
+    let there = collect(database, there, &[], |row| {
+        Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned()))
+    })?;
     let mut different = Vec::new();
     for statement in statements(Dialect::Sqlite) {
         let words: Vec<&str> = statement.splitn(4, ' ').collect();
@@ -540,7 +539,7 @@ pub(crate) fn find(database: &mut dyn Database) -> Result<Found, StoreError> {
             "select cast(tablename as text) from pg_tables where schemaname = current_schema()"
         }
     };
-    let tables = collect(database, tables, &[], |row| Ok(text(row, 0)?.to_owned()))?;
+    let tables = texts(database, tables, &[])?;
     if tables.is_empty() {
         return Ok(Found::Nothing);
     }
@@ -548,12 +547,10 @@ pub(crate) fn find(database: &mut dyn Database) -> Result<Found, StoreError> {
     if !has("format") || !has("session") {
         return Ok(Found::Other);
     }
-    let layout = first(
-        database,
-        "select version, written_by from format",
-        &[],
-        |row| Ok((int(row, 0)?, text(row, 1)?.to_owned())),
-    )?;
+    let layout = "select version, written_by from format";
+    let layout = first(database, layout, &[], |row| {
+        Ok((int(row, 0)?, text(row, 1)?.to_owned()))
+    })?;
     Ok(layout.map_or(Found::Other, |(version, by)| Found::Layout(version, by)))
 }
 
@@ -582,13 +579,8 @@ pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<(), Sto
 ///
 /// [`StoreError::NotAStore`], [`StoreError::OtherLayout`]; errors of the database.
 pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<(), StoreError> {
-    let ours = first(
-        database,
-        "select version from format where exists (select 1 from session) or true",
-        &[],
-        |row| int(row, 0),
-    );
-    if let Ok(Some(LAYOUT)) = ours {
+    let ours = "select version from format where exists (select 1 from session) or true";
+    if let Ok(Some(LAYOUT)) = one_int(database, ours, &[]) {
         return Ok(());
     }
     match find(database)? {

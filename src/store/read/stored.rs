@@ -133,13 +133,13 @@ impl Stored {
 
     /// Refuses a working state that is not the one of the moment the session was opened.
     fn check_working(&self, same: bool) -> Result<(), StoreError> {
+        let name = &self.entry.name;
+        let what =
+            format!("the working state of `{name}` has changed since the session was opened");
         if same {
             Ok(())
         } else {
-            Err(StoreError::Gone(format!(
-                "the working state of `{}` has changed since the session was opened",
-                self.entry.name
-            )))
+            Err(StoreError::Gone(what))
         }
     }
 
@@ -160,12 +160,9 @@ impl Stored {
         }
         let outline = found.values().all(|place| place.kind != UnitKind::Preamble);
         if outline {
-            let preamble = load::in_force(database, now, 0)?;
-            found.extend(
-                preamble
-                    .into_iter()
-                    .map(|place| (place.order.clone(), place)),
-            );
+            for place in load::in_force(database, now, 0)? {
+                found.insert(place.order.clone(), place);
+            }
         }
         let mut after = 0;
         let mut places: Vec<Spaced> = Vec::with_capacity(found.len());
@@ -181,6 +178,43 @@ impl Stored {
         }
         places.reverse();
         Ok((places, outline))
+    }
+
+    /// The snapshots at some seqs, of which there is at least one.
+    fn snapshots(
+        &self,
+        database: &mut dyn Database,
+        cache: &mut Cache,
+        start: i64,
+        end: i64,
+    ) -> Result<Vec<Arc<Snapshot>>, StoreError> {
+        let session = self.entry.session;
+        let places = load::places(database, session, (start, end))?;
+        let read = cache.missing(database, session, places.iter(), (start, end))?;
+        let (mut came, mut gone) = (HashMap::new(), HashMap::new());
+        for place in &places {
+            let began: &mut Vec<&Place> = came.entry(place.first_seq).or_default();
+            began.push(place);
+            let ended: &mut Vec<&Place> = gone.entry(place.last_seq).or_default();
+            ended.push(place);
+        }
+        let mut snapshots: Vec<Arc<Snapshot>> = Vec::new();
+        for seq in start..=end {
+            let meta = self.meta(database, seq)?;
+            let made = match snapshots.last() {
+                None => {
+                    let here = places.iter().filter(|place| place.first_seq <= seq);
+                    cache.snapshot(&read, &here.collect::<Vec<_>>(), meta)?
+                }
+                Some(previous) => {
+                    let gone = gone.get(&(seq - 1)).map_or(&[][..], |gone| gone);
+                    let came = came.get(&seq).map_or(&[][..], |came| came);
+                    cache.next(&read, previous, gone, came, meta)?
+                }
+            };
+            snapshots.push(made);
+        }
+        Ok(snapshots)
     }
 
     /// The placements of a part, in document order.
@@ -230,37 +264,9 @@ impl Source for Stored {
 
     fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
         let mut cache = lock(&self.cache);
-        let session = self.entry.session;
         let start = self.seq(Position::Committed(wanted.start));
         let end = self.seq(Position::Committed(wanted.end)).saturating_sub(1);
-        self.read(|database, _| {
-            let places = load::places(database, session, (start, end))?;
-            let read = cache.missing(database, session, places.iter(), (start, end))?;
-            let (mut came, mut gone) = (HashMap::new(), HashMap::new());
-            for place in &places {
-                let began: &mut Vec<&Place> = came.entry(place.first_seq).or_default();
-                began.push(place);
-                let ended: &mut Vec<&Place> = gone.entry(place.last_seq).or_default();
-                ended.push(place);
-            }
-            let mut snapshots: Vec<Arc<Snapshot>> = Vec::with_capacity(wanted.len());
-            for seq in start..=end {
-                let meta = self.meta(database, seq)?;
-                snapshots.push(match snapshots.last() {
-                    None => {
-                        let here = places.iter().filter(|place| place.first_seq <= seq);
-                        let here: Vec<&Place> = here.collect();
-                        cache.snapshot(&read, &here, meta)?
-                    }
-                    Some(previous) => {
-                        let gone = gone.get(&(seq - 1)).map_or(&[][..], |gone| gone);
-                        let came = came.get(&seq).map_or(&[][..], |came| came);
-                        cache.next(&read, previous, gone, came, meta)?
-                    }
-                });
-            }
-            Ok(snapshots)
-        })
+        self.read(|database, _| self.snapshots(database, &mut cache, start, end))
     }
 
     fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
@@ -268,13 +274,8 @@ impl Source for Stored {
         let seq = self.seq(Position::Working);
         self.read(|database, same| {
             self.check_working(same)?;
-            let places = load::places(database, self.entry.session, (seq, seq))?;
-            let meta = self.meta(database, seq)?;
-            let session = self.entry.session;
-            let read = cache.missing(database, session, places.iter(), (seq, seq))?;
-            let places: Vec<&Place> = places.iter().collect();
-            let snapshot = cache.snapshot(&read, &places, meta)?;
-            Ok(snapshot)
+            let made = self.snapshots(database, &mut cache, seq, seq)?.pop();
+            made.ok_or_else(|| self.gone())
         })
     }
 
@@ -291,10 +292,8 @@ impl Source for Stored {
                 Some(ids) => self.places_of(database, seq, ids)?,
                 None => {
                     let places = self.part_places(database, seq, part, same && newest)?;
-                    (
-                        places.into_iter().map(|place| (place, 0)).collect(),
-                        !part.sys,
-                    )
+                    let places = places.into_iter().map(|place| (place, 0));
+                    (places.collect(), !part.sys)
                 }
             };
             let known = position != Position::Working && same && newest;
