@@ -20,6 +20,7 @@ use crate::store::error::StoreError;
 use crate::store::layout::schema::{Files, TABLES, Table, list, table};
 use crate::store::write::change::IN_FORCE;
 use crate::support::diag::Error;
+use crate::tree::timestamp::rfc3339_of_nanos;
 
 /// The number of buckets, unless the caller says.
 const BUCKETS: i64 = 256;
@@ -178,13 +179,6 @@ fn begin(root: &Path, options: &ParquetExport) -> Result<Copy, StoreError> {
         copy.write(root)?;
         return Ok(copy);
     };
-    let since = |ns: Option<i64>| {
-        let time = ns.map(crate::tree::timestamp::rfc3339_of_nanos);
-        time.map_or_else(
-            || "of sessions of any age".to_owned(),
-            |time| format!("of the sessions with a commit since {time}"),
-        )
-    };
     let buckets = options.buckets.map_or(copy.buckets, i64::from);
     let is = if buckets != copy.buckets {
         format!("in {} buckets", copy.buckets)
@@ -194,7 +188,13 @@ fn begin(root: &Path, options: &ParquetExport) -> Result<Copy, StoreError> {
             glob => format!("of the sessions `{glob}`"),
         }
     } else if copy.since_ns != *since_ns {
-        since(copy.since_ns)
+        match copy.since_ns {
+            None => "of sessions of any age".to_owned(),
+            Some(ns) => format!(
+                "of the sessions with a commit since {}",
+                rfc3339_of_nanos(ns)
+            ),
+        }
     } else {
         return Ok(copy);
     };
@@ -210,57 +210,54 @@ struct Run<'r> {
     exports: ParquetExported,
 }
 
-/// The columns of a table in a statement over `t`, with some spelled otherwise.
-fn columns(table: &Table, spelled: &[(&str, &str)]) -> String {
-    list(table.file_columns(), "t.", spelled)
-}
+/// The units of the session ?1 that it places first after the seq ?4 and up to ?2.
+const UNITS: &str = "(select distinct p.unit_id from placement p where p.session_id = ?1 and p.first_seq > ?4 \
+     and p.first_seq <= ?2 and not exists (select 1 from placement q where q.session_id = p.session_id \
+     and q.unit_id = p.unit_id and q.first_seq <= ?4)) w";
 
-/// The units of the session ?1 that it places first after the seq ?3 and up to ?4.
-const UNITS: &str = "(select distinct p.unit_id from placement p where p.session_id = ?1 and p.first_seq > ?3 \
-     and p.first_seq <= ?4 and not exists (select 1 from placement q where q.session_id = p.session_id \
-     and q.unit_id = p.unit_id and q.first_seq <= ?3)) w";
-
-/// The statement for the new rows of a table that has units: ?2 is added to the numbers of units.
-fn added(table: &Table) -> String {
-    let (more, order) = match table.name {
-        "node" => (" left join body b on b.body_id = t.body_id", ", t.pre"),
-        "attr" => ("", ", t.pre, t.name, t.ordinal"),
-        _ => ("", ""),
-    };
-    let spelled = [
-        ("session_id", "cast(?1 as bigint)"),
-        ("unit_id", "t.unit_id + cast(?2 as bigint)"),
-        ("content", "b.text"),
-        ("content_json", "b.json"),
-    ];
-    let (name, columns) = (table.name, columns(table, &spelled));
-    format!(
-        "select {columns} from {UNITS} join {name} t on t.unit_id = w.unit_id{more} order by t.unit_id{order}"
-    )
-}
-
-/// The statement for all rows of a session in a small table: ?1 is the session, ?2 its newest seq, ?3 is added to the
-/// numbers of units. With the number of parameters.
-fn replaced(table: &Table) -> (String, usize) {
+/// The statement for the rows of a session in a table of buckets, and the number of its parameters: ?1 is the session, ?2
+/// its newest seq, ?3 is added to the numbers of units, and rows of units are those that are new after the seq ?4.
+fn rows_of(table: &Table) -> (String, usize) {
     let end = format!("case when t.last_seq >= ?2 then {IN_FORCE} else t.last_seq end");
     let spelled = [
         ("unit_id", "t.unit_id + cast(?3 as bigint)"),
         ("last_seq", &*end),
+        ("content", "b.text"),
+        ("content_json", "b.json"),
     ];
-    let (name, columns) = (table.name, columns(table, &spelled));
-    let (rows, parameters) = match name {
-        "placement" => (" and t.first_seq <= ?2 order by t.unit_id, t.first_seq", 3),
-        // Those of a cycle that was not committed are of the working state.
-        "attempt" => (
-            " and t.cycle_id <= (select n.cycle from snapshot n where n.session_id = ?1 and n.seq = ?2) \
-             order by t.number",
-            2,
-        ),
-        "pin" => (" order by t.pin_id", 1),
-        _ => (" order by t.id", 1),
+    // That of a unit has no session in the store.
+    let session = [("session_id", "cast(?1 as bigint)")];
+    let spelled = match table.files {
+        Files::Added => [&session[..], &spelled].concat(),
+        _ => spelled.to_vec(),
     };
-    let sql = format!("select {columns} from {name} t where t.session_id = ?1{rows}");
-    (sql, parameters)
+    let (name, columns) = (table.name, list(table.file_columns(), "t.", &spelled));
+    let of_units = format!("from {UNITS} join {name} t on t.unit_id = w.unit_id");
+    let of_session = format!("from {name} t where t.session_id = ?1");
+    let (rows, parameters) = match name {
+        "unit" => (of_units + " order by t.unit_id", 4),
+        "node" => {
+            let body = " left join body b on b.body_id = t.body_id order by t.unit_id, t.pre";
+            (of_units + body, 4)
+        }
+        "attr" => (
+            of_units + " order by t.unit_id, t.pre, t.name, t.ordinal",
+            4,
+        ),
+        "placement" => {
+            let rows = " and t.first_seq <= ?2 order by t.unit_id, t.first_seq";
+            (of_session + rows, 3)
+        }
+        // Those of a cycle that was not committed are of the working state.
+        "attempt" => {
+            let rows = " and t.cycle_id <= (select n.cycle from snapshot n where n.session_id = ?1 \
+                 and n.seq = ?2) order by t.number";
+            (of_session + rows, 2)
+        }
+        "pin" => (of_session + " order by t.pin_id", 1),
+        _ => (of_session + " order by t.id", 1),
+    };
+    (format!("select {columns} {rows}"), parameters)
 }
 
 impl Run<'_> {
@@ -297,10 +294,14 @@ impl Run<'_> {
         };
         next.open = false;
         let old = std::mem::replace(&mut next.sessions, sessions);
-        self.add(database, bucket, &mut next, &old)?;
-        for table in TABLES.iter().filter(|table| table.files == Files::Replaced) {
-            self.replace(database, bucket, &mut next, table)?;
+        // Placements come after the units that they show.
+        let mut added = false;
+        for files in [Files::Added, Files::Replaced] {
+            for table in TABLES.iter().filter(|table| table.files == files) {
+                added |= self.table(database, bucket, &mut next, &old, table)?;
+            }
         }
+        next.parts += i64::from(added);
         let directories: BTreeSet<PathBuf> = next
             .files
             .iter()
@@ -313,79 +314,49 @@ impl Run<'_> {
         clean(self.root, bucket, &next)
     }
 
-    /// Adds a file of the new units of some sessions to each table that has units.
-    fn add(
+    /// Writes the file of a table in a bucket: another one with the new units of its sessions, or one in the place of the
+    /// last. Returns whether a file was added.
+    fn table(
         &mut self,
         database: &mut dyn Database,
         bucket: i64,
         next: &mut Bucket,
         old: &[Exported],
-    ) -> Result<(), StoreError> {
-        let mut writers = Vec::new();
-        for table in TABLES.iter().filter(|table| table.files == Files::Added) {
-            let (name, part) = (table.name, next.parts);
-            let path = format!(
-                "{name}/bucket={bucket}/{:04}-{part:04}.parquet",
-                next.generation
-            );
-            writers.push((FileWriter::new(self.root, path, table)?, added(table), name));
-        }
+        table: &Table,
+    ) -> Result<bool, StoreError> {
+        let (name, is_added) = (table.name, table.files == Files::Added);
+        let file = if is_added {
+            format!("{:04}-{:04}", next.generation, next.parts)
+        } else {
+            name.to_owned()
+        };
+        let path = format!("{name}/bucket={bucket}/{file}.parquet");
+        let mut writer = FileWriter::new(self.root, path.clone(), table)?;
+        let (statement, used) = rows_of(table);
         for session in &next.sessions {
             let before = of(old, session.id).map_or(i64::MIN, |old| old.last);
-            if before >= session.last {
+            if is_added && before >= session.last {
                 continue;
             }
             let values: [Value<'_>; 4] = [
                 session.id.into(),
+                session.last.into(),
                 number(next.generation, session.id, 0)?.into(),
                 before.into(),
-                session.last.into(),
             ];
-            for (writer, statement, _) in &mut writers {
-                database.query(statement, &values, &mut |row| writer.push(row))?;
-            }
-        }
-        let mut some = false;
-        for (writer, _, name) in writers {
-            // The first bucket has a file of every table.
-            if writer.rows() == 0 && !(bucket == 0 && next.parts == 0) {
-                continue;
-            }
-            some = true;
-            if name == "unit" {
-                self.exports.units += writer.rows();
-            }
-            next.files.push(self.written(writer)?);
-        }
-        next.parts += i64::from(some);
-        Ok(())
-    }
-
-    /// Replaces the file of a small table.
-    fn replace(
-        &mut self,
-        database: &mut dyn Database,
-        bucket: i64,
-        next: &mut Bucket,
-        table: &Table,
-    ) -> Result<(), StoreError> {
-        let path = format!("{0}/bucket={bucket}/{0}.parquet", table.name);
-        let mut writer = FileWriter::new(self.root, path.clone(), table)?;
-        let (statement, used) = replaced(table);
-        for session in &next.sessions {
-            let values: [Value<'_>; 3] = [
-                session.id.into(),
-                session.last.into(),
-                number(next.generation, session.id, 0)?.into(),
-            ];
-            let values = values.get(..used).unwrap_or(&values);
-            database.query(&statement, values, &mut |row| writer.push(row))?;
+            database.query(&statement, &values[..used], &mut |row| writer.push(row))?;
         }
         next.files.retain(|file| file.path != path);
-        if writer.rows() > 0 || bucket == 0 {
-            next.files.push(self.written(writer)?);
+        // The first bucket has a file of every table.
+        let is_first = bucket == 0 && (next.parts == 0 || !is_added);
+        if writer.rows() == 0 && !is_first {
+            return Ok(false);
         }
-        Ok(())
+        if name == "unit" {
+            self.exports.units += writer.rows();
+        }
+        next.files.push(self.written(writer)?);
+        Ok(is_added)
     }
 
     fn written(&mut self, writer: FileWriter) -> Result<Written, StoreError> {
@@ -426,7 +397,8 @@ impl Run<'_> {
             ),
         ] {
             let table = table(name);
-            let columns = columns(table, &[("bucket", "t.session_id % cast(?1 as bigint)")]);
+            let bucket = ("bucket", "t.session_id % cast(?1 as bigint)");
+            let columns = list(table.file_columns(), "t.", &[bucket]);
             let sql = format!("select {columns} from {name} t {rows}");
             let path = format!("{name}/{name}.parquet");
             let mut writer = FileWriter::new(self.root, path, table)?;

@@ -97,19 +97,6 @@ impl Group {
         self.rows += 1;
         Ok(())
     }
-
-    fn clear(&mut self) {
-        for column in &mut self.columns {
-            match column {
-                ColumnValues::Bool(all) => all.clear(),
-                ColumnValues::Int(all) => all.clear(),
-                ColumnValues::Real(all) => all.clear(),
-                ColumnValues::Bytes(all) => all.clear(),
-            }
-        }
-        self.given.iter_mut().for_each(Vec::clear);
-        (self.rows, self.bytes) = (0, 0);
-    }
 }
 
 /// Counts and hashes what is written.
@@ -221,7 +208,7 @@ impl FileWriter {
             writer.close().map_err(failed)?;
         }
         group.close().map_err(failed)?;
-        self.group.clear();
+        self.group = Group::new(&self.kinds);
         Ok(())
     }
 

@@ -106,21 +106,14 @@ impl FileRows {
             let pages = group.get_column_page_reader(*number).map_err(wrong)?;
             let left = group.metadata().column(*number).uncompressed_size();
             let pages = Box::new(Pages { pages, rows, left });
-            columns.push(match get_column_reader(schema.column(*number), pages) {
-                ColumnReader::BoolColumnReader(from) => {
-                    get(from, rows, ColumnValues::Bool).map_err(wrong)?
-                }
-                ColumnReader::Int64ColumnReader(from) => {
-                    get(from, rows, ColumnValues::Int).map_err(wrong)?
-                }
-                ColumnReader::DoubleColumnReader(from) => {
-                    get(from, rows, ColumnValues::Real).map_err(wrong)?
-                }
-                ColumnReader::ByteArrayColumnReader(from) => {
-                    get(from, rows, ColumnValues::Bytes).map_err(wrong)?
-                }
+            let read = match get_column_reader(schema.column(*number), pages) {
+                ColumnReader::BoolColumnReader(from) => get(from, rows, ColumnValues::Bool),
+                ColumnReader::Int64ColumnReader(from) => get(from, rows, ColumnValues::Int),
+                ColumnReader::DoubleColumnReader(from) => get(from, rows, ColumnValues::Real),
+                ColumnReader::ByteArrayColumnReader(from) => get(from, rows, ColumnValues::Bytes),
                 _ => return Err(StoreError::Damaged("a column has another type".to_owned())),
-            });
+            };
+            columns.push(read.map_err(wrong)?);
         }
         let cells = Cells { columns, rows };
         if cells.texts() < BYTES {

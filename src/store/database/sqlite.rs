@@ -506,7 +506,7 @@ impl Found<'_, '_> {
         let value = self.0.get_ref(at);
         let value = value.map_err(|error| damaged(format!(": {error}")))?;
         read(value).map_err(|error| match error {
-            FromSqlError::Other(_) => damaged(" is not UTF-8".to_owned()),
+            FromSqlError::Utf8Error(_) => damaged(" is not UTF-8".to_owned()),
             _ => damaged(format!(" is {}, not {expected}", value.data_type())),
         })
     }

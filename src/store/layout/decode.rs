@@ -279,12 +279,8 @@ impl Units {
                 };
         };
         let before = self.tree.rows.last().map(|row| row.class);
-        let is_below = self
-            .tree
-            .rows
-            .get(parent as usize)
-            .is_some_and(|above| above.level + 1 == node.level);
-        is_below
+        let above = self.tree.rows.get(parent as usize);
+        above.is_some_and(|above| above.level + 1 == node.level)
             && match (class(parent), node.class) {
                 (Some(Root), Sys) => before == Some(Root),
                 (Some(Root), Seq) => before != Some(Seq),
@@ -355,21 +351,12 @@ impl Found<'_> {
         }
         self.content_hash = None;
         if let Some(extra) = &self.extra {
-            let kept = members(extra).into_iter();
-            let kept = kept.filter(|(name, _)| is_header(name) && name != "content");
-            let kept: Vec<String> = kept
-                .filter(|(name, _)| name != "content_hash")
-                .map(|(name, json)| {
-                    let mut member = String::new();
-                    member.push_str(&JsonValue::Text(&name).json());
-                    member + ":" + json
-                })
-                .collect();
-            self.extra = if kept.is_empty() {
-                None
-            } else {
-                Some(format!("{{{}}}", kept.join(",")).into())
-            };
+            let kept = members(extra).into_iter().filter(|(name, _)| {
+                is_header(name) && !["content", "content_hash"].contains(&&**name)
+            });
+            let kept = kept.map(|(name, json)| format!("{}:{json}", JsonValue::Text(&name).json()));
+            let kept = kept.collect::<Vec<_>>().join(",");
+            self.extra = (!kept.is_empty()).then(|| format!("{{{kept}}}").into());
         }
     }
 
@@ -392,27 +379,17 @@ impl Found<'_> {
             add(Cow::Borrowed(&*attribute.name), attribute.value.get());
         }
         if let Some(body) = self.body {
-            let text = JsonValue::Text(body);
-            let json = self.body_is_json;
-            add(
-                "content".into(),
-                if json {
-                    JsonValue::read(body, &mut decoded)
-                } else {
-                    text
-                },
-            );
+            let value = if self.body_is_json {
+                JsonValue::read(body, &mut decoded)
+            } else {
+                JsonValue::Text(body)
+            };
+            add("content".into(), value);
         }
         if has(present::CREATED_AT_ISO) {
-            let made;
-            let iso = match self.created_at_iso {
-                Some(iso) => iso,
-                None => {
-                    made = rfc3339_of_nanos(self.created_at_ns);
-                    &made
-                }
-            };
-            add("created_at_iso".into(), JsonValue::Text(iso));
+            let of_time = || rfc3339_of_nanos(self.created_at_ns).into();
+            let iso = self.created_at_iso.map_or_else(of_time, Cow::Borrowed);
+            add("created_at_iso".into(), JsonValue::Text(&iso));
         }
         if let Some(hash) = self.content_hash {
             add("content_hash".into(), JsonValue::Text(hash));
