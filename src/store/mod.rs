@@ -26,10 +26,10 @@ mod read;
 mod texts;
 mod write;
 
-#[cfg(test)]
-mod plans;
-#[cfg(test)]
-mod tests;
+#[cfg(all(test, unix, feature = "postgres"))]
+#[path = "../../tests/support/postgres.rs"]
+#[allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+mod server;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
