@@ -3,7 +3,7 @@
 //! This file and `read` know the crate `parquet`, and no other. It must not know what the rows mean.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -99,26 +99,6 @@ impl Group {
     }
 }
 
-/// Counts and hashes what is written.
-struct Sink {
-    to: BufWriter<File>,
-    hash: Sha256,
-    bytes: u64,
-}
-
-impl Write for Sink {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(buf)?;
-        self.hash.update(&buf[..written]);
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
-}
-
 /// A file of a table that is being written. It gets its name when it is whole; dropped before that, it is
 /// removed.
 pub(crate) struct FileWriter {
@@ -128,7 +108,7 @@ pub(crate) struct FileWriter {
     path: String,
     kinds: Vec<Column>,
     group: Group,
-    writer: SerializedFileWriter<Sink>,
+    writer: SerializedFileWriter<File>,
     rows: u64,
 }
 
@@ -146,13 +126,9 @@ impl FileWriter {
         // Engines pass over its name until it is whole: that begins with a full stop.
         let part = Part::file(&target, None).map_err(io)?;
         let kinds = table.file_columns();
-        let sink = Sink {
-            to: BufWriter::with_capacity(1 << 18, part.open().try_clone().map_err(io)?),
-            hash: Sha256::new(),
-            bytes: 0,
-        };
+        let file = part.open().try_clone().map_err(io)?;
         let writer =
-            SerializedFileWriter::new(sink, schema(&kinds)?, Arc::new(properties(&kinds)?));
+            SerializedFileWriter::new(file, schema(&kinds)?, Arc::new(properties(&kinds)?));
         Ok(Self {
             part,
             root: root.to_owned(),
@@ -219,16 +195,14 @@ impl FileWriter {
         let target = self.root.join(&self.path);
         let io = |error| StoreError::Io(target.clone(), error);
         self.writer.finish().map_err(failed)?;
-        let sink = self.writer.inner_mut();
-        sink.flush().map_err(io)?;
-        let (bytes, hash) = (sink.bytes, sink.hash.clone().finalize());
+        let bytes = self.writer.bytes_written() as u64;
         self.part.open().sync_all().map_err(io)?;
         self.part.rename(&target).map_err(io)?;
         Ok(Written {
             path: self.path,
             rows: self.rows,
             bytes,
-            sha256: hex(&hash),
+            sha256: hash_of(&target)?,
         })
     }
 }

@@ -185,7 +185,7 @@ mod tests {
                 let same = [
                     row.text(0)?.into(),
                     row.int(1)?.into(),
-                    row.real(2)?.map_or(Value::Null, Value::Real),
+                    row.real(2)?.into(),
                     row.text(3)?.into(),
                 ] == [text, int, real, big];
                 Ok(same && row.text(4)? == Some("it's ?5"))

@@ -18,35 +18,17 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-impl From<i64> for Value<'_> {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
+macro_rules! value_from {
+    ($($given:ty => $variant:ident),+) => {
+        $(impl<'a> From<$given> for Value<'a> {
+            fn from(value: $given) -> Self {
+                Self::$variant(value)
+            }
+        })+
+    };
 }
 
-impl From<bool> for Value<'_> {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(value: &'a str) -> Self {
-        Self::Text(value)
-    }
-}
-
-impl<'a> From<&'a [u8]> for Value<'a> {
-    fn from(value: &'a [u8]) -> Self {
-        Self::Bytes(value)
-    }
-}
-
-impl<'a> From<&'a [u8; 32]> for Value<'a> {
-    fn from(value: &'a [u8; 32]) -> Self {
-        Self::Bytes(value)
-    }
-}
+value_from!(i64 => Int, bool => Bool, f64 => Real, &'a str => Text, &'a [u8] => Bytes, &'a [u8; 32] => Bytes);
 
 impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     fn from(value: Option<T>) -> Self {
@@ -84,7 +66,7 @@ impl Type {
     pub(crate) fn value<'r>(self, row: &'r dyn Row, at: usize) -> Result<Value<'r>, StoreError> {
         Ok(match self {
             Self::Id | Self::Int => row.int(at)?.into(),
-            Self::Real => row.real(at)?.map_or(Value::Null, Value::Real),
+            Self::Real => row.real(at)?.into(),
             Self::Bool => row.bool(at)?.into(),
             Self::Text => row.text(at)?.into(),
             Self::Bytes => row.bytes(at)?.into(),

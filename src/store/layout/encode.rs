@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::history::tracked;
 use crate::index::{NodeRef, UnitKey, UnitKind};
-use crate::json::{JsonValue, elements, write_string};
+use crate::json::{Appended, JsonValue, elements, write_string};
 use crate::query::ir::normal_type;
 use crate::store::database::sql::{Row, int, text};
 use crate::store::error::StoreError;
@@ -338,7 +338,15 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         Ttl::Stored(ttl) => row.ttl = Some(ttl),
         Ttl::Until(cycle) => row.expires = Some(cycle),
     }
-    let mut extra = Extra::default();
+    // A JSON object of the members that no column has; numbers, lists and objects in their own spelling.
+    let mut extra = String::new();
+    let mut add = |name: &str, value: JsonValue<'_>| {
+        extra.push(if extra.is_empty() { '{' } else { ',' });
+        // Appending to a string does not fail.
+        let _ = write_string(&mut Appended(&mut extra), name);
+        extra.push(':');
+        extra.push_str(&value.json());
+    };
     let headers = [
         ("nodeType", node.node_type()),
         ("role", node.role()),
@@ -347,12 +355,12 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
     ];
     for (name, text) in headers {
         if let Some(text) = text.filter(|text| text.contains('\0')) {
-            extra.add(name, JsonValue::Text(text));
+            add(name, JsonValue::Text(text));
         }
     }
     for (name, value) in node.fields() {
         if !field(&mut row, node, name, value, inside) {
-            extra.add(name, value);
+            add(name, value);
         }
     }
     if let Some(tags) = node.tags() {
@@ -361,7 +369,7 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
     if row.cadence.is_none() {
         row.cadence = node.cadence();
     }
-    row.extra = extra.finish();
+    row.extra = (!extra.is_empty()).then(|| extra + "}");
     if !row.attrs.is_empty() {
         row.present |= present::ATTRS;
     }
@@ -468,28 +476,6 @@ fn field(
     }
 }
 
-/// A JSON object of the members that no column has; numbers, lists and objects in their own spelling.
-#[derive(Default)]
-struct Extra(Vec<u8>);
-
-impl Extra {
-    fn add(&mut self, name: &str, value: JsonValue<'_>) {
-        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
-        // Writing to memory does not fail.
-        let _ = write_string(&mut self.0, name);
-        self.0.push(b':');
-        self.0.extend_from_slice(value.json().as_bytes());
-    }
-
-    fn finish(mut self) -> Option<String> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.push(b'}');
-        String::from_utf8(self.0).ok()
-    }
-}
-
 /// The hash of what diffs track, as far as it does not depend on the snapshot.
 fn version(node: NodeRef<'_>) -> i64 {
     first_bytes(Sha256::digest(tracked(node).as_bytes()).into())
@@ -504,7 +490,6 @@ fn first_bytes(hash: Hash) -> i64 {
 /// A value of a line.
 enum Member<'a> {
     Number(i64),
-    Text(&'a str),
     Value(JsonValue<'a>),
 }
 
@@ -541,12 +526,10 @@ fn line_members(node: NodeRef<'_>, ttl: Ttl) -> Vec<(&str, Member<'_>)> {
         members.extend(value.map(|value| (name, Member::Number(value))));
     }
     for (name, value) in texts {
-        members.extend(value.map(|value| (name, Member::Text(value))));
+        members.extend(value.map(|value| (name, Member::Value(JsonValue::Text(value)))));
     }
-    members.extend(
-        node.fields()
-            .map(|(name, value)| (name, Member::Value(value))),
-    );
+    let fields = node.fields();
+    members.extend(fields.map(|(name, value)| (name, Member::Value(value))));
     if given.has(Given::EMPTY_CHILDREN) {
         members.push(("children", Member::Value(JsonValue::List("[]"))));
     }
@@ -569,7 +552,6 @@ fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Opt
         let start = out.len();
         let _ = match value {
             Member::Number(value) => write!(out, "{value}"),
-            Member::Text(text) => write_string(out, text),
             Member::Value(value) => value.write_canonical(out),
         };
         if let Member::Value(value) = value

@@ -116,7 +116,7 @@ pub(crate) fn attr_row(attr: &Attr, unit: i64, pre: i64) -> [Value<'_>; 9] {
         attr.kind.into(),
         attr.text.as_deref().into(),
         attr.int.into(),
-        attr.real.map_or(Value::Null, Value::Real),
+        attr.real.into(),
         attr.big.as_deref().into(),
     ]
 }

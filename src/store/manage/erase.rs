@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sha2::Digest;
 
-use crate::json::write_string;
+use crate::json::{Appended, write_string};
 use crate::store::database::sql::{Database, collect, digest, int, one_int, text, texts};
 use crate::store::error::StoreError;
 use crate::store::layout::decode::{Units, Wanted};
@@ -84,14 +84,13 @@ pub(crate) fn erase(
 
 /// What the chain says of an erasure.
 fn note(ids: &[&str], now: i64) -> impl Fn(Option<&str>, Hash) -> String {
-    let mut list = Vec::new();
+    let mut list = String::new();
     for id in ids {
-        list.push(if list.is_empty() { b'[' } else { b',' });
-        // Writing to memory does not fail.
-        let _ = write_string(&mut list, id);
+        list.push(if list.is_empty() { '[' } else { ',' });
+        // Appending to a string does not fail.
+        let _ = write_string(&mut Appended(&mut list), id);
     }
-    list.push(b']');
-    let ids = String::from_utf8(list).unwrap_or_default();
+    let ids = list + "]";
     move |before, hash| {
         let before = before.and_then(|note| note.strip_suffix(']'));
         let before = before.map_or("[".to_owned(), |notes| format!("{notes},"));

@@ -103,41 +103,30 @@ fn in_unit(
     what: &str,
     found: &mut Vec<Finding>,
 ) -> Result<(), StoreError> {
-    let placed = collect(
-        database,
-        "select s.name, min(n.cycle) from placement p join session s on s.session_id = p.session_id \
-         left join snapshot n on n.session_id = p.session_id and n.seq >= p.first_seq \
-         and n.seq <= p.last_seq where p.unit_id = ?1 group by s.name order by s.name",
-        &[unit.into()],
-        |row| {
-            Ok((
-                row.text(0).ok().flatten().map(ToOwned::to_owned),
-                row.int(1)?,
-            ))
-        },
-    )?;
-    for (name, cycle) in placed {
-        found.push((name, cycle, what.to_owned()));
-    }
-    Ok(())
+    let placed = "select s.name, min(n.cycle) from placement p join session s \
+         on s.session_id = p.session_id left join snapshot n on n.session_id = p.session_id \
+         and n.seq >= p.first_seq and n.seq <= p.last_seq where p.unit_id = ?1 \
+         group by s.name order by s.name";
+    database.query(placed, &[unit.into()], &mut |row| {
+        let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
+        found.push((name, row.int(1)?, what.to_owned()));
+        Ok(())
+    })
 }
 
 fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
     let mut wrong = Vec::new();
-    database.query(
-        "select body_id, hash, json, text from body order by body_id",
-        &[],
-        &mut |row| {
-            let sound = || {
-                let json = row.bool(2)?.unwrap_or(false);
-                Ok(row.bytes(1)? == Some(&body_hash(json, text(row, 3)?)[..]))
-            };
-            if !holds(sound())? {
-                wrong.push(int(row, 0)?);
-            }
-            Ok(())
-        },
-    )?;
+    let all = "select body_id, hash, json, text from body order by body_id";
+    database.query(all, &[], &mut |row| {
+        let sound = || {
+            let json = row.bool(2)?.unwrap_or(false);
+            Ok(row.bytes(1)? == Some(&body_hash(json, text(row, 3)?)[..]))
+        };
+        if !holds(sound())? {
+            wrong.push(int(row, 0)?);
+        }
+        Ok(())
+    })?;
     for body in wrong {
         let units = "select distinct unit_id from node where body_id = ?1 order by unit_id";
         let units = ints(database, units, &[body.into()])?;
@@ -270,50 +259,42 @@ fn stored_rows(database: &mut dyn Database, unit: i64) -> Result<Vec<String>, St
     Ok(rows)
 }
 
+/// What rows are, their table, and the table and the columns by which each must have a row there.
+const LEFT_OVER: &[&str] = &[
+    "units that no session places: unit, placement, unit_id",
+    "nodes of a unit that does not exist: node, unit, unit_id",
+    "attributes of a node that does not exist: attr, node, unit_id pre",
+    "contents that no node has: body, node, body_id",
+    "snapshots of a session that does not exist: snapshot, session, session_id",
+    "attempts of a session that does not exist: attempt, session, session_id",
+    "references of a session that does not exist: pin, session, session_id",
+    "ids of a session that does not exist: retired, session, session_id",
+    "leases of a session that does not exist: lease, session, session_id",
+];
+
 /// Rows that nothing refers to, and references to nothing.
 fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
-    let lacks = |from: &str, other: &str, on: &str| {
-        format!("from {from} t where not exists (select 1 from {other} o where {on})")
-    };
-    let of_unit = "o.unit_id = t.unit_id";
-    let of_session = "o.session_id = t.session_id";
-    let mut all = vec![
-        (
-            "units that no session places",
-            lacks("unit", "placement", of_unit),
-        ),
-        (
-            "nodes of a unit that does not exist",
-            lacks("node", "unit", of_unit),
-        ),
-        (
-            "attributes of a node that does not exist",
-            lacks("attr", "node", "o.unit_id = t.unit_id and o.pre = t.pre"),
-        ),
-        (
-            "contents that no node has",
-            lacks("body", "node", "o.body_id = t.body_id"),
-        ),
-        (
-            "placements of a session or a unit that does not exist",
-            lacks("placement", "session", of_session)
-                + " or not exists (select 1 from unit u where u.unit_id = t.unit_id)",
-        ),
-        (
-            "forks of a session that does not exist",
-            lacks("session", "session", "o.session_id = t.parent_id")
-                + " and t.parent_id is not null",
-        ),
-    ];
-    for (what, table) in [
-        ("snapshots of a session that does not exist", "snapshot"),
-        ("attempts of a session that does not exist", "attempt"),
-        ("references of a session that does not exist", "pin"),
-        ("ids of a session that does not exist", "retired"),
-        ("leases of a session that does not exist", "lease"),
-    ] {
-        all.push((what, lacks(table, "session", of_session)));
+    let mut all = Vec::new();
+    for line in LEFT_OVER {
+        let words: Vec<&str> = line.split(&[':', ',']).map(str::trim).collect();
+        let [what, from, other, columns] = words[..] else {
+            continue;
+        };
+        let on = columns
+            .split(' ')
+            .map(|column| format!("o.{column} = t.{column}"));
+        let on = on.collect::<Vec<_>>().join(" and ");
+        let rows = format!("from {from} t where not exists (select 1 from {other} o where {on})");
+        all.push((what, rows));
     }
+    let both = "from placement t where not exists (select 1 from session o \
+         where o.session_id = t.session_id) or not exists \
+         (select 1 from unit o where o.unit_id = t.unit_id)";
+    let what = "placements of a session or a unit that does not exist";
+    all.push((what, both.to_owned()));
+    let forks = "from session t where t.parent_id is not null and not exists \
+         (select 1 from session o where o.session_id = t.parent_id)";
+    all.push(("forks of a session that does not exist", forks.to_owned()));
     for (what, rows) in all {
         let count = one_int(database, &format!("select count(*) {rows}"), &[])?.unwrap_or(0);
         if count > 0 {

@@ -52,12 +52,8 @@ impl Place {
     /// Refuses a placement that names another node than the top one of its unit.
     fn check_id(&self, top: &str) -> Result<(), StoreError> {
         let id = &self.order.id;
-        if id == top {
-            Ok(())
-        } else {
-            let what = format!("unit {id:?} begins with node {top:?}");
-            Err(StoreError::Damaged(what))
-        }
+        let wrong = || StoreError::Damaged(format!("unit {id:?} begins with node {top:?}"));
+        (id == top).then_some(()).ok_or_else(wrong)
     }
 }
 
@@ -450,12 +446,8 @@ fn check_change(previous: &Snapshot, gone: &[&Place], came: &[&Place]) -> Result
     let ids = |places: &[&Place]| -> HashSet<String> {
         places.iter().map(|place| place.order.id.clone()).collect()
     };
-    let preambles = |places: &[&Place]| {
-        let found = places
-            .iter()
-            .filter(|place| place.kind == UnitKind::Preamble);
-        found.count()
-    };
+    let is_preamble = |place: &&&Place| place.kind == UnitKind::Preamble;
+    let preambles = |places: &[&Place]| places.iter().filter(is_preamble).count();
     let (leaving, arriving) = (ids(gone), ids(came));
     // The unit in which an id was, which must go if the id comes with another unit.
     let top = |id: &str| {
@@ -467,15 +459,11 @@ fn check_change(previous: &Snapshot, gone: &[&Place], came: &[&Place]) -> Result
         && arriving.len() == came.len()
         && leaving.iter().all(|id| top(id) == Some(id))
         && !arriving.iter().any(stays);
-    if is_sound {
-        Ok(())
-    } else {
-        let what = format!(
-            "the snapshot after cycle {} has a unit twice",
-            previous.cycle()
-        );
-        Err(StoreError::Damaged(what))
-    }
+    let twice = || {
+        let cycle = previous.cycle();
+        StoreError::Damaged(format!("the snapshot after cycle {cycle} has a unit twice"))
+    };
+    is_sound.then_some(()).ok_or_else(twice)
 }
 
 /// Units that were read, ready to be made snapshots of.

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
 use crate::index::{Meta, Snapshot};
-use crate::json::{write_string, write_value};
+use crate::json::{Appended, write_string, write_value};
 use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::{Hash, Order, Ttl, Unit, encode};
@@ -29,7 +29,6 @@ pub(crate) struct Change {
     cycle: Option<i64>,
     meta: String,
     working: bool,
-    note: Option<String>,
 }
 
 impl Change {
@@ -65,33 +64,30 @@ impl Change {
             cycle: (!meta.working).then_some(meta.cycle),
             meta: meta_text(meta),
             working: meta.working,
-            note: None,
         }
     }
 }
 
 /// The members of a document besides its tree, as in `snapshot.meta`.
 pub(crate) fn meta_text(meta: &Meta) -> String {
-    let mut out = format!("{{\"cycle_given\":{}", meta.cycle_given).into_bytes();
+    let mut text = format!("{{\"cycle_given\":{}", meta.cycle_given);
+    // Appending to a string does not fail.
     if !meta.extra.is_empty() {
-        out.extend_from_slice(b",\"members\":");
-        let mut before = b'{';
+        let mut before = ",\"members\":{";
         for (name, json) in &meta.extra {
-            out.push(before);
-            before = b',';
-            // Writing to memory does not fail.
-            let _ = write_string(&mut out, name);
-            out.push(b':');
-            out.extend_from_slice(json.as_bytes());
+            text.push_str(before);
+            before = ",";
+            let _ = write_string(&mut Appended(&mut text), name);
+            text.push(':');
+            text.push_str(json);
         }
-        out.push(b'}');
+        text.push('}');
     }
     if let Some(version) = &meta.spec_version {
-        out.extend_from_slice(b",\"spec_version\":");
-        let _ = write_value(&mut out, version);
+        text.push_str(",\"spec_version\":");
+        let _ = write_value(&mut Appended(&mut text), version);
     }
-    out.push(b'}');
-    String::from_utf8(out).unwrap_or_default()
+    text + "}"
 }
 
 /// A unit version in force.
@@ -210,7 +206,7 @@ impl SessionRows {
         }
         gone.sort_unstable_by(|a, b| a.order.cmp(&b.order));
         let parent = self.newest.map(|(_, hash)| hash);
-        let mut hash = chained(parent, change.cycle, &change.meta, change.note.as_deref());
+        let mut hash = chained(parent, change.cycle, &change.meta, None);
         for placed in &gone {
             self.close(database, placed, seq - 1)?;
             hash.update(b"-");
@@ -235,7 +231,7 @@ impl SessionRows {
             change.meta.as_str().into(),
             (&hash).into(),
             Value::Null,
-            change.note.as_deref().into(),
+            Value::Null,
             Value::Null,
             Value::Null,
         ];
