@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use crate::history::LoadFailure;
 use crate::support::diag::{Code, Error};
 
+/// What a part of the store has come to.
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// Why a store could not do what was requested. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

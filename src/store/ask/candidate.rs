@@ -4,7 +4,7 @@
 use crate::query::ir::Attr;
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
 use crate::store::database::sql::{Database, Value, collect};
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
 use crate::store::read::catalog::{self, LIST, Listed};
 use crate::store::read::names::Glob;
@@ -81,7 +81,7 @@ pub(crate) fn candidates(
     database: &mut dyn Database,
     wanted: &[Candidate],
     glob: &Glob,
-) -> Result<Vec<Listed>, StoreError> {
+) -> Result<Vec<Listed>> {
     let mut found = Vec::new();
     for (units, values) in wanted {
         let values: Vec<Value<'_>> = values.iter().map(|text| Value::Text(text)).collect();

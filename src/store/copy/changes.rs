@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::manifest::{Copy, Exported};
 use crate::store::catalog;
 use crate::store::database::sql::{Database, int, text};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::read::names::Glob;
 use crate::tree::hash::hex;
 
@@ -18,7 +18,7 @@ use crate::tree::hash::hex;
 pub(crate) fn by_bucket(
     database: &mut dyn Database,
     copy: &Copy,
-) -> Result<BTreeMap<i64, Vec<Exported>>, StoreError> {
+) -> Result<BTreeMap<i64, Vec<Exported>>> {
     // The first bucket has a file of every table, so that an engine finds one.
     let mut all: BTreeMap<i64, Vec<Exported>> = BTreeMap::from([(0, Vec::new())]);
     let glob = Glob::new(&copy.sessions);
@@ -56,7 +56,7 @@ const GENERATION_BITS: u32 = 7;
 
 /// What is added to the store's number of a unit: in a copy, each session and each generation of its bucket
 /// has units of its own.
-pub(crate) fn number(generation: i64, session: i64, unit: i64) -> Result<i64, StoreError> {
+pub(crate) fn number(generation: i64, session: i64, unit: i64) -> Result<i64> {
     let sessions = 1_i64 << (63 - UNIT_BITS - GENERATION_BITS);
     let generation = generation % (1 << GENERATION_BITS);
     if !(0..sessions).contains(&session) || !(0..1_i64 << UNIT_BITS).contains(&unit) {
@@ -85,7 +85,7 @@ pub(crate) fn placed(
     database: &mut dyn Database,
     known: &[Exported],
     sessions: &[Exported],
-) -> Result<(Vec<Exported>, bool), StoreError> {
+) -> Result<(Vec<Exported>, bool)> {
     let mut altered = known.iter().any(|old| of(sessions, old.id).is_none());
     let mut all = Vec::with_capacity(sessions.len());
     for session in sessions {
@@ -107,7 +107,7 @@ fn digests(
     database: &mut dyn Database,
     session: i64,
     (then, now): (i64, i64),
-) -> Result<(String, String), StoreError> {
+) -> Result<(String, String)> {
     let (mut hash, mut before) = (Sha256::new(), None);
     database.query(
         "select p.unit_id, p.first_seq, u.kind, u.hash, u.spelling from placement p \

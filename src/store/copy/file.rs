@@ -18,7 +18,7 @@ use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
 use sha2::{Digest, Sha256};
 
 use crate::store::database::sql::{Row, Type};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Column, Table};
 use crate::support::scratch::Part;
 use crate::tree::hash::hex;
@@ -75,7 +75,7 @@ impl Group {
         }
     }
 
-    fn push(&mut self, kinds: &[Column], row: &dyn Row) -> Result<(), StoreError> {
+    fn push(&mut self, kinds: &[Column], row: &dyn Row) -> Result<()> {
         let columns = self.columns.iter_mut().zip(&mut self.given);
         for (at, ((column, given), Column { kind, .. })) in columns.zip(kinds).enumerate() {
             let is_given = match column {
@@ -117,7 +117,7 @@ impl FileWriter {
     ///
     /// # Errors
     /// The file system's.
-    pub(crate) fn new(root: &Path, path: String, table: &Table) -> Result<Self, StoreError> {
+    pub(crate) fn new(root: &Path, path: String, table: &Table) -> Result<Self> {
         let target = root.join(&path);
         let io = |error| StoreError::Io(target.clone(), error);
         if let Some(directory) = target.parent() {
@@ -141,7 +141,7 @@ impl FileWriter {
     }
 
     /// Adds a row, which has the columns of the table in their order.
-    pub(crate) fn push(&mut self, row: &dyn Row) -> Result<(), StoreError> {
+    pub(crate) fn push(&mut self, row: &dyn Row) -> Result<()> {
         self.group.push(&self.kinds, row)?;
         self.rows += 1;
         if self.group.rows >= ROWS || self.group.bytes >= BYTES {
@@ -156,7 +156,7 @@ impl FileWriter {
         self.rows
     }
 
-    fn flush(&mut self) -> Result<(), StoreError> {
+    fn flush(&mut self) -> Result<()> {
         if self.group.rows == 0 {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl FileWriter {
 
     /// Ends the file and gives it its name; one of that name is replaced in the same moment. It is on the
     /// disk then, but its name may not be yet.
-    pub(crate) fn finish(mut self) -> Result<Written, StoreError> {
+    pub(crate) fn finish(mut self) -> Result<Written> {
         self.flush()?;
         let target = self.root.join(&self.path);
         let io = |error| StoreError::Io(target.clone(), error);
@@ -211,7 +211,7 @@ fn put<T: DataType>(
     to: &mut ColumnWriterImpl<'_, T>,
     values: &[T::T],
     given: &[i16],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     to.write_batch(values, Some(given), None).map_err(failed)?;
     Ok(())
 }
@@ -221,7 +221,7 @@ fn failed(error: ParquetError) -> StoreError {
 }
 
 /// The schema of a file. Every column may be null, so that a later layout may add some.
-fn schema(kinds: &[Column]) -> Result<TypePtr, StoreError> {
+fn schema(kinds: &[Column]) -> Result<TypePtr> {
     let mut fields = Vec::with_capacity(kinds.len());
     for Column { name, kind, .. } in kinds {
         let (physical, logical) = match kind {
@@ -241,7 +241,7 @@ fn schema(kinds: &[Column]) -> Result<TypePtr, StoreError> {
     Ok(Arc::new(schema.build().map_err(failed)?))
 }
 
-fn properties(kinds: &[Column]) -> Result<WriterProperties, StoreError> {
+fn properties(kinds: &[Column]) -> Result<WriterProperties> {
     let level = ZstdLevel::try_new(3).map_err(failed)?;
     let sorted = ["session_id", "unit_id", "pre"].iter().filter_map(|name| {
         let at = kinds.iter().position(|column| column.name == *name)?;
@@ -273,7 +273,7 @@ fn properties(kinds: &[Column]) -> Result<WriterProperties, StoreError> {
 const LONG: &[&str] = &["content", "meta", "runtime", "request", "params", "extra"];
 
 /// The hash of a file, in hexadecimal digits.
-pub(crate) fn hash_of(path: &Path) -> Result<String, StoreError> {
+pub(crate) fn hash_of(path: &Path) -> Result<String> {
     let io = |error| StoreError::Io(path.to_owned(), error);
     let mut file = File::open(path).map_err(io)?;
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::file::{Written, hash_of};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::LAYOUT;
 use crate::support::scratch::Part;
 
@@ -101,7 +101,7 @@ impl Copy {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if it cannot be read or is of another format.
-    pub(crate) fn read(root: &Path) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn read(root: &Path) -> Result<Option<Self>> {
         let path = Self::path(root);
         let copy: Option<Self> = read(&path)?;
         match copy {
@@ -122,7 +122,7 @@ impl Copy {
         }
     }
 
-    pub(crate) fn write(&self, root: &Path) -> Result<(), StoreError> {
+    pub(crate) fn write(&self, root: &Path) -> Result<()> {
         write(&Self::path(root), self)
     }
 }
@@ -139,20 +139,20 @@ impl Bucket {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if it cannot be read.
-    pub(crate) fn read(root: &Path, bucket: i64) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn read(root: &Path, bucket: i64) -> Result<Option<Self>> {
         read(&Self::path(root, bucket))
     }
 
-    pub(crate) fn write(&self, root: &Path, bucket: i64) -> Result<(), StoreError> {
+    pub(crate) fn write(&self, root: &Path, bucket: i64) -> Result<()> {
         write(&Self::path(root, bucket), self)
     }
 
-    pub(crate) fn remove(root: &Path, bucket: i64) -> Result<(), StoreError> {
+    pub(crate) fn remove(root: &Path, bucket: i64) -> Result<()> {
         remove(&Self::path(root, bucket))
     }
 
     /// The hash of the manifest of a bucket, in hexadecimal digits.
-    pub(crate) fn hash(root: &Path, bucket: i64) -> Result<String, StoreError> {
+    pub(crate) fn hash(root: &Path, bucket: i64) -> Result<String> {
         hash_of(&Self::path(root, bucket))
     }
 
@@ -164,7 +164,7 @@ impl Bucket {
 }
 
 /// Removes a file, which may be missing.
-pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(StoreError::Io(path.to_owned(), error))
@@ -173,7 +173,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let bytes = match std::fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|error| StoreError::Io(path.to_owned(), error))?,
@@ -184,7 +184,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
 }
 
 /// Writes a file, or replaces it in one moment; it is on the disk then.
-fn write(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let io = |error| StoreError::Io(path.to_owned(), error);
     let part = Part::file(path, None).map_err(io)?;
     let mut out = io::BufWriter::new(part.open());
@@ -199,7 +199,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
 }
 
 /// Waits until the name of a file is on the disk.
-pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync(path: &Path) -> Result<()> {
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
     let parent = parent.unwrap_or(Path::new("."));
     if !cfg!(unix) {
@@ -218,7 +218,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] if another program has it; the file system's.
-    pub(crate) fn take(root: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn take(root: &Path) -> Result<Self> {
         let path = root.join(DIRECTORY).join("lock");
         let io = |error| StoreError::Io(path.clone(), error);
         std::fs::create_dir_all(root.join(DIRECTORY)).map_err(io)?;

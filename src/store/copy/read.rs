@@ -17,7 +17,7 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::file::{BYTES, ColumnValues, ROWS, Written, hash_of};
 use crate::store::database::sql::{Row, Type};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Column, Table};
 
 /// The most bytes of the pages of a row group. A group ends with the row that takes it over [`BYTES`], and a database keeps
@@ -40,7 +40,7 @@ impl FileRows {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if it is another file; the file system's.
-    pub(crate) fn open(root: &Path, written: &Written, table: &Table) -> Result<Self, StoreError> {
+    pub(crate) fn open(root: &Path, written: &Written, table: &Table) -> Result<Self> {
         let path = root.join(&written.path);
         if hash_of(&path)? != written.sha256 {
             return Err(StoreError::Damaged(format!(
@@ -83,10 +83,7 @@ impl FileRows {
     }
 
     /// Calls `each` with every row, in order. The memory of a row group.
-    pub(crate) fn read(
-        &self,
-        each: &mut dyn FnMut(&dyn Row) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn read(&self, each: &mut dyn FnMut(&dyn Row) -> Result<()>) -> Result<()> {
         for at in 0..self.reader.num_row_groups() {
             let group = guarded(&self.path, || self.group(at))?;
             for row in 0..group.rows {
@@ -96,7 +93,7 @@ impl FileRows {
         Ok(())
     }
 
-    fn group(&self, at: usize) -> Result<Cells, StoreError> {
+    fn group(&self, at: usize) -> Result<Cells> {
         let wrong = |error: ParquetError| unread(&self.path, &error);
         let group = self.reader.get_row_group(at).map_err(wrong)?;
         let rows = bounds(group.metadata(), self.bytes).map_err(wrong)?;
@@ -204,7 +201,7 @@ impl Iterator for Pages {
 
 /// Does a part of reading a file: the crate panics where some numbers of a forged file are negative or too
 /// large, and such a file is an input like others.
-fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     let done = std::panic::catch_unwind(AssertUnwindSafe(read));
     let wrong = |_| StoreError::Damaged(format!("{} cannot be read", path.display()));
     done.map_err(wrong)?
@@ -271,7 +268,7 @@ struct At<'g> {
 }
 
 impl At<'_> {
-    fn find(&self, at: usize) -> Result<Option<(&ColumnValues, usize)>, StoreError> {
+    fn find(&self, at: usize) -> Result<Option<(&ColumnValues, usize)>> {
         let column = self.group.columns.get(at);
         let (column, places) = column.ok_or_else(|| unlike(at))?;
         let place = places.get(self.row).copied().flatten();
@@ -285,7 +282,7 @@ fn unlike(at: usize) -> StoreError {
 }
 
 impl Row for At<'_> {
-    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+    fn int(&self, at: usize) -> Result<Option<i64>> {
         match self.find(at)? {
             None => Ok(None),
             Some((ColumnValues::Int(all), place)) => Ok(all.get(place).copied()),
@@ -293,7 +290,7 @@ impl Row for At<'_> {
         }
     }
 
-    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
+    fn real(&self, at: usize) -> Result<Option<f64>> {
         match self.find(at)? {
             None => Ok(None),
             Some((ColumnValues::Real(all), place)) => Ok(all.get(place).copied()),
@@ -301,7 +298,7 @@ impl Row for At<'_> {
         }
     }
 
-    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
+    fn bool(&self, at: usize) -> Result<Option<bool>> {
         match self.find(at)? {
             None => Ok(None),
             Some((ColumnValues::Bool(all), place)) => Ok(all.get(place).copied()),
@@ -309,13 +306,13 @@ impl Row for At<'_> {
         }
     }
 
-    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
+    fn text(&self, at: usize) -> Result<Option<&str>> {
         let wrong = |_| StoreError::Damaged(format!("column {at} of a file is not UTF-8"));
         let bytes = self.bytes(at)?;
         bytes.map(std::str::from_utf8).transpose().map_err(wrong)
     }
 
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
         match self.find(at)? {
             None => Ok(None),
             Some((ColumnValues::Bytes(all), place)) => Ok(all.get(place).map(ByteArray::data)),

@@ -11,14 +11,14 @@ use std::path::Path;
 use hashbrown::HashSet;
 
 use super::manifest::{Bucket, DIRECTORY, remove};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Files, TABLES, Table};
 use crate::support::scratch::is_part;
 
 /// Removes the parts and the files that no manifest names. No other process writes the copy. Files of a bucket that was being
 /// written stay: its placements may refer to them already, and the bucket is written again and cleaned then. Returns
 /// the buckets that have a manifest. Reads every directory of the copy once.
-pub(crate) fn sweep(root: &Path) -> Result<BTreeSet<i64>, StoreError> {
+pub(crate) fn sweep(root: &Path) -> Result<BTreeSet<i64>> {
     let (mut found, mut known) = (BTreeSet::new(), BTreeSet::new());
     for table in bucketed() {
         for entry in entries(&root.join(table.name))? {
@@ -48,7 +48,7 @@ pub(crate) fn sweep(root: &Path) -> Result<BTreeSet<i64>, StoreError> {
 }
 
 /// Removes the files of a bucket that its manifest does not name, and the directories that are empty then.
-pub(crate) fn clean(root: &Path, bucket: i64, manifest: &Bucket) -> Result<(), StoreError> {
+pub(crate) fn clean(root: &Path, bucket: i64, manifest: &Bucket) -> Result<()> {
     let named: HashSet<&str> = manifest.files.iter().map(|file| &*file.path).collect();
     for table in bucketed() {
         let directory = format!("{}/bucket={bucket}", table.name);
@@ -93,7 +93,7 @@ fn canonical(text: &str) -> Option<i64> {
 }
 
 /// What is in a directory, which may be missing.
-fn entries(path: &Path) -> Result<Vec<DirEntry>, StoreError> {
+fn entries(path: &Path) -> Result<Vec<DirEntry>> {
     let listed = match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed.and_then(|listed| listed.collect::<io::Result<Vec<DirEntry>>>()),

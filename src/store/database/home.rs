@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::store::database::postgres::{Address, Postgres};
 use crate::store::database::sql::Database;
 use crate::store::database::sqlite::{Access, FileId, Sqlite, file_id};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema;
 
 /// How a store is opened.
@@ -69,7 +69,7 @@ const IDLE: usize = 8;
 
 impl Place {
     /// Understands `PATH`, `sqlite:PATH`, `postgres://…` and `postgresql://…`.
-    fn of(url: &str) -> Result<Self, StoreError> {
+    fn of(url: &str) -> Result<Self> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             #[cfg(feature = "postgres")]
             return Ok(Self::Server(Box::new(Address::of(url)?)));
@@ -92,7 +92,7 @@ impl Place {
     }
 
     /// The file at a path.
-    pub(crate) fn at(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn at(path: &Path) -> Result<Self> {
         if path.as_os_str().is_empty() {
             return Err(StoreError::Refused(
                 "the address of a store is empty; give a path, such as `agents.db`".to_owned(),
@@ -104,7 +104,7 @@ impl Place {
             .map_err(|error| StoreError::Io(path.into(), error))
     }
 
-    fn connect(&self, access: Access, busy: Duration) -> Result<Box<dyn Database>, StoreError> {
+    fn connect(&self, access: Access, busy: Duration) -> Result<Box<dyn Database>> {
         match self {
             Self::File(path) => Ok(Box::new(Sqlite::open(path, access, busy)?)),
             #[cfg(feature = "postgres")]
@@ -144,12 +144,12 @@ impl Home {
     ///
     /// [`StoreError::Missing`], [`StoreError::NotAStore`], [`StoreError::OtherLayout`];
     /// [`StoreError::Refused`] of an address that cannot be understood; errors of the database.
-    pub(crate) fn open(url: &str, options: &Options) -> Result<Self, StoreError> {
+    pub(crate) fn open(url: &str, options: &Options) -> Result<Self> {
         Self::open_at(Place::of(url)?, options)
     }
 
     /// As [`Home::open`].
-    pub(crate) fn open_at(place: Place, options: &Options) -> Result<Self, StoreError> {
+    pub(crate) fn open_at(place: Place, options: &Options) -> Result<Self> {
         let mut home = Self {
             place,
             options: options.clone(),
@@ -183,7 +183,7 @@ impl Home {
     /// # Errors
     ///
     /// [`StoreError::Refused`] in a store that is only read.
-    pub(crate) fn writer(&self) -> Result<Writer<'_>, StoreError> {
+    pub(crate) fn writer(&self) -> Result<Writer<'_>> {
         if self.options.read_only {
             return Err(StoreError::Refused(format!(
                 "the store {} was opened to be read only; open it to be written",
@@ -212,7 +212,7 @@ impl Home {
     /// # Errors
     ///
     /// Those of the database, if another connection is needed.
-    pub(crate) fn reader(&self) -> Result<Reader<'_>, StoreError> {
+    pub(crate) fn reader(&self) -> Result<Reader<'_>> {
         let idle = lock(&self.idle).pop();
         let database = idle.map_or_else(|| self.connect_reader(), Ok)?;
         Ok(Reader {
@@ -222,7 +222,7 @@ impl Home {
     }
 
     /// A number that changes with every commit, of this process and others.
-    pub(crate) fn version(&self) -> Result<i64, StoreError> {
+    pub(crate) fn version(&self) -> Result<i64> {
         let mut watcher = lock(&self.watcher);
         let reader = match &mut *watcher {
             Some(reader) => reader,
@@ -237,14 +237,14 @@ impl Home {
     }
 
     /// Makes the store with a connection that then writes it, and connects to it.
-    fn create(&self) -> Result<Box<dyn Database>, StoreError> {
+    fn create(&self) -> Result<Box<dyn Database>> {
         let mut made = self.place.connect(Access::Create, self.options.busy)?;
         schema::create(&mut *made, &self.place.to_string())?;
         self.writer.get_or_init(|| Mutex::new(made));
         self.connect_reader()
     }
 
-    fn connect_reader(&self) -> Result<Box<dyn Database>, StoreError> {
+    fn connect_reader(&self) -> Result<Box<dyn Database>> {
         let access = if self.options.read_only {
             Access::ReadOnly
         } else {

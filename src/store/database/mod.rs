@@ -20,7 +20,7 @@ mod tests {
         Begin, Database, Savepoint, Value, collect, first, int, text,
     };
     use crate::store::database::sqlite::{Access, Sqlite};
-    use crate::store::error::StoreError;
+    use crate::store::error::{Result, StoreError};
     use crate::store::layout::schema;
 
     const BUSY: Duration = Duration::from_millis(200);
@@ -54,7 +54,7 @@ mod tests {
         }
     }
 
-    fn add(database: &mut dyn Database, name: &str) -> Result<i64, StoreError> {
+    fn add(database: &mut dyn Database, name: &str) -> Result<i64> {
         let sql = "insert into session (name, created_at_ns, changed) values (?1, ?2, 0) \
                on conflict (name) do nothing returning session_id";
         let id = first(database, sql, &[name.into(), 7.into()], |row| int(row, 0))?;
@@ -185,7 +185,7 @@ mod tests {
                 let same = [
                     row.text(0)?.into(),
                     row.int(1)?.into(),
-                    row.real(2)?.into(),
+                    row.real(2)?.map_or(Value::Null, Value::Real),
                     row.text(3)?.into(),
                 ] == [text, int, real, big];
                 Ok(same && row.text(4)? == Some("it's ?5"))

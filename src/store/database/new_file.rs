@@ -2,7 +2,7 @@
 //!
 //! This file knows no database.
 
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::support::cancel::{self, Cancelled};
 use crate::support::scratch::Part;
 use std::path::Path;
@@ -11,10 +11,7 @@ use std::path::Path;
 const COPY: &str = "copy.db";
 
 /// Lets `write` make a file beside `to`, and gives it this name when it is complete and on the disk.
-pub(crate) fn into_new_file(
-    to: &Path,
-    write: impl FnOnce(&Path) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
+pub(crate) fn into_new_file(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let io = |error| StoreError::Io(to.to_owned(), error);
     if to.symlink_metadata().is_ok() {
         return Err(io(std::io::ErrorKind::AlreadyExists.into()));

@@ -19,7 +19,7 @@ use crate::store::database::postgres_client::{
 };
 use crate::store::database::sql::{Begin, Database, Dialect, Each, Savepoint, Value, one_int};
 use crate::store::database::sqlite::{Access, Sqlite};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{self, TABLES};
 use crate::store::texts::tables;
 
@@ -48,7 +48,7 @@ impl Address {
     /// # Errors
     ///
     /// [`StoreError::Refused`], without the address: a password may be in it.
-    pub(crate) fn of(url: &str) -> Result<Self, StoreError> {
+    pub(crate) fn of(url: &str) -> Result<Self> {
         let refused = |why: String| Err(StoreError::Refused(why));
         let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
         let (mut schema, mut rest) = (SCHEMA.to_owned(), Vec::new());
@@ -156,11 +156,7 @@ impl Postgres {
     /// # Errors
     ///
     /// [`StoreError::Missing`] if there is no such schema and none is made; errors of the database.
-    pub(crate) fn open(
-        address: &Address,
-        access: Access,
-        busy: Duration,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn open(address: &Address, access: Access, busy: Duration) -> Result<Self> {
         let client = connect(address, access, busy)?;
         let mut made = Self {
             client,
@@ -190,7 +186,7 @@ impl Postgres {
     }
 
     /// Asks the server to announce commits, and for the number of its process.
-    fn listen(&mut self) -> Result<(), StoreError> {
+    fn listen(&mut self) -> Result<()> {
         let asked = (|| {
             self.client.batch_execute(&format!("listen {CHANNEL}"))?;
             let ask = "select pg_backend_pid()";
@@ -203,7 +199,7 @@ impl Postgres {
     }
 
     /// Makes the connection again.
-    fn reconnect(&mut self) -> Result<(), StoreError> {
+    fn reconnect(&mut self) -> Result<()> {
         self.client = connect(&self.address, self.access, self.busy)?;
         self.statements.clear();
         self.state = State::Idle;
@@ -212,7 +208,7 @@ impl Postgres {
 
     /// Begins a transaction with some statements. A connection that was lost since the last one is made
     /// again, once.
-    fn start(&mut self, sql: &str, write: bool) -> Result<(), StoreError> {
+    fn start(&mut self, sql: &str, write: bool) -> Result<()> {
         if self.client.is_closed() {
             self.reconnect()?;
         }
@@ -256,7 +252,7 @@ impl Postgres {
             ))));
         }
         let values = values.iter().zip(types).enumerate();
-        let values: Result<Vec<Parameter<'_>>, StoreError> = values
+        let values: Result<Vec<Parameter<'_>>> = values
             .map(|(at, (value, kind))| Parameter::of(at + 1, value, kind))
             .collect();
         let values = values.map_err(Failure::Store)?;
@@ -287,7 +283,7 @@ impl Postgres {
     }
 
     /// Runs a statement in the transaction, or in one of its own.
-    fn told(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64, StoreError> {
+    fn told(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64> {
         let reads = sql.trim_start().starts_with("select");
         if self.state == State::Idle {
             // What was lost before it began is begun again; what was lost later is not known.
@@ -312,7 +308,7 @@ impl Postgres {
         })
     }
 
-    fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
+    fn batch(&mut self, sql: &str) -> Result<()> {
         let done = self.client.batch_execute(sql);
         if let State::Open { failed, .. } = &mut self.state {
             *failed |= done.is_err();
@@ -321,7 +317,7 @@ impl Postgres {
     }
 
     /// Copies all tables to a new file.
-    fn copy_to(&mut self, to: &Path) -> Result<(), StoreError> {
+    fn copy_to(&mut self, to: &Path) -> Result<()> {
         let mut target = Sqlite::open(to, Access::Create, self.busy)?;
         schema::create(&mut target, &to.display().to_string())?;
         target.begin(Begin::Write)?;
@@ -344,15 +340,15 @@ impl Database for Postgres {
         Dialect::Postgres
     }
 
-    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
         self.told(sql, values, &mut |_| Ok(()))
     }
 
-    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError> {
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()> {
         self.told(sql, values, each).map(|_| ())
     }
 
-    fn begin(&mut self, begin: Begin) -> Result<(), StoreError> {
+    fn begin(&mut self, begin: Begin) -> Result<()> {
         let lock = match begin {
             Begin::Read => {
                 let sql = "begin isolation level repeatable read, read only; select 1";
@@ -370,7 +366,7 @@ impl Database for Postgres {
         self.start(&sql, true)
     }
 
-    fn commit(&mut self) -> Result<(), StoreError> {
+    fn commit(&mut self) -> Result<()> {
         let state = std::mem::replace(&mut self.state, State::Idle);
         let sql = match state {
             State::Open { failed: true, .. } => {
@@ -411,7 +407,7 @@ impl Database for Postgres {
         }
     }
 
-    fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError> {
+    fn savepoint(&mut self, what: Savepoint) -> Result<()> {
         self.batch(what.sql())?;
         if let (Savepoint::Undo, State::Open { failed, .. }) = (what, &mut self.state) {
             *failed = false;
@@ -419,12 +415,12 @@ impl Database for Postgres {
         Ok(())
     }
 
-    fn now_ns(&mut self) -> Result<i64, StoreError> {
+    fn now_ns(&mut self) -> Result<i64> {
         let sql = "select cast(extract(epoch from clock_timestamp()) * 1000000000 as bigint)";
         Ok(one_int(self, sql, &[])?.unwrap_or(0))
     }
 
-    fn data_version(&mut self) -> Result<i64, StoreError> {
+    fn data_version(&mut self) -> Result<i64> {
         // What was announced before this question comes before its answer.
         if self.state == State::Idle {
             let asked = self.client.batch_execute("select 1");
@@ -446,7 +442,7 @@ impl Database for Postgres {
         Ok(self.version)
     }
 
-    fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
+    fn backup(&mut self, to: &Path) -> Result<()> {
         let within = self.state != State::Idle;
         if !within {
             self.begin(Begin::Read)?;
@@ -458,7 +454,7 @@ impl Database for Postgres {
         done
     }
 
-    fn scrub(&mut self) -> Result<(), StoreError> {
+    fn scrub(&mut self) -> Result<()> {
         let mut names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
         if self.client.is_closed() {
             self.reconnect()?;
@@ -470,7 +466,7 @@ impl Database for Postgres {
     }
 }
 
-fn connect(address: &Address, access: Access, busy: Duration) -> Result<Link, StoreError> {
+fn connect(address: &Address, access: Access, busy: Duration) -> Result<Link> {
     let failed = |error| said(address, &error);
     let client = apart(|| address.config.connect(NoTls)).map_err(failed)?;
     let mut client = Link(Some(client));

@@ -7,7 +7,7 @@ use postgres::Client;
 use postgres::types::{FromSql, ToSql, Type};
 
 use crate::store::database::sql::{Row, Value};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 
 /// Whether this thread belongs to a runtime, where the client may not wait.
 pub(crate) fn in_runtime() -> bool {
@@ -93,7 +93,7 @@ pub(crate) enum Parameter<'v> {
 }
 
 impl<'v> Parameter<'v> {
-    pub(crate) fn of(at: usize, value: &Value<'v>, kind: &Type) -> Result<Self, StoreError> {
+    pub(crate) fn of(at: usize, value: &Value<'v>, kind: &Type) -> Result<Self> {
         let wrong = || {
             let given = match value {
                 Value::Null => "null",
@@ -146,7 +146,7 @@ impl<'v> Parameter<'v> {
 pub(crate) struct Found(pub(crate) postgres::Row);
 
 impl Found {
-    fn get<'r, T: FromSql<'r>>(&'r self, at: usize) -> Result<Option<T>, StoreError> {
+    fn get<'r, T: FromSql<'r>>(&'r self, at: usize) -> Result<Option<T>> {
         let value = self.0.try_get(at);
         value.map_err(|error| StoreError::Damaged(format!("column {at} of a result: {error}")))
     }
@@ -157,7 +157,7 @@ impl Found {
 }
 
 impl Row for Found {
-    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+    fn int(&self, at: usize) -> Result<Option<i64>> {
         match self.kind(at) {
             Some(&Type::INT4) => Ok(self.get::<i32>(at)?.map(i64::from)),
             Some(&Type::INT2) => Ok(self.get::<i16>(at)?.map(i64::from)),
@@ -165,25 +165,25 @@ impl Row for Found {
         }
     }
 
-    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
+    fn real(&self, at: usize) -> Result<Option<f64>> {
         match self.kind(at) {
             Some(&Type::INT8) => Ok(self.get::<i64>(at)?.map(|value| value as f64)),
             _ => self.get(at),
         }
     }
 
-    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
+    fn bool(&self, at: usize) -> Result<Option<bool>> {
         match self.kind(at) {
             Some(&Type::BOOL) => self.get(at),
             _ => Ok(self.int(at)?.map(|value| value != 0)),
         }
     }
 
-    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
+    fn text(&self, at: usize) -> Result<Option<&str>> {
         self.get(at)
     }
 
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
         self.get(at)
     }
 }

@@ -3,7 +3,7 @@
 //! Statements are written once, in the SQL that SQLite and PostgreSQL share, with parameters `?1`, `?2`, …
 //! A backend may rewrite their spelling, and nothing else. This file knows no table.
 
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -39,15 +39,15 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
 /// A row of a result. Columns are numbered from 0; `None` is null.
 pub(crate) trait Row {
     /// An integer.
-    fn int(&self, at: usize) -> Result<Option<i64>, StoreError>;
+    fn int(&self, at: usize) -> Result<Option<i64>>;
     /// A floating-point number.
-    fn real(&self, at: usize) -> Result<Option<f64>, StoreError>;
+    fn real(&self, at: usize) -> Result<Option<f64>>;
     /// A truth value.
-    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError>;
+    fn bool(&self, at: usize) -> Result<Option<bool>>;
     /// A text.
-    fn text(&self, at: usize) -> Result<Option<&str>, StoreError>;
+    fn text(&self, at: usize) -> Result<Option<&str>>;
     /// Bytes.
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError>;
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>>;
 }
 
 /// The type of a column.
@@ -63,7 +63,7 @@ pub(crate) enum Type {
 
 impl Type {
     /// The value of a column of this type in a row.
-    pub(crate) fn value<'r>(self, row: &'r dyn Row, at: usize) -> Result<Value<'r>, StoreError> {
+    pub(crate) fn value<'r>(self, row: &'r dyn Row, at: usize) -> Result<Value<'r>> {
         Ok(match self {
             Self::Id | Self::Int => row.int(at)?.into(),
             Self::Real => row.real(at)?.into(),
@@ -75,7 +75,7 @@ impl Type {
 }
 
 /// What is called with each row of a result, in order.
-pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<(), StoreError>;
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<()>;
 
 /// Whose SQL a database speaks, for the few statements that differ: the layout and the catalog of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,10 +122,10 @@ pub(crate) trait Database: Send {
     fn dialect(&self) -> Dialect;
 
     /// Runs a statement. Returns the number of rows inserted, changed or deleted.
-    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError>;
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64>;
 
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
-    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError>;
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()>;
 
     /// Runs `select COLUMNS REST`, whose columns have these types, and puts the rows into `into`, which is
     /// emptied first.
@@ -136,7 +136,7 @@ pub(crate) trait Database: Send {
         rest: &str,
         values: &[Value<'_>],
         into: &mut Wide,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         into.clear();
         let sql = format!("select {columns} {rest}");
         self.query(&sql, values, &mut |row| {
@@ -154,37 +154,37 @@ pub(crate) trait Database: Send {
     }
 
     /// Begins a transaction.
-    fn begin(&mut self, begin: Begin) -> Result<(), StoreError>;
+    fn begin(&mut self, begin: Begin) -> Result<()>;
 
     /// Ends the transaction. With an error, nothing of it was kept, or it is not known whether all was.
-    fn commit(&mut self) -> Result<(), StoreError>;
+    fn commit(&mut self) -> Result<()>;
 
     /// Ends the transaction and drops its changes. Errors are not of interest.
     fn rollback(&mut self);
 
     /// Sets, forgets or goes back to the last savepoint of the transaction.
-    fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError>;
+    fn savepoint(&mut self, what: Savepoint) -> Result<()>;
 
     /// The time of the database's clock, in nanoseconds since 1970.
-    fn now_ns(&mut self) -> Result<i64, StoreError>;
+    fn now_ns(&mut self) -> Result<i64>;
 
     /// A number that differs from the one before if another connection has committed in between.
-    fn data_version(&mut self) -> Result<i64, StoreError>;
+    fn data_version(&mut self) -> Result<i64>;
 
     /// Copies the store, as it is at one moment, to a new SQLite file, while others write.
-    fn backup(&mut self, to: &std::path::Path) -> Result<(), StoreError>;
+    fn backup(&mut self, to: &std::path::Path) -> Result<()>;
 
     /// Makes what was deleted by committed transactions unreadable in the database's files too, as far as
     /// no older reader is at work. Not inside a transaction.
-    fn scrub(&mut self) -> Result<(), StoreError>;
+    fn scrub(&mut self) -> Result<()>;
 }
 
 /// Runs `work` in a transaction.
 pub(crate) fn transaction<T>(
     database: &mut dyn Database,
     begin: Begin,
-    work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+    work: impl FnOnce(&mut dyn Database) -> Result<T>,
+) -> Result<T> {
     database.begin(begin)?;
     // The connection is used again, so a transaction ends also where the work unwinds.
     let done = match catch_unwind(AssertUnwindSafe(|| work(database))) {
@@ -228,8 +228,8 @@ pub(crate) fn collect<T>(
     database: &mut dyn Database,
     sql: &str,
     values: &[Value<'_>],
-    mut read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
+    mut read: impl FnMut(&dyn Row) -> Result<T>,
+) -> Result<Vec<T>> {
     let mut all = Vec::new();
     database.query(sql, values, &mut |row| {
         all.push(read(row)?);
@@ -243,8 +243,8 @@ pub(crate) fn first<T>(
     database: &mut dyn Database,
     sql: &str,
     values: &[Value<'_>],
-    read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
-) -> Result<Option<T>, StoreError> {
+    read: impl FnMut(&dyn Row) -> Result<T>,
+) -> Result<Option<T>> {
     Ok(collect(database, sql, values, read)?.pop())
 }
 
@@ -262,17 +262,17 @@ pub(crate) fn parameters(numbers: &[i64]) -> (String, Vec<Value<'static>>) {
 }
 
 /// An integer that is never null.
-pub(crate) fn int(row: &dyn Row, at: usize) -> Result<i64, StoreError> {
+pub(crate) fn int(row: &dyn Row, at: usize) -> Result<i64> {
     row.int(at)?.ok_or_else(|| null(at))
 }
 
 /// A text that is never null.
-pub(crate) fn text(row: &dyn Row, at: usize) -> Result<&str, StoreError> {
+pub(crate) fn text(row: &dyn Row, at: usize) -> Result<&str> {
     row.text(at)?.ok_or_else(|| null(at))
 }
 
 /// A digest.
-pub(crate) fn digest(row: &dyn Row, at: usize) -> Result<[u8; 32], StoreError> {
+pub(crate) fn digest(row: &dyn Row, at: usize) -> Result<[u8; 32]> {
     let bytes = row.bytes(at)?.ok_or_else(|| null(at))?;
     let wrong = || StoreError::Damaged(format!("a hash of {} bytes", bytes.len()));
     bytes.try_into().map_err(|_| wrong())
@@ -288,7 +288,7 @@ pub(crate) fn ints(
     database: &mut dyn Database,
     sql: &str,
     values: &[Value<'_>],
-) -> Result<Vec<i64>, StoreError> {
+) -> Result<Vec<i64>> {
     collect(database, sql, values, |row| int(row, 0))
 }
 
@@ -297,7 +297,7 @@ pub(crate) fn one_int(
     database: &mut dyn Database,
     sql: &str,
     values: &[Value<'_>],
-) -> Result<Option<i64>, StoreError> {
+) -> Result<Option<i64>> {
     Ok(first(database, sql, values, |row| row.int(0))?.flatten())
 }
 
@@ -306,6 +306,6 @@ pub(crate) fn texts(
     database: &mut dyn Database,
     sql: &str,
     values: &[Value<'_>],
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<String>> {
     collect(database, sql, values, |row| Ok(text(row, 0)?.to_owned()))
 }

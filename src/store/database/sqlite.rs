@@ -20,7 +20,7 @@ use crate::store::database::new_file::{cancelled, into_new_file};
 use crate::store::database::sql::{
     Begin, Database, Dialect, Each, Row, Savepoint, Type, Value, one_int,
 };
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
 use crate::support::cancel::{self, free, stopped};
 
@@ -93,7 +93,7 @@ impl Sqlite {
     /// # Errors
     ///
     /// [`StoreError::Missing`] if there is no file and none is made; errors of the database.
-    pub(crate) fn open(path: &Path, access: Access, busy: Duration) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path, access: Access, busy: Duration) -> Result<Self> {
         let io = |error| StoreError::Io(path.to_owned(), error);
         // A path such as `:memory:` is a file like any other.
         let path = std::path::absolute(path).map_err(io)?;
@@ -147,7 +147,7 @@ impl Sqlite {
 
     /// In a directory that nothing can be written to, SQLite cannot make the files that readers and
     /// writers share. Without a log of recent commits either, the file holds all of the store.
-    fn without_log(&mut self) -> Result<(), StoreError> {
+    fn without_log(&mut self) -> Result<()> {
         let probe = "select count(*) from sqlite_master";
         let Err(error) = self.connection.query_row(probe, [], |_| Ok(())) else {
             return Ok(());
@@ -231,7 +231,7 @@ impl Sqlite {
     }
 
     /// Checks that the path still leads to the file that is open.
-    fn check_file(&self) -> Result<(), StoreError> {
+    fn check_file(&self) -> Result<()> {
         let wrong = |what: &str| {
             Err(StoreError::Database(format!(
                 "{} was {what} while it was open; open the store again",
@@ -248,14 +248,14 @@ impl Sqlite {
 
     /// Runs a statement without values or rows, such as one that ends a transaction, also of work that is
     /// cancelled.
-    fn run(&self, sql: &str) -> Result<(), StoreError> {
+    fn run(&self, sql: &str) -> Result<()> {
         let run = || self.connection.prepare_cached(sql)?.raw_execute();
         let done = free(run).map(|_| ());
         done.map_err(|error| self.error(&error))
     }
 
     /// Copies all pages to a new file, as they are at one moment; writers need not wait for that.
-    fn copy_to(&self, to: &Path) -> Result<(), StoreError> {
+    fn copy_to(&self, to: &Path) -> Result<()> {
         let failed = |error| said(to, &error);
         let mine = |error| self.error(&error);
         let mut target = Connection::open(to).map_err(failed)?;
@@ -298,7 +298,7 @@ impl Database for Sqlite {
         Dialect::Sqlite
     }
 
-    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
         let run = || {
             self.connection
                 .prepare_cached(sql)?
@@ -308,7 +308,7 @@ impl Database for Sqlite {
         Ok(changed as u64)
     }
 
-    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<(), StoreError> {
+    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()> {
         let mine = |error| self.error(&error);
         let mut statement = self.connection.prepare_cached(sql).map_err(mine)?;
         let mut rows = statement.query(params_from_iter(values)).map_err(mine)?;
@@ -325,7 +325,7 @@ impl Database for Sqlite {
         rest: &str,
         values: &[Value<'_>],
         into: &mut Wide,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         into.clear();
         std::mem::swap(&mut *held(&self.rows), into);
         let mut order = Vec::with_capacity(32);
@@ -340,7 +340,7 @@ impl Database for Sqlite {
         done
     }
 
-    fn begin(&mut self, begin: Begin) -> Result<(), StoreError> {
+    fn begin(&mut self, begin: Begin) -> Result<()> {
         if begin == Begin::Read {
             // The state that it reads is that of its first statement.
             return self.run("begin");
@@ -349,7 +349,7 @@ impl Database for Sqlite {
         self.run("begin immediate")
     }
 
-    fn commit(&mut self) -> Result<(), StoreError> {
+    fn commit(&mut self) -> Result<()> {
         let done = self.run("commit");
         done.inspect_err(|_| self.rollback())
     }
@@ -361,27 +361,27 @@ impl Database for Sqlite {
         }
     }
 
-    fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError> {
+    fn savepoint(&mut self, what: Savepoint) -> Result<()> {
         what.sql().split("; ").try_for_each(|sql| self.run(sql))
     }
 
-    fn now_ns(&mut self) -> Result<i64, StoreError> {
+    fn now_ns(&mut self) -> Result<i64> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Ok(since.map_or(0, |since| {
             i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
         }))
     }
 
-    fn data_version(&mut self) -> Result<i64, StoreError> {
+    fn data_version(&mut self) -> Result<i64> {
         self.check_file()?;
         Ok(one_int(self, "pragma data_version", &[])?.unwrap_or(0))
     }
 
-    fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
+    fn backup(&mut self, to: &Path) -> Result<()> {
         into_new_file(to, |part| self.copy_to(part))
     }
 
-    fn scrub(&mut self) -> Result<(), StoreError> {
+    fn scrub(&mut self) -> Result<()> {
         // The old pages are in the log of recent commits until that is copied into the file.
         let empty = || {
             self.connection.busy_timeout(Duration::from_secs(1))?;
@@ -501,7 +501,7 @@ impl Found<'_, '_> {
         at: usize,
         expected: &str,
         read: impl Fn(ValueRef<'r>) -> FromSqlResult<T>,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T> {
         let damaged = |what: String| StoreError::Damaged(format!("column {at} of a result{what}"));
         let value = self.0.get_ref(at);
         let value = value.map_err(|error| damaged(format!(": {error}")))?;
@@ -513,26 +513,26 @@ impl Found<'_, '_> {
 }
 
 impl Row for Found<'_, '_> {
-    fn int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+    fn int(&self, at: usize) -> Result<Option<i64>> {
         self.get(at, "an integer", |value| value.as_i64_or_null())
     }
 
-    fn real(&self, at: usize) -> Result<Option<f64>, StoreError> {
+    fn real(&self, at: usize) -> Result<Option<f64>> {
         self.get(at, "a number", |value| match value {
             ValueRef::Integer(value) => Ok(Some(value as f64)),
             value => value.as_f64_or_null(),
         })
     }
 
-    fn bool(&self, at: usize) -> Result<Option<bool>, StoreError> {
+    fn bool(&self, at: usize) -> Result<Option<bool>> {
         Ok(self.int(at)?.map(|value| value != 0))
     }
 
-    fn text(&self, at: usize) -> Result<Option<&str>, StoreError> {
+    fn text(&self, at: usize) -> Result<Option<&str>> {
         self.get(at, "a text", |value| value.as_str_or_null())
     }
 
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, StoreError> {
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
         self.get(at, "bytes", |value| value.as_blob_or_null())
     }
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::json::{JsonValue, Reader, StoredValue, members, string};
 use crate::store::database::sql::{Database, Row, Type, Value, int, parameters, text};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::present;
 use crate::store::layout::wide::{Cells, Wide};
 use crate::tree::alias::{CADENCE, TAGS};
@@ -122,7 +122,7 @@ impl Units {
         database: &mut dyn Database,
         units: &[i64],
         outlines: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let size = if units.len() <= FEW { 1 } else { TOGETHER };
         let wanted = if outlines {
             Wanted::Outlines
@@ -136,11 +136,7 @@ impl Units {
 
     /// Reads units, in order of `unit_id`: one statement, and another one if a node has attributes. Linear
     /// in their rows.
-    pub(crate) fn read(
-        &mut self,
-        database: &mut dyn Database,
-        wanted: Wanted<'_>,
-    ) -> Result<(), StoreError> {
+    pub(crate) fn read(&mut self, database: &mut dyn Database, wanted: Wanted<'_>) -> Result<()> {
         let (from, rows, values) = wanted.rows();
         let outside = match wanted {
             Wanted::Outlines(_) => " and (n.base_depth is null or n.base_depth >= 0)",
@@ -206,7 +202,7 @@ impl Units {
         starts.map(|((unit, start), end)| (*unit, *start..end))
     }
 
-    fn push(&mut self, node: &Found<'_>, attributes: &[Attribute]) -> Result<(), StoreError> {
+    fn push(&mut self, node: &Found<'_>, attributes: &[Attribute]) -> Result<()> {
         let row = self.tree.rows.len() as u32;
         let first = self
             .starts
@@ -366,7 +362,7 @@ impl Found<'_> {
         attributes: &'f [Attribute],
         parent: Option<&str>,
         values: &mut String,
-    ) -> Result<Fields<'f>, StoreError> {
+    ) -> Result<Fields<'f>> {
         let has = |bit| self.present & bit != 0;
         let mut fields = Fields::new();
         let mut add = |name: Cow<'f, str>, value: JsonValue<'_>| {
@@ -428,7 +424,7 @@ impl Found<'_> {
     }
 }
 
-fn read_node(mut row: Cells<'_>) -> Result<Found<'_>, StoreError> {
+fn read_node(mut row: Cells<'_>) -> Result<Found<'_>> {
     let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
     let (unit, pre) = (row.given_int()?, row.given_int()?);
     let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
@@ -470,7 +466,7 @@ fn is_json(text: &str) -> bool {
 }
 
 /// The attribute of a row; `None` if the value is in `extra`.
-fn read_attr(row: &dyn Row) -> Result<Option<Attribute>, StoreError> {
+fn read_attr(row: &dyn Row) -> Result<Option<Attribute>> {
     let (name, ordinal) = (text(row, 2)?, int(row, 3)?);
     let is_tag = name == TAGS.name && ordinal >= 0;
     let (is_tag, value) = match (text(row, 4)?, row.text(5)?) {

@@ -13,7 +13,7 @@ use crate::index::{NodeRef, UnitKey, UnitKind};
 use crate::json::{Appended, JsonValue, elements, write_string};
 use crate::query::ir::normal_type;
 use crate::store::database::sql::{Row, int, text};
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 use crate::store::layout::attrs::{Attr, custom, plain, text_attr};
 use crate::store::layout::present;
 use crate::tree::alias::{CADENCE, TAGS};
@@ -47,7 +47,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// The columns of a row from `from` on, in the order of the fields.
-    pub(crate) fn read(row: &dyn Row, from: usize) -> Result<Self, StoreError> {
+    pub(crate) fn read(row: &dyn Row, from: usize) -> Result<Self> {
         Ok(Self {
             rank: int(row, from)?,
             offset: int(row, from + 1)?,

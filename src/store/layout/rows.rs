@@ -1,14 +1,14 @@
 //! Rows of `unit`, `node`, `attr` and `body`: their values, and inserting them once.
 
 use crate::store::database::sql::{Database, Value, first, int};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::attrs::Attr;
 use crate::store::layout::encode::{Body, Node, Unit};
 use crate::store::layout::schema::insert;
 
 /// Inserts the units and bodies that are not there yet in one order for all writers: two that insert the same
 /// ones at once wait for each other, and never both.
-pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Result<(), StoreError> {
+pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Result<()> {
     let nodes = units.iter().flat_map(|unit| &unit.nodes);
     let mut bodies: Vec<&Body> = nodes.filter_map(|node| node.body.as_ref()).collect();
     bodies.sort_unstable_by_key(|body| body.hash);
@@ -25,7 +25,7 @@ pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Resu
 }
 
 /// The id of a unit version, which is inserted if it is not there yet.
-pub(crate) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, StoreError> {
+pub(crate) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64> {
     let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];
     let (unit_id, is_new) = put_key(database, &key)?;
     if is_new {
@@ -37,10 +37,7 @@ pub(crate) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64, 
 }
 
 /// The id of the unit version with a kind, a hash and a spelling, and whether it was inserted now: its nodes were not.
-pub(crate) fn put_key(
-    database: &mut dyn Database,
-    key: &[Value<'_>; 3],
-) -> Result<(i64, bool), StoreError> {
+pub(crate) fn put_key(database: &mut dyn Database, key: &[Value<'_>; 3]) -> Result<(i64, bool)> {
     let insert = "insert into unit (kind, hash, spelling) values (?1, ?2, ?3) \
          on conflict (kind, hash, spelling) do nothing returning unit_id";
     let find = "select unit_id from unit where kind = ?1 and hash = ?2 and spelling = ?3";
@@ -48,7 +45,7 @@ pub(crate) fn put_key(
 }
 
 /// The id of a body, which is inserted if it is not there yet.
-pub(crate) fn put_body(database: &mut dyn Database, body: &Body) -> Result<i64, StoreError> {
+pub(crate) fn put_body(database: &mut dyn Database, body: &Body) -> Result<i64> {
     let insert = "insert into body (hash, json, text) values (?1, ?2, ?3) \
          on conflict (hash) do nothing returning body_id";
     let find = "select body_id from body where hash = ?1";
@@ -62,7 +59,7 @@ fn put_once(
     database: &mut dyn Database,
     (insert, row): (&str, &[Value<'_>]),
     (find, key): (&str, &[Value<'_>]),
-) -> Result<(i64, bool), StoreError> {
+) -> Result<(i64, bool)> {
     if let Some(id) = first(database, insert, row, |row| int(row, 0))? {
         return Ok((id, true));
     }
@@ -121,12 +118,7 @@ pub(crate) fn attr_row(attr: &Attr, unit: i64, pre: i64) -> [Value<'_>; 9] {
     ]
 }
 
-fn put_node(
-    database: &mut dyn Database,
-    unit: i64,
-    pre: i64,
-    node: &Node,
-) -> Result<(), StoreError> {
+fn put_node(database: &mut dyn Database, unit: i64, pre: i64, node: &Node) -> Result<()> {
     if let Some(id) = node.id.as_deref().filter(|id| id.contains('\0')) {
         return Err(StoreError::Refused(format!(
             "the id {id:?} has U+0000, which no store can keep; give the node another id"

@@ -12,7 +12,7 @@ use crate::store::database::sql::{
     Begin, Database, Dialect, Row, Type, Value, collect, first, int, one_int, text, texts,
     transaction,
 };
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::tree::hash::hex;
 
 /// The layout that this program reads and writes.
@@ -311,11 +311,7 @@ impl Table {
     }
 
     /// The values of all columns of a row that begin at a column of a result.
-    pub(crate) fn values<'r>(
-        &self,
-        row: &'r dyn Row,
-        from: usize,
-    ) -> Result<Vec<Value<'r>>, StoreError> {
+    pub(crate) fn values<'r>(&self, row: &'r dyn Row, from: usize) -> Result<Vec<Value<'r>>> {
         let columns = self.columns().enumerate();
         columns
             .map(|(at, column)| column.kind.value(row, from + at))
@@ -369,11 +365,7 @@ pub(crate) fn list(
 }
 
 /// Inserts a row: the values of all columns but a sum, which is computed. One that notes an id again changes nothing.
-pub(crate) fn insert(
-    database: &mut dyn Database,
-    table: &str,
-    values: &[Value<'_>],
-) -> Result<(), StoreError> {
+pub(crate) fn insert(database: &mut dyn Database, table: &str, values: &[Value<'_>]) -> Result<()> {
     static INSERTS: LazyLock<Vec<String>> =
         LazyLock::new(|| TABLES.iter().map(Table::insert).collect());
     let at = TABLES.iter().position(|other| other.name == table);
@@ -494,7 +486,7 @@ fn program() -> String {
 }
 
 /// The tables and indexes of the layout that a SQLite file has otherwise, or not at all.
-pub(crate) fn differences(database: &mut dyn Database) -> Result<Vec<String>, StoreError> {
+pub(crate) fn differences(database: &mut dyn Database) -> Result<Vec<String>> {
     // SQLite keeps the statement that made a table, with its first words in capitals.
     let there = "select name, sql from sqlite_master where sql is not null";
     let there = collect(database, there, &[], |row| {
@@ -530,7 +522,7 @@ pub(crate) enum Found {
 }
 
 /// Says what a database has. Two statements.
-pub(crate) fn find(database: &mut dyn Database) -> Result<Found, StoreError> {
+pub(crate) fn find(database: &mut dyn Database) -> Result<Found> {
     let tables = match database.dialect() {
         Dialect::Sqlite => {
             "select name from sqlite_master where type = 'table' and name not like 'sqlite%'"
@@ -560,7 +552,7 @@ pub(crate) fn find(database: &mut dyn Database) -> Result<Found, StoreError> {
 /// # Errors
 ///
 /// [`StoreError::NotAStore`] if there are other tables; errors of the database.
-pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<(), StoreError> {
+pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<()> {
     transaction(database, Begin::Alone, |database| match find(database)? {
         Found::Layout(..) => Ok(()),
         Found::Other => Err(StoreError::NotAStore(place.to_owned())),
@@ -578,7 +570,7 @@ pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<(), Sto
 /// # Errors
 ///
 /// [`StoreError::NotAStore`], [`StoreError::OtherLayout`]; errors of the database.
-pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<(), StoreError> {
+pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<()> {
     let ours = "select version from format where exists (select 1 from session) or true";
     if let Ok(Some(LAYOUT)) = one_int(database, ours, &[]) {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Sums of rows that no hash covers, so that `verify` finds whatever was altered.
 
 use crate::store::database::sql::{Database, Row, Type, Value, collect, first, int};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Column, insert, list, sum, summed, table};
 
 /// The tables whose rows have a sum besides `session`: what a row is, for messages.
@@ -17,7 +17,7 @@ pub(crate) fn put_retired<'a>(
     database: &mut dyn Database,
     session: i64,
     ids: impl IntoIterator<Item = &'a str>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut ids = ids.into_iter();
     ids.try_for_each(|id| insert(database, "retired", &[session.into(), id.into()]))
 }
@@ -30,23 +30,19 @@ const SESSION: &str = "t.name, t.created_at_ns, t.source, t.parent_id, t.parent_
      (select hash from snapshot where session_id = t.session_id order by seq desc limit 1)";
 
 /// The sum of a row of `session`, whose columns as [`SESSION`] has them are those from `from` on.
-fn session_sum(row: &dyn Row, from: usize) -> Result<i64, StoreError> {
+fn session_sum(row: &dyn Row, from: usize) -> Result<i64> {
     use Type::{Bytes, Int, Text};
     sum_at(row, from, [Text, Int, Text, Int, Int, Text, Int, Bytes])
 }
 
 /// The sum of the columns of a result from `from` on.
-fn sum_at(
-    row: &dyn Row,
-    from: usize,
-    kinds: impl IntoIterator<Item = Type>,
-) -> Result<i64, StoreError> {
+fn sum_at(row: &dyn Row, from: usize, kinds: impl IntoIterator<Item = Type>) -> Result<i64> {
     let values = (from..).zip(kinds).map(|(at, kind)| kind.value(row, at));
     Ok(sum(&values.collect::<Result<Vec<Value<'_>>, _>>()?))
 }
 
 /// Computes the sum of a row of `session` again, after it or the session's snapshots were changed.
-pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<()> {
     let select = format!("select {SESSION} from session t where session_id = ?1");
     let sum = first(database, &select, &[session.into()], |row| {
         session_sum(row, 0)
@@ -57,7 +53,7 @@ pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<
 }
 
 /// Computes the sums of a session's attempts again, after they were copied from another session.
-pub(crate) fn seal_attempts(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+pub(crate) fn seal_attempts(database: &mut dyn Database, session: i64) -> Result<()> {
     let columns: Vec<Column> = summed(table("attempt")).collect();
     let select = list(columns.iter().copied(), "", &[]);
     let select = format!("select number, {select} from attempt where session_id = ?1");
@@ -73,7 +69,7 @@ pub(crate) fn seal_attempts(database: &mut dyn Database, session: i64) -> Result
 }
 
 /// Whether something holds; what cannot be read does not.
-pub(crate) fn holds(found: Result<bool, StoreError>) -> Result<bool, StoreError> {
+pub(crate) fn holds(found: Result<bool>) -> Result<bool> {
     match found {
         Err(StoreError::Damaged(_)) => Ok(false),
         other => other,
@@ -82,23 +78,20 @@ pub(crate) fn holds(found: Result<bool, StoreError>) -> Result<bool, StoreError>
 
 /// The rows whose sum differs: the name of the session, and what the row is. Of a row of `session` also whether its end
 /// is there.
-pub(crate) fn wrong(
-    database: &mut dyn Database,
-) -> Result<Vec<(Option<String>, String)>, StoreError> {
+pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<(Option<String>, String)>> {
     let mut found = Vec::new();
-    let mut check =
-        |sql: &str, what: &str, sound: &dyn Fn(&dyn Row) -> Result<bool, StoreError>| {
-            let mut rows = 0;
-            database.query(sql, &[], &mut |row| {
-                rows += 1;
-                if !holds(sound(row))? {
-                    let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
-                    found.push((name, what.to_owned()));
-                }
-                Ok(())
-            })?;
-            Ok::<usize, StoreError>(rows)
-        };
+    let mut check = |sql: &str, what: &str, sound: &dyn Fn(&dyn Row) -> Result<bool>| {
+        let mut rows = 0;
+        database.query(sql, &[], &mut |row| {
+            rows += 1;
+            if !holds(sound(row))? {
+                let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
+                found.push((name, what.to_owned()));
+            }
+            Ok(())
+        })?;
+        Ok::<usize, StoreError>(rows)
+    };
     let what = "the row of the layout is not what its sum says";
     let formats = "select cast(null as text), check_sum, version, written_by from format";
     let rows = check(formats, what, &|row| {

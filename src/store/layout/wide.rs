@@ -4,7 +4,7 @@
 //! A [`Wide`] is filled by a backend and read front to back, each row in the order of its columns. This
 //! file knows no table.
 
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 
 /// Rows of a result, one after the other.
 #[derive(Debug, Default)]
@@ -143,7 +143,7 @@ impl<'w> Cells<'w> {
 
     /// The next integer, or truth value.
     #[inline]
-    pub(crate) fn int(&mut self) -> Result<Option<i64>, StoreError> {
+    pub(crate) fn int(&mut self) -> Result<Option<i64>> {
         match self.next() {
             Cell::Null => Ok(None),
             Cell::Int(value) => Ok(Some(value)),
@@ -153,7 +153,7 @@ impl<'w> Cells<'w> {
 
     /// The next text.
     #[inline]
-    pub(crate) fn text(&mut self) -> Result<Option<&'w str>, StoreError> {
+    pub(crate) fn text(&mut self) -> Result<Option<&'w str>> {
         match self.next() {
             Cell::Null => Ok(None),
             Cell::Text(text) => match std::str::from_utf8(text) {
@@ -166,13 +166,13 @@ impl<'w> Cells<'w> {
 
     /// The next integer, which is never null.
     #[inline]
-    pub(crate) fn given_int(&mut self) -> Result<i64, StoreError> {
+    pub(crate) fn given_int(&mut self) -> Result<i64> {
         self.int()?.ok_or_else(|| self.unlike("an integer"))
     }
 
     /// The next text, which is never null.
     #[inline]
-    pub(crate) fn given_text(&mut self) -> Result<&'w str, StoreError> {
+    pub(crate) fn given_text(&mut self) -> Result<&'w str> {
         self.text()?.ok_or_else(|| self.unlike("a text"))
     }
 }

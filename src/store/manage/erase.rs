@@ -6,7 +6,7 @@ use sha2::Digest;
 
 use crate::json::{Appended, write_string};
 use crate::store::database::sql::{Database, collect, digest, int, one_int, text, texts};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Hash, Ttl, encode};
 use crate::store::layout::rows::put_unit;
@@ -22,11 +22,7 @@ use crate::tree::hash::hex;
 /// Erases the contents and the custom attributes of nodes in every snapshot of a session, and computes the
 /// chain of hashes again from the first snapshot concerned, which gets a note. Returns the names of other
 /// sessions that have the same units, sorted. Linear in the units concerned and in the later snapshots.
-pub(crate) fn erase(
-    database: &mut dyn Database,
-    name: &str,
-    ids: &[&str],
-) -> Result<Vec<String>, StoreError> {
+pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Result<Vec<String>> {
     let entry = catalog::get(database, name)?;
     check_free(database, entry.session, name)?;
     // A writer whose lease has run out could go on with what it has in memory.
@@ -105,7 +101,7 @@ fn rehash(
     session: i64,
     from: i64,
     note: &dyn Fn(Option<&str>, Hash) -> String,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let links = "select seq, cycle, meta, note, hash, base from snapshot where session_id = ?1 \
          and seq >= ?2 - 1 order by seq";
     let links = collect(database, links, &[session.into(), from.into()], |row| {

@@ -10,7 +10,7 @@ use crate::index::UnitKind;
 use crate::store::database::sql::{
     Database, Dialect, Value, collect, int, ints, one_int, text, texts,
 };
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::attrs::Attr;
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Ttl, Unit, body_hash, encode};
@@ -29,10 +29,10 @@ use crate::store::write::records;
 pub(crate) type Finding = (Option<String>, Option<i64>, String);
 
 /// A part of the check, which notes what it finds.
-type Part = fn(&mut dyn Database, &mut Vec<Finding>) -> Result<(), StoreError>;
+type Part = fn(&mut dyn Database, &mut Vec<Finding>) -> Result<()>;
 
 /// All contradictions of a store. Linear in it.
-pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>, StoreError> {
+pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>> {
     let mut found: Vec<Finding> = Vec::new();
     let parts: [Part; 7] = [layout, pages, bodies, units, left_over, sums, sessions];
     let mut strange = None;
@@ -53,7 +53,7 @@ pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>, StoreE
 }
 
 /// Tables that are not as this program makes them.
-fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     if database.dialect() == Dialect::Sqlite {
         let different = schema::differences(database)?.into_iter();
         found.extend(different.map(|what| {
@@ -65,7 +65,7 @@ fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
 }
 
 /// What the database itself finds wrong in its file.
-fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     if database.dialect() == Dialect::Sqlite {
         tables::refresh(database)?;
         let said = texts(database, "pragma integrity_check", &[])?;
@@ -75,13 +75,13 @@ fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), St
     Ok(())
 }
 
-fn sums(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+fn sums(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     let wrong = sums::wrong(database)?.into_iter();
     found.extend(wrong.map(|(name, what)| (name, None, what)));
     Ok(())
 }
 
-fn sessions(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+fn sessions(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     let list = "select session_id from session order by name";
     for number in ints(database, list, &[])? {
         match catalog::by_id(database, number) {
@@ -102,7 +102,7 @@ fn in_unit(
     unit: i64,
     what: &str,
     found: &mut Vec<Finding>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let placed = "select s.name, min(n.cycle) from placement p join session s \
          on s.session_id = p.session_id left join snapshot n on n.session_id = p.session_id \
          and n.seq >= p.first_seq and n.seq <= p.last_seq where p.unit_id = ?1 \
@@ -114,7 +114,7 @@ fn in_unit(
     })
 }
 
-fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     let mut wrong = Vec::new();
     let all = "select body_id, hash, json, text from body order by body_id";
     database.query(all, &[], &mut |row| {
@@ -140,7 +140,7 @@ fn bodies(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), S
     Ok(())
 }
 
-fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     for (unit, what) in unit_faults(database, "", &[])? {
         in_unit(database, unit, &what, found)?;
     }
@@ -152,7 +152,7 @@ pub(crate) fn unit_faults(
     database: &mut dyn Database,
     rows: &str,
     values: &[Value<'_>],
-) -> Result<Vec<(i64, String)>, StoreError> {
+) -> Result<Vec<(i64, String)>> {
     let sql = format!("select unit_id, kind, hash, spelling from unit {rows} order by unit_id");
     let all = collect(database, &sql, values, |row| {
         let hash = row.bytes(2)?.map(<[u8]>::to_vec);
@@ -179,7 +179,7 @@ fn unit_fault(
     unit: i64,
     kind: UnitKind,
     (hash, spelling): (Option<&[u8]>, Option<i64>),
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>> {
     let mut read = Units::default();
     read.read(database, Wanted::Units(&[unit]))?;
     if read.starts.is_empty() {
@@ -234,7 +234,7 @@ fn rows_of(unit: &Unit) -> Vec<String> {
 }
 
 /// The same of the rows that are stored.
-fn stored_rows(database: &mut dyn Database, unit: i64) -> Result<Vec<String>, StoreError> {
+fn stored_rows(database: &mut dyn Database, unit: i64) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for (name, hash, more, order) in [
         (
@@ -273,7 +273,7 @@ const LEFT_OVER: &[&str] = &[
 ];
 
 /// Rows that nothing refers to, and references to nothing.
-fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<(), StoreError> {
+fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     let mut all = Vec::new();
     for line in LEFT_OVER {
         let words: Vec<&str> = line.split(&[':', ',']).map(str::trim).collect();
@@ -310,7 +310,7 @@ struct Link {
     cycle: Option<i64>,
     working: bool,
     /// With the note.
-    texts: Result<(String, Option<String>), StoreError>,
+    texts: Result<(String, Option<String>)>,
     hash: Option<Vec<u8>>,
     base: Option<Vec<u8>>,
 }
@@ -319,14 +319,14 @@ struct Link {
 type Wrong = Vec<(Option<i64>, String)>;
 
 /// A check of the session with a number.
-type Check = fn(&mut dyn Database, i64, &mut Wrong) -> Result<(), StoreError>;
+type Check = fn(&mut dyn Database, i64, &mut Wrong) -> Result<()>;
 
 /// Checks a session: its chain, its placements, and what is beside them.
 pub(crate) fn session(
     database: &mut dyn Database,
     entry: &Entry,
     found: &mut Vec<Finding>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let mut wrong = Vec::new();
     let parts: [Check; 3] = [
         |database, session, wrong| {
@@ -354,7 +354,7 @@ pub(crate) fn session(
 }
 
 /// The snapshots of a session, oldest first.
-fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreError> {
+fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>> {
     let links = "select seq, cycle, working, meta, note, hash, base from snapshot \
          where session_id = ?1 order by seq";
     collect(database, links, &[session.into()], |row| {
@@ -374,7 +374,7 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>, StoreEr
 }
 
 /// Computes the chain of hashes again. Returns the cycles where it differs, and how.
-fn chain(database: &mut dyn Database, session: i64, places: &[Place]) -> Result<Wrong, StoreError> {
+fn chain(database: &mut dyn Database, session: i64, places: &[Place]) -> Result<Wrong> {
     let mut wrong = Wrong::new();
     let changes = unit_changes(database, session, places)?;
     let mut before: Option<Link> = None;
@@ -430,7 +430,7 @@ fn chain(database: &mut dyn Database, session: i64, places: &[Place]) -> Result<
 }
 
 /// Placements in another order than their top nodes say.
-fn misplaced(database: &mut dyn Database, session: i64) -> Result<Wrong, StoreError> {
+fn misplaced(database: &mut dyn Database, session: i64) -> Result<Wrong> {
     collect(
         database,
         "select n.id, s.cycle from placement p join unit u on u.unit_id = p.unit_id \

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::store::database::sql::{
     Database, Value, collect, digest, first, int, ints, one_int, text,
 };
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::Hash;
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{seal_attempts, seal_session};
@@ -26,7 +26,7 @@ pub(crate) fn fork(
     from: &Entry,
     index: usize,
     to: &str,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let (first_seq, _) = from.seqs.unwrap_or((1, 0));
     let seq = first_seq.saturating_add(i64::try_from(index).unwrap_or(i64::MAX));
     let there = "select seq from snapshot where session_id = ?1 and seq = ?2 and not working";
@@ -60,7 +60,7 @@ pub(crate) fn fork(
 }
 
 /// Gives a session another name.
-pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Result<(), StoreError> {
+pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Result<()> {
     let entry = catalog::get(database, from)?;
     catalog::check_name(to)?;
     check_free(database, entry.session, from)?;
@@ -73,7 +73,7 @@ pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Resul
 }
 
 /// Removes a session, and what only it had. Forks of it stay whole.
-pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<(), StoreError> {
+pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {
     let entry = catalog::get(database, name)?;
     check_free(database, entry.session, name)?;
     let session = [Value::Int(entry.session)];
@@ -110,7 +110,7 @@ pub(crate) fn prune(
     entry: &Entry,
     newest: Option<u64>,
     since_ns: Option<i64>,
-) -> Result<(u64, u64, u64), StoreError> {
+) -> Result<(u64, u64, u64)> {
     let Some((oldest, last)) = entry.seqs else {
         return Ok((0, 0, 0));
     };
@@ -167,7 +167,7 @@ pub(crate) fn base_hash(
     database: &mut dyn Database,
     session: i64,
     seq: i64,
-) -> Result<Option<Hash>, StoreError> {
+) -> Result<Option<Hash>> {
     let values = [session.into(), seq.into()];
     let begun = "select parent_hash, cycle, meta, note, hash from snapshot where session_id = ?1 and seq = ?2";
     let begun = first(database, begun, &values, |row| {
@@ -194,11 +194,7 @@ pub(crate) fn base_hash(
 }
 
 /// Writes that hash of a snapshot.
-pub(crate) fn put_base(
-    database: &mut dyn Database,
-    session: i64,
-    seq: i64,
-) -> Result<(), StoreError> {
+pub(crate) fn put_base(database: &mut dyn Database, session: i64, seq: i64) -> Result<()> {
     if let Some(base) = base_hash(database, session, seq)? {
         let update = "update snapshot set base = ?3 where session_id = ?1 and seq = ?2";
         database.execute(update, &[session.into(), seq.into(), (&base).into()])?;
@@ -214,7 +210,7 @@ pub(crate) fn unit_changes(
     database: &mut dyn Database,
     session: i64,
     places: &[Place],
-) -> Result<UnitChanges, StoreError> {
+) -> Result<UnitChanges> {
     let hashes = "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
          where p.session_id = ?1";
     // One of another length is of no unit, so the snapshots of that unit are not what they say.

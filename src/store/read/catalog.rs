@@ -3,7 +3,7 @@
 use crate::store::database::sql::{
     Database, Row, Value, collect, first, int, ints, one_int, parameters, text, texts,
 };
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::RECORDED;
 use crate::store::layout::schema::sum;
 use crate::store::layout::sums::seal_session;
@@ -52,7 +52,7 @@ const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.
      left join snapshot n on n.session_id = s.session_id and n.seq = \
      (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
 
-fn entry(row: &dyn Row) -> Result<Entry, StoreError> {
+fn entry(row: &dyn Row) -> Result<Entry> {
     let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
     Ok(Entry {
         session: int(row, 0)?,
@@ -71,31 +71,25 @@ fn entry(row: &dyn Row) -> Result<Entry, StoreError> {
 }
 
 /// The session of a name.
-pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Entry>, StoreError> {
+pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Entry>> {
     let sql = format!("{SELECT} where s.name = ?1");
     first(database, &sql, &[name.into()], entry)
 }
 
 /// As [`find`]; there must be one.
-pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry, StoreError> {
+pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry> {
     find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
 }
 
 /// The session of a number.
-pub(crate) fn by_id(
-    database: &mut dyn Database,
-    session: i64,
-) -> Result<Option<Entry>, StoreError> {
+pub(crate) fn by_id(database: &mut dyn Database, session: i64) -> Result<Option<Entry>> {
     let sql = format!("{SELECT} where s.session_id = ?1");
     first(database, &sql, &[session.into()], entry)
 }
 
 /// The sessions that a recorder began with a source and that no context writes or has written, in byte order of names.
 /// Logarithmic in the sessions of the store.
-pub(crate) fn of_source(
-    database: &mut dyn Database,
-    source: &str,
-) -> Result<Vec<Entry>, StoreError> {
+pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec<Entry>> {
     let now = database.now_ns()?;
     let recorded = RECORDED.replace("source", "s.source");
     let sql = format!("{SELECT} where s.source = ?1 and {recorded} and {FREE} order by s.name");
@@ -103,7 +97,7 @@ pub(crate) fn of_source(
 }
 
 /// A session by its number, if no context writes or has written it.
-pub(crate) fn free(database: &mut dyn Database, session: i64) -> Result<Option<Entry>, StoreError> {
+pub(crate) fn free(database: &mut dyn Database, session: i64) -> Result<Option<Entry>> {
     let now = database.now_ns()?;
     let sql = format!("{SELECT} where s.session_id = ?1 and {FREE}");
     first(database, &sql, &[session.into(), now.into()], entry)
@@ -119,7 +113,7 @@ pub(crate) fn of_response(
     database: &mut dyn Database,
     name: &str,
     response: &str,
-) -> Result<Vec<i64>, StoreError> {
+) -> Result<Vec<i64>> {
     let (from, to) = (format!("{name}/"), format!("{name}0"));
     let sql = format!(
         "select distinct s.session_id from session s join placement p on p.session_id = s.session_id \
@@ -138,7 +132,7 @@ pub(crate) fn of_response(
 }
 
 /// The largest number after `name/` in the name of a session; 1 if there is none. Linear in the names that begin so.
-pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64, StoreError> {
+pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64> {
     let prefix = format!("{name}/");
     let number = |row: &dyn Row| Ok(text(row, 1)?.strip_prefix(&prefix).map(str::parse::<u64>));
     let numbers = with_prefix(database, LIST, &prefix, number)?;
@@ -146,10 +140,7 @@ pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64
 }
 
 /// Some sessions by their numbers, of which there is at least one, in no order.
-pub(crate) fn some(
-    database: &mut dyn Database,
-    sessions: &[i64],
-) -> Result<Vec<Entry>, StoreError> {
+pub(crate) fn some(database: &mut dyn Database, sessions: &[i64]) -> Result<Vec<Entry>> {
     let (list, values) = parameters(sessions);
     let sql = format!("{SELECT} where s.session_id in ({list})");
     collect(database, &sql, &values, entry)
@@ -180,7 +171,7 @@ pub(crate) struct Span {
 
 /// The sessions whose name matches, of each what its commits span. One statement.
 #[cfg(feature = "parquet")]
-pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Span>, StoreError> {
+pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Span>> {
     let select = "select s.session_id, s.name, s.changed, \
          (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
          n.seq, n.hash, n.committed_at_ns from session s \
@@ -200,7 +191,7 @@ pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Span
 /// Lists sessions: the columns of [`listed`].
 pub(crate) const LIST: &str = "select s.session_id, s.name, s.changed from session s";
 
-pub(crate) fn listed(row: &dyn Row) -> Result<Listed, StoreError> {
+pub(crate) fn listed(row: &dyn Row) -> Result<Listed> {
     Ok(Listed {
         session: int(row, 0)?,
         name: text(row, 1)?.to_owned(),
@@ -209,12 +200,12 @@ pub(crate) fn listed(row: &dyn Row) -> Result<Listed, StoreError> {
 }
 
 /// All sessions with a name that begins with `prefix`, in byte order of names. Linear in them.
-pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry>, StoreError> {
+pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry>> {
     with_prefix(database, SELECT, prefix, entry)
 }
 
 /// The sessions whose name matches, in byte order of names. Linear in those with the same beginning.
-pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Entry>, StoreError> {
+pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Entry>> {
     matching_rows(database, SELECT, glob, entry)
 }
 
@@ -223,19 +214,19 @@ pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<E
 pub(crate) fn metas(
     database: &mut dyn Database,
     glob: &Glob,
-) -> Result<Vec<(String, Option<String>)>, StoreError> {
+) -> Result<Vec<(String, Option<String>)>> {
     matching_rows(database, SELECT, glob, |row| {
         Ok((text(row, 1)?.to_owned(), row.text(13)?.map(str::to_owned)))
     })
 }
 
 /// As [`matching`], only the list of them.
-pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>, StoreError> {
+pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>> {
     matching_rows(database, LIST, glob, listed)
 }
 
 /// The number of sessions whose name matches.
-pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize, StoreError> {
+pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize> {
     if glob.is_all() {
         let count = one_int(database, "select count(*) from session", &[])?;
         return Ok(usize::try_from(count.unwrap_or(0)).unwrap_or(0));
@@ -249,7 +240,7 @@ const NAMES: i64 = 1_000;
 
 /// Names of sessions that could be meant by a name that no session has: some that begin with the same
 /// character, sorted.
-pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String>, StoreError> {
+pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String>> {
     let first: String = name.chars().take(1).collect();
     let after = after(&first).unwrap_or_default();
     let values = [first.as_str().into(), after.as_str().into(), NAMES.into()];
@@ -262,8 +253,8 @@ fn matching_rows<T>(
     database: &mut dyn Database,
     select: &str,
     glob: &Glob,
-    mut read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
+    mut read: impl FnMut(&dyn Row) -> Result<T>,
+) -> Result<Vec<T>> {
     let all = with_prefix(database, select, glob.prefix(), |row| {
         let matches = glob.matches(text(row, 1)?);
         matches.then(|| read(row)).transpose()
@@ -276,8 +267,8 @@ fn with_prefix<T>(
     database: &mut dyn Database,
     select: &str,
     prefix: &str,
-    read: impl FnMut(&dyn Row) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
+    read: impl FnMut(&dyn Row) -> Result<T>,
+) -> Result<Vec<T>> {
     let end = after(prefix);
     let mut values: Vec<Value<'_>> = vec![prefix.into()];
     values.extend(end.as_deref().map(Value::from));
@@ -312,7 +303,7 @@ pub(crate) fn create(
     name: &str,
     source: Option<&str>,
     parent: Option<(i64, i64)>,
-) -> Result<i64, StoreError> {
+) -> Result<i64> {
     check_name(name)?;
     let now = database.now_ns()?;
     let (parent_id, parent_seq) = parent.unzip();
@@ -335,7 +326,7 @@ pub(crate) fn create(
 }
 
 /// Refuses names that no address could say.
-pub(crate) fn check_name(name: &str) -> Result<(), StoreError> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let wrong = |why: &str| {
         let name = crate::json::shorten(name);
         Err(StoreError::Name(format!("the name {name:?} {why}")))
@@ -356,7 +347,7 @@ pub(crate) fn touch(
     database: &mut dyn Database,
     session: i64,
     runtime: Option<&str>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let count = "update session set changed = changed + 1 where session_id = ?1";
     let keep = "update session set changed = changed + 1, runtime = ?2, runtime_sum = ?3 \
          where session_id = ?1";
@@ -371,7 +362,7 @@ pub(crate) fn touch(
 }
 
 /// The greatest number that a session has; 0 if there is none.
-pub(crate) fn last(database: &mut dyn Database) -> Result<i64, StoreError> {
+pub(crate) fn last(database: &mut dyn Database) -> Result<i64> {
     let sql = "select session_id from session order by session_id desc limit 1";
     Ok(one_int(database, sql, &[])?.unwrap_or(0))
 }

@@ -10,7 +10,7 @@ use crate::history::Part;
 use crate::index::{Layout, Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
 use crate::json::{get, members};
 use crate::store::database::sql::{Database, Row, Value, collect, first, int, ints, one_int, text};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Order, rank};
 use crate::store::layout::schema::{equals, is_short};
@@ -50,14 +50,14 @@ impl Place {
     }
 
     /// Refuses a placement that names another node than the top one of its unit.
-    fn check_id(&self, top: &str) -> Result<(), StoreError> {
+    fn check_id(&self, top: &str) -> Result<()> {
         let id = &self.order.id;
         let wrong = || StoreError::Damaged(format!("unit {id:?} begins with node {top:?}"));
         (id == top).then_some(()).ok_or_else(wrong)
     }
 }
 
-fn place(row: &dyn Row) -> Result<Place, StoreError> {
+fn place(row: &dyn Row) -> Result<Place> {
     let name = text(row, 1)?;
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {name:?}"));
     let kind = UnitKind::parse(name).ok_or_else(unknown)?;
@@ -76,7 +76,7 @@ fn place(row: &dyn Row) -> Result<Place, StoreError> {
 }
 
 /// Checks what the index relies on: one preamble, which is first, and no unit twice.
-fn check_order<'p>(mut places: impl Iterator<Item = &'p Place>) -> Result<(), StoreError> {
+fn check_order<'p>(mut places: impl Iterator<Item = &'p Place>) -> Result<()> {
     let wrong = |what: &str| Err(StoreError::Damaged(format!("a snapshot has {what}")));
     let Some(mut last) = places
         .next()
@@ -102,7 +102,7 @@ pub(crate) fn places(
     database: &mut dyn Database,
     session: i64,
     seqs: (i64, i64),
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<Place>> {
     let sql = format!(
         "select {PLACE} where p.session_id = ?1 and p.last_seq >= ?2 and p.first_seq <= ?3"
     );
@@ -122,11 +122,7 @@ pub(crate) struct Now {
 }
 
 /// The units of a rank, in document order. Linear in them.
-pub(crate) fn in_force(
-    database: &mut dyn Database,
-    now: Now,
-    rank: i64,
-) -> Result<Vec<Place>, StoreError> {
+pub(crate) fn in_force(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>> {
     let mut places = closed(database, now, rank)?;
     places.extend(from_end(database, now, rank, i64::MAX)?);
     places.retain(|place| place.first_seq <= now.seq);
@@ -136,12 +132,7 @@ pub(crate) fn in_force(
 
 /// The last units of a rank that are not closed, in reverse document order. Linear in them: the index
 /// `placement_in_force` is read from its end.
-fn from_end(
-    database: &mut dyn Database,
-    now: Now,
-    rank: i64,
-    limit: i64,
-) -> Result<Vec<Place>, StoreError> {
+fn from_end(database: &mut dyn Database, now: Now, rank: i64, limit: i64) -> Result<Vec<Place>> {
     let sql = format!(
         "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
          order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?3"
@@ -151,7 +142,7 @@ fn from_end(
 }
 
 /// The units of a rank that end with the newest commit: those that the working state has closed.
-fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>, StoreError> {
+fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>> {
     if !now.saved {
         return Ok(Vec::new());
     }
@@ -170,7 +161,7 @@ pub(crate) fn newest_turns(
     database: &mut dyn Database,
     now: Now,
     turns: u64,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<Place>> {
     let closed = closed(database, now, 1)?;
     let is_turn = |place: &Place| place.kind == UnitKind::Turn;
     let mut limit = i64::try_from(turns).unwrap_or(i64::MAX);
@@ -210,7 +201,7 @@ pub(crate) fn with_id(
     session: i64,
     seq: i64,
     id: &str,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<Place>> {
     let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
     let units = format!(
         "select unit_id from node where {} limit ?2",
@@ -246,11 +237,7 @@ pub(crate) fn with_id(
 // The sign before `first_seq` keeps SQLite from the index by ends, which has every unit in force.
 
 /// How many turns come after a unit. Linear in them, in an index.
-pub(crate) fn turns_after(
-    database: &mut dyn Database,
-    now: Now,
-    order: &Order,
-) -> Result<u32, StoreError> {
+pub(crate) fn turns_after(database: &mut dyn Database, now: Now, order: &Order) -> Result<u32> {
     let Now { session, seq, .. } = now;
     let sql = format!(
         "select count(*) from placement where session_id = ?1 and rank = 1 and turn \
@@ -274,11 +261,7 @@ pub(crate) fn turns_after(
 }
 
 /// What a row of `snapshot` says of a document.
-pub(crate) fn meta(
-    database: &mut dyn Database,
-    session: i64,
-    seq: i64,
-) -> Result<Option<Meta>, StoreError> {
+pub(crate) fn meta(database: &mut dyn Database, session: i64, seq: i64) -> Result<Option<Meta>> {
     let sql = "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
          and n.seq = ?2 - 1) from snapshot s where s.session_id = ?1 and s.seq = ?2";
     first(database, sql, &[session.into(), seq.into()], |row| {
@@ -335,7 +318,7 @@ impl Cache {
         session: i64,
         places: impl Iterator<Item = &'p Place> + Clone,
         seqs: (i64, i64),
-    ) -> Result<Fresh, StoreError> {
+    ) -> Result<Fresh> {
         let missing = places.clone().map(|place| place.unit);
         let missing: BTreeSet<i64> = missing
             .filter(|unit| !self.units.contains_key(unit))
@@ -355,7 +338,7 @@ impl Cache {
         fresh: &Fresh,
         places: &[&Place],
         meta: Meta,
-    ) -> Result<Arc<Snapshot>, StoreError> {
+    ) -> Result<Arc<Snapshot>> {
         check_order(places.iter().copied())?;
         let parts = places.iter().map(|place| self.part(fresh, place));
         let parts: Vec<UnitPart> = parts.collect::<Result<_, _>>()?;
@@ -382,7 +365,7 @@ impl Cache {
         gone: &[&Place],
         came: &[&Place],
         meta: Meta,
-    ) -> Result<Arc<Snapshot>, StoreError> {
+    ) -> Result<Arc<Snapshot>> {
         let mut parts = Vec::with_capacity(came.len());
         for place in came {
             parts.push((place.order.key(), self.part(fresh, place)?));
@@ -415,7 +398,7 @@ impl Cache {
     }
 
     /// The unit of a placement: in memory, or of what was read.
-    fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart, StoreError> {
+    fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart> {
         if let Some((segment, unit)) = self.units.get(&place.unit) {
             let top = segment.unit_rows(*unit).start;
             place.check_id(segment.id(top))?;
@@ -442,7 +425,7 @@ impl Cache {
 }
 
 /// As [`check_order`], of a snapshot that differs so from the one before.
-fn check_change(previous: &Snapshot, gone: &[&Place], came: &[&Place]) -> Result<(), StoreError> {
+fn check_change(previous: &Snapshot, gone: &[&Place], came: &[&Place]) -> Result<()> {
     let ids = |places: &[&Place]| -> HashSet<String> {
         places.iter().map(|place| place.order.id.clone()).collect()
     };
@@ -495,7 +478,7 @@ impl Fresh {
     }
 
     /// The rows of a unit, if they are what its kind says.
-    fn part(&self, kind: UnitKind, unit: i64, id: &str) -> Result<UnitPart, StoreError> {
+    fn part(&self, kind: UnitKind, unit: i64, id: &str) -> Result<UnitPart> {
         let wrong = |what| StoreError::Damaged(format!("unit {id:?} {what}"));
         let rows = self.ranges.get(&unit);
         let rows = rows.ok_or_else(|| wrong("has no nodes"))?;
@@ -515,7 +498,7 @@ impl Fresh {
     }
 
     /// As [`Fresh::part`], if its top node is what the placement says.
-    fn placed(&self, place: &Place) -> Result<UnitPart, StoreError> {
+    fn placed(&self, place: &Place) -> Result<UnitPart> {
         let part = self.part(place.kind, place.unit, &place.order.id)?;
         if let UnitPart::Fresh(_, rows) = &part {
             place.check_id(self.tree.id(rows.start))?;
@@ -540,7 +523,7 @@ pub(crate) fn part(
     places: &[Spaced],
     outline: bool,
     meta: Meta,
-) -> Result<Snapshot, StoreError> {
+) -> Result<Snapshot> {
     let mut read = Units::default();
     let units: Vec<i64> = places.iter().map(|(place, _)| place.unit).collect();
     read.read_all(database, &units, outline)?;
@@ -557,7 +540,7 @@ pub(crate) fn part(
 }
 
 /// A unit alone, to read its nodes.
-pub(crate) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot, StoreError> {
+pub(crate) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot> {
     let unit = read.starts.first().map_or(0, |(unit, _)| *unit);
     let fresh = Fresh::from(read);
     let parts = vec![fresh.part(kind, unit, "")?];

@@ -15,7 +15,7 @@ mod plans {
     use crate::store::database::sql::{
         Begin, Database, Dialect, Each, Savepoint, Value, collect, text,
     };
-    use crate::store::error::StoreError;
+    use crate::store::error::Result;
     use crate::store::layout::decode::{Units, Wanted};
     use crate::store::layout::encode::Order;
     use crate::store::read::catalog::{by_id, get};
@@ -32,16 +32,11 @@ mod plans {
             self.database.dialect()
         }
 
-        fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
             self.database.execute(sql, values)
         }
 
-        fn query(
-            &mut self,
-            sql: &str,
-            values: &[Value<'_>],
-            each: Each<'_>,
-        ) -> Result<(), StoreError> {
+        fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()> {
             let explain = format!("explain query plan {sql}");
             let steps = collect(self.database, &explain, values, |row| {
                 Ok(text(row, 3)?.to_owned())
@@ -50,11 +45,11 @@ mod plans {
             self.database.query(sql, values, each)
         }
 
-        fn begin(&mut self, begin: Begin) -> Result<(), StoreError> {
+        fn begin(&mut self, begin: Begin) -> Result<()> {
             self.database.begin(begin)
         }
 
-        fn commit(&mut self) -> Result<(), StoreError> {
+        fn commit(&mut self) -> Result<()> {
             self.database.commit()
         }
 
@@ -62,23 +57,23 @@ mod plans {
             self.database.rollback();
         }
 
-        fn savepoint(&mut self, what: Savepoint) -> Result<(), StoreError> {
+        fn savepoint(&mut self, what: Savepoint) -> Result<()> {
             self.database.savepoint(what)
         }
 
-        fn now_ns(&mut self) -> Result<i64, StoreError> {
+        fn now_ns(&mut self) -> Result<i64> {
             self.database.now_ns()
         }
 
-        fn data_version(&mut self) -> Result<i64, StoreError> {
+        fn data_version(&mut self) -> Result<i64> {
             self.database.data_version()
         }
 
-        fn backup(&mut self, to: &Path) -> Result<(), StoreError> {
+        fn backup(&mut self, to: &Path) -> Result<()> {
             self.database.backup(to)
         }
 
-        fn scrub(&mut self) -> Result<(), StoreError> {
+        fn scrub(&mut self) -> Result<()> {
             self.database.scrub()
         }
     }

@@ -1,6 +1,6 @@
 //! The sessions that are open for reading, and how much memory they take.
 
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog::{self, Entry, Listed};
 use crate::store::read::stored::Stored;
 use crate::store::write::core::Core;
@@ -213,7 +213,7 @@ pub(crate) fn by_name(
     open: &Mutex<OpenSessions>,
     core: &Arc<Core>,
     name: &str,
-) -> Result<Arc<Session>, StoreError> {
+) -> Result<Arc<Session>> {
     let is_open = lock(open).ids.contains_key(name);
     // Before the row is read: a commit in between is noticed the next time. A session that is opened for
     // the first time may be the only one, and the number needs a connection of its own.

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use crate::history::{Attempts, LoadFailure, Part, Position, Source};
 use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog::Entry;
 use crate::store::read::load::{self, Cache, Place, Spaced};
 use crate::store::write::core::Core;
@@ -103,7 +103,7 @@ impl Stored {
     /// Reads in one transaction, in which the session is as it was when it was opened.
     fn read<T>(
         &self,
-        work: impl FnOnce(&mut dyn Database, bool) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut dyn Database, bool) -> Result<T>,
     ) -> Result<T, LoadFailure> {
         let done = self.core.read(|database| {
             let changed = "select changed from session where session_id = ?1";
@@ -114,7 +114,7 @@ impl Stored {
         done.map_err(LoadFailure::from)
     }
 
-    fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta, StoreError> {
+    fn meta(&self, database: &mut dyn Database, seq: i64) -> Result<Meta> {
         load::meta(database, self.entry.session, seq)?.ok_or_else(|| self.gone())
     }
 
@@ -132,7 +132,7 @@ impl Stored {
     }
 
     /// Refuses a working state that is not the one of the moment the session was opened.
-    fn check_working(&self, same: bool) -> Result<(), StoreError> {
+    fn check_working(&self, same: bool) -> Result<()> {
         let name = &self.entry.name;
         let what =
             format!("the working state of `{name}` has changed since the session was opened");
@@ -150,7 +150,7 @@ impl Stored {
         database: &mut dyn Database,
         seq: i64,
         ids: &[Box<str>],
-    ) -> Result<(Vec<Spaced>, bool), StoreError> {
+    ) -> Result<(Vec<Spaced>, bool)> {
         let now = self.now(seq);
         let mut found = BTreeMap::new();
         for id in ids {
@@ -187,7 +187,7 @@ impl Stored {
         cache: &mut Cache,
         start: i64,
         end: i64,
-    ) -> Result<Vec<Arc<Snapshot>>, StoreError> {
+    ) -> Result<Vec<Arc<Snapshot>>> {
         let session = self.entry.session;
         let places = load::places(database, session, (start, end))?;
         let read = cache.missing(database, session, places.iter(), (start, end))?;
@@ -224,7 +224,7 @@ impl Stored {
         seq: i64,
         part: &Part,
         in_force: bool,
-    ) -> Result<Vec<Place>, StoreError> {
+    ) -> Result<Vec<Place>> {
         if !in_force {
             let mut places = load::places(database, self.entry.session, (seq, seq))?;
             Place::only(&mut places, part);

@@ -10,7 +10,7 @@ use crate::index::Snapshot;
 use crate::index::UnitKind;
 use crate::query::ir::Required;
 use crate::store::database::sql::{Database, Dialect, Value, collect, int, one_int, text};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::read::catalog::{self, LIST, Listed};
 use crate::store::read::load::restore_unit;
@@ -29,10 +29,7 @@ const UNITS: i64 = 1_000;
 
 /// Adds some of the units that the index does not have yet; it is made if it is missing. Returns how many;
 /// none, if it has all. Linear in their texts. No other process may be writing.
-pub(crate) fn index_texts(
-    database: &mut dyn Database,
-    texts_of: TextsOf,
-) -> Result<u64, StoreError> {
+pub(crate) fn index_texts(database: &mut dyn Database, texts_of: TextsOf) -> Result<u64> {
     let mut through = match through(database)? {
         Some(through) => through,
         None => {
@@ -62,7 +59,7 @@ pub(crate) fn index_texts(
 }
 
 /// The next units, with their kinds.
-fn units_after(database: &mut dyn Database, after: i64) -> Result<Vec<(i64, String)>, StoreError> {
+fn units_after(database: &mut dyn Database, after: i64) -> Result<Vec<(i64, String)>> {
     collect(
         database,
         "select unit_id, kind from unit where unit_id > ?1 order by unit_id limit ?2",
@@ -77,7 +74,7 @@ pub(crate) fn texts_of_unit(
     unit: i64,
     kind: &str,
     texts_of: TextsOf,
-) -> Result<BTreeSet<String>, StoreError> {
+) -> Result<BTreeSet<String>> {
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
     let kind = UnitKind::parse(kind).ok_or_else(unknown)?;
     let mut read = Units::default();
@@ -100,7 +97,7 @@ fn add_unit(
     unit: i64,
     kind: &str,
     texts_of: TextsOf,
-) -> Result<usize, StoreError> {
+) -> Result<usize> {
     let mut bytes = 0;
     for text in texts_of_unit(database, unit, kind, texts_of)? {
         bytes += text.len();
@@ -112,7 +109,7 @@ fn add_unit(
 }
 
 /// The id of a text, which is added if it is new.
-fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64, StoreError> {
+fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64> {
     let hash = text_hash(folded);
     let hash = Value::Bytes(&hash);
     let find = "select text_id from text_doc where hash = ?1";
@@ -147,7 +144,7 @@ pub(crate) fn with_text(
     database: &mut dyn Database,
     required: &Required,
     glob: &Glob,
-) -> Result<Option<Vec<Listed>>, StoreError> {
+) -> Result<Option<Vec<Listed>>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
 use crate::store::database::sql::{Database, Dialect, collect, first, int, ints, one_int, text};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::manage::verify::Finding;
 use crate::store::texts::build::{TextsOf, text_hash, texts_of_unit};
 use crate::store::texts::grams::{grams, vector};
@@ -14,10 +14,7 @@ use crate::store::texts::tables::through;
 
 /// What is wrong with a text index, if anything is; nothing if there is none. Linear in the texts and the
 /// index.
-pub(crate) fn verify_texts(
-    database: &mut dyn Database,
-    texts_of: TextsOf,
-) -> Result<Vec<Finding>, StoreError> {
+pub(crate) fn verify_texts(database: &mut dyn Database, texts_of: TextsOf) -> Result<Vec<Finding>> {
     let wrong = match check(database, texts_of) {
         Ok(wrong) => wrong,
         Err(StoreError::Damaged(what) | StoreError::Database(what)) => Some(what),
@@ -33,7 +30,7 @@ pub(crate) fn verify_texts(
 }
 
 /// The first contradiction.
-fn check(database: &mut dyn Database, texts_of: TextsOf) -> Result<Option<String>, StoreError> {
+fn check(database: &mut dyn Database, texts_of: TextsOf) -> Result<Option<String>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };
@@ -75,7 +72,7 @@ fn check(database: &mut dyn Database, texts_of: TextsOf) -> Result<Option<String
 }
 
 /// Whether PostgreSQL has the runs of a text.
-fn has_vector(database: &mut dyn Database, number: i64, text: &str) -> Result<bool, StoreError> {
+fn has_vector(database: &mut dyn Database, number: i64, text: &str) -> Result<bool> {
     if database.dialect() == Dialect::Sqlite {
         return Ok(true);
     }
@@ -94,7 +91,7 @@ fn left_over(
     database: &mut dyn Database,
     texts: usize,
     units: &[(i64, String)],
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>> {
     let count = one_int(database, "select count(*) from text_doc", &[])?;
     if count != i64::try_from(texts).ok() {
         return Ok(Some("it has texts that no unit has".to_owned()));
@@ -107,10 +104,7 @@ fn left_over(
 }
 
 /// Compares the runs in SQLite's index, all in one go, with those of the texts.
-fn runs(
-    database: &mut dyn Database,
-    mut sums: HashMap<i64, u64>,
-) -> Result<Option<String>, StoreError> {
+fn runs(database: &mut dyn Database, mut sums: HashMap<i64, u64>) -> Result<Option<String>> {
     if database.dialect() != Dialect::Sqlite {
         return Ok(None);
     }

@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 
 use crate::store::database::sql::{Database, Dialect, Value, ints, one_int};
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 
 /// How texts are folded and cut; an index of another number is made again. Letters are paired by the tables of
 /// the standard library.
@@ -25,7 +25,7 @@ const VERSION: i64 = 2_000 + char::UNICODE_VERSION.0 as i64;
 pub(crate) const TABLES: [&str; 3] = ["text_unit", "text_doc", "text_index"];
 
 /// Whether there are tables of a text index, whatever their version.
-pub(crate) fn exists(database: &mut dyn Database) -> Result<bool, StoreError> {
+pub(crate) fn exists(database: &mut dyn Database) -> Result<bool> {
     let there = match database.dialect() {
         Dialect::Sqlite => {
             "select 1 from sqlite_master where type = 'table' and name = 'text_index'"
@@ -39,7 +39,7 @@ pub(crate) fn exists(database: &mut dyn Database) -> Result<bool, StoreError> {
 }
 
 /// The greatest `unit_id` that the index has, if there is one.
-pub(crate) fn through(database: &mut dyn Database) -> Result<Option<i64>, StoreError> {
+pub(crate) fn through(database: &mut dyn Database) -> Result<Option<i64>> {
     if !exists(database)? {
         return Ok(None);
     }
@@ -49,7 +49,7 @@ pub(crate) fn through(database: &mut dyn Database) -> Result<Option<i64>, StoreE
 
 /// How many texts the index has, and how many units came after it was made or brought up to date; `None` if there is
 /// none. Linear in its texts.
-pub(crate) fn size(database: &mut dyn Database) -> Result<Option<(u64, u64)>, StoreError> {
+pub(crate) fn size(database: &mut dyn Database) -> Result<Option<(u64, u64)>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };
@@ -61,7 +61,7 @@ pub(crate) fn size(database: &mut dyn Database) -> Result<Option<(u64, u64)>, St
 }
 
 /// Makes the tables.
-pub(crate) fn create(database: &mut dyn Database) -> Result<(), StoreError> {
+pub(crate) fn create(database: &mut dyn Database) -> Result<()> {
     let statements: &[&str] = match database.dialect() {
         Dialect::Sqlite => &[
             "create table text_index (version integer not null, through integer not null) strict",
@@ -96,7 +96,7 @@ pub(crate) fn create(database: &mut dyn Database) -> Result<(), StoreError> {
 }
 
 /// Removes the index. Returns whether there was one.
-pub(crate) fn drop_text_index(database: &mut dyn Database) -> Result<bool, StoreError> {
+pub(crate) fn drop_text_index(database: &mut dyn Database) -> Result<bool> {
     if !exists(database)? {
         return Ok(false);
     }
@@ -111,7 +111,7 @@ pub(crate) fn drop_text_index(database: &mut dyn Database) -> Result<bool, Store
 }
 
 /// Removes units that are gone, and the texts that only they had.
-pub(crate) fn forget(database: &mut dyn Database, units: &[i64]) -> Result<(), StoreError> {
+pub(crate) fn forget(database: &mut dyn Database, units: &[i64]) -> Result<()> {
     if units.is_empty() || !exists(database)? {
         return Ok(());
     }
@@ -138,7 +138,7 @@ pub(crate) fn forget(database: &mut dyn Database, units: &[i64]) -> Result<(), S
 
 /// Makes what was removed from the index unreadable: FTS5 marks it as deleted, and drops it when it writes
 /// its parts again. Linear in the index.
-pub(crate) fn scrub(database: &mut dyn Database) -> Result<(), StoreError> {
+pub(crate) fn scrub(database: &mut dyn Database) -> Result<()> {
     if database.dialect() == Dialect::Sqlite && exists(database)? {
         let optimize = "insert into text_gram (text_gram) values ('optimize')";
         database.execute(optimize, &[])?;
@@ -148,7 +148,7 @@ pub(crate) fn scrub(database: &mut dyn Database) -> Result<(), StoreError> {
 
 /// Lets SQLite see what others have written to the index. Its check of a file uses what a connection knew of
 /// FTS5's tables, and only a question makes it look again.
-pub(crate) fn refresh(database: &mut dyn Database) -> Result<(), StoreError> {
+pub(crate) fn refresh(database: &mut dyn Database) -> Result<()> {
     if database.dialect() == Dialect::Sqlite && exists(database)? {
         let ask = "select rowid from text_gram where text_gram match '\"abc\"' limit 1";
         one_int(database, ask, &[])?;

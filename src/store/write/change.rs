@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::index::{Meta, Snapshot};
 use crate::json::{Appended, write_string, write_value};
 use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{Hash, Order, Ttl, Unit, encode};
 use crate::store::layout::rows::{put_in_order, put_unit};
 use crate::store::layout::schema::insert;
@@ -121,7 +121,7 @@ pub(crate) struct Written {
 
 impl SessionRows {
     /// Reads what is in force. Linear in the units of the newest commit.
-    pub(crate) fn read(database: &mut dyn Database, session: i64) -> Result<Self, StoreError> {
+    pub(crate) fn read(database: &mut dyn Database, session: i64) -> Result<Self> {
         let newest = "select seq, hash from snapshot where session_id = ?1 and not working \
              order by seq desc limit 1";
         let newest = first(database, newest, &[session.into()], |row| {
@@ -155,13 +155,13 @@ impl SessionRows {
         database: &mut dyn Database,
         name: &str,
         source: Option<&str>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let session = catalog::create(database, name, source, None)?;
         Self::read(database, session)
     }
 
     /// Goes on with a session after its newest commit. One that someone writes is refused.
-    pub(crate) fn resume(database: &mut dyn Database, entry: &Entry) -> Result<Self, StoreError> {
+    pub(crate) fn resume(database: &mut dyn Database, entry: &Entry) -> Result<Self> {
         check_free(database, entry.session, &entry.name)?;
         Self::read(database, entry.session)
     }
@@ -172,7 +172,7 @@ impl SessionRows {
         database: &mut dyn Database,
         older: Option<&Snapshot>,
         newer: &Snapshot,
-    ) -> Result<(), StoreError> {
+    ) -> Result<()> {
         let now = database.now_ns()?;
         let written = self.write(database, &Change::between(older, newer), now)?;
         self.note(written);
@@ -186,7 +186,7 @@ impl SessionRows {
         database: &mut dyn Database,
         change: &Change,
         now: i64,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<Written> {
         let seq = self.newest.map_or(1, |(seq, _)| seq + 1);
         let loose = self.undo_working(database)?;
         // A unit that was indexed twice came and went, and is the same.
@@ -247,12 +247,7 @@ impl SessionRows {
     }
 
     /// Ends a placement that is in force.
-    fn close(
-        &self,
-        database: &mut dyn Database,
-        placed: &Placed,
-        last_seq: i64,
-    ) -> Result<(), StoreError> {
+    fn close(&self, database: &mut dyn Database, placed: &Placed, last_seq: i64) -> Result<()> {
         let update = "update placement set last_seq = ?3 where session_id = ?1 and unit_id = ?2 \
              and last_seq = ?4";
         let (session, unit) = (self.session.into(), placed.unit.into());
@@ -266,12 +261,7 @@ impl SessionRows {
     }
 
     /// Places a unit version from a seq on.
-    fn place(
-        &self,
-        database: &mut dyn Database,
-        unit: &Unit,
-        seq: i64,
-    ) -> Result<Placed, StoreError> {
+    fn place(&self, database: &mut dyn Database, unit: &Unit, seq: i64) -> Result<Placed> {
         let unit_id = put_unit(database, unit)?;
         let order = &unit.order;
         let row: [Value<'_>; 10] = [
@@ -296,7 +286,7 @@ impl SessionRows {
     }
 
     /// Takes a saved working state back. Returns the units that it placed.
-    fn undo_working(&self, database: &mut dyn Database) -> Result<Vec<i64>, StoreError> {
+    fn undo_working(&self, database: &mut dyn Database) -> Result<Vec<i64>> {
         let newest = self.newest.map_or(0, |(seq, _)| seq);
         let values = [self.session.into(), newest.into(), IN_FORCE.into()];
         let delete = "delete from snapshot where session_id = ?1 and seq > ?2 and working";
@@ -312,14 +302,14 @@ impl SessionRows {
     }
 
     /// Takes a saved working state back.
-    pub(crate) fn drop_working(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+    pub(crate) fn drop_working(&self, database: &mut dyn Database) -> Result<()> {
         let loose = self.undo_working(database)?;
         garbage::units(database, &loose).map(|_| ())
     }
 
     /// Takes the newest commit back, and a working state after it. There must be a commit before it, or it
     /// is the first that the session ever had. Linear in the units of the newest commit.
-    pub(crate) fn drop_newest(&mut self, database: &mut dyn Database) -> Result<(), StoreError> {
+    pub(crate) fn drop_newest(&mut self, database: &mut dyn Database) -> Result<()> {
         self.drop_working(database)?;
         let Some((seq, _)) = self.newest else {
             return Ok(());

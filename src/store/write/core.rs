@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::store::database::home::Home;
 use crate::store::database::sql::{Begin, Database, Dialect, transaction};
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 use crate::store::write::queue::Queue;
 use crate::store::write::writer::{Job, SessionWriter, all_fail, run};
 
@@ -48,7 +48,7 @@ impl Core {
     }
 
     /// Takes the right to write a session, which is made if it does not exist.
-    pub(crate) fn open_writer(&self, name: &str) -> Result<SessionWriter, StoreError> {
+    pub(crate) fn open_writer(&self, name: &str) -> Result<SessionWriter> {
         let number = WRITERS.fetch_add(1, Ordering::Relaxed);
         let owner = format!("{}/{}/{number}", self.owner, std::process::id());
         let mut database = self.home.writer()?;
@@ -56,7 +56,7 @@ impl Core {
     }
 
     /// Keeps a step, alone or with others that wait.
-    pub(crate) fn keep(&self, job: Job) -> (Job, Result<(), StoreError>) {
+    pub(crate) fn keep(&self, job: Job) -> (Job, Result<()>) {
         if self.options.batched {
             return self.queue.keep(job, |jobs| self.keep_all(jobs));
         }
@@ -67,7 +67,7 @@ impl Core {
     }
 
     /// Keeps several steps in one transaction.
-    pub(crate) fn keep_all(&self, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+    pub(crate) fn keep_all(&self, jobs: &mut [Job]) -> Vec<Result<()>> {
         match self.home.writer() {
             Ok(mut writer) => run(&mut *writer, jobs),
             Err(error) => all_fail(jobs.len(), error),
@@ -82,10 +82,7 @@ impl Core {
     }
 
     /// Reads in one transaction: everything is of one moment.
-    pub(crate) fn read<T>(
-        &self,
-        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&mut dyn Database) -> Result<T>) -> Result<T> {
         let mut reader = self.home.reader()?;
         transaction(&mut *reader, Begin::Read, work)
     }
@@ -93,16 +90,13 @@ impl Core {
     /// Reads with one statement, which needs no transaction to be of one moment.
     pub(crate) fn read_once<T>(
         &self,
-        statement: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        statement: impl FnOnce(&mut dyn Database) -> Result<T>,
+    ) -> Result<T> {
         statement(&mut *self.home.reader()?)
     }
 
     /// Writes in one transaction.
-    pub(crate) fn write<T>(
-        &self,
-        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub(crate) fn write<T>(&self, work: impl FnOnce(&mut dyn Database) -> Result<T>) -> Result<T> {
         transaction(&mut *self.home.writer()?, Begin::Write, work)
     }
 
@@ -111,8 +105,8 @@ impl Core {
     pub(crate) fn remove<T>(
         &self,
         scrub: bool,
-        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&mut dyn Database) -> Result<T>,
+    ) -> Result<T> {
         let mut database = self.home.writer()?;
         let done = transaction(&mut *database, Begin::Alone, work)?;
         if scrub {
@@ -134,8 +128,8 @@ impl Core {
     /// Does what a write would do, and takes it back.
     pub(crate) fn rehearse<T>(
         &self,
-        work: impl FnOnce(&mut dyn Database) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        work: impl FnOnce(&mut dyn Database) -> Result<T>,
+    ) -> Result<T> {
         let mut database = self.home.writer()?;
         database.begin(Begin::Alone)?;
         let done = work(&mut *database);

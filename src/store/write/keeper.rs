@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::engine::{CommitKeeper, Context, Step};
 use crate::history::AttemptEntry;
 use crate::runtime::Commit;
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::write::change::Change;
 use crate::store::write::core::Core;
 use crate::store::write::records::Beside;
@@ -62,7 +62,7 @@ impl StoreKeeper {
     }
 
     /// Takes the writer back.
-    fn ended(&mut self, job: Job, result: Result<(), StoreError>) -> Result<(), Error> {
+    fn ended(&mut self, job: Job, result: Result<()>) -> Result<(), Error> {
         if result.is_err() {
             self.unnoted = job.beside.retired;
         }

@@ -1,7 +1,7 @@
 //! Who writes a session: leases with fences (STORE §3).
 
 use crate::store::database::sql::{Database, Value, first, int, one_int, text};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::support::cancel;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
@@ -16,7 +16,7 @@ pub(crate) struct Lease {
 }
 
 /// Who holds the lease of a session, and until when.
-fn held(database: &mut dyn Database, session: i64) -> Result<Option<(String, i64)>, StoreError> {
+fn held(database: &mut dyn Database, session: i64) -> Result<Option<(String, i64)>> {
     let sql = "select owner, expires_at_ns from lease where session_id = ?1";
     first(database, sql, &[session.into()], |row| {
         Ok((text(row, 0)?.to_owned(), int(row, 1)?))
@@ -24,11 +24,7 @@ fn held(database: &mut dyn Database, session: i64) -> Result<Option<(String, i64
 }
 
 /// Refuses what another writer holds a lease on. Runs inside a transaction.
-pub(crate) fn check_free(
-    database: &mut dyn Database,
-    session: i64,
-    name: &str,
-) -> Result<(), StoreError> {
+pub(crate) fn check_free(database: &mut dyn Database, session: i64, name: &str) -> Result<()> {
     let now = database.now_ns()?;
     match held(database, session)? {
         Some((holder, until)) if until > now => {
@@ -41,13 +37,13 @@ pub(crate) fn check_free(
 }
 
 /// Whether no process can go on writing a session: there is no lease, or it was given back.
-pub(crate) fn is_idle(database: &mut dyn Database, session: i64) -> Result<bool, StoreError> {
+pub(crate) fn is_idle(database: &mut dyn Database, session: i64) -> Result<bool> {
     Ok(held(database, session)?.is_none_or(|(_, until)| until == 0))
 }
 
 /// Ends the lease of a session that was rewritten: its holder, if it goes on, is refused. Runs inside a
 /// transaction that writes.
-pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<()> {
     database.execute(
         "update lease set owner = ?2, fence = fence + 1, expires_at_ns = 0 where session_id = ?1",
         &[session.into(), "an erasure".into()],
@@ -64,7 +60,7 @@ impl Lease {
         name: &str,
         owner: &str,
         lasts: i64,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let now = database.now_ns()?;
         // One statement decides, so that of two writers at once one gets it.
         let take = "insert into lease (session_id, owner, fence, expires_at_ns) values (?1, ?2, 1, ?3) \
@@ -88,7 +84,7 @@ impl Lease {
 
     /// Checks that no process has taken the lease since, and renews it. One that has run out is still good.
     /// Runs inside a transaction that writes. Returns the time.
-    pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64, StoreError> {
+    pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64> {
         let now = database.now_ns()?;
         let until = now.saturating_add(self.lasts);
         if self.set(database, until)? {
@@ -104,7 +100,7 @@ impl Lease {
     }
 
     /// Sets when the lease runs out. Returns whether it is still held.
-    fn set(&self, database: &mut dyn Database, until: i64) -> Result<bool, StoreError> {
+    fn set(&self, database: &mut dyn Database, until: i64) -> Result<bool> {
         let sql = "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3";
         let owner = Value::Text(&self.owner);
         let values = [self.session.into(), owner, self.fence.into(), until.into()];
@@ -112,7 +108,7 @@ impl Lease {
     }
 
     /// Gives the lease back, if it is still held.
-    pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+    pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<()> {
         // Also by work that is cancelled: others wait for it.
         cancel::free(|| self.set(database, 0)).map(|_| ())
     }

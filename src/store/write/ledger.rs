@@ -7,7 +7,7 @@
 use crate::store::Store;
 use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
-use crate::store::read::catalog::{self, Entry};
+use crate::store::read::catalog;
 use crate::store::read::open;
 use crate::store::write::change::SessionRows;
 use crate::store::write::records::{self, Beside};
@@ -18,33 +18,30 @@ use crate::index::Snapshot;
 use crate::support::diag::Error;
 
 /// A session as it is in the transaction.
-#[derive(Clone, Debug)]
-pub(crate) struct Row {
-    entry: Entry,
-}
+pub(crate) use crate::store::read::catalog::Entry as Row;
 
 impl Row {
     pub(crate) fn id(&self) -> i64 {
-        self.entry.session
+        self.session
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.entry.name
+        &self.name
     }
 
     /// Where it comes from, empty if it is not known.
     pub(crate) fn source(&self) -> &str {
-        self.entry.source.as_deref().unwrap_or_default()
+        self.source.as_deref().unwrap_or_default()
     }
 
     /// Grows with every write.
     pub(crate) fn changed(&self) -> i64 {
-        self.entry.changed
+        self.changed
     }
 
     /// When its newest snapshot was committed, in nanoseconds since the epoch.
     pub(crate) fn committed_at_ns(&self) -> i64 {
-        self.entry.committed_at_ns.unwrap_or(0)
+        self.committed_at_ns.unwrap_or(0)
     }
 }
 
@@ -92,13 +89,12 @@ impl Ledger<'_> {
 
     /// The sessions that come from `source` and that no context writes or has written, in byte order of names.
     pub(crate) fn of_source(&mut self, source: &str) -> Result<Vec<Row>, Error> {
-        let found = catalog::of_source(self.database, source)?;
-        Ok(found.into_iter().map(|entry| Row { entry }).collect())
+        Ok(catalog::of_source(self.database, source)?)
     }
 
     /// A session by its number, if no context writes or has written it.
     pub(crate) fn by_id(&mut self, id: i64) -> Result<Option<Row>, Error> {
-        Ok(catalog::free(self.database, id)?.map(|entry| Row { entry }))
+        Ok(catalog::free(self.database, id)?)
     }
 
     /// The sessions whose name is `name`, or `name/` and a number, and whose newest snapshot has a reply of this
@@ -123,7 +119,7 @@ impl Ledger<'_> {
 
     /// The newest snapshot of a session; `None` if it has none.
     pub(crate) fn newest(&mut self, row: &Row) -> Result<Option<Arc<Snapshot>>, Error> {
-        let session = open::session(&self.store.open, &self.store.core, row.entry.clone());
+        let session = open::session(&self.store.open, &self.store.core, row.clone());
         let history = session.history();
         let Some(newest) = history.committed().len().checked_sub(1) else {
             return Ok(None);
@@ -148,8 +144,7 @@ impl Ledger<'_> {
     /// `E_SESSION_EXISTS`; the name cannot be one.
     pub(crate) fn begin(&mut self, name: &str, source: &str) -> Result<Row, Error> {
         catalog::create(self.database, name, Some(source), None)?;
-        let entry = catalog::get(self.database, name)?;
-        Ok(Row { entry })
+        Ok(catalog::get(self.database, name)?)
     }
 
     /// Adds a snapshot after the newest one, `older`, and attempts after the first `settled` of the session. Returns
@@ -160,7 +155,7 @@ impl Ledger<'_> {
         snapshot: Option<(Option<&Snapshot>, &Snapshot)>,
         attempts: (usize, Vec<AttemptEntry>),
     ) -> Result<Row, Error> {
-        let mut rows = SessionRows::resume(self.database, &row.entry)?;
+        let mut rows = SessionRows::resume(self.database, row)?;
         if let Some((older, newer)) = snapshot {
             rows.add(self.database, older, newer)?;
         }
@@ -171,7 +166,6 @@ impl Ledger<'_> {
             ..Beside::default()
         };
         beside.put(self.database, rows.session)?;
-        let entry = catalog::get(self.database, row.name())?;
-        Ok(Row { entry })
+        Ok(catalog::get(self.database, row.name())?)
     }
 }

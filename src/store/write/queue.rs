@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::write::writer::Job;
 use crate::support::cancel;
 
@@ -25,7 +25,7 @@ struct State {
 }
 
 /// A step that was kept, and its result.
-type Slot = Mutex<Option<(Job, Result<(), StoreError>)>>;
+type Slot = Mutex<Option<(Job, Result<()>)>>;
 
 /// A lock whose holder panicked holds what it held before: every change under it is one assignment.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -38,7 +38,7 @@ struct Turn<'q> {
     queue: &'q Queue,
     slots: Vec<Arc<Slot>>,
     jobs: Vec<Job>,
-    results: Vec<Result<(), StoreError>>,
+    results: Vec<Result<()>>,
 }
 
 impl Drop for Turn<'_> {
@@ -66,8 +66,8 @@ impl Queue {
     pub(crate) fn keep(
         &self,
         job: Job,
-        run: impl FnOnce(&mut [Job]) -> Vec<Result<(), StoreError>>,
-    ) -> (Job, Result<(), StoreError>) {
+        run: impl FnOnce(&mut [Job]) -> Vec<Result<()>>,
+    ) -> (Job, Result<()>) {
         let slot = Arc::new(Slot::default());
         let mut state = lock(&self.state);
         state.waiting.push((Arc::clone(&slot), job));

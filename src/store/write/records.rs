@@ -4,7 +4,7 @@
 use crate::history::{AttemptEntry, AttemptStatus, Attempts};
 use crate::json::{get, members};
 use crate::store::database::sql::{Database, Value, collect, first, int, one_int, text, texts};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::insert;
 use crate::store::layout::sums::{put_retired, seal_session};
 use crate::store::read::catalog::{Entry, touch};
@@ -26,7 +26,7 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// What there is but the attempts, of a session that a context has written.
-    pub(crate) fn read(database: &mut dyn Database, entry: &Entry) -> Result<Self, StoreError> {
+    pub(crate) fn read(database: &mut dyn Database, entry: &Entry) -> Result<Self> {
         Ok(Self {
             runtime: entry.runtime.clone(),
             retired: retired(database, entry.session, entry.runtime.is_some())?,
@@ -36,7 +36,7 @@ impl Beside {
     }
 
     /// Writes it, and that the session was written. Runs inside a transaction that writes.
-    pub(crate) fn put(&self, database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+    pub(crate) fn put(&self, database: &mut dyn Database, session: i64) -> Result<()> {
         put_retired(database, session, self.retired.iter().map(|id| &**id))?;
         put_attempts(database, session, self.settled, &self.attempts)?;
         if let Some(pins) = &self.pins {
@@ -53,7 +53,7 @@ impl Beside {
 }
 
 /// How many attempts of a session have ended, from the first on.
-pub(crate) fn settled(database: &mut dyn Database, session: i64) -> Result<usize, StoreError> {
+pub(crate) fn settled(database: &mut dyn Database, session: i64) -> Result<usize> {
     let sql = "select coalesce(min(case when status = 'running' then number end), max(number) + 1, 0) \
          from attempt where session_id = ?1";
     let running = one_int(database, sql, &[session.into()])?;
@@ -66,7 +66,7 @@ fn put_attempts(
     session: i64,
     from: usize,
     entries: &[AttemptEntry],
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let from = i64::try_from(from).unwrap_or(i64::MAX);
     if !entries.is_empty() {
         let delete = "delete from attempt where session_id = ?1 and number >= ?2";
@@ -98,10 +98,7 @@ fn put_attempts(
 }
 
 /// The attempts of a session, oldest first, as the JSON of entries.
-pub(crate) fn attempts(
-    database: &mut dyn Database,
-    session: i64,
-) -> Result<Vec<AttemptEntry>, StoreError> {
+pub(crate) fn attempts(database: &mut dyn Database, session: i64) -> Result<Vec<AttemptEntry>> {
     let unreadable = |error: serde_json::Error| {
         StoreError::Damaged(format!("an attempt is unreadable: {error}"))
     };
@@ -135,11 +132,7 @@ pub(crate) fn attempts(
 }
 
 /// Removes the attempts before a cycle. Later ones keep what they were sent.
-pub(crate) fn prune_attempts(
-    database: &mut dyn Database,
-    session: i64,
-    cycle: i64,
-) -> Result<(), StoreError> {
+pub(crate) fn prune_attempts(database: &mut dyn Database, session: i64, cycle: i64) -> Result<()> {
     let entries = attempts(database, session)?.into_iter();
     let all = entries.fold(Attempts::default(), |all, entry| all.with(entry));
     let kept = all.since(cycle);
@@ -152,10 +145,7 @@ pub(crate) fn prune_attempts(
 }
 
 /// The references of a session: names and ids, sorted by name.
-pub(crate) fn pins(
-    database: &mut dyn Database,
-    session: i64,
-) -> Result<Vec<(String, String)>, StoreError> {
+pub(crate) fn pins(database: &mut dyn Database, session: i64) -> Result<Vec<(String, String)>> {
     let sql = "select pin_id, id from pin where session_id = ?1 order by pin_id";
     collect(database, sql, &[session.into()], |row| {
         Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned()))
@@ -163,11 +153,7 @@ pub(crate) fn pins(
 }
 
 /// Replaces the references of a session.
-fn put_pins(
-    database: &mut dyn Database,
-    session: i64,
-    pins: &[(String, String)],
-) -> Result<(), StoreError> {
+fn put_pins(database: &mut dyn Database, session: i64, pins: &[(String, String)]) -> Result<()> {
     database.execute("delete from pin where session_id = ?1", &[session.into()])?;
     for (name, id) in pins {
         let values = [
@@ -189,7 +175,7 @@ pub(crate) fn retired(
     database: &mut dyn Database,
     session: i64,
     written: bool,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<Vec<String>> {
     let noted = "select id from retired where session_id = ?1 order by id";
     if written {
         return texts(database, noted, &[session.into()]);
@@ -201,7 +187,7 @@ pub(crate) fn retired(
 }
 
 /// The largest creation time of a session's nodes, those that were pruned included. Linear in the others.
-pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64, StoreError> {
+pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64> {
     let last = "select coalesce(max(n.created_at_ns), 0) from placement p join node n \
          on n.unit_id = p.unit_id where p.session_id = ?1";
     let last = one_int(database, last, &[session.into()])?;
@@ -215,7 +201,7 @@ pub(crate) fn last_time(database: &mut dyn Database, session: i64) -> Result<i64
 
 /// Notes what a writer to come needs to know of snapshots that go, of a session that no context has
 /// written yet: ids that were used, and the last time.
-pub(crate) fn note_unwritten(database: &mut dyn Database, session: i64) -> Result<(), StoreError> {
+pub(crate) fn note_unwritten(database: &mut dyn Database, session: i64) -> Result<()> {
     let ids = retired(database, session, false)?;
     put_retired(database, session, ids.iter().map(|id| &**id))?;
     let meta = format!("{{\"last_ns\":{}}}", last_time(database, session)?);

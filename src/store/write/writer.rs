@@ -1,7 +1,7 @@
 //! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
 
 use crate::store::database::sql::{Begin, Database, Dialect, Savepoint, end_part, transaction};
-use crate::store::error::StoreError;
+use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog;
 use crate::store::write::change::{Change, SessionRows, Written};
 use crate::store::write::lease::Lease;
@@ -40,7 +40,7 @@ impl SessionWriter {
         name: &str,
         owner: &str,
         lasts: i64,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         transaction(database, Begin::Write, |database| {
             let session = match catalog::find(database, name)? {
                 Some(entry) => entry.session,
@@ -74,12 +74,12 @@ impl SessionWriter {
     }
 
     /// Gives the lease back.
-    pub(crate) fn close(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+    pub(crate) fn close(&self, database: &mut dyn Database) -> Result<()> {
         self.lease.give_back(database)
     }
 
     /// Refuses to go on if the commit that was reported as failed is there.
-    fn check_doubt(&self, database: &mut dyn Database) -> Result<(), StoreError> {
+    fn check_doubt(&self, database: &mut dyn Database) -> Result<()> {
         let now = SessionRows::read(database, self.lease.session)?;
         if now.newest != self.rows.newest {
             return Err(StoreError::Refused(format!(
@@ -93,7 +93,7 @@ impl SessionWriter {
 
 impl Job {
     /// Writes the step inside a transaction.
-    fn write(&mut self, database: &mut dyn Database) -> Result<Option<Written>, StoreError> {
+    fn write(&mut self, database: &mut dyn Database) -> Result<Option<Written>> {
         let writer = &self.writer;
         let now = writer.lease.renew(database, &writer.name)?;
         if writer.doubtful {
@@ -131,9 +131,8 @@ impl Job {
 const TRIES: usize = 5;
 
 /// As [`run_once`]; steps that the database refused because of another transaction are tried again.
-pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
-    let conflict =
-        |result: &Result<(), StoreError>| matches!(result, Err(StoreError::Conflict(..)));
+pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<()>> {
+    let conflict = |result: &Result<()>| matches!(result, Err(StoreError::Conflict(..)));
     let mut results = run_once(database, jobs);
     // SQLite has waited as long as it was allowed to.
     if database.dialect() == Dialect::Sqlite {
@@ -155,7 +154,7 @@ pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(
 /// Keeps steps of several sessions in one transaction. Each gets its own result: a step that is refused
 /// leaves nothing, and the others stay. If the transaction itself fails, as of a full disk, each step is
 /// kept by itself.
-fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), StoreError>> {
+fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<()>> {
     match together(database, jobs) {
         Ok(results) => results,
         Err(_) if jobs.len() > 1 => {
@@ -171,10 +170,7 @@ fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(), Sto
 
 /// The transaction of [`run_once`]; with an error nothing was kept, or it is not known of a step that is
 /// alone.
-fn together(
-    database: &mut dyn Database,
-    jobs: &mut [Job],
-) -> Result<Vec<Result<(), StoreError>>, StoreError> {
+fn together(database: &mut dyn Database, jobs: &mut [Job]) -> Result<Vec<Result<()>>> {
     // A working state that is replaced leaves units that another session may be about to place. There may
     // be one that was kept although its transaction was reported as failed.
     let replaces = |job: &Job| job.writer.saved || job.writer.doubtful;
@@ -189,7 +185,7 @@ fn together(
         let done = job.write(database);
         end_part(database, done)
     });
-    let written: Result<Vec<_>, StoreError> = steps.collect();
+    let written: Result<Vec<_>> = steps.collect();
     let written = written.inspect_err(|_| database.rollback())?;
     if written.iter().all(Result::is_err) {
         database.rollback();
@@ -205,7 +201,7 @@ fn together(
 }
 
 /// The same error for every job.
-pub(crate) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<(), StoreError>> {
+pub(crate) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<()>> {
     let again = match &error {
         StoreError::Conflict(text) => (StoreError::Conflict as fn(String) -> _, text.clone()),
         StoreError::Database(text) => (StoreError::Database as fn(String) -> _, text.clone()),
