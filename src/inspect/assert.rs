@@ -68,11 +68,7 @@ impl Report for AssertReport {
         let mut checked = Vec::with_capacity(options.conditions.len());
         for (line, condition) in &options.conditions {
             let failures = if empty {
-                vec![Failed {
-                    cycle: None,
-                    block: None,
-                    what: "the session has no snapshots".to_owned(),
-                }]
+                vec![Failed::new("the session has no snapshots")]
             } else {
                 failures(engine, session, condition, &mut requests, options.tokenizer)?
             };
@@ -106,26 +102,29 @@ impl Report for AssertReport {
             let condition = printable(&checked.condition.to_string());
             let _ = writeln!(out, "{word} line {}: {condition}", checked.line);
             for failed in &checked.first {
-                let mut place: Vec<String> = Vec::new();
-                place.extend(failed.cycle.map(|cycle| format!("@c{cycle}")));
-                place.extend(
-                    failed
-                        .block
-                        .as_deref()
-                        .map(|block| format!("block {}", printable(block))),
-                );
-                let place = if place.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}: ", place.join(", "))
-                };
-                let _ = writeln!(out, "         {place}{}", printable(&failed.what));
+                let cycle = failed.cycle.map(|cycle| format!("@c{cycle}"));
+                let block = failed.block.as_deref().map(printable);
+                let block = block.map(|block| format!("block {block}"));
+                let place: Vec<String> = cycle.into_iter().chain(block).collect();
+                let colon = if place.is_empty() { "" } else { ": " };
+                let (place, what) = (place.join(", "), printable(&failed.what));
+                let _ = writeln!(out, "         {place}{colon}{what}");
             }
             if let more @ 1.. = checked.failures - checked.first.len() {
                 let _ = writeln!(out, "         {}", counted(more as u64, "more failure"));
             }
         }
         out
+    }
+}
+
+impl Failed {
+    fn new(what: impl Into<String>) -> Self {
+        Self {
+            cycle: None,
+            block: None,
+            what: what.into(),
+        }
     }
 }
 
@@ -142,69 +141,61 @@ fn failures(
             let nodes = rows.nodes().map(|node| Failed {
                 cycle: Some(node.row().snapshot_cycle()),
                 block: Some(node.id().to_owned()),
-                what: "found".to_owned(),
+                ..Failed::new("found")
             });
             nodes.collect()
         }
         Condition::Some(selector) => match engine.rows(session, selector)?.count() {
-            0 => vec![Failed {
-                cycle: None,
-                block: None,
-                what: "nothing found".to_owned(),
-            }],
+            0 => vec![Failed::new("nothing found")],
             _ => Vec::new(),
         },
         Condition::Prefix(_) | Condition::Tokens(_) | Condition::Growth(_) => {
-            if requests.is_none() {
-                let options = ReportOptions::default().tokenizer(tokenizer);
-                *requests = Some(PrefixReport::of(engine, session, &options)?);
-            }
-            let steps = requests.iter().flat_map(|found| &found.steps);
+            let found = match requests.take() {
+                Some(found) => found,
+                None => {
+                    let options = ReportOptions::default().tokenizer(tokenizer);
+                    PrefixReport::of(engine, session, &options)?
+                }
+            };
+            let steps = requests.insert(found).steps.iter();
             steps.filter_map(|step| of_step(condition, step)).collect()
         }
         Condition::Unused(most) => {
             let all = Part::default().at("@history");
             let options = ReportOptions::new(all).tokenizer(tokenizer);
-            let found = UnusedReport::of(engine, session, &options)?;
-            let count = found.tools.len() as u64;
-            let names = found.tools.into_iter().filter(|_| count > *most);
-            names
-                .map(|tool| Failed {
-                    cycle: None,
-                    block: None,
-                    what: format!("tool `{}` is never called", tool.name),
-                })
-                .collect()
+            let mut tools = UnusedReport::of(engine, session, &options)?.tools;
+            if tools.len() as u64 <= *most {
+                tools.clear();
+            }
+            let names = tools.iter().map(|tool| &tool.name);
+            let failed = names.map(|name| Failed::new(format!("tool `{name}` is never called")));
+            failed.collect()
         }
     })
 }
 
 /// Why a request does not meet a condition; `None` if it does.
 fn of_step(condition: &Condition, step: &PrefixStep) -> Option<Failed> {
-    let failed = |what: String| Failed {
-        cycle: Some(step.cycle),
-        block: None,
-        what,
-    };
     let later = step.before.is_some();
-    match condition {
+    let mut block = None;
+    let what = match condition {
         Condition::Prefix(percent) if later && step.reused_percent() < *percent => {
-            let difference = step.difference.as_ref();
-            let cause = difference
-                .map(|found| found.cause.text())
-                .unwrap_or_default();
-            Some(Failed {
-                block: difference.and_then(|found| found.block.clone()),
-                ..failed(format!("{} % kept: {cause}", step.reused_percent()))
-            })
+            let found = step.difference.as_ref();
+            block = found.and_then(|found| found.block.clone());
+            let cause = found.map(|found| found.cause.text()).unwrap_or_default();
+            format!("{} % kept: {cause}", step.reused_percent())
         }
-        Condition::Tokens(most) if step.tokens > *most => {
-            Some(failed(format!("{} tokens", step.tokens)))
+        Condition::Tokens(most) if step.tokens > *most => format!("{} tokens", step.tokens),
+        Condition::Growth(most)
+            if later && step.tokens > step.tokens_before.saturating_add(*most) =>
+        {
+            format!("{} tokens more", step.tokens - step.tokens_before)
         }
-        Condition::Growth(most) if later => {
-            let grown = step.tokens.saturating_sub(step.tokens_before);
-            (grown > *most).then(|| failed(format!("{grown} tokens more")))
-        }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Failed {
+        cycle: Some(step.cycle),
+        block,
+        what,
+    })
 }

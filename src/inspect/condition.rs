@@ -79,26 +79,22 @@ impl Condition {
             let found = rest.strip_prefix(sign).map(str::trim_start);
             let found = found.map(|rest| rest.strip_suffix(end).map_or(rest, str::trim_end));
             let found = found.and_then(|digits| digits.replace('_', "").parse().ok());
-            found.ok_or_else(|| {
-                refuse(
-                    format!("expected `{word} {sign}` and a whole number"),
-                    example,
-                )
-            })
+            let message = || format!("expected `{word} {sign}` and a whole number");
+            found.ok_or_else(|| refuse(message(), example))
         };
         Ok(match word {
+            "none" | "some" if rest.is_empty() => {
+                let message = format!("`{word}` needs a selector");
+                return Err(refuse(message, "none @t0 .cb[data_is_error=true]"));
+            }
             "none" | "some" => {
-                if rest.is_empty() {
-                    return Err(refuse(
-                        format!("`{word}` needs a selector"),
-                        "none @t0 .cb[data_is_error=true]",
-                    ));
-                }
                 Engine::new().prepare(rest)?;
-                match word {
-                    "none" => Self::None(rest.to_owned()),
-                    _ => Self::Some(rest.to_owned()),
-                }
+                let condition = if word == "none" {
+                    Self::None
+                } else {
+                    Self::Some
+                };
+                condition(rest.to_owned())
             }
             "prefix" => Self::Prefix(number(">=", "%", "prefix >= 90%")?),
             "tokens" => Self::Tokens(number("<=", "", "tokens <= 100000")?),
@@ -106,10 +102,11 @@ impl Condition {
             "unused" if rest.starts_with("<=") => Self::Unused(number("<=", "", "unused <= 2")?),
             "unused" => Self::Unused(number("=", "", "unused = 0")?),
             _ => {
-                let known = ["none", "some", "prefix", "tokens", "growth", "unused"];
+                let message = format!("expected a condition, found `{word}`");
+                let known = "none, some, prefix, tokens, growth, unused";
                 return Err(refuse(
-                    format!("expected a condition, found `{word}`"),
-                    &format!("a line begins with one of {}", known.join(", ")),
+                    message,
+                    &format!("a line begins with one of {known}"),
                 ));
             }
         })
@@ -122,15 +119,11 @@ impl Condition {
     /// As [`Condition::parse`], of the first line that is none, with its number; a file without a
     /// condition.
     pub fn parse_file(text: &str) -> Result<Vec<(usize, Self)>, Error> {
-        let lines = text.lines().enumerate();
-        let lines = lines.filter(|(_, line)| {
-            let line = line.trim();
-            !line.is_empty() && !line.starts_with('#')
-        });
-        let conditions: Result<Vec<(usize, Self)>, Error> = lines
-            .map(|(at, line)| Ok((at + 1, Self::parse(line)?)))
-            .collect();
-        let conditions = conditions?;
+        let lines = (1..).zip(text.lines());
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        let lines = lines.filter(|(_, line)| !line.trim().starts_with('#'));
+        let conditions = lines.map(|(at, line)| Ok((at, Self::parse(line)?)));
+        let conditions = conditions.collect::<Result<Vec<(usize, Self)>, Error>>()?;
         if conditions.is_empty() {
             let mistake = Diagnostic::error(Code::Input, "the file has no condition")
                 .with_help("none @t0 .cb[data_is_error=true]");

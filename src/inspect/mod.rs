@@ -11,7 +11,7 @@
 //! | what a report is about | `part`, `call`, `search`, `condition` |
 //! | what reports have in common | `report`, `lists` |
 //! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
-//! | reports | `across`, `duplicates`, `grep`, `prefix`, `show`, `steps`, `tokens`, `top`, `unused` |
+//! | reports | `across`, `duplicates`, `grep`, `prefix`, `show`, `steps`, `tokens`, `unused` |
 //! | a session to give away | `share` |
 
 mod across;
@@ -33,7 +33,6 @@ mod show;
 mod steps;
 mod tokenizer;
 mod tokens;
-mod top;
 mod unused;
 #[cfg(feature = "tokens")]
 mod vocabulary;
@@ -55,6 +54,5 @@ pub use search::{FoundLine, Search};
 pub use show::{News, ShowReport, Shown, ShownBlock};
 pub use steps::{Step, StepEvent, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
-pub use tokens::{Cost, SnapshotTokens, TokenReport};
-pub use top::Top;
+pub use tokens::{Cost, SnapshotTokens, TokenReport, Top};
 pub use unused::{UnusedReport, UnusedTool};

@@ -2,8 +2,9 @@
 
 use super::call::{Call, cycle_of, is_reply};
 use super::counts::{Counts, Totals};
-use super::groups::{By, Group, Groups};
-use super::part::{Chosen, Region};
+use super::groups::{By, Group, Groups, sort};
+use super::lists::Numbered;
+use super::part::{Chosen, Part, Region};
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
@@ -14,6 +15,7 @@ use crate::support::diag::Error;
 use crate::support::table::{Paint, Table, Tint};
 use crate::support::text::{amount, counted, printable};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The sizes of a session's snapshots, in groups.
@@ -158,54 +160,161 @@ fn reply(chosen: &Chosen, counts: &mut Counts) -> Totals {
         .sum()
 }
 
+/// Sizes of blocks in groups over any number of sessions.
+///
+/// Over a range, a block counts in each snapshot that has it: the sums are what was sent in all requests.
+///
+/// ```
+/// use pactql::inspect::{By, Part, Tokenizer, Top};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let mut top = Top::new(Some(By::Role), Tokenizer::Bytes4);
+/// top.add(&Engine::new(), "support", &session, &Part::default().only(".cb[kind='call']"))?;
+/// assert_eq!(top.groups.len(), 1);
+/// assert_eq!(top.groups[0].name.as_deref(), Some("assistant"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Top {
+    /// How tokens were counted.
+    pub tokenizer: Tokenizer,
+    /// What blocks are grouped by; by session, if `None`.
+    pub by: Option<By>,
+    /// How many sessions were added.
+    pub sessions: u64,
+    /// The groups, the largest first.
+    pub groups: Vec<Group>,
+    #[serde(skip)]
+    counts: Counts,
+}
+
+impl Top {
+    /// No session so far. Blocks are grouped by session, if `by` is `None`.
+    #[must_use]
+    pub fn new(by: Option<By>, tokenizer: Tokenizer) -> Self {
+        Self {
+            tokenizer,
+            by,
+            sessions: 0,
+            groups: Vec::new(),
+            counts: Counts::new(tokenizer),
+        }
+    }
+
+    /// The tokenizer that fits the model of a part of a session.
+    #[must_use]
+    pub fn fitting(engine: &Engine, session: &Session, part: &Part) -> Tokenizer {
+        let found = part.snapshots(engine, &session.history());
+        let found = found.unwrap_or_default();
+        Tokenizer::fitting(found.iter().map(|(_, snapshot)| snapshot))
+    }
+
+    /// The groups as a table. Every line ends in a line feed.
+    #[must_use]
+    pub fn text(&self, paint: Paint) -> String {
+        if self.groups.is_empty() {
+            return format!("no blocks in {}\n", counted(self.sessions, "session"));
+        }
+        let by = self.by.map_or("session", By::name);
+        size_table(by, self.tokenizer, &self.groups, paint)
+    }
+
+    /// Adds a part of a session. Groups by turn have its name before them, as ids repeat.
+    ///
+    /// # Errors
+    /// As [`Report::of`](super::Report::of).
+    pub fn add(
+        &mut self,
+        engine: &Engine,
+        name: &str,
+        session: &Session,
+        part: &Part,
+    ) -> Result<(), Error> {
+        let mut groups = Groups::new(self.by.unwrap_or_default());
+        let mut sums: Vec<Group> = Vec::new();
+        for chosen in part.chosen(engine, &session.history())? {
+            merge(&mut sums, groups.add_up(&chosen, &mut self.counts));
+        }
+        match self.by {
+            None => {
+                let totals: Totals = sums.iter().map(|group| group.totals).sum();
+                if totals.blocks > 0 {
+                    let name = Some(name.to_owned());
+                    self.groups.push(Group { name, totals });
+                }
+            }
+            Some(By::Turn) => {
+                let named = sums.into_iter().map(|group| Group {
+                    name: group.name.map(|turn| format!("{name} {turn}")),
+                    ..group
+                });
+                self.groups.extend(named);
+            }
+            Some(_) => merge(&mut self.groups, sums),
+        }
+        self.sessions += 1;
+        sort(&mut self.groups);
+        Ok(())
+    }
+}
+
+/// Adds groups to those of the same names.
+fn merge(groups: &mut Vec<Group>, more: Vec<Group>) {
+    let mut all = Numbered::default();
+    for group in groups.drain(..).chain(more) {
+        let name = group.name.clone();
+        let zero = Totals::default();
+        let number = all.number(&group.name, || Group { name, totals: zero });
+        all.list[number as usize].totals += group.totals;
+    }
+    *groups = all.list;
+}
+
 /// How many groups a line of a range shows.
 const COLUMNS: usize = 5;
 
 /// The figures of one snapshot and its groups.
 fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut String) {
+    let (all, reply, call) = (snapshot.totals, snapshot.reply, &snapshot.call);
     let place = paint.tint(Tint::Place, &snapshot.label);
-    let _ = writeln!(
-        out,
-        "{place}: {}",
-        totals(snapshot.totals, report.tokenizer)
-    );
-    if snapshot.reply.blocks > 0 {
-        let reply = amount(snapshot.reply.tokens);
-        let request = amount(snapshot.totals.tokens.saturating_sub(snapshot.reply.tokens));
+    let _ = writeln!(out, "{place}: {}", totals(all, report.tokenizer));
+    if reply.blocks > 0 {
+        let request = amount(all.tokens.saturating_sub(reply.tokens));
+        let reply = amount(reply.tokens);
         let _ = writeln!(out, "of them the request {request}, the reply {reply}");
     }
-    let provided = provided(&snapshot.call);
+    let provided = provided(call);
     if !provided.is_empty() {
         let _ = writeln!(out, "the provider counted {provided}");
     }
     match &snapshot.cost {
         Some(cost) => {
-            let how = if cost.estimate {
-                ", from the tokens counted here"
-            } else {
-                ""
-            };
             let (money, date) = (cost.nano_dollars, &report.prices);
-            let _ = writeln!(out, "cost {money} at the prices of {date}{how}");
+            let _ = write!(out, "cost {money} at the prices of {date}");
+            if cost.estimate {
+                out.push_str(", from the tokens counted here");
+            }
+            out.push('\n');
         }
-        None => out.push_str(&no_price(snapshot.call.model.as_deref(), &report.prices)),
+        None => out.push_str(&no_price(call.model.as_deref(), &report.prices)),
     }
-    if snapshot.call.reconstructed {
+    if call.reconstructed {
         out.push_str(RECONSTRUCTED);
     }
-    let table = size_table(report.by.name(), report.tokenizer, &snapshot.groups);
-    out.push_str(&table.text(paint));
+    let by = report.by.name();
+    out.push_str(&size_table(by, report.tokenizer, &snapshot.groups, paint));
 }
 
 /// The sizes of groups as a table.
-pub(super) fn size_table(by: &str, tokenizer: Tokenizer, groups: &[Group]) -> Table {
+fn size_table(by: &str, tokenizer: Tokenizer, groups: &[Group], paint: Paint) -> String {
     let mut table = Table::new([by, tokenizer.name(), "bytes", "blocks"]);
     for group in groups {
         let totals = group.totals;
         let cells = [totals.tokens, totals.bytes, totals.blocks].map(amount);
         table.add_bar(name_of(group.name.as_deref()), cells, totals.tokens);
     }
-    table
+    table.text(paint)
 }
 
 /// A number of tokens in words.
@@ -215,23 +324,17 @@ fn totals(totals: Totals, tokenizer: Tokenizer) -> String {
     } else {
         ""
     };
-    let mut text = format!(
-        "{} tokens ({tokenizer}{estimate}) in {}, {} bytes",
-        amount(totals.tokens),
-        match totals.blocks {
-            1 => "1 block".to_owned(),
-            more => format!("{} blocks", amount(more)),
-        },
-        amount(totals.bytes),
-    );
-    if totals.media > 0 {
-        let media = match totals.media {
-            1 => "1 image or document is".to_owned(),
-            more => format!("{more} images or documents are"),
-        };
-        let _ = write!(text, "; {media} not counted");
-    }
-    text
+    let blocks = match totals.blocks {
+        1 => "1 block".to_owned(),
+        more => format!("{} blocks", amount(more)),
+    };
+    let (tokens, bytes) = (amount(totals.tokens), amount(totals.bytes));
+    let media = match totals.media {
+        0 => String::new(),
+        1 => "; 1 image or document is not counted".to_owned(),
+        more => format!("; {more} images or documents are not counted"),
+    };
+    format!("{tokens} tokens ({tokenizer}{estimate}) in {blocks}, {bytes} bytes{media}")
 }
 
 /// What the provider counted, in words.
@@ -268,20 +371,7 @@ fn range(report: &TokenReport, paint: Paint, out: &mut String) {
     largest.truncate(COLUMNS);
     let mut header = vec!["snapshot".to_owned(), report.tokenizer.name().to_owned()];
     header.extend(largest.iter().map(|(_, group)| name_of(group.as_deref())));
-    if others {
-        header.push("others".to_owned());
-    }
-    let usage = report
-        .snapshots
-        .iter()
-        .any(|each| each.call.input_tokens.is_some());
-    if usage {
-        header.push("provider in".to_owned());
-    }
-    let priced = report.snapshots.iter().any(|each| each.cost.is_some());
-    if priced {
-        header.push("cost".to_owned());
-    }
+    header.extend(["others", "provider in", "cost"].map(str::to_owned));
     let mut table = Table::new(header);
     for snapshot in &report.snapshots {
         let mut cells = vec![amount(snapshot.totals.tokens)];
@@ -292,20 +382,16 @@ fn range(report: &TokenReport, paint: Paint, out: &mut String) {
             rest -= tokens;
             cells.push(group.map(|_| amount(tokens)).unwrap_or_default());
         }
-        if others {
-            cells.push(amount(rest));
-        }
-        if usage {
-            let input = snapshot.call.input_tokens;
-            cells.push(input.map(amount).unwrap_or_default());
-        }
-        if priced {
-            let cost = snapshot.cost.map(|cost| cost.nano_dollars.to_string());
-            cells.push(cost.unwrap_or_default());
-        }
+        let cost = snapshot.cost.map(|cost| cost.nano_dollars.to_string());
+        let last = [
+            others.then(|| amount(rest)),
+            snapshot.call.input_tokens.map(amount),
+            cost,
+        ];
+        cells.extend(last.map(Option::unwrap_or_default));
         table.add_bar(snapshot.label.clone(), cells, snapshot.totals.tokens);
     }
-    out.push_str(&table.text(paint));
+    out.push_str(&table.hide_empty().text(paint));
     let distinct = totals(report.distinct, report.tokenizer);
     let _ = writeln!(out, "each text once: {distinct}");
     cost_of_all(report, out);
@@ -323,17 +409,12 @@ fn cost_of_all(report: &TokenReport, out: &mut String) {
     if costs().next().is_some() {
         let _ = write!(out, "cost {money} at the prices of {}", report.prices);
         if estimates > 0 {
-            let _ = write!(
-                out,
-                ", {} from the tokens counted here",
-                counted(estimates as u64, "call")
-            );
+            let calls = counted(estimates as u64, "call");
+            let _ = write!(out, ", {calls} from the tokens counted here");
         }
         out.push('\n');
     }
-    let mut models: Vec<Option<&str>> = unpriced.map(|each| each.call.model.as_deref()).collect();
-    models.sort_unstable();
-    models.dedup();
+    let models: BTreeSet<Option<&str>> = unpriced.map(|each| each.call.model.as_deref()).collect();
     for model in models {
         out.push_str(&no_price(model, &report.prices));
     }

@@ -5,7 +5,6 @@
 //! |---|---|
 //! | distinct blocks, and steps as lists of changes | `table` |
 //! | the page: its data, and the file | `page`, `page.html`, `page.css`, `page.js` |
-//! | texts as what another text lacks | `texts` |
 //! | counts, hashes, shapes | `receipt` |
 //!
 //! This module knows sessions and the comparison of requests. It must not know the command line, and
@@ -14,7 +13,6 @@
 mod page;
 mod receipt;
 mod table;
-mod texts;
 
 pub use crate::json::{BadPattern, Redactor};
 pub use page::{Page, PageOptions, page};

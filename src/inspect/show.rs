@@ -1,14 +1,192 @@
-//! A snapshot to read, as text for a terminal and as Markdown.
+//! A snapshot as a person reads it: what the model was sent, block by block, and what is new in it
+//! (INSPECT §4).
 
-use crate::inspect::call::Call;
-use crate::inspect::part::Region;
-use crate::inspect::report::RECONSTRUCTED;
-use crate::inspect::steps::seconds;
-use crate::inspect::tokenizer::Tokenizer;
+use super::call::{Call, cycle_of, is_reply};
+use super::counts::Counts;
+use super::groups::ToolNames;
+use super::part::{Chosen, Region, saying};
+use super::report::{RECONSTRUCTED, Report, ReportOptions};
+use super::steps::{seconds, time_of};
+use super::tokenizer::Tokenizer;
+use crate::engine::Engine;
+use crate::history::{History, LoadFailure, Position, Session};
+use crate::index::{NodeRef, Snapshot};
+use crate::json::string;
+use crate::render::{ThreadBlock, parameters_of};
+use crate::support::cancel::ensure;
+use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
 use crate::support::text::{counted, printable, verbatim};
+use crate::tree::NodeClass;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt::Write as _;
+
+/// What the model saw: the snapshots of a part, oldest first, with the blocks that its selector matches. Linear
+/// in the snapshots; what is new is looked up in the one before.
+///
+/// ```
+/// use pactql::inspect::{News, Part, Report, ReportOptions, ShowReport};
+/// use pactql::{Engine, Session};
+/// let session = Session::open("fixtures/support-agent.jsonl")?;
+/// let options = ReportOptions::new(Part::default().at("@t0"));
+/// let report = ShowReport::of(&Engine::new(), &session, &options)?;
+/// let new = report.snapshots[0].blocks.iter().filter(|block| block.news == News::Added);
+/// assert!(new.count() > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ShowReport {
+    /// The snapshots, oldest first.
+    pub snapshots: Vec<Shown>,
+}
+
+impl Report for ShowReport {
+    type Line = Shown;
+
+    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+        let (chosen, mut counts) = options.read(engine, session)?;
+        let history = session.history();
+        let snapshots = chosen.iter().inspect(|_| ensure());
+        let snapshots =
+            snapshots.map(|chosen| one(&history, chosen, options.before_reply, &mut counts));
+        let snapshots = snapshots.collect::<Result<_, _>>()?;
+        Ok(Self { snapshots })
+    }
+
+    fn lines(&self) -> &[Shown] {
+        &self.snapshots
+    }
+
+    fn text(&self, options: &ReportOptions, paint: Paint) -> String {
+        let texts = self.snapshots.iter();
+        texts.map(|shown| shown.text(options.full, paint)).collect()
+    }
+}
+
+impl ShowReport {
+    /// The report as Markdown.
+    #[must_use]
+    pub fn to_markdown(&self, options: &ReportOptions) -> String {
+        let texts = self.snapshots.iter();
+        texts.map(|shown| shown.markdown(options.full)).collect()
+    }
+}
+
+/// A snapshot to read.
+fn one(
+    history: &History,
+    chosen: &Chosen,
+    before_reply: bool,
+    counts: &mut Counts,
+) -> Result<Shown, LoadFailure> {
+    let snapshot = &*chosen.snapshot;
+    let previous = before(history, snapshot)?;
+    let cycle = cycle_of(snapshot);
+    let own_reply = cycle.to_string();
+    let mut tools = ToolNames::default();
+    snapshot.nodes().for_each(|node| tools.note(node));
+    let mut blocks = Vec::new();
+    for (node, region) in chosen.blocks() {
+        let reply = is_reply(node, &own_reply);
+        if reply && before_reply {
+            continue;
+        }
+        let turn = turn_of(node, region);
+        let block = ThreadBlock::of(node, region == Region::Sys);
+        let text = text_of(&block);
+        blocks.push(ShownBlock {
+            id: node.id().to_owned(),
+            region,
+            turn: turn.map(|turn| turn.id().to_owned()),
+            depth: turn.and_then(NodeRef::depth),
+            role: block.role().to_owned(),
+            kind: block.kind().map(str::to_owned),
+            tool: tools.of(node),
+            call_id: call_id_of(&block),
+            reply,
+            error: is_error(&block),
+            news: news(previous, node),
+            bytes: text.len() as u64,
+            tokens: counts.block(&block),
+            text,
+        });
+    }
+    let gone = |previous: &Snapshot| {
+        let nodes = previous.nodes().inspect(|_| ensure());
+        let blocks = nodes.filter(|node| node.class() == NodeClass::Block);
+        blocks
+            .filter(|node| snapshot.find(node.id()).is_none())
+            .count()
+    };
+    Ok(Shown {
+        label: chosen.at.to_string(),
+        cycle,
+        time: time_of(snapshot),
+        call: Call::of(snapshot),
+        parameters: parameters_of(snapshot).map(Into::into),
+        tokenizer: counts.tokenizer(),
+        tokens: blocks.iter().map(|block| block.tokens).sum(),
+        removed: previous.map_or(0, gone),
+        blocks,
+    })
+}
+
+/// Whether a block is a result that says it is an error.
+pub(super) fn is_error(block: &ThreadBlock) -> bool {
+    block.data("data_is_error") == Some("true") || block.kind() == Some("error")
+}
+
+/// The id of the call that a block is, or is a result of.
+pub(super) fn call_id_of(block: &ThreadBlock) -> Option<String> {
+    let id = block.data("data_call_id").and_then(string);
+    id.map(Cow::into_owned)
+}
+
+/// The text of a block: the content if it is a string, else its JSON.
+pub(super) fn text_of(block: &ThreadBlock) -> String {
+    match block.content() {
+        None | Some("null") => String::new(),
+        Some(content) => string(content).map_or_else(|| content.to_owned(), Cow::into_owned),
+    }
+}
+
+/// The committed snapshot before one of `history`.
+fn before<'h>(history: &'h History, of: &Snapshot) -> Result<Option<&'h Snapshot>, LoadFailure> {
+    history.fetch_cycles()?;
+    let index = if of.is_working() {
+        Some(history.committed().len())
+    } else {
+        history.committed().index_of(of.cycle())
+    };
+    let Some(before) = index.and_then(|index| index.checked_sub(1)) else {
+        return Ok(None);
+    };
+    let found = history.load(Position::Committed(before))?;
+    Ok(found.map(|found| &**found))
+}
+
+/// The turn that a block is in.
+fn turn_of(node: NodeRef<'_>, region: Region) -> Option<NodeRef<'_>> {
+    let mut above = std::iter::successors(node.parent(), |node| node.parent());
+    match region {
+        Region::Seq => above.find(|node| node.level() == 2 && node.class() == NodeClass::Turn),
+        _ => None,
+    }
+}
+
+fn news(previous: Option<&Snapshot>, node: NodeRef<'_>) -> News {
+    let Some(previous) = previous else {
+        return News::Same;
+    };
+    match previous.find(node.id()) {
+        None => News::Added,
+        Some(older) if older.version() == node.version() => News::Same,
+        Some(older) if saying(older) == saying(node) => News::Same,
+        Some(_) => News::Changed,
+    }
+}
 
 /// A snapshot to read.
 #[derive(Clone, Debug, Serialize)]
@@ -97,20 +275,15 @@ fn title(shown: &Shown) -> String {
     let mut words = vec![format!("cycle {}", shown.cycle)];
     words.extend(shown.time.as_deref().map(seconds));
     words.extend(shown.call.model.as_deref().map(printable));
-    words.push(format!(
-        "{} ({})",
-        counted(shown.tokens, "token"),
-        shown.tokenizer
-    ));
-    let usage = [
+    let tokens = counted(shown.tokens, "token");
+    words.push(format!("{tokens} ({})", shown.tokenizer));
+    for (name, count) in [
         ("provider counted", shown.call.input_tokens),
         ("cached", shown.call.cached_tokens),
         ("replied", shown.call.output_tokens),
-    ];
-    let usage = usage
-        .iter()
-        .filter_map(|(name, count)| Some(format!("{name} {}", (*count)?)));
-    words.extend(usage);
+    ] {
+        words.extend(count.map(|count| format!("{name} {count}")));
+    }
     words.join(", ")
 }
 
@@ -125,12 +298,9 @@ fn remarks(shown: &Shown) -> Vec<String> {
     }
     if shown.call.failed > 0 {
         let calls = counted(shown.call.failed as u64, "call");
-        let error = shown
-            .call
-            .error
-            .as_deref()
-            .map(|error| format!(": {}", printable(error)));
-        lines.push(format!("{calls} failed{}", error.unwrap_or_default()));
+        let error = shown.call.error.as_deref();
+        let error = error.map_or_else(String::new, |error| format!(": {}", printable(error)));
+        lines.push(format!("{calls} failed{error}"));
     }
     if shown.removed > 0 {
         let blocks = counted(shown.removed as u64, "block");
@@ -177,24 +347,16 @@ fn sign(news: News, paint: Paint) -> String {
 
 /// The lines of a text that are shown, and what says how much is left out.
 fn cut(text: &str, full: bool) -> (Vec<&str>, Option<String>) {
-    let lines: Vec<&str> = text.lines().collect();
+    let most = if full { usize::MAX } else { LINES };
+    let mut left = if full { usize::MAX } else { LETTERS };
     let mut shown = Vec::new();
-    let mut letters = 0;
-    for line in &lines {
-        if !full && shown.len() == LINES {
+    for line in text.lines().take(most) {
+        let end = line.char_indices().nth(left);
+        shown.push(end.map_or(line, |(end, _)| &line[..end]));
+        if end.is_some() {
             break;
         }
-        let left = LETTERS.saturating_sub(letters);
-        letters += line.chars().count();
-        if !full && letters > LETTERS {
-            let end = line
-                .char_indices()
-                .nth(left)
-                .map_or(line.len(), |(at, _)| at);
-            shown.push(&line[..end]);
-            break;
-        }
-        shown.push(line);
+        left -= line.chars().count();
     }
     let kept: usize = shown.iter().map(|line| line.len() + 1).sum();
     let rest = text.len().saturating_sub(kept);
@@ -206,11 +368,8 @@ impl Shown {
     /// A snapshot as text: the blocks in the order in which they are sent, with `+` before those that are
     /// new since the snapshot before, and `~` before those that changed.
     pub(super) fn text(&self, full: bool, paint: Paint) -> String {
-        let mut out = format!(
-            "{}: {}\n",
-            paint.tint(Tint::Place, &self.label),
-            title(self)
-        );
+        let label = paint.tint(Tint::Place, &self.label);
+        let mut out = format!("{label}: {}\n", title(self));
         for line in remarks(self) {
             let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &line));
         }
@@ -234,24 +393,15 @@ impl Shown {
                     tokens += tool.tokens;
                     news = tool.news;
                 }
-                let _ = writeln!(
-                    out,
-                    "{} {} {}: {}",
-                    sign(news, paint),
-                    paint.tint(Tint::Kind, &counted(names.len() as u64, "tool")),
-                    counted(tokens, "token"),
-                    names.join(", ")
-                );
+                let tools = paint.tint(Tint::Kind, &counted(names.len() as u64, "tool"));
+                let (sign, names) = (sign(news, paint), names.join(", "));
+                let tokens = counted(tokens, "token");
+                let _ = writeln!(out, "{sign} {tools} {tokens}: {names}");
                 continue;
             }
-            let _ = writeln!(
-                out,
-                "{} {}  {}  {}",
-                sign(block.news, paint),
-                speaker(block, paint),
-                printable(&block.id),
-                counted(block.tokens, "token")
-            );
+            let (sign, speaker) = (sign(block.news, paint), speaker(block, paint));
+            let (id, tokens) = (printable(&block.id), counted(block.tokens, "token"));
+            let _ = writeln!(out, "{sign} {speaker}  {id}  {tokens}");
             let (lines, more) = cut(&block.text, full);
             for line in lines {
                 let _ = writeln!(out, "{}", format!("    {}", verbatim(line)).trim_end());
@@ -284,13 +434,9 @@ impl Shown {
                 News::Changed => ", changed",
                 _ => "",
             };
-            let _ = write!(
-                out,
-                "\n### {}\n\n`{}`, {}{news}\n",
-                speaker(block, Paint::default()),
-                block.id.replace('`', "'"),
-                counted(block.tokens, "token")
-            );
+            let (speaker, id) = (speaker(block, Paint::default()), block.id.replace('`', "'"));
+            let tokens = counted(block.tokens, "token");
+            let _ = write!(out, "\n### {speaker}\n\n`{id}`, {tokens}{news}\n");
             let (lines, more) = cut(&block.text, full);
             let lines: Vec<String> = lines.into_iter().map(verbatim).collect();
             match block.kind.as_deref() {
