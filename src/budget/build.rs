@@ -4,7 +4,7 @@
 //! the old cache, the new one, or none.
 
 use super::error::{CacheError, Fault};
-use super::files::is_missing;
+use super::files::is_directory;
 use super::manifest::{
     BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
     version_of,
@@ -67,13 +67,7 @@ struct SourceFile {
 /// # Errors
 /// Ids that collide, and names that are not UTF-8.
 fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
-    match fs::metadata(sources) {
-        Ok(data) if data.is_dir() => {}
-        Err(error) if !is_missing(&error) => {
-            return Err(CacheError::Io(sources.to_owned(), error));
-        }
-        _ => return Err(CacheError::Missing(sources.to_owned())),
-    }
+    is_directory(sources)?;
     let mut files: Vec<PathBuf> = Vec::new();
     let mut open = vec![sources.to_owned()];
     while let Some(dir) = open.pop() {
@@ -101,18 +95,14 @@ fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
         let below = path.strip_prefix(sources).unwrap_or(&path);
         let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
         let Some(name) = parts.map(|parts| parts.join("/")) else {
-            faults.push(Fault::new(
-                below.to_string_lossy(),
-                "the name of the file is not UTF-8",
-            ));
+            let message = "the name of the file is not UTF-8";
+            faults.push(Fault::new(below.to_string_lossy(), message));
             continue;
         };
         let id = name.to_lowercase();
         if let Some(first) = found.get(&id) {
-            faults.push(Fault::new(
-                name,
-                format!("has the id `{id}`, as {} has", first.name),
-            ));
+            let message = format!("has the id `{id}`, as {} has", first.name);
+            faults.push(Fault::new(name, message));
             continue;
         }
         found.insert(id, SourceFile { path, name });
@@ -158,7 +148,6 @@ fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
     Ok(())
 }
 
-/// Writes a whole cache in the directory `part`.
 fn write(
     sources: &Path,
     found: &BTreeMap<String, SourceFile>,
@@ -177,10 +166,8 @@ fn write(
         let content = match std::str::from_utf8(&bytes) {
             Ok(content) => content,
             Err(error) => {
-                faults.push(Fault::new(
-                    &source.name,
-                    format!("is not UTF-8 from byte {} on", error.valid_up_to()),
-                ));
+                let message = format!("is not UTF-8 from byte {} on", error.valid_up_to());
+                faults.push(Fault::new(&source.name, message));
                 continue;
             }
         };
@@ -208,11 +195,8 @@ fn write(
     if !faults.is_empty() {
         return Err(CacheError::Sources(sources.to_owned(), faults));
     }
-    let index: BTreeMap<&str, &str> = entries
-        .iter()
-        .map(|entry| (&*entry.id, &*entry.file))
-        .collect();
-    write_pretty(&part.join(INDEX), &index)?;
+    let index = entries.iter().map(|entry| (&*entry.id, &*entry.file));
+    write_pretty(&part.join(INDEX), &index.collect::<BTreeMap<_, _>>())?;
     let build_config = BuildConfig::default();
     let cache_version = Manifest::version(&build_config, &entries);
     let manifest = Manifest {
@@ -234,12 +218,10 @@ fn file_name(id: &str, version: &str, names: &mut HashSet<String>) -> String {
     let mut file = format!("{DOCUMENTS}/{start}.json");
     if names.contains(&file) {
         let own = hex(&Sha256::digest(id));
-        for length in (8..=own.len()).step_by(8) {
-            file = format!("{DOCUMENTS}/{start}-{}.json", &own[..length]);
-            if !names.contains(&file) {
-                break;
-            }
-        }
+        let longer = (8..=own.len()).step_by(8);
+        let mut longer =
+            longer.map(|length| format!("{DOCUMENTS}/{start}-{}.json", &own[..length]));
+        file = longer.find(|file| !names.contains(file)).unwrap_or(file);
     }
     names.insert(file.clone());
     file

@@ -1,14 +1,13 @@
 //! Reading a cache and resolving queries with it.
 
 use super::error::CacheError;
-use super::files::{Files, is_missing};
+use super::files::{Files, is_directory};
 use super::fill::{Candidate, fill};
 use super::manifest::{Document, Entry, MANIFEST, Manifest, check, differs, parse, read_inside};
 use super::resolution::{Chosen, Resolution};
 use super::score::{Measure, Query};
 use crate::support::cancel;
 use rayon::prelude::*;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How often a query is answered again because the cache was replaced meanwhile.
@@ -30,12 +29,8 @@ impl Cache {
     /// failures of the file system.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, CacheError> {
         let dir = dir.into();
-        match fs::metadata(&dir) {
-            Ok(data) if data.is_dir() => Self::open_in(dir.clone(), Box::new(dir)),
-            Ok(_) => Err(CacheError::Missing(dir)),
-            Err(error) if is_missing(&error) => Err(CacheError::Missing(dir)),
-            Err(error) => Err(CacheError::Io(dir, error)),
-        }
+        is_directory(&dir)?;
+        Self::open_in(dir.clone(), Box::new(dir))
     }
 
     /// [`Cache::open`], through a directory that the caller has opened. `dir` is its name in messages.

@@ -52,12 +52,10 @@ pub enum CacheError {
 }
 
 impl CacheError {
-    /// An invalid cache with one fault, of `file`.
     pub(super) fn invalid(dir: &Path, file: &str, message: impl Into<String>) -> Self {
         Self::Invalid(dir.to_owned(), vec![Fault::new(file, message)])
     }
 
-    /// Turns a failure of the file system at `path` into an error.
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self::Io(path.to_owned(), error)
     }

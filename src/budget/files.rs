@@ -1,11 +1,12 @@
 //! How the files of a cache are opened: by a path, or through a directory that the caller holds
 //! open.
 
+use super::error::CacheError;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The directory of a cache. Paths are relative to it, with forward slashes; `.` is the directory.
 pub(crate) trait Files: Debug + Send + Sync {
@@ -15,7 +16,6 @@ pub(crate) trait Files: Debug + Send + Sync {
         None
     }
 
-    /// Opens a file for reading.
     fn open(&self, path: &str) -> io::Result<File>;
 
     /// The kind and the bytes of what is at `path`. Links are not followed.
@@ -25,7 +25,6 @@ pub(crate) trait Files: Debug + Send + Sync {
     fn names(&self, path: &str) -> io::Result<Vec<OsString>>;
 }
 
-/// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,
@@ -35,7 +34,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of something that is a file, a directory, or neither.
     pub(crate) fn new(is_file: bool, is_dir: bool) -> Self {
         match (is_file, is_dir) {
             (true, _) => Self::File,
@@ -45,7 +43,6 @@ impl Kind {
     }
 }
 
-/// A directory by its path.
 impl Files for PathBuf {
     fn again(&self) -> Option<Box<dyn Files>> {
         Some(Box::new(self.clone()))
@@ -63,6 +60,14 @@ impl Files for PathBuf {
     fn names(&self, path: &str) -> io::Result<Vec<OsString>> {
         let entries = fs::read_dir(self.join(path))?;
         entries.map(|entry| Ok(entry?.file_name())).collect()
+    }
+}
+
+pub(super) fn is_directory(path: &Path) -> Result<(), CacheError> {
+    match fs::metadata(path) {
+        Ok(data) if data.is_dir() => Ok(()),
+        Err(error) if !is_missing(&error) => Err(CacheError::Io(path.to_owned(), error)),
+        _ => Err(CacheError::Missing(path.to_owned())),
     }
 }
 

@@ -18,16 +18,12 @@ use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The file name of the manifest.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// The file name of the index of ids.
 pub(super) const INDEX: &str = "index.json";
 
-/// The directory of the documents.
 pub(super) const DOCUMENTS: &str = "documents";
 
-/// The start of every version.
 pub(super) const SHA256: &str = "sha256:";
 
 /// How a cache was built.
@@ -90,19 +86,15 @@ impl Manifest {
     }
 }
 
-/// The contents of a document's file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Document<'a> {
-    /// Its id.
     #[serde(borrow)]
     pub(super) id: Cow<'a, str>,
-    /// The hash of its bytes.
     #[serde(borrow)]
     pub(super) version: Cow<'a, str>,
     /// Its source, relative to the directory of sources.
     #[serde(borrow)]
     pub(super) source: Cow<'a, str>,
-    /// Its text.
     #[serde(borrow)]
     pub(super) content: Cow<'a, str>,
     /// Reserved; empty.

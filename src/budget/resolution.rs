@@ -96,7 +96,6 @@ impl Resolution {
 }
 
 impl Chosen {
-    /// A document of this measure.
     pub(crate) fn new(
         query: &Query,
         measure: Measure,

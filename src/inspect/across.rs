@@ -171,7 +171,6 @@ pub fn parameters(a: &Snapshot, b: &Snapshot) -> Vec<ParameterChange> {
     names.into_iter().filter_map(change).collect()
 }
 
-/// A block with what it says.
 struct Block<'a> {
     node: NodeRef<'a>,
     says: Saying<'a>,

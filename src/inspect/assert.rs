@@ -16,7 +16,6 @@ use crate::support::text::{counted, printable};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// How many failures of a condition are listed.
 const LISTED: usize = 5;
 
 /// Whether a condition holds.

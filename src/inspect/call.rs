@@ -85,7 +85,6 @@ pub(super) fn cycle_of(snapshot: &Snapshot) -> i64 {
     cycle.saturating_add(i64::from(snapshot.is_working()))
 }
 
-/// Whether a block is of the reply of a cycle.
 pub(super) fn is_reply(node: NodeRef<'_>, cycle: &str) -> bool {
     node.field("data_reply") == Some(JsonValue::Number(cycle))
 }

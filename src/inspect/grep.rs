@@ -179,10 +179,8 @@ impl Finder<'_> {
     }
 }
 
-/// The columns to which a line is cut.
 const WIDTH: usize = 160;
 
-/// A block: where it is, and its lines.
 fn text_of(block: &FoundBlock, paint: Paint, out: &mut String) {
     let kind = block.kind.as_deref().map(|kind| format!(" {kind}"));
     let what = printable(&format!("{}{}", block.role, kind.unwrap_or_default()));

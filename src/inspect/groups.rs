@@ -180,7 +180,6 @@ impl Groups {
         }
     }
 
-    /// The group of a block and its sizes.
     fn block(&mut self, node: NodeRef<'_>, region: Region, counts: &mut Counts) -> (u32, Totals) {
         let name = self.name_of(node, region);
         let group = self.names.number(&name, || name.clone());
@@ -234,7 +233,6 @@ fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
 pub(super) struct ToolNames(HashMap<String, String>);
 
 impl ToolNames {
-    /// Keeps the tool of a call.
     pub(super) fn note(&mut self, node: NodeRef<'_>) {
         if node.kind() == Some("call")
             && let Some(name) = call_name(node)
@@ -258,7 +256,6 @@ impl ToolNames {
     }
 }
 
-/// The name of the function that a block calls.
 pub(super) fn call_name(node: NodeRef<'_>) -> Option<String> {
     let name = node.field("data_call_name").and_then(JsonValue::text);
     name.or_else(|| node.key()).map(str::to_owned)

@@ -37,12 +37,10 @@ impl<K: Eq + Hash, V> Numbered<K, V> {
 }
 
 impl Numbered<String> {
-    /// The number of a name.
     pub(super) fn name(&mut self, name: &str) -> u32 {
         self.number(name, || name.to_owned())
     }
 
-    /// The number of a name that may be there.
     pub(super) fn find(&self, name: &str) -> Option<u32> {
         self.numbers.get(name).copied()
     }

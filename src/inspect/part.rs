@@ -123,7 +123,6 @@ impl Part {
         self.with_rows(engine, history, self.snapshots(engine, history)?)
     }
 
-    /// These snapshots, each with the rows that are asked for.
     pub(super) fn with_rows(
         &self,
         engine: &Engine,
@@ -190,7 +189,6 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Whether a node of the snapshot is asked for.
     pub(super) fn has(&self, node: NodeRef<'_>) -> bool {
         self.rows.as_ref().is_none_or(|rows| {
             let after = rows.partition_point(|rows| rows.end <= node.row());

@@ -10,7 +10,6 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-/// The table that is in the binary.
 const TABLE: &str = include_str!("prices.json");
 
 /// An amount of money in nano-dollars. Shown in dollars with six decimals, rounded, half up.
@@ -182,7 +181,6 @@ impl Prices {
     }
 }
 
-/// Reads the prices of a model.
 fn price(model: &str, raw: &str) -> Result<Price, PriceError> {
     let found = members(raw);
     let of = |name: &str| match get(&found, name) {

@@ -74,7 +74,6 @@ impl ShowReport {
     }
 }
 
-/// A snapshot to read.
 fn one(
     history: &History,
     chosen: &Chosen,
@@ -138,7 +137,6 @@ pub(super) fn is_error(block: &ThreadBlock) -> bool {
     block.data("data_is_error") == Some("true") || block.kind() == Some("error")
 }
 
-/// The id of the call that a block is, or is a result of.
 pub(super) fn call_id_of(block: &ThreadBlock) -> Option<String> {
     let id = block.data("data_call_id").and_then(string);
     id.map(Cow::into_owned)
@@ -167,7 +165,6 @@ fn before<'h>(history: &'h History, of: &Snapshot) -> Result<Option<&'h Snapshot
     Ok(found.map(|found| &**found))
 }
 
-/// The turn that a block is in.
 fn turn_of(node: NodeRef<'_>, region: Region) -> Option<NodeRef<'_>> {
     let mut above = std::iter::successors(node.parent(), |node| node.parent());
     match region {
@@ -270,7 +267,6 @@ pub struct ShownBlock {
 const LINES: usize = 10;
 const LETTERS: usize = 800;
 
-/// The header line of a snapshot, without what is not known.
 fn title(shown: &Shown) -> String {
     let mut words = vec![format!("cycle {}", shown.cycle)];
     words.extend(shown.time.as_deref().map(seconds));
@@ -309,7 +305,6 @@ fn remarks(shown: &Shown) -> Vec<String> {
     lines
 }
 
-/// Where blocks are, as a heading.
 fn place(block: &ShownBlock) -> String {
     match (block.region, &block.turn, block.depth) {
         (Region::Sys, ..) => "^sys".to_owned(),
@@ -413,7 +408,6 @@ impl Shown {
         out
     }
 
-    /// A snapshot as Markdown.
     pub(super) fn markdown(&self, full: bool) -> String {
         let mut out = format!("# {}\n\n{}\n", self.label, title(self));
         for line in remarks(self) {

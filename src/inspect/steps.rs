@@ -207,7 +207,6 @@ pub(super) fn seconds(time: &str) -> String {
     }
 }
 
-/// What happened in the cycle of a snapshot.
 pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     let cycle = snapshot.cycle().to_string();
     let mut events = Vec::new();
@@ -251,7 +250,6 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     events
 }
 
-/// The columns of a line.
 const COLUMNS: [&str; 9] = [
     "cycle",
     "time",
@@ -264,7 +262,6 @@ const COLUMNS: [&str; 9] = [
     "what happened",
 ];
 
-/// The cells of a line.
 fn row(step: &Step, with_model: bool) -> [Cell; 9] {
     let number =
         |count: Option<u64>| Cell::from(count.map_or_else(String::new, |count| count.to_string()));
@@ -302,7 +299,6 @@ fn row(step: &Step, with_model: bool) -> [Cell; 9] {
     ]
 }
 
-/// What happened, in words.
 fn event_words(event: &StepEvent) -> String {
     match event {
         StepEvent::Compaction => "compaction".to_owned(),

@@ -271,10 +271,8 @@ fn merge(groups: &mut Vec<Group>, more: Vec<Group>) {
     *groups = all.list;
 }
 
-/// How many groups a line of a range shows.
 const COLUMNS: usize = 5;
 
-/// The figures of one snapshot and its groups.
 fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut String) {
     let (all, reply, call) = (snapshot.totals, snapshot.reply, &snapshot.call);
     let place = paint.tint(Tint::Place, &snapshot.label);
@@ -306,7 +304,6 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut 
     out.push_str(&size_table(by, report.tokenizer, &snapshot.groups, paint));
 }
 
-/// The sizes of groups as a table.
 fn size_table(by: &str, tokenizer: Tokenizer, groups: &[Group], paint: Paint) -> String {
     let mut table = Table::new([by, tokenizer.name(), "bytes", "blocks"]);
     for group in groups {
@@ -317,7 +314,6 @@ fn size_table(by: &str, tokenizer: Tokenizer, groups: &[Group], paint: Paint) ->
     table.text(paint)
 }
 
-/// A number of tokens in words.
 fn totals(totals: Totals, tokenizer: Tokenizer) -> String {
     let estimate = if tokenizer.is_estimate() {
         ", an estimate"
@@ -337,7 +333,6 @@ fn totals(totals: Totals, tokenizer: Tokenizer) -> String {
     format!("{tokens} tokens ({tokenizer}{estimate}) in {blocks}, {bytes} bytes{media}")
 }
 
-/// What the provider counted, in words.
 fn provided(call: &Call) -> String {
     let parts = [
         (call.input_tokens, "in"),
@@ -350,12 +345,10 @@ fn provided(call: &Call) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// The name of a group as it is printed.
 fn name_of(name: Option<&str>) -> String {
     name.map_or("(none)".to_owned(), printable)
 }
 
-/// One line a snapshot, with its largest groups.
 fn range(report: &TokenReport, paint: Paint, out: &mut String) {
     // The largest groups of the snapshot that has most of each.
     let mut largest: Vec<(u64, &Option<String>)> = Vec::new();

@@ -57,7 +57,6 @@ const STEP: usize = 1 << 16;
 /// The longest piece that the library merges. It takes a few milliseconds.
 const LONGEST: usize = 1 << 14;
 
-/// The tokens of a text.
 pub(super) fn count(vocabulary: Vocabulary, text: &str) -> u64 {
     if text.is_ascii() {
         count_ascii(vocabulary, text, STEP)

@@ -6,7 +6,6 @@ use crate::support::diag::nearest;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// One argument of a tool.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Parameter {
     name: String,
@@ -18,7 +17,6 @@ pub(super) struct Parameter {
     about: String,
 }
 
-/// The type of an argument.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -41,7 +39,6 @@ impl Parameter {
         self.takes(&self.example)
     }
 
-    /// Its JSON Schema.
     fn schema(&self) -> Value {
         let mut schema = match &self.kind {
             Kind::Text => json!({"type": "string"}),
@@ -57,7 +54,6 @@ impl Parameter {
         schema
     }
 
-    /// Whether it can have this value.
     fn takes(&self, value: &Value) -> bool {
         let one_of = |words: &[String], value: &Value| words.iter().any(|word| word == value);
         match &self.kind {
@@ -71,7 +67,6 @@ impl Parameter {
         }
     }
 
-    /// Its type as text.
     fn expected(&self) -> String {
         match &self.kind {
             Kind::Text => "a string".to_owned(),
@@ -159,7 +154,6 @@ impl Arguments {
         Ok(Self(sent))
     }
 
-    /// A string, if it was sent.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.as_str()
     }
@@ -169,7 +163,6 @@ impl Arguments {
         self.text(name).unwrap_or_default()
     }
 
-    /// A number, if it was sent.
     pub(super) fn count(&self, name: &str) -> Option<u64> {
         whole(self.0.get(name)?)
     }
@@ -180,7 +173,6 @@ impl Arguments {
         Some(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// A flag.
     pub(super) fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }

@@ -79,7 +79,6 @@ fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
     Ok(Cache::open_in(PathBuf::from(name), Box::new(dir))?)
 }
 
-/// Opens a directory below the root.
 fn directory(state: &ServerState, name: &str) -> Result<Dir, Failure> {
     at_place(state, name, |place| state.root.handle().open_dir(place))
 }
@@ -113,7 +112,6 @@ struct Listing {
     caches: Vec<Listed>,
 }
 
-/// A directory that can hold a cache.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Listed {
     /// Relative to the root, with forward slashes.

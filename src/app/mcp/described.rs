@@ -55,7 +55,6 @@ pub(super) struct Attribute {
 }
 
 impl Attribute {
-    /// Counts a value, which is JSON.
     fn add(&mut self, json: &str) {
         if self.nodes == 0 {
             self.values = Some(BTreeMap::new());

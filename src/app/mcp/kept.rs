@@ -50,7 +50,6 @@ struct Loaded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp(Arc<[Part]>);
 
-/// The state of one file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     /// Its name in the session's directory; empty if the session is one file.
@@ -80,7 +79,6 @@ impl Kept {
         }
     }
 
-    /// The stores that are open.
     pub(super) fn stores(&self) -> &Stores {
         &self.stores
     }
@@ -247,7 +245,6 @@ impl Stamp {
         Ok(Self(parts.into()))
     }
 
-    /// The bytes of all files.
     fn bytes(&self) -> u64 {
         self.0.iter().map(|part| part.bytes).sum()
     }

@@ -26,7 +26,6 @@ pub(super) struct Line {
     pub(super) cut: bool,
 }
 
-/// The lines of standard input.
 #[derive(Debug)]
 pub(super) struct Input(mpsc::Receiver<Line>);
 
@@ -43,7 +42,6 @@ struct Unwritten {
     written: oneshot::Sender<()>,
 }
 
-/// Which stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Ended {
     None,
@@ -51,7 +49,6 @@ enum Ended {
     Output,
 }
 
-/// The end of the streams.
 #[derive(Debug)]
 pub(super) struct End(watch::Receiver<Ended>);
 
@@ -115,7 +112,6 @@ fn next(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     Ok(Some(Line { bytes, cut }))
 }
 
-/// Writes lines until one cannot be written.
 fn write(unwritten: &Receiver<Unwritten>, load: &Load) {
     for line in unwritten {
         let mut output = io::stdout().lock();

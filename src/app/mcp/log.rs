@@ -15,12 +15,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub(super) struct Log(SyncSender<String>);
 
-/// Waits for the end of a log.
 #[derive(Debug)]
 pub(super) struct Rest(Receiver<()>);
 
 impl Log {
-    /// A log, and a handle to wait for its end. Messages are dropped if no thread can be started.
     pub(super) fn start() -> (Self, Rest) {
         let (log, messages) = sync_channel::<String>(WAITING);
         let (ended, rest) = channel();

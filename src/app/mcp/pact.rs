@@ -160,7 +160,6 @@ fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
     }
 }
 
-/// The edition that the arguments name.
 pub(super) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
     match arguments.text("edition") {
         Some(name) => Edition::from_str(name).map_err(|error| Failure::value(error.to_string())),

@@ -24,7 +24,6 @@ const IO_ERROR: Frozen = ("io_error", "I/O error occurred");
 const INTERNAL_ERROR: Frozen = ("internal_error", "Internal error");
 
 impl Refusal {
-    /// A failure in the form of the command line.
     pub(super) fn plain(failure: Failure) -> Self {
         Self {
             failure,
@@ -54,12 +53,10 @@ impl Refusal {
         Self { failure, code }
     }
 
-    /// What went wrong, for the log.
     pub(super) fn failure(&self) -> &Failure {
         &self.failure
     }
 
-    /// What the client gets.
     pub(super) fn json(&self) -> Value {
         match self.code {
             None => self.failure.json(),

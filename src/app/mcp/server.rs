@@ -29,7 +29,6 @@ Nothing is written. The first block of a result is JSON; a second block, \
 if there is one, has warnings as text and, as a line of JSON, why an answer is empty. Errors are JSON too: \
 {\"error\": {\"code\", \"message\", \"spans\", \"help\"}}.";
 
-/// Answers requests: the handshake, the list of tools, calls.
 #[derive(Clone, Debug)]
 struct Server {
     state: Arc<ServerState>,
@@ -37,7 +36,6 @@ struct Server {
     permits: Arc<Semaphore>,
     load: Load,
     dotted_names: bool,
-    /// How long a call may run.
     timeout: Option<Duration>,
     log: Log,
 }
@@ -208,7 +206,6 @@ async fn late(timeout: Option<Duration>) {
     }
 }
 
-/// The failure of a call that took longer than it may.
 fn over(timeout: Option<Duration>) -> Failure {
     let timeout = timeout.unwrap_or_default();
     Failure::plain(Exit::Late, format!("not done within {timeout:?}")).with_help(
@@ -224,7 +221,6 @@ impl Server {
         permit
     }
 
-    /// The protocol error for a tool that does not exist.
     fn unknown(&self, name: &str) -> ErrorData {
         let mut message = format!("unknown tool: {}", clean(name, 80));
         let names: Vec<String> = TOOLS

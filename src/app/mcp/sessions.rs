@@ -39,7 +39,6 @@ struct Listing {
     not_opened_more: usize,
     /// Files that are neither sessions nor logs of one.
     no_session: Others,
-    /// Whether there were too many files to look at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
 }
@@ -63,7 +62,6 @@ struct Others {
     some: Vec<String>,
 }
 
-/// A listing that is being made.
 struct Maker<'a> {
     state: &'a ServerState,
     listing: Listing,

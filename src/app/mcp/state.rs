@@ -15,23 +15,18 @@ pub(crate) struct Options {
     pub(crate) limits: Limits,
     /// Whether the listed names of tools have a dot. Both forms are answered.
     pub(crate) dotted_names: bool,
-    /// How long a call may run.
     pub(crate) timeout: Option<Duration>,
 }
 
-/// What all calls share.
 #[derive(Debug)]
 pub(super) struct ServerState {
-    /// The directory that may be read.
     pub(super) root: Root,
-    /// The sessions read so far.
     pub(super) kept: Kept,
     /// One engine for each edition, which keeps its plans between calls.
     engines: [Engine; Edition::ALL.len()],
 }
 
 impl ServerState {
-    /// The state of a server of `root`; `limits` hold for every session.
     pub(super) fn new(root: Root, limits: Limits) -> Self {
         Self {
             root,
@@ -40,7 +35,6 @@ impl ServerState {
         }
     }
 
-    /// The engine of an edition.
     pub(super) fn engine(&self, edition: Edition) -> Result<&Engine, Failure> {
         let of = |engine: &&Engine| engine.edition() == edition;
         let none = || Failure::internal("no such edition");
@@ -48,7 +42,6 @@ impl ServerState {
     }
 }
 
-/// What a tool returns.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     /// What the command prints on standard output, without its last line feed.

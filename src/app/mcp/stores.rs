@@ -14,7 +14,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most stores that stay open.
 const OPEN: usize = 16;
 
 /// The files that SQLite has beside that of a store.
@@ -24,7 +23,6 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 #[derive(Debug, Default)]
 pub(super) struct Stores(Mutex<HashMap<PathBuf, (FileId, Arc<Store>)>>);
 
-/// Which file it is.
 type FileId = Option<(u64, u64)>;
 
 #[cfg(unix)]
@@ -102,7 +100,6 @@ impl Stores {
     }
 }
 
-/// Which file the handle on the root finds at a place.
 fn identity(root: &Root, place: &Path, name: &str) -> Result<FileId, Failure> {
     let failed = |error| Failure::file(name, &error);
     let file = root.handle().open(place).map_err(failed)?;

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// One tool.
 #[derive(Debug)]
 pub(super) struct Tool {
     /// Its name, of letters and underscores alone: hosts of agents refuse others, and some then drop the whole
@@ -24,7 +23,6 @@ pub(super) struct Tool {
 
 type Run = fn(&ServerState, &Arguments) -> Result<Answer, Failure>;
 
-/// The function of each tool.
 const RUN: [(&str, Run); 14] = [
     ("pact_list_sessions", sessions::list),
     ("pact_help", pact::help),
@@ -215,7 +213,6 @@ mod tests {
         }
     }
 
-    /// A session of many snapshots and blocks.
     fn session() -> String {
         let lines = (1..=30).map(|cycle| {
             let blocks: Vec<Value> = (0..300)

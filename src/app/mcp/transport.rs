@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
 
-/// The conversation with a client.
 #[derive(Debug)]
 pub(super) struct Wire {
     input: Input,
@@ -28,7 +27,6 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// A conversation over these streams.
     pub(super) fn new(input: Input, output: Output, load: Load) -> Self {
         Self {
             input,
@@ -85,7 +83,6 @@ impl Wire {
         Some(message)
     }
 
-    /// Answers a line that is not a message.
     fn unreadable(&self, bytes: &[u8], error: &serde_json::Error) {
         if error.is_syntax() || error.is_eof() {
             let message = format!("the message cannot be read: {error}");
@@ -173,7 +170,6 @@ fn error_line(id: Value, code: i32, message: &str) -> Vec<u8> {
     (error.to_string() + "\n").into_bytes()
 }
 
-/// A message as a line.
 fn line(message: &ServerJsonRpcMessage) -> Vec<u8> {
     if let JsonRpcMessage::Error(error) = message
         && error.id.is_none()

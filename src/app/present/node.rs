@@ -10,7 +10,6 @@ pub(crate) fn label(node: Node<'_>) -> String {
     snapshot_label(node.row().snapshot())
 }
 
-/// The label of a snapshot: `@c12`, or `working`.
 pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
     if snapshot.is_working() {
         "working".to_owned()

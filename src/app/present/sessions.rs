@@ -32,7 +32,6 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
     })
 }
 
-/// The smallest document, as advice.
 const DOCUMENT: &str =
     "expected a snapshot document, or one a line, such as {\"root\": {\"children\": []}}";
 
@@ -136,7 +135,6 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     Some((session, note))
 }
 
-/// An input without a document.
 pub(crate) fn nothing(message: &str) -> Failure {
     Failure::plain(Exit::Input, message).with_help(DOCUMENT)
 }

@@ -57,7 +57,6 @@ fn has(pieces: &[Piece], parameter: &str) -> bool {
     pieces.iter().any(|piece| is_it(&piece.place))
 }
 
-/// Why the tools differ, from the first that does.
 fn of_tools(older: &[Piece], newer: &[Piece]) -> Cause {
     let tools = |pieces: &[Piece]| -> Vec<(String, String)> {
         let tools = pieces.iter();
@@ -137,7 +136,6 @@ pub(super) fn of_messages(tails: &Tails<'_>) -> Cause {
     }
 }
 
-/// The contents of images and documents.
 fn media(blocks: &[Arc<ThreadBlock>]) -> impl Iterator<Item = Option<&str>> {
     let is_media = |kind: &str| matches!(kind, "image" | "document");
     let media = blocks.iter();
@@ -254,7 +252,6 @@ fn has_digit(text: &str) -> bool {
     text.contains(|letter: char| letter.is_ascii_digit())
 }
 
-/// The text with every match replaced.
 fn masked(text: &str, regex: &Regex, with: &str, only: fn(&str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut end = 0;

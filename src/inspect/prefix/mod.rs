@@ -109,7 +109,6 @@ pub struct PrefixStep {
 }
 
 impl PrefixStep {
-    /// What the miss cost at these prices.
     fn miss(&self, prices: &Prices) -> Option<Money> {
         self.difference.as_ref()?;
         let price = prices.find(self.call.model.as_deref()?)?;
@@ -304,20 +303,21 @@ pub(super) fn walk<'a>(
     counts: &mut Counts,
 ) -> Result<PrefixReport, RenderError> {
     let provider = provider.unwrap_or_else(|| form_of(history));
-    let mut walk = Walk::new(provider, counts);
-    let mut steps = Vec::new();
-    let mut reconstructed = false;
-    for snapshot in snapshots {
-        ensure();
-        let call = Call::of(snapshot);
-        reconstructed |= call.reconstructed;
-        steps.push(walk.step(history, snapshot, call)?);
-    }
+    let mut walk = Walk {
+        counts,
+        requests: Requests::new(provider),
+        front: FrontPieces::default(),
+        tokens: Vec::new(),
+        current: None,
+    };
+    let snapshots = snapshots.into_iter().inspect(|_| ensure());
+    let steps = snapshots.map(|snapshot| walk.step(history, snapshot));
+    let steps: Vec<PrefixStep> = steps.collect::<Result<_, _>>()?;
     Ok(PrefixReport {
         provider,
         tokenizer: counts.tokenizer(),
         prices: String::new(),
-        reconstructed,
+        reconstructed: steps.iter().any(|step| step.call.reconstructed),
         steps,
     })
 }
@@ -350,14 +350,12 @@ pub fn form_of(history: &History) -> Provider {
     named.or_else(newest).unwrap_or(Provider::OpenAi)
 }
 
-/// The sums of one request.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     bytes: u64,
     tokens: u64,
 }
 
-/// The pieces of a front, with their sums.
 #[derive(Default)]
 struct FrontPieces {
     of: Option<Arc<Front>>,
@@ -365,7 +363,6 @@ struct FrontPieces {
     sums: Sums,
 }
 
-/// Walks from request to request.
 struct Walk<'a> {
     counts: &'a mut Counts,
     requests: Requests,
@@ -376,24 +373,10 @@ struct Walk<'a> {
     current: Option<(i64, Sums)>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(provider: Provider, counts: &'a mut Counts) -> Self {
-        Self {
-            counts,
-            requests: Requests::new(provider),
-            front: FrontPieces::default(),
-            tokens: Vec::new(),
-            current: None,
-        }
-    }
-
+impl Walk<'_> {
     /// Goes to the request of a snapshot.
-    fn step(
-        &mut self,
-        history: &History,
-        snapshot: &Snapshot,
-        call: Call,
-    ) -> Result<PrefixStep, RenderError> {
+    fn step(&mut self, history: &History, snapshot: &Snapshot) -> Result<PrefixStep, RenderError> {
+        let call = Call::of(snapshot);
         let before = self.requests.advance(history, snapshot)?;
         let older_tokens = self.count_blocks(&before);
         let front = self.count_front();
@@ -432,8 +415,7 @@ impl<'a> Walk<'a> {
         let kept = before.sums_kept();
         let replaced = self.tokens.split_off(kept.min(self.tokens.len()));
         let mut sum = self.tokens.last().copied().unwrap_or(0);
-        for block in &self.requests.blocks[kept..] {
-            ensure();
+        for block in self.requests.blocks[kept..].iter().inspect(|_| ensure()) {
             if !self.requests.is_in_head(block) {
                 sum += self.counts.block(block);
             }
@@ -572,7 +554,6 @@ fn older<'a, T>(kept: usize, now: &'a [T], replaced: &'a [T], at: usize) -> Opti
     }
 }
 
-/// The messages as JSON.
 fn texts(messages: &[Message]) -> Vec<&str> {
     messages.iter().map(|message| &*message.json).collect()
 }

@@ -6,7 +6,7 @@
 
 use crate::inspect::groups::named_in;
 use crate::json::{ValueType, elements, get, members, string, value_type};
-use crate::render::{Head, Provider};
+use crate::render::{Head, Provider, push_member};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
@@ -48,7 +48,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// A piece of the front: what it is, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) place: Place,
@@ -109,8 +108,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
     // Tools that are parameters, because no block of the tree defines them.
     pieces.extend(parameter("tools"));
     for (index, tool) in head.tools().iter().enumerate() {
-        let mut json = without_mark(tool);
-        json.push(',');
+        let json = part(tool) + ",";
         pieces.push(Piece {
             place: Place::Tool {
                 name: tool_name(tool),
@@ -119,34 +117,23 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
             json: json.into(),
         });
     }
-    pieces.extend(READ_BY_MODEL.iter().filter_map(|name| parameter(name)));
-    if let Some((name, value)) = head.system() {
-        let json = match head.provider() {
-            Provider::Anthropic => format!("\"{name}\":[{}", parts(value)),
-            _ => format!("\"{name}\":{value},"),
-        };
-        let system = Piece {
-            place: Place::System,
-            json: json.into(),
-        };
-        // Anthropic keeps the cache of tools and system when such a parameter changes.
-        let at = match head.provider() {
-            Provider::Anthropic => after_tools(&pieces),
-            _ => pieces.len(),
-        };
-        pieces.insert(at, system);
+    let read = READ_BY_MODEL.iter().filter_map(|name| parameter(name));
+    let is_anthropic = head.provider() == Provider::Anthropic;
+    let system = head.system().map(|(name, value)| Piece {
+        place: Place::System,
+        json: if is_anthropic {
+            format!("\"{name}\":[{}", parts(value)).into()
+        } else {
+            format!("\"{name}\":{value},").into()
+        },
+    });
+    if is_anthropic {
+        // It keeps the cache of tools and system when such a parameter changes.
+        pieces.extend(system.into_iter().chain(read));
+    } else {
+        pieces.extend(read.chain(system));
     }
     pieces
-}
-
-/// One past the last tool.
-fn after_tools(pieces: &[Piece]) -> usize {
-    let before = |piece: &Piece| match &piece.place {
-        Place::Tool { .. } => true,
-        Place::Parameter { name } => name == "model" || name == "tools",
-        _ => false,
-    };
-    pieces.iter().take_while(|piece| before(piece)).count()
 }
 
 /// The name in a tool definition, or else its type.
@@ -163,15 +150,11 @@ pub(super) fn tool_name(definition: &str) -> String {
 /// messages are lists without marks that say where to cache, and without the brackets at the end:
 /// a message that got one more part begins as it did.
 pub(super) fn message(json: &str, provider: Provider) -> String {
-    let found = members(json);
-    let names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
-    match (provider, &names[..]) {
-        (Provider::Anthropic, ["role", "content"]) => {
-            format!(
-                "{{\"role\":{},\"content\":[{}",
-                found[0].1,
-                parts(found[1].1)
-            )
+    match (provider, &members(json)[..]) {
+        (Provider::Anthropic, [(first, role), (second, content)])
+            if first == "role" && second == "content" =>
+        {
+            format!("{{\"role\":{role},\"content\":[{}", parts(content))
         }
         _ => format!("{json},"),
     }
@@ -186,32 +169,22 @@ fn parts(content: &str) -> String {
     parts.map(|json| part(json) + ",").collect()
 }
 
-/// A part without its mark; the content of a result is read as that of a message.
+/// A part, or the definition of a tool, without its mark; the content of a result is read as that of a message.
 fn part(json: &str) -> String {
-    let is_result = get(&members(json), "type") == Some("\"tool_result\"");
-    map_members(json, |name, value| match name {
-        "cache_control" => None,
-        "content" if is_result => Some(format!("[{}]", parts(value).trim_end_matches(','))),
-        _ => Some(value.to_owned()),
-    })
-}
-
-/// A tool definition without its mark.
-fn without_mark(json: &str) -> String {
-    map_members(json, |name, value| {
-        (name != "cache_control").then(|| value.to_owned())
-    })
-}
-
-/// An object with other values; a member without a value is left out. Anything else stays.
-fn map_members(json: &str, value: impl Fn(&str, &str) -> Option<String>) -> String {
     if value_type(json) != ValueType::Object {
         return json.to_owned();
     }
+    let found = members(json);
+    let is_result = get(&found, "type") == Some("\"tool_result\"");
     let mut out = String::with_capacity(json.len());
-    for (name, raw) in members(json) {
-        if let Some(value) = value(&name, raw) {
-            crate::render::push_member(&name, &value, &mut out);
+    for (name, value) in &found {
+        match &**name {
+            "cache_control" => {}
+            "content" if is_result => {
+                let content = format!("[{}]", parts(value).trim_end_matches(','));
+                push_member(name, &content, &mut out);
+            }
+            _ => push_member(name, value, &mut out),
         }
     }
     format!("{{{}}}", out.strip_prefix(',').unwrap_or(&out))

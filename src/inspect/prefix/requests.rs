@@ -11,18 +11,16 @@
 use super::locate;
 use super::pieces::{self, Place};
 use crate::history::History;
-use crate::index::{NodeRef, Snapshot, UnitRef};
+use crate::index::{Snapshot, UnitRef};
 use crate::inspect::call::cycle_of;
-use crate::inspect::part::UnitKey;
+use crate::inspect::part::{Region, UnitKey};
 use crate::render::{
     self, Head, Provider, RenderError, Source, Thread, ThreadBlock, grouping_of, head_of,
     is_in_head,
 };
 use crate::support::cancel::ensure;
-use crate::tree::NodeClass;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,7 +31,6 @@ type Key = (u64, u32);
 /// No unit has this many rows.
 const RECORD: u32 = u32::MAX;
 
-/// A message of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     /// As the cache of the provider reads it.
@@ -53,7 +50,6 @@ pub(super) struct Front {
     parameters: Option<Box<str>>,
 }
 
-/// The request of one snapshot.
 pub(super) struct Requests {
     provider: Provider,
     units: Vec<UnitBlocks>,
@@ -63,10 +59,10 @@ pub(super) struct Requests {
     /// Where nothing was left open: the block that came next, and how many messages were ended.
     fresh: Vec<(usize, usize)>,
     pub(super) front: Option<Arc<Front>>,
-    /// Blocks by key. A record is held here, so that its address is not used again.
-    known: HashMap<Key, (Arc<ThreadBlock>, Option<Arc<str>>)>,
-    /// Parameters by the address of their record.
-    parameters: HashMap<usize, (Box<str>, Arc<str>)>,
+    known: HashMap<Key, Arc<ThreadBlock>>,
+    parameters: HashMap<Key, Box<str>>,
+    /// The records that are known, so that their addresses are not used again.
+    held: Vec<Arc<str>>,
 }
 
 /// What a request had before [`Requests::advance`], from the first difference on.
@@ -90,7 +86,6 @@ impl Before {
     }
 }
 
-/// The blocks of one unit in a request.
 struct UnitBlocks {
     key: UnitKey,
     /// The values of `data_reply` in it, as JSON.
@@ -99,8 +94,6 @@ struct UnitBlocks {
     left_out: bool,
     /// The number of blocks of the request up to its end.
     end: usize,
-    /// Whether what follows is in `^sys`; `None` outside the regions.
-    system: Option<bool>,
 }
 
 impl Requests {
@@ -116,15 +109,13 @@ impl Requests {
             front: None,
             known: HashMap::new(),
             parameters: HashMap::new(),
+            held: Vec::new(),
         }
     }
 
-    /// The bytes of the first messages.
     pub(super) fn bytes_of(&self, messages: usize) -> u64 {
-        match messages.checked_sub(1) {
-            Some(last) => self.messages.get(last).map_or(0, |message| message.end),
-            None => 0,
-        }
+        let last = self.messages[..messages].last();
+        last.map_or(0, |message| message.end)
     }
 
     /// Whether a block is in the head, and so in no message.
@@ -137,14 +128,10 @@ impl Requests {
     /// is around byte `at` of its JSON.
     pub(super) fn block_of(&self, place: &Place, json: &str, at: usize) -> Option<String> {
         let head = self.blocks.iter().filter(|block| self.is_in_head(block));
+        let (tools, system): (Vec<_>, Vec<_>) = head.cloned().partition(|block| block.is_tool());
         let block = match place {
-            Place::Tool { index, .. } => head.filter(|block| block.is_tool()).nth(*index)?,
-            Place::System => {
-                let system: Vec<Arc<ThreadBlock>> =
-                    head.filter(|block| !block.is_tool()).cloned().collect();
-                let (at, _) = locate::block(json, at, &system)?;
-                return Some(system[at].id().to_owned());
-            }
+            Place::Tool { index, .. } => tools.get(*index)?,
+            Place::System => &system[locate::block(json, at, &system)?.0],
             _ => return None,
         };
         Some(block.id().to_owned())
@@ -168,7 +155,7 @@ impl Requests {
         let blocks = self.blocks.split_off(blocks_kept);
         self.keys.truncate(blocks_kept);
         for key in keys {
-            if let Some((block, _)) = self.known.get(&key) {
+            if let Some(block) = self.known.get(&key) {
                 self.blocks.push(Arc::clone(block));
                 self.keys.push(key);
             }
@@ -261,21 +248,20 @@ impl Requests {
         let mut keys = Vec::with_capacity(records.len());
         let mut parameters = None;
         for record in records {
-            let address = Arc::as_ptr(&record).cast::<u8>() as usize;
-            let key = (address as u64, RECORD);
-            if let Some((text, _)) = self.parameters.get(&address) {
-                parameters = Some(text.clone());
-                continue;
-            }
-            if let Entry::Vacant(unknown) = self.known.entry(key) {
+            let key = (Arc::as_ptr(&record).cast::<u8>() as u64, RECORD);
+            if !self.known.contains_key(&key) && !self.parameters.contains_key(&key) {
                 let thread = Thread::from_records([&record]).ok()?;
                 if let Some(text) = thread.parameters() {
-                    parameters = Some(text.into());
-                    self.parameters.insert(address, (text.into(), record));
-                    continue;
+                    self.parameters.insert(key, text.into());
+                } else {
+                    let block = thread.into_blocks().next()?;
+                    self.known.insert(key, Arc::new(block));
                 }
-                let block = thread.into_blocks().next()?;
-                unknown.insert((Arc::new(block), Some(record)));
+                self.held.push(record);
+            }
+            if let Some(text) = self.parameters.get(&key) {
+                parameters = Some(text.clone());
+                continue;
             }
             keys.push(key);
         }
@@ -288,29 +274,19 @@ impl Requests {
     fn tree(&mut self, snapshot: &Snapshot, cycle: i64) -> (usize, Vec<Key>, Option<Box<str>>) {
         let cycle = cycle.to_string();
         let mut units = snapshot.units().peekable();
-        let (mut shared, mut start, mut system) = (0, 0, None);
-        for before in &self.units {
-            let is_same = |unit: &UnitRef<'_>| before.is(*unit, &cycle);
-            if units.next_if(is_same).is_none() {
-                break;
-            }
-            shared += 1;
-            (start, system) = (before.end, before.system);
-        }
+        let known = self.units.iter().take_while(|known| {
+            let unit = units.next_if(|unit| known.is(*unit, &cycle));
+            unit.is_some()
+        });
+        let shared = known.count();
         self.units.truncate(shared);
+        let start = self.units.last().map_or(0, |unit| unit.end);
         let mut keys: Vec<Key> = Vec::new();
         for unit in units.inspect(|_| ensure()) {
             let mut replies: Vec<Box<str>> = Vec::new();
             let mut left_out = false;
             for node in unit.nodes().inspect(|_| ensure()) {
-                if node.level() <= 1 {
-                    system = match node.class() {
-                        NodeClass::Sys => Some(true),
-                        NodeClass::Seq | NodeClass::Head => Some(false),
-                        _ => None,
-                    };
-                }
-                let (NodeClass::Block, Some(system)) = (node.class(), system) else {
+                let Some(region) = Region::of(node) else {
                     continue;
                 };
                 if let Some(reply) = node.field("data_reply") {
@@ -323,29 +299,22 @@ impl Requests {
                         continue;
                     }
                 }
-                keys.push(self.node(node, system));
+                let key = node.version();
+                let block = || Arc::new(ThreadBlock::of(node, region == Region::Sys));
+                self.known.entry(key).or_insert_with(block);
+                keys.push(key);
             }
             self.units.push(UnitBlocks {
                 key: UnitKey::of(unit),
                 replies,
                 left_out,
                 end: start + keys.len(),
-                system,
             });
         }
         let same = self.keys[start..].iter().zip(&keys);
         let same = same.take_while(|(a, b)| a == b).count();
         let parameters = render::parameters_of(snapshot);
         (start + same, keys.split_off(same), parameters)
-    }
-
-    /// The key of a block of a tree.
-    fn node(&mut self, node: NodeRef<'_>, system: bool) -> Key {
-        let key = node.version();
-        self.known
-            .entry(key)
-            .or_insert_with(|| (Arc::new(ThreadBlock::of(node, system)), None));
-        key
     }
 }
 
@@ -358,7 +327,6 @@ impl UnitBlocks {
     }
 }
 
-/// Appends messages that are made of these blocks.
 fn push(
     messages: &mut Vec<Message>,
     provider: Provider,

@@ -155,7 +155,6 @@ pub fn page(
     }
 }
 
-/// What the script reads.
 #[derive(Serialize)]
 struct Data<'a> {
     format: &'static str,
@@ -248,7 +247,6 @@ struct Broken {
 struct PageWriter<'a> {
     table: &'a Table,
     redactor: &'a mut Redactor,
-    /// Whether anything is redacted.
     hides: bool,
     /// Redacted names by what they were.
     names: Numbered<String>,
@@ -263,7 +261,6 @@ impl<'a> PageWriter<'a> {
         texts.iter().map(|text| self.text(text)).collect()
     }
 
-    /// The number of a name.
     fn name(&mut self, name: &str) -> u32 {
         let redacted = || self.redactor.redact(name).into_owned();
         self.names.number(name, redacted)

@@ -172,7 +172,6 @@ pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Count
     }
 }
 
-/// How many blocks of a step have which role and kind.
 #[derive(Default)]
 struct Shape {
     list: Vec<u32>,
@@ -283,7 +282,6 @@ const KINDS: [&str; 11] = [
     "code",
 ];
 
-/// The word, if it is a usual one.
 fn usual(words: &[&'static str], word: &str) -> &'static str {
     let mut words = words.iter();
     words.find(|known| **known == word).unwrap_or(&OTHER)
@@ -296,7 +294,6 @@ fn name(text: &str) -> Option<String> {
     is_name.then(|| text.to_owned())
 }
 
-/// Whether a text is a date and a time.
 fn is_time(text: &str) -> bool {
     let sign = |letter: char| letter.is_ascii_digit() || "-:.+TZtz ".contains(letter);
     text.len() <= 40

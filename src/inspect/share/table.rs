@@ -21,7 +21,6 @@ use std::sync::Arc;
 pub(super) struct Table {
     /// Ids of blocks. A block keeps its number when its content changes.
     pub(super) ids: Numbered<String>,
-    /// Ids of turns.
     pub(super) turns: Numbered<String>,
     pub(super) texts: Numbered<ContentHash, Text>,
     pub(super) blocks: Numbered<Block>,
@@ -29,7 +28,6 @@ pub(super) struct Table {
     pub(super) steps: Vec<TableStep>,
 }
 
-/// A text of some block.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) hash: ContentHash,
@@ -40,7 +38,6 @@ pub(super) struct Text {
 /// A block as it is in one or many snapshots.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Block {
-    /// The index of its id.
     pub(super) id: u32,
     pub(super) region: Region,
     /// The index of the id of its turn.
@@ -58,7 +55,6 @@ pub(super) struct Block {
     pub(super) text: u32,
 }
 
-/// A cycle.
 pub(super) struct TableStep {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) call: Call,
@@ -91,7 +87,6 @@ impl Table {
         builder.table
     }
 
-    /// The text of a block.
     pub(super) fn text(&self, block: &Block) -> &Text {
         &self.texts.list[block.text as usize]
     }
@@ -164,7 +159,6 @@ impl TableBuilder<'_> {
         });
     }
 
-    /// The index of a block.
     fn block(
         &mut self,
         snapshot: &Arc<Snapshot>,
@@ -213,7 +207,6 @@ impl TableBuilder<'_> {
     }
 }
 
-/// Whether two nodes say the same.
 fn is_equal(a: NodeRef<'_>, b: NodeRef<'_>) -> bool {
     a.version() == b.version()
         || (a.role() == b.role()
