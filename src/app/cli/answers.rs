@@ -1,15 +1,14 @@
 //! The answers of `select`, in every format.
 
-use super::options::{Color, Format, Paint, Tint};
-use super::output::{self, Column};
-use super::preview::{PREVIEW, Previews, with_calls};
+use super::options::{Format, Paint, Tint, result_colors};
+use super::output::{self, Column, PREVIEW, Previews, with_calls};
 use crate::app::present::answer::{Budget, Found};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared};
 use crate::history::{RangeDiff, RangeOptions};
 use crate::tree::Limits;
-use clap::Args;
+use clap::{Args, ColorChoice};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
@@ -22,7 +21,7 @@ pub(super) struct How {
     /// Whether the command line asks for JSON, and does not get it because it is not on a terminal.
     pub(super) is_json: bool,
     pub(super) count: bool,
-    pub(super) color: Color,
+    pub(super) color: ColorChoice,
     pub(super) limits: Limits,
 }
 
@@ -71,7 +70,7 @@ pub(super) fn append(
     how: &How,
     out: &mut String,
 ) -> Result<(), Failure> {
-    let paint = how.color.for_results();
+    let paint = result_colors(how.color);
     let (title, prefix) = (labels.title(paint), labels.prefix());
     let previews = || Previews::of(prepared.query(), paint);
     let no_nodes = || {

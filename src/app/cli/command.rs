@@ -1,12 +1,13 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
 use super::interrupt::show;
-use super::options::{Color, Format, is_dumb};
+use super::options::{Format, is_dumb, result_colors};
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
 use crate::support::table::Paint;
 use crate::tree::Limits;
+use clap::ColorChoice;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
@@ -18,7 +19,7 @@ use std::time::Duration;
 pub(super) struct Invocation {
     /// How the result is printed, if the command line says so.
     pub(super) format: Option<Format>,
-    pub(super) color: Color,
+    pub(super) color: ColorChoice,
     /// The largest input that is read.
     pub(super) limits: Limits,
     /// How long each call may take that a server answers.
@@ -61,7 +62,7 @@ impl Invocation {
 
     /// The colours of results.
     pub(super) fn paint(&self) -> Paint {
-        self.color.for_results()
+        result_colors(self.color)
     }
 
     /// Prints a result as one line of JSON if that is asked for, else as text.

@@ -3,8 +3,7 @@
 use super::command::{Invocation, Run, print_as};
 use super::operands;
 use super::options::{CONTENT_MODES, EditionArgs, Paint, Tint};
-use super::output::{self, printable, verbatim};
-use super::preview::Previews;
+use super::output::{self, Previews, printable, verbatim};
 use super::sessions;
 use super::typed::address;
 use super::words::{is_file, quoted};
@@ -18,6 +17,7 @@ use crate::support::edits::{edits, words};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What changed between two snapshots of a session, or between two sessions?
@@ -112,18 +112,11 @@ impl Diff {
 
     /// Compares snapshots of two sessions.
     fn across(&self, with: &Invocation) -> Result<Exit, Failure> {
-        if let Some(word) = self.b.as_ref().or(self.selector.as_ref()) {
-            let message = format!(
-                "two sessions are compared whole, and `{}` is one more argument",
-                printable(word)
-            );
-            return Err(
-                Failure::usage(message).with_help("pactql diff SESSION@ADDRESS SESSION@ADDRESS")
-            );
-        }
-        if self.moves {
-            return Err(Failure::usage("`--moves` is for snapshots of one session")
-                .with_help("between sessions, blocks that moved are always listed"));
+        if self.b.is_some() || self.selector.is_some() || self.moves {
+            return Err(Failure::usage(
+                "two sessions are compared whole, and their moves are always listed",
+            )
+            .with_help("pactql diff SESSION@ADDRESS SESSION@ADDRESS"));
         }
         let (first, second) = (split(&self.session), split(&self.a));
         let open = |(name, address): (&str, Option<&str>)| {
@@ -334,35 +327,28 @@ const WORDS: usize = 20_000;
 /// colour.
 fn lines(diff: &str, paint: Paint) -> Vec<String> {
     let all: Vec<&str> = diff.lines().skip(2).collect();
+    let run = |from: usize, sign: char| {
+        let lines = all[from..].iter();
+        from..from + lines.take_while(|line| line.starts_with(sign)).count()
+    };
+    let bare = |run: Range<usize>| {
+        let lines = all[run].iter();
+        let lines = lines.map(|line| line.get(1..).unwrap_or_default());
+        lines.collect::<Vec<_>>().join("\n")
+    };
     let mut out = Vec::new();
     let mut at = 0;
     while let Some(line) = all.get(at) {
-        let run = |from: usize, sign: char| {
-            let lines = all[from..].iter();
-            lines.take_while(|line| line.starts_with(sign)).count()
-        };
         let removed = run(at, '-');
-        let added = run(at + removed, '+');
-        let middle = at + removed;
-        let bare = |lines: &[&str]| -> String {
-            let lines = lines.iter().map(|line| line.get(1..).unwrap_or_default());
-            lines.collect::<Vec<_>>().join("\n")
-        };
-        if removed > 0
-            && added > 0
-            && let Some(marked) = marked(
-                &bare(&all[at..middle]),
-                &bare(&all[middle..middle + added]),
-                paint,
-            )
-        {
-            out.extend(
-                marked
-                    .lines()
-                    .map(|line| format!("{} {line}", paint.tint(Tint::Changed, "~"))),
-            );
-            at = middle + added;
-            continue;
+        let added = run(removed.end, '+');
+        if !removed.is_empty() && !added.is_empty() {
+            let end = added.end;
+            if let Some(marked) = marked(&bare(removed), &bare(added), paint) {
+                let sign = paint.tint(Tint::Changed, "~");
+                out.extend(marked.lines().map(|line| format!("{sign} {line}")));
+                at = end;
+                continue;
+            }
         }
         let line = verbatim(line);
         out.push(match line.as_bytes().first() {

@@ -65,10 +65,7 @@ enum Change {
     ///
     /// Sealed turns and what is in their cores stay: `compact` takes those. Prints the ids of the topmost
     /// nodes that went.
-    Remove {
-        #[command(flatten)]
-        matched: MatchedArgs,
-    },
+    Remove(MatchedArgs),
     /// Move nodes with all below them.
     ///
     /// Nodes of the turn in progress keep their ids. A committed node may only change its region, and gets a
@@ -83,39 +80,32 @@ enum Change {
     /// Put a node in the place of another, with its offset, its time and, unless NODE has one, its key.
     ///
     /// The old node goes with all below it; the new one has an id of its own, which is printed.
-    Replace {
-        #[command(flatten)]
-        write: WriteArgs,
-        /// A selector of the one node to replace.
-        #[arg(allow_hyphen_values = true)]
-        selector: String,
-        #[command(flatten)]
-        node: NodeArgs,
-    },
+    Replace(PutArgs),
     /// Have the next commit take nodes, and put a summary where the first of them was.
     ///
     /// Takes whole turns and blocks of sealed cores, too. Prints the id of the summary. Until the commit
     /// nothing changes; `discard` takes the note back.
-    Compact {
-        #[command(flatten)]
-        write: WriteArgs,
-        /// A selector of the nodes to take.
-        #[arg(allow_hyphen_values = true)]
-        selector: String,
-        #[command(flatten)]
-        node: NodeArgs,
-    },
+    Compact(PutArgs),
     Commit(Commit),
     /// Drop every change since the last commit.
     ///
     /// Attempts stay, and so do the references to nodes that are left. Prints nothing.
-    Discard {
-        #[command(flatten)]
-        write: WriteArgs,
-    },
+    Discard(WriteArgs),
     Fork(Fork),
     Refs(Refs),
     Attempts(Attempts),
+}
+
+/// The nodes that another one takes the place of.
+#[derive(Args, Debug)]
+struct PutArgs {
+    #[command(flatten)]
+    write: WriteArgs,
+    /// A selector of the nodes: of the one to replace, or of those to compact.
+    #[arg(allow_hyphen_values = true)]
+    selector: String,
+    #[command(flatten)]
+    node: NodeArgs,
 }
 
 /// The nodes that a command changes.
@@ -158,16 +148,8 @@ impl Run for Edit {
                 position,
                 node,
             } => put(write, position, node, Context::add),
-            Change::Replace {
-                write,
-                selector,
-                node,
-            } => put(write, selector, node, Context::replace),
-            Change::Compact {
-                write,
-                selector,
-                node,
-            } => put(write, selector, node, Context::compact),
+            Change::Replace(args) => put(&args.write, &args.selector, &args.node, Context::replace),
+            Change::Compact(args) => put(&args.write, &args.selector, &args.node, Context::compact),
             Change::Update {
                 matched,
                 fields: words,
@@ -175,12 +157,12 @@ impl Run for Edit {
                 let fields = fields(words, &matched.write, with)?;
                 matched.change(with, |context, selector| context.update(selector, fields))
             }
-            Change::Remove { matched } => matched.change(with, Context::remove),
+            Change::Remove(matched) => matched.change(with, Context::remove),
             Change::Move { matched, position } => matched.change(with, |context, selector| {
                 context.move_to(selector, position)
             }),
             Change::Commit(command) => command.run(with),
-            Change::Discard { write } => {
+            Change::Discard(write) => {
                 let mut writing = write.open(with)?;
                 writing.context().discard();
                 writing.save()?;

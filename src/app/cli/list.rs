@@ -1,10 +1,11 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
 use super::command::{Invocation, Run, print, say};
-use super::inspected::{Opened, SessionsArgs};
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
-use super::sessions::{ending_name, ending_of_session, ending_text, open_store};
+use super::sessions::{
+    Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store,
+};
 use crate::app::present::stores::{Access, Address, none_of, session_json, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
@@ -68,7 +69,17 @@ impl Run for Sessions {
                 None => {
                     let word = std::slice::from_ref(word);
                     self.sessions.each_of(word, None, with, |opened| {
-                        listed.push(Listed::of(opened));
+                        let history = opened.session.history();
+                        listed.push(SessionInfo {
+                            name: opened.name.clone(),
+                            snapshots: history.committed().len(),
+                            cycle: history.cycles().max(),
+                            working: history.has_working(),
+                            created_at_ns: 0,
+                            committed_at_ns: None,
+                            source: None,
+                            parent: None,
+                        });
                         Ok(())
                     })?;
                 }
@@ -78,7 +89,10 @@ impl Run for Sessions {
             return Ok(Exit::of_empty(self.fail_if_empty));
         }
         print(&if with.is_json() {
-            listed.iter().map(|one| format!("{}\n", one.json)).collect()
+            let lines = listed
+                .iter()
+                .map(|info| format!("{}\n", session_json(info)));
+            lines.collect()
         } else {
             table(&listed).text(with.paint())
         })
@@ -91,7 +105,7 @@ impl Sessions {
         &self,
         address: Address<'_>,
         several: bool,
-        listed: &mut Vec<Listed>,
+        listed: &mut Vec<SessionInfo>,
     ) -> Result<(), Failure> {
         if !address.is_several() {
             address.one()?;
@@ -119,47 +133,14 @@ impl Sessions {
                 let store = without_passwords(address.store);
                 info.name = format!("{store}#{}", info.name);
             }
-            listed.push(Listed {
-                json: session_json(&info),
-                info,
-            });
+            listed.push(info);
         }
         Ok(())
     }
 }
 
-/// A session of the list.
-struct Listed {
-    info: SessionInfo,
-    json: Value,
-}
-
-impl Listed {
-    /// A session that is in no store.
-    fn of(opened: &Opened) -> Self {
-        let history = opened.session.history();
-        let info = SessionInfo {
-            name: opened.name.clone(),
-            snapshots: history.committed().len(),
-            cycle: history.cycles().max(),
-            working: history.has_working(),
-            created_at_ns: 0,
-            committed_at_ns: None,
-            source: None,
-            parent: None,
-        };
-        let json = json!({
-            "name": info.name,
-            "snapshots": info.snapshots,
-            "cycle": info.cycle,
-            "working": info.working,
-        });
-        Self { info, json }
-    }
-}
-
 /// The sessions as a table. A column in which nothing is said is left out.
-fn table(listed: &[Listed]) -> Table {
+fn table(listed: &[SessionInfo]) -> Table {
     let titles = [
         "name",
         "snapshots",
@@ -171,7 +152,7 @@ fn table(listed: &[Listed]) -> Table {
     ];
     let text = |text: Option<&str>| text.map(printable).unwrap_or_default();
     let mut table = Table::new(titles).words(2..titles.len()).hide_empty();
-    for Listed { info, .. } in listed {
+    for info in listed {
         let cycle = info.cycle.map(|cycle| format!("@c{cycle}"));
         let cells = [
             info.snapshots.to_string(),

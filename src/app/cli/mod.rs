@@ -18,13 +18,11 @@ mod import;
 mod import_read;
 mod import_store;
 mod input;
-mod inspected;
 mod interrupt;
 mod list;
 mod operands;
 mod options;
 mod output;
-mod preview;
 mod progress;
 mod render;
 mod reports;
@@ -41,12 +39,11 @@ mod write;
 pub use crate::app::present::Exit;
 
 use crate::app::present::Failure;
-use crate::support::diag::nearest;
 use crate::tree::Limits;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-use command::{Invocation, Run, print, say};
-use options::{Color, Format, bytes};
+use command::{Invocation, Run, say, stream};
+use options::{Format, bytes, error_colors};
 use std::ffi::OsString;
 use typed::words;
 
@@ -129,9 +126,9 @@ struct Cli {
         hide_possible_values = true
     )]
     format: Option<Format>,
-    /// When to colour the output.
+    /// When to colour the output: `auto` is on a terminal, unless NO_COLOR is set or TERM is `dumb`.
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
-    color: Color,
+    color: ColorChoice,
     /// Refuse inputs of more than this many bytes after unpacking. K, M and G are factors of 1024, 1024² and
     /// 1024³.
     #[arg(long, global = true, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
@@ -198,9 +195,10 @@ struct Completions {
 
 impl Run for Completions {
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
+        // It panics where it cannot write.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut program(), "pactql", &mut script);
-        print(&String::from_utf8_lossy(&script))
+        stream(|out| out.write_all(&script))
     }
 }
 
@@ -214,35 +212,18 @@ struct Man {
 
 impl Run for Man {
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        let page = page(program(), &self.command)?;
-        print(&String::from_utf8_lossy(&page))
+        let mut program = program();
+        // Adds the options that all commands have, and the full names.
+        program.build();
+        let mut page = &program;
+        for name in &self.command {
+            page = page.find_subcommand(name).ok_or_else(|| {
+                Failure::usage(format!("there is no command `{name}`"))
+                    .with_help("`pactql --help` lists the commands")
+            })?;
+        }
+        stream(|out| clap_mangen::Man::new(page.clone()).render(out))
     }
-}
-
-/// The manual page of a program or, if `names` are given, of one of its commands, in roff.
-///
-/// # Errors
-/// No command has this name.
-fn page(mut program: clap::Command, names: &[String]) -> Result<Vec<u8>, Failure> {
-    // Adds the options that all commands have, and the full names.
-    program.build();
-    let mut page = &program;
-    for name in names {
-        page = page.find_subcommand(name).ok_or_else(|| {
-            let known = page.get_subcommands().map(clap::Command::get_name);
-            let help = match nearest(name, known) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!(
-                    "`{} --help` lists the commands",
-                    page.get_bin_name().unwrap_or("pactql")
-                ),
-            };
-            Failure::usage(format!("there is no command `{name}`")).with_help(help)
-        })?;
-    }
-    let mut text = Vec::new();
-    clap_mangen::Man::new(page.clone()).render(&mut text)?;
-    Ok(text)
 }
 
 /// Runs the program with the process's arguments.
@@ -331,21 +312,16 @@ fn help_color() -> ColorChoice {
 }
 
 /// Prints a failure on standard error.
-fn report(failure: &Failure, json: bool, color: Color) {
+fn report(failure: &Failure, json: bool, color: ColorChoice) {
     if json {
         say(&format!("{}\n", failure.json()));
     } else {
-        say(&failure.text(color.for_errors()));
+        say(&failure.text(error_colors(color)));
     }
 }
 
 /// Reports a command line that did not parse, or prints the help that it asked for.
 fn refuse(error: &clap::Error) -> Exit {
-    let color = match help_color() {
-        ColorChoice::Never => Color::Never,
-        ColorChoice::Always => Color::Always,
-        ColorChoice::Auto => Color::Auto,
-    };
     let exit = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,
         // Of a command without its arguments: the help says what it needs.
@@ -357,7 +333,7 @@ fn refuse(error: &clap::Error) -> Exit {
             program.build();
             let failure = typed::failure(error, &program, &words());
             let json = asks_for("--format", "json") || words().iter().any(|word| word == "--json");
-            report(&failure, json, color);
+            report(&failure, json, help_color());
             return failure.exit();
         }
     };

@@ -5,50 +5,33 @@ use crate::history::{ContentMode, ContentOptions, Material, RangeOptions};
 use crate::inspect::Tokenizer;
 use crate::query::ir::Edition;
 use crate::render::Provider;
-use crate::support::diag::ColorChoice;
+use crate::support::diag;
 pub(super) use crate::support::table::{Paint, Tint};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{Args, ColorChoice, ValueEnum};
 use std::io::IsTerminal;
 
-/// When to colour the output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Color {
-    /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+/// Whether output to a stream is coloured: by default on a terminal, unless NO_COLOR is set or TERM is `dumb`.
+fn is_colored(color: ColorChoice, stream: &impl IsTerminal) -> bool {
+    let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match color {
+        ColorChoice::Auto => stream.is_terminal() && !is_dumb() && !no_color(),
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+    }
 }
 
-impl Color {
-    /// Whether output to a stream is coloured.
-    fn on(self, stream: &impl IsTerminal) -> bool {
-        match self {
-            Self::Auto => {
-                stream.is_terminal()
-                    && !is_dumb()
-                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            }
-            Self::Always => true,
-            Self::Never => false,
-        }
-    }
+/// The colours of results on standard output.
+pub(super) fn result_colors(color: ColorChoice) -> Paint {
+    Paint::new(is_colored(color, &std::io::stdout()))
+}
 
-    /// Whether results on standard output are coloured.
-    pub(super) fn for_results(self) -> Paint {
-        Paint::new(self.on(&std::io::stdout()))
-    }
-
-    /// Whether messages on standard error are coloured.
-    pub(super) fn for_errors(self) -> ColorChoice {
-        if self.on(&std::io::stderr()) {
-            ColorChoice::Always
-        } else {
-            ColorChoice::Never
-        }
+/// Whether messages on standard error are coloured.
+pub(super) fn error_colors(color: ColorChoice) -> diag::ColorChoice {
+    if is_colored(color, &std::io::stderr()) {
+        diag::ColorChoice::Always
+    } else {
+        diag::ColorChoice::Never
     }
 }
 

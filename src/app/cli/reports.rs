@@ -5,9 +5,9 @@
 
 use super::command::{Invocation, Run, page, print, say};
 use super::input;
-use super::inspected::{Inspected, Opened, PriceArgs, SessionsArgs, TimeArgs};
 use super::operands;
 use super::options::{FormArgs, Format, TokenizerArgs, named};
+use super::sessions::{Inspected, Opened, PriceArgs, SessionsArgs, TimeArgs};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
 use crate::history::Session;

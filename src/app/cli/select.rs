@@ -2,7 +2,7 @@
 
 use super::answers::{FitArgs, How, Labels, append, append_none};
 use super::command::{Invocation, Run, print, print_as, say};
-use super::options::{EditionArgs, Format, RangeArgs};
+use super::options::{EditionArgs, Format, RangeArgs, error_colors};
 use super::{input, operands, output, sessions};
 use crate::app::present::answer::Found;
 use crate::app::present::stores::{Access, Address, none_of, without_passwords};
@@ -10,7 +10,6 @@ use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared};
 use crate::history::Session;
 use crate::store::{SessionAnswer, SqlRow, Store};
-use crate::support::diag::{Code, Diagnostic, Error};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::collections::HashSet;
@@ -132,8 +131,8 @@ impl Select {
             .iter()
             .map(|selector| how.engine.prepare(selector))
             .collect::<Result<_, _>>()?;
-        if let Some(error) = prepared.iter().find_map(unbound) {
-            return Err(error.into());
+        for each in &prepared {
+            each.ready()?;
         }
         let (sources, several) = Self::sources(names, how)?;
         let mut run = Answers {
@@ -226,17 +225,6 @@ enum Source<'a> {
 /// The address of sessions of a store, if a name is one of several.
 fn whole(name: &str) -> Option<Address<'_>> {
     Address::of(name).filter(|address| address.is_several())
-}
-
-/// The error for a selector with a parameter.
-fn unbound(prepared: &Prepared) -> Option<Error> {
-    let name = format!("${}", prepared.params().first()?);
-    let text = prepared.text();
-    let at = text.find(&name)?;
-    let mistake = Diagnostic::error(Code::SelectorInvalid, format!("`{name}` has no value"))
-        .at(at..at + name.len(), "this parameter")
-        .with_help("values of parameters cannot be given here; write the value in its place");
-    Some(Error::new(text, mistake))
 }
 
 /// The answers of a run, while they are found.
@@ -411,7 +399,7 @@ impl Answers<'_> {
         let answer = prepared.select_with(&session, &self.how.options).ok()?;
         let found = Found::new(&answer, self.how.budget.as_ref()).ok()?;
         let as_json = self.how.is_json;
-        let color = self.how.color.for_errors();
+        let color = error_colors(self.how.color);
         Some(found.remarks(prepared, Some(&session), as_json, color))
     }
 
@@ -443,7 +431,7 @@ impl Answers<'_> {
             // Why an answer is empty costs more than the answer.
             return Ok(());
         }
-        let color = how.color.for_errors();
+        let color = error_colors(how.color);
         let as_json = how.is_json;
         let remarks = found.remarks(prepared, session, as_json, color);
         if count == 0 && self.several {
@@ -488,7 +476,7 @@ fn run_line(
     let line = line.map_err(|line| input::not_utf8(&line))?;
     let answer = how.engine.select_with(session, line, &how.options)?;
     for warning in answer.warnings() {
-        say(&warning.to_text(line, how.color.for_errors()));
+        say(&warning.to_text(line, error_colors(how.color)));
     }
     let found = Found::new(&answer, how.budget.as_ref())?;
     Ok((found.json(how.count)?, found.count()))
@@ -524,7 +512,7 @@ fn select_sql(
     let store = sessions::open_store(address.store, Access::Read)?;
     let prepared = how.engine.prepare(selector)?;
     for warning in prepared.warnings() {
-        say(&warning.to_text(prepared.text(), how.color.for_errors()));
+        say(&warning.to_text(prepared.text(), error_colors(how.color)));
     }
     let asked = if address.is_several() {
         store.count(address.glob())?

@@ -1,7 +1,7 @@
 //! The commands about a selector alone: `explain`, `sql`, `fmt`.
 
 use super::command::{Invocation, Run, print, say};
-use super::options::{EditionArgs, named};
+use super::options::{EditionArgs, error_colors, named};
 use super::{operands, sessions};
 use crate::app::present::stores::{Access, Address, none_of};
 use crate::app::present::{Exit, Failure};
@@ -241,7 +241,7 @@ impl Run for Fmt {
                 continue;
             }
             for warning in &report.warnings {
-                say(&warning.to_text(selector, with.color.for_errors()));
+                say(&warning.to_text(selector, error_colors(with.color)));
             }
             let _ = writeln!(text, "{canonical}");
             if self.check {

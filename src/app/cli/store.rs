@@ -1,12 +1,11 @@
 //! `pactql store …`: the commands that keep stores.
 
 use super::command::{Invocation, Run, say};
-use super::inspected::first_of_day;
 use super::interrupt::duration;
 use super::options::EditionArgs;
 use super::output::{counted, printable};
 use super::progress::Progress;
-use super::sessions::open_store;
+use super::sessions::{first_of_day, open_store};
 use super::verify;
 use super::words::{is_selector, quoted};
 use super::write::{Wait, new_name, print_ids};

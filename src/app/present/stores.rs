@@ -246,7 +246,8 @@ pub(crate) fn session_json(info: &SessionInfo) -> Value {
         "snapshots": info.snapshots,
         "cycle": info.cycle,
         "working": info.working,
-        "created": rfc3339_of_nanos(info.created_at_ns),
+        // Of a session that is in no store, it is not known.
+        "created": (info.created_at_ns != 0).then(|| rfc3339_of_nanos(info.created_at_ns)),
         "committed": info.committed_at_ns.map(rfc3339_of_nanos),
         "source": info.source,
         "parent": info.parent,
