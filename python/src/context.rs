@@ -3,7 +3,7 @@
 use crate::engine::SHARED;
 use crate::errors::{OrRaise, Raise, plain};
 use crate::forks::{self, Origin};
-use crate::json;
+use crate::json::{self, dict};
 use crate::selection::Selection;
 use crate::session::Session;
 use crate::values::prepared;
@@ -113,23 +113,12 @@ pub(crate) fn builder(
         Some(edition) => Arc::new(pactql::Engine::builder().edition(edition).build()),
         None => Arc::clone(engine),
     };
-    let mut policy = Policy::new();
-    if let Some(most) = max_nodes {
-        policy = policy.nodes(most);
-    }
-    if let Some(most) = max_tokens {
-        policy = policy.tokens(most);
-    }
-    if let Some(turns) = protect {
-        policy = policy.protect(turns);
-    }
+    let policy = Policy::new();
+    let policy = max_nodes.into_iter().fold(policy, Policy::nodes);
+    let policy = max_tokens.into_iter().fold(policy, Policy::tokens);
+    let policy = protect.into_iter().fold(policy, Policy::protect);
     let builder = pactql::Context::builder().engine(Arc::clone(&engine));
     Ok((builder.policy(policy), engine))
-}
-
-/// A node as Python gives it: a text in the short form or of JSON, or a dictionary.
-fn node(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    json::dumps(value)
 }
 
 /// The parts of a message.
@@ -248,7 +237,7 @@ impl Context {
     /// dictionary, or a text such as `block:text { key='hero' } "content"`. Returns its id.
     #[pyo3(signature = (position, node, /))]
     fn add(&self, py: Python<'_>, position: &str, node: &Bound<'_, PyAny>) -> PyResult<String> {
-        let node = self::node(node)?;
+        let node = json::dumps(node)?;
         self.with(py, |context| context.add(position, node))
     }
 
@@ -260,7 +249,7 @@ impl Context {
         selector: &str,
         fields: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<String>> {
-        let fields = self::node(fields)?;
+        let fields = json::dumps(fields)?;
         self.with(py, |context| context.update(selector, fields))
     }
 
@@ -279,7 +268,7 @@ impl Context {
     /// Puts a node in the place of the one that a selector finds. Returns its id.
     #[pyo3(signature = (selector, node, /))]
     fn replace(&self, py: Python<'_>, selector: &str, node: &Bound<'_, PyAny>) -> PyResult<String> {
-        let node = self::node(node)?;
+        let node = json::dumps(node)?;
         self.with(py, |context| context.replace(selector, node))
     }
 
@@ -291,7 +280,7 @@ impl Context {
         selector: &str,
         summary: &Bound<'_, PyAny>,
     ) -> PyResult<String> {
-        let summary = self::node(summary)?;
+        let summary = json::dumps(summary)?;
         self.with(py, |context| context.compact(selector, summary))
     }
 
@@ -406,15 +395,15 @@ impl Context {
     /// `emptied`.
     fn commit<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let commit = self.with(py, pactql::Context::commit)?;
-        let dict = PyDict::new(py);
-        dict.set_item("cycle", commit.cycle)?;
-        dict.set_item("turn", commit.turn)?;
-        dict.set_item("expired", commit.expired)?;
-        dict.set_item("compacted", commit.compacted)?;
-        dict.set_item("pruned", commit.pruned)?;
-        dict.set_item("emptied", commit.emptied)?;
-        dict.set_item("over", commit.over)?;
-        Ok(dict)
+        Ok(dict!(py,
+            "cycle": commit.cycle,
+            "turn": commit.turn,
+            "expired": commit.expired,
+            "compacted": commit.compacted,
+            "pruned": commit.pruned,
+            "emptied": commit.emptied,
+            "over": commit.over,
+        ))
     }
 
     /// Keeps the working state in the store.

@@ -100,10 +100,7 @@ impl Engine {
         analyze: bool,
         verbose: bool,
     ) -> PyResult<Explain> {
-        let session = match session {
-            Some(session) => Some(session.shared(py)?),
-            None => None,
-        };
+        let session = session.map(|session| session.shared(py)).transpose()?;
         explain(py, &self.engine, session, selector, analyze, verbose)
     }
 

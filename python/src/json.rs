@@ -6,6 +6,17 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 use serde::Serialize;
 
+/// A dictionary of these members.
+macro_rules! dict {
+    ($py:expr, $($name:literal: $value:expr),+ $(,)?) => {{
+        let dict = PyDict::new($py);
+        $(dict.set_item($name, $value)?;)+
+        dict
+    }};
+}
+
+pub(crate) use dict;
+
 /// What Python makes of a JSON text: members keep their order, and integers all their digits.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! `RangeDiff`: what changed between snapshots.
 
 use crate::arrow;
-use crate::json;
+use crate::json::{self, dict};
 use crate::sequence::{Position, positions};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -223,11 +223,11 @@ impl PairDiff {
         let Some(stats) = self.pair().stats else {
             return Ok(None);
         };
-        let dict = PyDict::new(py);
-        dict.set_item("added", stats.added)?;
-        dict.set_item("removed", stats.removed)?;
-        dict.set_item("changed", stats.changed)?;
-        Ok(Some(dict))
+        Ok(Some(dict!(py,
+            "added": stats.added,
+            "removed": stats.removed,
+            "changed": stats.changed,
+        )))
     }
 
     /// Whether anything differs.
@@ -285,19 +285,15 @@ impl Change {
             delta.set_item(name, (json::value(py, newer)?, json::value(py, older)?))?;
         }
         let content_diff = change.content_diff.as_ref();
-        let content_diff = content_diff
-            .map(|diff| json::report(py, diff))
-            .transpose()?;
+        let content_diff = content_diff.map(|diff| json::report(py, diff));
         let materialized = change.materialized.as_ref();
-        let materialized = materialized
-            .map(|fields| json::report(py, fields))
-            .transpose()?;
+        let materialized = materialized.map(|fields| json::report(py, fields));
         Ok(Self {
             id: change.id.clone(),
             fields: change.fields.clone(),
             delta: delta.unbind(),
-            content_diff: content_diff.map(Bound::unbind),
-            materialized: materialized.map(Bound::unbind),
+            content_diff: content_diff.transpose()?.map(Bound::unbind),
+            materialized: materialized.transpose()?.map(Bound::unbind),
         })
     }
 }

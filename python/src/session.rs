@@ -127,23 +127,24 @@ impl Session {
     }
 }
 
-/// The snapshots and blocks that a report is about.
-fn part(at: Option<&str>, only: Option<&str>, all: bool) -> Part {
-    let part = match (all, at) {
-        (true, _) => Part::all(),
-        (false, Some(time)) => Part::default().at(time),
-        (false, None) => Part::default(),
-    };
-    match only {
-        Some(selector) => part.only(selector),
-        None => part,
-    }
+/// What a report is about, in which form requests are, and how tokens are counted.
+fn options(
+    part: Part,
+    only: Option<&str>,
+    provider: Option<&str>,
+    tokenizer: Option<&str>,
+) -> PyResult<ReportOptions> {
+    let part = only.into_iter().fold(part, Part::only);
+    let provider = provider.map(crate::values::provider).transpose()?;
+    let named = |name| by_name("tokenizer", name, Tokenizer::ALL, Tokenizer::name);
+    let tokenizer = tokenizer.map(named).transpose()?;
+    let options = ReportOptions::new(part).provider(provider);
+    Ok(options.tokenizer(tokenizer))
 }
 
-/// A tokenizer by name.
-fn tokenizer(name: Option<&str>) -> PyResult<Option<Tokenizer>> {
-    let named = |name| by_name("tokenizer", name, Tokenizer::ALL, Tokenizer::name);
-    name.map(named).transpose()
+/// The snapshots at a time.
+fn at_time(at: Option<&str>) -> Part {
+    at.into_iter().fold(Part::default(), Part::at)
 }
 
 #[pymethods]
@@ -267,8 +268,8 @@ impl Session {
         all: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let by = by_name("group", by, &By::ALL, By::name)?;
-        let options = ReportOptions::new(part(at, only, all)).by(by);
-        self.report::<TokenReport>(py, options.tokenizer(self::tokenizer(tokenizer)?))
+        let part = if all { Part::all() } else { at_time(at) };
+        self.report::<TokenReport>(py, options(part, only, None, tokenizer)?.by(by))
     }
 
     /// What a prompt cache can reuse from one request to the next, and what broke it: what
@@ -282,9 +283,7 @@ impl Session {
         provider: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let options = ReportOptions::new(part(at, only, false));
-        let options = options.provider(provider.map(crate::values::provider).transpose()?);
-        self.report::<PrefixReport>(py, options.tokenizer(self::tokenizer(tokenizer)?))
+        self.report::<PrefixReport>(py, options(at_time(at), only, provider, tokenizer)?)
     }
 
     /// What happened in each cycle: what `pactql steps --format json` prints.
@@ -297,9 +296,7 @@ impl Session {
         provider: Option<&str>,
         tokenizer: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let options = ReportOptions::new(part(at, only, false));
-        let options = options.provider(provider.map(crate::values::provider).transpose()?);
-        self.report::<StepReport>(py, options.tokenizer(self::tokenizer(tokenizer)?))
+        self.report::<StepReport>(py, options(at_time(at), only, provider, tokenizer)?)
     }
 
     /// A snapshot as the request that a provider is sent: the JSON text. `openai`, `openai-responses`, `anthropic`,

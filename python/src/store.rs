@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::errors::{OrRaise, plain};
 use crate::forks::{self, Origin};
+use crate::json::dict;
 use crate::logs;
 use crate::session::{Session, engine_or};
 use crate::values::{name_of, prepared, range_options, seconds};
@@ -313,13 +314,13 @@ impl Store {
         let (read, source) = logs::read(py, log, name, format, lenient)?;
         let sessions = read.sessions;
         let done = self.with(py, |store| store.import_log(&sessions, source.as_deref()))?;
-        let dict = PyDict::new(py);
-        dict.set_item("new", done.new)?;
-        dict.set_item("grown", done.grown)?;
-        dict.set_item("same", done.same)?;
-        dict.set_item("snapshots", done.snapshots)?;
-        dict.set_item("renamed", done.renamed)?;
-        Ok(dict)
+        Ok(dict!(py,
+            "new": done.new,
+            "grown": done.grown,
+            "same": done.same,
+            "snapshots": done.snapshots,
+            "renamed": done.renamed,
+        ))
     }
 
     /// Shows later commits of other writers in a session of this store. Returns whether there were any.
@@ -376,12 +377,12 @@ impl Store {
             retention = retention.dry_run();
         }
         let pruned = self.with(py, |store| store.prune(&retention))?;
-        let dict = PyDict::new(py);
-        dict.set_item("sessions", pruned.sessions)?;
-        dict.set_item("snapshots", pruned.snapshots)?;
-        dict.set_item("units", pruned.units)?;
-        dict.set_item("bodies", pruned.bodies)?;
-        Ok(dict)
+        Ok(dict!(py,
+            "sessions": pruned.sessions,
+            "snapshots": pruned.snapshots,
+            "units": pruned.units,
+            "bodies": pruned.bodies,
+        ))
     }
 
     /// Copies the store to a file while others write.
@@ -418,21 +419,14 @@ impl Store {
 
 /// A row of a statement as a dictionary.
 fn row_of(py: Python<'_>, row: pactql::store::SqlRow) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    match row {
+    Ok(match row {
         pactql::store::SqlRow::Node {
             session,
             seq,
             snapshot,
             id,
             ord,
-        } => {
-            dict.set_item("session", session)?;
-            dict.set_item("seq", seq)?;
-            dict.set_item("snapshot", snapshot)?;
-            dict.set_item("id", id)?;
-            dict.set_item("ord", ord)?;
-        }
+        } => dict!(py, "session": session, "seq": seq, "snapshot": snapshot, "id": id, "ord": ord),
         pactql::store::SqlRow::Change {
             session,
             newer,
@@ -440,17 +434,16 @@ fn row_of(py: Python<'_>, row: pactql::store::SqlRow) -> PyResult<Bound<'_, PyDi
             change,
             id,
             ord,
-        } => {
-            dict.set_item("session", session)?;
-            dict.set_item("newer", newer)?;
-            dict.set_item("older", older)?;
-            dict.set_item("change", change)?;
-            dict.set_item("id", id)?;
-            dict.set_item("ord", ord)?;
-        }
-        _ => {}
-    }
-    Ok(dict)
+        } => dict!(py,
+            "session": session,
+            "newer": newer,
+            "older": older,
+            "change": change,
+            "id": id,
+            "ord": ord,
+        ),
+        _ => PyDict::new(py),
+    })
 }
 
 /// A session of a store, as it is listed.

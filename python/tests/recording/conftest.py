@@ -94,7 +94,7 @@ def texts(path: str, name: str, selector: str = "@t0 .cb") -> List[str]:
 
 def attempts(path: str, name: str) -> List[Dict[str, Any]]:
     """The attempts of a session, oldest first, as the command line gives them."""
-    command = [sys.executable, "-m", "pactql", "attempts", f"{path}#{name}", "--format", "json"]
+    command = [sys.executable, "-m", "pactql", "edit", "attempts", f"{path}#{name}", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: List[Dict[str, Any]] = json.loads(done.stdout)
     return sorted(found, key=lambda attempt: str(attempt["started_at"]))

@@ -14,14 +14,14 @@ pub(super) struct Refusal {
 }
 
 /// A code of the interface of caches, and its message.
-type Frozen = (&'static str, &'static str);
+type Frozen = &'static (&'static str, &'static str);
 
-const CACHE_MISSING: Frozen = ("cache_missing", "Cache does not exist");
-const CACHE_INVALID: Frozen = ("cache_invalid", "Cache exists but is invalid");
-const INVALID_QUERY: Frozen = ("invalid_query", "Query is invalid");
-const INVALID_BUDGET: Frozen = ("invalid_budget", "Budget is invalid");
-const IO_ERROR: Frozen = ("io_error", "I/O error occurred");
-const INTERNAL_ERROR: Frozen = ("internal_error", "Internal error");
+const CACHE_MISSING: Frozen = &("cache_missing", "Cache does not exist");
+const CACHE_INVALID: Frozen = &("cache_invalid", "Cache exists but is invalid");
+const INVALID_QUERY: Frozen = &("invalid_query", "Query is invalid");
+const INVALID_BUDGET: Frozen = &("invalid_budget", "Budget is invalid");
+const IO_ERROR: Frozen = &("io_error", "I/O error occurred");
+const INTERNAL_ERROR: Frozen = &("internal_error", "Internal error");
 
 impl Refusal {
     pub(super) fn plain(failure: Failure) -> Self {
