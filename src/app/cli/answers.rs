@@ -1,14 +1,14 @@
 //! The answers of `select`, in every format.
 
-use super::options::{Format, Paint, Tint, result_colors};
+use super::command::Invocation;
+use super::options::{Format, Paint, Tint};
 use super::output::{self, Column, PREVIEW, Previews, with_calls};
 use crate::app::present::answer::{Budget, Found};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared};
 use crate::history::{RangeDiff, RangeOptions};
-use crate::tree::Limits;
-use clap::{Args, ColorChoice};
+use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
@@ -18,11 +18,8 @@ pub(super) struct How {
     pub(super) options: RangeOptions,
     pub(super) budget: Option<Budget>,
     pub(super) format: Format,
-    /// Whether the command line asks for JSON, and does not get it because it is not on a terminal.
-    pub(super) is_json: bool,
     pub(super) count: bool,
-    pub(super) color: ColorChoice,
-    pub(super) limits: Limits,
+    pub(super) with: Invocation,
 }
 
 /// What tells an answer from others of the same run: its session if there are several, its
@@ -70,7 +67,7 @@ pub(super) fn append(
     how: &How,
     out: &mut String,
 ) -> Result<(), Failure> {
-    let paint = result_colors(how.color);
+    let paint = how.with.paint();
     let (title, prefix) = (labels.title(paint), labels.prefix());
     let previews = || Previews::of(prepared.query(), paint);
     let no_nodes = || {

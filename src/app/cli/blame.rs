@@ -5,7 +5,7 @@ use super::options::{Paint, Tint};
 use super::output;
 use super::sessions;
 use super::typed::retyped;
-use super::words::{exists, is_file, is_selector, quoted};
+use super::words::{is_selector, quoted};
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
 use crate::history::{Blame as Life, BlameKind, Session, blame};
@@ -28,13 +28,6 @@ pub(super) struct Blame {
 
 impl Run for Blame {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let name = &self.session;
-        if is_file(&self.id) && !exists(name) {
-            let words = [name.to_owned(), self.id.clone()];
-            let new = vec![self.id.clone(), name.to_owned()];
-            return Err(Failure::usage("the session comes first, then the id")
-                .with_help(retyped(&words, new)));
-        }
         let session = sessions::open(&self.session, with.limits)?;
         session.moment().fetch_all()?;
         let life = blame(&session.moment(), &self.id);

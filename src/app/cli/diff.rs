@@ -1,7 +1,6 @@
 //! `pactql diff`: the differences of two snapshots.
 
 use super::command::{Invocation, Run, print_as};
-use super::operands;
 use super::options::{CONTENT_MODES, EditionArgs, Paint, Tint};
 use super::output::{self, Previews, printable, verbatim};
 use super::sessions;
@@ -78,7 +77,6 @@ impl Run for Diff {
                     .with_help(format!("pactql diff {line}")),
             );
         };
-        operands::check_snapshots(&self.session, &self.a, b)?;
         let (a, b) = (place(&self.a)?, place(b)?);
         let engine = self.edition.engine();
         if let Some(selector) = &self.selector {

@@ -398,14 +398,10 @@ impl Refs {
                 writing.save()?;
                 print_ids(with, &[id])
             }
-            (Some(RefAction::Add), ..) => Err(Failure::usage(
-                "`refs SESSION add` takes a name and a selector",
-            )
-            .with_help("pactql edit refs SESSION add policy \"#policy\"")),
-            (Some(RefAction::Drop), ..) => {
-                Err(Failure::usage("`refs SESSION drop` takes one name")
-                    .with_help("pactql edit refs SESSION drop policy"))
-            }
+            _ => Err(
+                Failure::usage("`add` takes a name and a selector, `drop` takes one name")
+                    .with_help("pactql edit refs SESSION add policy \"#policy\""),
+            ),
         }
     }
 

@@ -226,19 +226,18 @@ impl Importing<'_> {
     /// Inserts the sessions of copies that `store parquet` made.
     fn copies(&self) -> Result<Written, Failure> {
         let args = self.args;
-        let wrong = |message: String| Err(Failure::usage(message));
-        let help = |failure: Failure| failure.with_help("pactql import DIR -o agents.db");
-        let Target::Store(address) = self.target else {
-            return wrong("a copy of a store is imported into a store".to_owned()).map_err(help);
+        let is_plain = args.name.is_none() && !args.follow && !args.skip_existing;
+        let address = match self.target {
+            Target::Store(address) if is_plain && address.glob().is_empty() => address,
+            _ => {
+                let message =
+                    "a copy of a store is imported into a store, as a whole, with its names";
+                return Err(Failure::usage(message).with_help("pactql import DIR -o agents.db"));
+            }
         };
         if let Some(other) = args.logs.iter().find(|log| !is_copy(log)) {
-            return wrong(format!(
-                "`{other}` is not a copy of a store, as the others are"
-            ));
-        }
-        if args.name.is_some() || !address.glob().is_empty() || args.follow || args.skip_existing {
-            let message = "a copy of a store is imported as a whole, with its names";
-            return wrong(message.to_owned()).map_err(help);
+            let message = format!("`{other}` is not a copy of a store, as the others are");
+            return Err(Failure::usage(message).with_help("import it by itself"));
         }
         let store = self.open(address)?;
         let mut written = Written::default();

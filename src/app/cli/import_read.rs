@@ -201,14 +201,9 @@ impl Read {
         if !importing.is_into_store() {
             let store = quoted(store);
             let message = format!("`{store}` is a store, whose sessions go into another store");
-            let help = match &importing.args.logs[..] {
-                [first @ .., last] if !first.is_empty() && *last == address.store => {
-                    format!("the output is the value of `-o`: pactql import FILE -o {store}")
-                }
-                _ => format!(
-                    "pactql import {store} -o other.db, or to files: pactql export {store} -o sessions/"
-                ),
-            };
+            let help = format!(
+                "pactql import {store} -o other.db, or to files: pactql export {store} -o sessions/"
+            );
             return Err(Failure::usage(message).with_help(help));
         }
         let opened = Arc::new(open_store(store, Access::Read)?);

@@ -84,30 +84,3 @@ pub(super) fn check_selectors(command: &str, selectors: &[String]) -> Result<(),
         _ => Ok(()),
     }
 }
-
-/// Checks the session and the snapshots that `diff` compares.
-///
-/// # Errors
-/// A range in the place of two snapshots; the session is not first.
-pub(super) fn check_snapshots(session: &str, a: &str, b: &str) -> Result<(), Failure> {
-    if let Some((older, newer)) = a.split_once("..") {
-        let new = vec![older.to_owned(), newer.to_owned()];
-        return Err(
-            Failure::usage("`diff` takes two snapshots, one argument each")
-                .with_help(retyped(&[a.to_owned()], new)),
-        );
-    }
-    if ![a, b].into_iter().any(is_file) {
-        return Ok(());
-    }
-    let words = [session, a, b].map(str::to_owned);
-    let is_snapshot = |word: &String| word == "working" || address(word).is_some();
-    let (snapshots, files): (Vec<String>, Vec<String>) =
-        words.iter().cloned().partition(is_snapshot);
-    let failure = Failure::usage("the session comes first, then the snapshots");
-    Err(if files.len() == 1 {
-        failure.with_help(retyped(&words, [files, snapshots].concat()))
-    } else {
-        failure.with_help("two sessions are compared whole: pactql diff SESSION SESSION")
-    })
-}

@@ -88,10 +88,8 @@ impl Run for Select {
                 None if io::stdout().is_terminal() => Format::Table,
                 None => Format::Json,
             },
-            is_json: with.is_json(),
             count: self.count,
-            color: with.color,
-            limits: with.limits,
+            with: *with,
         };
         match &self.file {
             Some(_) if with.format.is_some_and(|format| format != Format::Json) => {
@@ -105,7 +103,7 @@ impl Run for Select {
 }
 
 impl Select {
-    /// Runs the selector in the database of a store.
+    /// Has the database of a store answer the selector. JSON has one object a row.
     fn run_sql(&self, how: &How) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
         let ([name], [selector]) = (names, selectors) else {
@@ -120,7 +118,69 @@ impl Select {
             )
             .with_help("leave `--via sql` out"));
         }
-        select_sql(how, name, selector, self.fail_if_empty)
+        let Some(address) = Address::of(name) else {
+            return Err(
+                Failure::usage(format!("`--via sql` asks a store, and `{name}` is none"))
+                    .with_help("pactql import SESSION -o agents.db"),
+            );
+        };
+        if !matches!(how.format, Format::Json | Format::Ids) {
+            return Err(Failure::value("`--via sql` has ids, and no contents")
+                .with_help("--format json or ids"));
+        }
+        let store = sessions::open_store(address.store, Access::Read)?;
+        let prepared = how.engine.prepare(selector)?;
+        for warning in prepared.warnings() {
+            say(&warning.to_text(prepared.text(), error_colors(how.with.color)));
+        }
+        let asked = if address.is_several() {
+            store.count(address.glob())?
+        } else {
+            store.session(address.glob()).map(|_| 1)?
+        };
+        let selection = store.select_prepared(&prepared).sessions(address.glob());
+        let name = without_passwords(address.store);
+        let mut out = String::new();
+        let mut found = 0_u64;
+        let mut failed = None;
+        selection.rows(|row| {
+            found += 1;
+            if failed.is_some() || how.count {
+                return;
+            }
+            let label = |session: &str| output::printable(&format!("{name}#{session}"));
+            out.push_str(&match &row {
+                _ if how.format == Format::Json => json!(row).to_string(),
+                SqlRow::Node { session, id, .. } => format!("{}\t{id}", label(session)),
+                SqlRow::Change {
+                    session,
+                    change,
+                    id,
+                    ..
+                } => format!("{}\t{change}\t{id}", label(session)),
+            });
+            out.push('\n');
+            if out.len() > 1 << 16 {
+                failed = print(&std::mem::take(&mut out)).err();
+            }
+        })?;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        if how.count {
+            out = format!("{found}\n");
+        }
+        print(&out)?;
+        if found == 0 {
+            say(&match asked {
+                0 => format!("note: {}\n", none_of(address)),
+                asked => format!(
+                    "note: nothing was found in {}\n",
+                    output::counted(asked as u64, "session")
+                ),
+            });
+        }
+        Ok(Exit::of_empty(found == 0 && self.fail_if_empty))
     }
 
     /// Runs the selectors on each session.
@@ -167,7 +227,7 @@ impl Select {
                 sources.push(Source::Store(address));
                 continue;
             }
-            let (opened, directory) = sessions::open_words(run, how.limits)?;
+            let (opened, directory) = sessions::open_words(run, how.with.limits)?;
             several |= directory;
             let opened = opened.into_iter();
             sources.extend(opened.map(|(name, session)| Source::Session(name, session)));
@@ -187,8 +247,8 @@ impl Select {
             return Err(Failure::usage("standard input can be read once only")
                 .with_help("give the session or the selectors as a file"));
         }
-        let selectors = input::read(file, how.limits)?;
-        let session = sessions::open(name, how.limits)?;
+        let selectors = input::read(file, how.with.limits)?;
+        let session = sessions::open(name, how.with.limits)?;
         let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let mut exit = Exit::Ok;
         let mut found = 0;
@@ -398,8 +458,8 @@ impl Answers<'_> {
         let prepared = prepared.first()?;
         let answer = prepared.select_with(&session, &self.how.options).ok()?;
         let found = Found::new(&answer, self.how.budget.as_ref()).ok()?;
-        let as_json = self.how.is_json;
-        let color = error_colors(self.how.color);
+        let as_json = self.how.with.is_json();
+        let color = error_colors(self.how.with.color);
         Some(found.remarks(prepared, Some(&session), as_json, color))
     }
 
@@ -417,7 +477,7 @@ impl Answers<'_> {
         let count = found.count();
         self.found += count;
         if count > 0 && select.list && self.seen.insert(name.to_owned()) {
-            if how.is_json {
+            if how.with.is_json() {
                 self.listed.push(name.to_owned());
             } else {
                 self.out.extend([name, "\n"]);
@@ -431,8 +491,8 @@ impl Answers<'_> {
             // Why an answer is empty costs more than the answer.
             return Ok(());
         }
-        let color = error_colors(how.color);
-        let as_json = how.is_json;
+        let color = error_colors(how.with.color);
+        let as_json = how.with.is_json();
         let remarks = found.remarks(prepared, session, as_json, color);
         if count == 0 && self.several {
             self.empty.get_or_insert(remarks);
@@ -455,7 +515,7 @@ impl Answers<'_> {
                 }
             }
         }
-        if self.select.list && self.how.is_json {
+        if self.select.list && self.how.with.is_json() {
             print_as(true, &self.listed, String::new)?
         } else {
             print(&self.out)?
@@ -476,7 +536,7 @@ fn run_line(
     let line = line.map_err(|line| input::not_utf8(&line))?;
     let answer = how.engine.select_with(session, line, &how.options)?;
     for warning in answer.warnings() {
-        say(&warning.to_text(line, error_colors(how.color)));
+        say(&warning.to_text(line, error_colors(how.with.color)));
     }
     let found = Found::new(&answer, how.budget.as_ref())?;
     Ok((found.json(how.count)?, found.count()))
@@ -490,76 +550,4 @@ enum Via {
     Engine,
     /// The database, by one statement; for comparison, and for stores too large to load.
     Sql,
-}
-
-/// Asks the sessions of a store. JSON has one object a row.
-fn select_sql(
-    how: &How,
-    source: &str,
-    selector: &str,
-    fail_if_empty: bool,
-) -> Result<Exit, Failure> {
-    let Some(address) = Address::of(source) else {
-        return Err(
-            Failure::usage(format!("`--via sql` asks a store, and `{source}` is none"))
-                .with_help("pactql import SESSION -o agents.db"),
-        );
-    };
-    if !matches!(how.format, Format::Json | Format::Ids) {
-        return Err(Failure::value("`--via sql` has ids, and no contents")
-            .with_help("--format json or ids"));
-    }
-    let store = sessions::open_store(address.store, Access::Read)?;
-    let prepared = how.engine.prepare(selector)?;
-    for warning in prepared.warnings() {
-        say(&warning.to_text(prepared.text(), error_colors(how.color)));
-    }
-    let asked = if address.is_several() {
-        store.count(address.glob())?
-    } else {
-        store.session(address.glob()).map(|_| 1)?
-    };
-    let selection = store.select_prepared(&prepared).sessions(address.glob());
-    let name = without_passwords(address.store);
-    let mut out = String::new();
-    let mut found = 0_u64;
-    let mut failed = None;
-    selection.rows(|row| {
-        found += 1;
-        if failed.is_some() || how.count {
-            return;
-        }
-        let label = |session: &str| output::printable(&format!("{name}#{session}"));
-        out.push_str(&match &row {
-            _ if how.format == Format::Json => json!(row).to_string(),
-            SqlRow::Node { session, id, .. } => format!("{}\t{id}", label(session)),
-            SqlRow::Change {
-                session,
-                change,
-                id,
-                ..
-            } => format!("{}\t{change}\t{id}", label(session)),
-        });
-        out.push('\n');
-        if out.len() > 1 << 16 {
-            failed = print(&std::mem::take(&mut out)).err();
-        }
-    })?;
-    if let Some(failure) = failed {
-        return Err(failure);
-    }
-    if how.count {
-        out = format!("{found}\n");
-    }
-    print(&out)?;
-    if found == 0 {
-        say(&match asked {
-            0 => format!("note: {}\n", none_of(address)),
-            asked => format!(
-                "note: nothing was found in {}\n",
-                output::counted(asked as u64, "session")
-            ),
-        });
-    }
-    Ok(Exit::of_empty(found == 0 && fail_if_empty))
 }

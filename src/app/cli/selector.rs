@@ -155,51 +155,39 @@ pub(super) struct Sql {
 }
 
 impl Run for Sql {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        match (&self.views, &self.selector) {
-            (Some(directory), _) => self.print_views(directory),
-            (None, Some(selector)) => self.print_statement(selector),
-            (None, None) => Err(Failure::usage("`sql` needs a selector")),
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        if let Some(directory) = &self.views {
+            if !self.dialect.is_parquet() {
+                return Err(Failure::value(format!(
+                    "`--create-views` makes views over Parquet files, which {} does not read",
+                    self.dialect
+                ))
+                .with_help("--dialect duckdb or spark"));
+            }
+            let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
+            let views = parquet_views(self.dialect, directory, schema)?;
+            return print(&format!("{};\n", views.join(";\n\n")));
         }
-    }
-}
-
-impl Sql {
-    fn print_statement(&self, selector: &String) -> Result<Exit, Failure> {
-        if let Some(address) = Address::of(selector) {
+        // clap wants one of both.
+        let selector = self.selector.as_slice();
+        if let Some(address) = selector.iter().find_map(|word| Address::of(word)) {
+            let store = address.store;
             return Err(Failure::usage(format!(
-                "`{selector}` is a store; `sql` prints a statement and asks no store"
+                "`{store}` is a store; `sql` prints a statement and asks no store"
             ))
-            .with_help(format!(
-                "pactql select {} SELECTOR --via sql",
-                address.store
-            )));
+            .with_help(format!("pactql select {store} SELECTOR --via sql")));
         }
-        operands::check_selectors("sql", std::slice::from_ref(selector))?;
-        let engine: Engine = self.edition.engine();
+        operands::check_selectors("sql", selector)?;
+        let prepared = self.edition.engine().prepare(&selector.concat())?;
+        for warning in prepared.warnings() {
+            say(&warning.to_text(prepared.text(), error_colors(with.color)));
+        }
         let options = Options {
             sessions: self.sessions.clone(),
             schema: self.schema.clone(),
         };
-        let prepared = engine.prepare(selector)?;
-        for warning in prepared.warnings() {
-            say(&warning.to_text(prepared.text(), crate::support::diag::ColorChoice::Never));
-        }
         let statement = prepared.sql(self.dialect, &options)?;
         print(&format!("{};\n", statement.text()))
-    }
-
-    fn print_views(&self, directory: &str) -> Result<Exit, Failure> {
-        let schema = Some(&*self.schema).filter(|schema| !schema.is_empty());
-        if !self.dialect.is_parquet() {
-            return Err(Failure::value(format!(
-                "`--create-views` makes views over Parquet files, which {} does not read",
-                self.dialect
-            ))
-            .with_help("--dialect duckdb or spark"));
-        }
-        let views = parquet_views(self.dialect, directory, schema)?;
-        print(&format!("{};\n", views.join(";\n\n")))
     }
 }
 

@@ -24,7 +24,7 @@ use clap::Args;
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
 ///
@@ -65,7 +65,8 @@ pub(super) fn ending_text(ending: Ending) -> &'static str {
 /// A missing, unreadable or invalid input.
 pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
     let progress = Progress::spinner(format!("reading {name}"));
-    let (session, remarks) = read(name, limits, &Stores::default())?;
+    let stores = stores_of(&[name.to_owned()])?;
+    let (session, remarks) = read(name, limits, &stores)?;
     drop(progress);
     say(&remarks);
     Ok(session)
@@ -86,25 +87,19 @@ pub(super) fn open_at(
     Ok((session, snapshot))
 }
 
-/// Stores that are open for reading, so that each is opened once.
-#[derive(Default)]
-struct Stores(Mutex<HashMap<String, Arc<Store>>>);
+/// Stores that are open for reading, by the words for them.
+type Stores = HashMap<String, Store>;
 
-impl Stores {
-    fn session(&self, address: Address<'_>) -> Result<Arc<Session>, Failure> {
-        let name = address.one()?;
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let store = match open.get(address.store) {
-            Some(store) => Arc::clone(store),
-            None => {
-                let store = Arc::new(open_store(address.store, Access::Read)?);
-                open.insert(address.store.to_owned(), Arc::clone(&store));
-                store
-            }
-        };
-        drop(open);
-        Ok(store.session(name)?)
+/// Opens the stores of sessions, each once.
+fn stores_of(names: &[String]) -> Result<Stores, Failure> {
+    let mut open = Stores::new();
+    for address in names.iter().filter_map(|name| Address::of(name)) {
+        if !open.contains_key(address.store) {
+            let store = open_store(address.store, Access::Read)?;
+            open.insert(address.store.to_owned(), store);
+        }
     }
+    Ok(open)
 }
 
 /// Opens a store.
@@ -137,7 +132,9 @@ pub(super) fn resume(
 /// Reads a session, and what is to be said of it: a log is imported in memory.
 fn read(name: &str, limits: Limits, stores: &Stores) -> Result<(Arc<Session>, String), Failure> {
     if let Some(address) = Address::of(name) {
-        let session = stores.session(address)?;
+        let store = stores.get(address.store);
+        let store = store.ok_or_else(|| Failure::internal("the store is not open"))?;
+        let session = store.session(address.one()?)?;
         let remarks = opened::remarks(&session);
         return Ok((session, remarks));
     }
@@ -200,27 +197,22 @@ pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
     let mut all = Vec::new();
     let mut several = false;
     for name in names {
-        if let Some(address) = Address::of(name) {
-            if address.is_several() {
-                several = true;
-                let store = open_store(address.store, Access::Read)?;
-                let found = store.sessions(address.glob())?;
-                if found.is_empty() {
-                    return Err(Failure::plain(Exit::Missing, none_of(address)));
-                }
-                let found = found.iter();
-                all.extend(found.map(|info| format!("{}#{}", address.store, info.name)));
-            } else {
-                all.push(name.clone());
+        let address = Address::of(name);
+        if let Some(address) = address.filter(|address| address.is_several()) {
+            several = true;
+            let found = open_store(address.store, Access::Read)?.sessions(address.glob())?;
+            if found.is_empty() {
+                return Err(Failure::plain(Exit::Missing, none_of(address)));
             }
-            continue;
-        }
-        match sessions_in(Path::new(name))? {
-            Some(files) => {
-                several = true;
-                all.extend(files.iter().map(|file| file.display().to_string()));
-            }
-            None => all.push(name.clone()),
+            let names = found.iter().map(|info| &info.name);
+            all.extend(names.map(|name| format!("{}#{name}", address.store)));
+        } else if address.is_none()
+            && let Some(files) = sessions_in(Path::new(name))?
+        {
+            several = true;
+            all.extend(files.iter().map(|file| file.display().to_string()));
+        } else {
+            all.push(name.clone());
         }
     }
     Ok((all, several))
@@ -263,7 +255,7 @@ pub(super) fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Sessi
             .with_help("give `-` once, and the other sessions as files"));
     }
     let progress = Progress::bar(names.len());
-    let stores = Stores::default();
+    let stores = stores_of(names)?;
     let opened: Vec<Result<(Arc<Session>, String), Failure>> = names
         .par_iter()
         .map(|name| {

@@ -10,7 +10,7 @@ use crate::app::present::{Exit, Failure, answer, counted};
 use crate::history::Session;
 use crate::inspect::share::{PageOptions, Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -21,11 +21,12 @@ use std::path::Path;
 /// texts of the session, except what `--redact` takes out. `--receipt` has none of them: counts, sizes
 /// and SHA-256 of each block, and names of tools and models.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("form").required(true).args(["html", "receipt"]))]
 pub(super) struct Share {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
     /// A page for a browser.
-    #[arg(long, conflicts_with = "receipt")]
+    #[arg(long)]
     html: bool,
     /// Counts, sizes and hashes, without content.
     #[arg(long)]
@@ -46,10 +47,6 @@ pub(super) struct Share {
 
 impl Run for Share {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        if !self.html && !self.receipt {
-            return Err(Failure::usage("`share` needs `--html` or `--receipt`")
-                .with_help("`--html` is a page with the texts, `--receipt` has none of them"));
-        }
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
         let mut redactor = Redactor::new(&self.redact).map_err(|error| {
             let help = error.help;

@@ -83,15 +83,13 @@ fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
         path.to_owned()
     };
     let imported = import(bytes, &ImportOptions::default()).ok();
-    let imported = imported.filter(|imported| imported.report.messages(Fate::Understood) > 0);
-    Some(match imported.map(|imported| imported.sessions.len()) {
-        Some(1) => format!("pactql import {path} -o session.jsonl"),
-        Some(_) => format!("pactql import {path} -o sessions/"),
-        None => {
-            let pointer = where_messages(bytes)?;
-            format!("pactql import {path} --messages '{pointer}' -o sessions/")
-        }
-    })
+    let is_log = imported.is_some_and(|log| log.report.messages(Fate::Understood) > 0);
+    let options = if is_log {
+        String::new()
+    } else {
+        format!(" --messages '{}'", where_messages(bytes)?)
+    };
+    Some(format!("pactql import {path}{options} -o sessions/"))
 }
 
 /// The session of a log, and a note that says that it was one. Branches and subagents of the session are

@@ -644,7 +644,7 @@ fn mistakes_are_answered_with_what_was_expected() {
             "agents.db#retry",
         ),
         (&["import", "Cargo.toml", "-o", &store], 5, "E_INPUT"),
-        (&["import", CHAT, &store], 1, "the value of `-o`"),
+        (&["import", CHAT, &store], 1, "-o other.db"),
         (&["ls", &store], 2, "pactql sessions"),
         (&["sessions"], 1, "needs SESSION"),
         (&["store", "rename", &near], 1, "needs NAME"),
