@@ -4,7 +4,6 @@ use super::command::{Invocation, Run, print_as};
 use super::options::{Paint, Tint};
 use super::output;
 use super::sessions;
-use super::typed::retyped;
 use super::words::{is_selector, quoted};
 use crate::app::present::{Exit, Failure};
 use crate::engine::Engine;
@@ -30,7 +29,10 @@ impl Run for Blame {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let session = sessions::open(&self.session, with.limits)?;
         session.moment().fetch_all()?;
-        let life = blame(&session.moment(), &self.id);
+        let of = |id: &str| blame(&session.moment(), id);
+        // As in a selector of the edition v0.1, an id may have a `#`.
+        let plain = || self.id.strip_prefix('#').and_then(of);
+        let life = of(&self.id).or_else(plain);
         let life = life.ok_or_else(|| self.unknown(&session))?;
         print_as(with.is_json_in_pipe(), &life, || text(&life, with.paint()))
     }
@@ -39,12 +41,6 @@ impl Run for Blame {
 impl Blame {
     /// The failure for an id that no node has.
     fn unknown(&self, session: &Session) -> Failure {
-        let plain = self.id.strip_prefix('#').unwrap_or(&self.id);
-        if blame(&session.moment(), plain).is_some() {
-            return Failure::usage("the id of a node is written without `#` here").with_help(
-                retyped(std::slice::from_ref(&self.id), vec![plain.to_owned()]),
-            );
-        }
         let name = quoted(&self.session);
         let found = Engine::new().rows(session, "@* *").ok();
         let ids = found.iter().flat_map(|found| found.nodes());
@@ -55,7 +51,7 @@ impl Blame {
             let id = output::printable(&self.id);
             Failure::value(format!("no snapshot has a node with the id `{id}`"))
         };
-        let ending = format!(":{plain}");
+        let ending = format!(":{}", self.id);
         let ends = ids.iter().find(|id| id.ends_with(&ending)).copied();
         match ends.or_else(|| nearest_at(LIKENESS, &self.id, ids)) {
             Some(near) => failure.with_help(format!("did you mean `{near}`?")),

@@ -519,7 +519,7 @@ impl Attempts {
             None => context.complete_attempt(ended.tokens_in, ended.tokens_out)?,
         }
         writing.save()?;
-        print_ids(with, &[running.attempt_id.clone()])
+        print_ids(with, std::slice::from_ref(&running.attempt_id))
     }
 
     fn list(&self, with: &Invocation) -> Result<Exit, Failure> {

@@ -141,17 +141,9 @@ impl Sessions {
 
 /// The sessions as a table. A column in which nothing is said is left out.
 fn table(listed: &[SessionInfo]) -> Table {
-    let titles = [
-        "name",
-        "snapshots",
-        "cycle",
-        "working",
-        "committed",
-        "source",
-        "parent",
-    ];
     let text = |text: Option<&str>| text.map(printable).unwrap_or_default();
-    let mut table = Table::new(titles).words(2..titles.len()).hide_empty();
+    let titles = "name snapshots cycle working committed source parent".split(' ');
+    let mut table = Table::new(titles).words(2..7).hide_empty();
     for info in listed {
         let cycle = info.cycle.map(|cycle| format!("@c{cycle}"));
         let cells = [

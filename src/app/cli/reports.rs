@@ -185,9 +185,7 @@ impl Report for Changes {
         let entries = || self.0.iter().flat_map(|log| &log.snapshots);
         let size = |entry: &LogEntry| entry.added + entry.removed + entry.changed;
         let largest = entries().map(size).max().unwrap_or(0);
-        let titles = [
-            "snapshot", "cycle", "matches", "added", "removed", "changed", "",
-        ];
+        let titles = "snapshot cycle matches added removed changed ".split(' ');
         let mut table = Table::new(titles).words([1, 6]);
         for entry in entries() {
             let counts = [

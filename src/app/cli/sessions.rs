@@ -175,6 +175,9 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
+/// A session with its name.
+type NamedSession = (String, Arc<Session>);
+
 /// Opens the sessions that words mean, with their names; also whether one of the words means several.
 ///
 /// # Errors
@@ -182,7 +185,7 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
 pub(super) fn open_words(
     words: &[String],
     limits: Limits,
-) -> Result<(Vec<(String, Arc<Session>)>, bool), Failure> {
+) -> Result<(Vec<NamedSession>, bool), Failure> {
     let (names, several) = expand(words)?;
     let opened = open_all(&names, limits).map_err(|failure| explain_directory(failure, words))?;
     Ok((names.into_iter().zip(opened).collect(), several))

@@ -14,7 +14,7 @@ use crate::app::present::{Exit, Failure};
 use crate::engine::Answer;
 use crate::store::{Pruned, Retention, Store};
 use crate::support::diag::Code;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -329,6 +329,7 @@ impl Erase {
 /// before. `--dry-run` counts what would go. Commits of the runtime have limits of their own: `pactql
 /// edit commit --prune`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what stays").required(true).multiple(true).args(["keep", "older_than"]))]
 struct Prune {
     /// The store, such as `agents.db`, or some of its sessions, such as `agents.db#support-*`.
     store: String,
@@ -352,16 +353,6 @@ fn age(text: &str) -> Result<Duration, String> {
 impl Prune {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let address = several("prune", &self.store)?;
-        if self.keep.is_none() && self.older_than.is_none() {
-            return Err(
-                Failure::usage("`store prune` needs `--keep` or `--older-than`").with_help(
-                    format!(
-                        "pactql store prune {} --keep 10 --dry-run",
-                        quoted(&self.store)
-                    ),
-                ),
-            );
-        }
         let store = open_store(address.store, Access::Write)?;
         if let Which::One(name) = address.which {
             // Says which names are near.
@@ -415,10 +406,7 @@ impl Prune {
             counted(pruned.snapshots, "snapshot"),
             counted(pruned.sessions.len() as u64, "session"),
             counted(pruned.units, "unit"),
-            match pruned.bodies {
-                1 => "1 content".to_owned(),
-                more => format!("{more} contents"),
-            },
+            counted(pruned.bodies, "content"),
         );
         text
     }
@@ -448,13 +436,6 @@ impl Parquet {
     #[cfg(feature = "parquet")]
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let address = several("parquet", &self.store)?;
-        if !address.is_several() {
-            return Err(
-                Failure::usage("a copy is of a whole store, or of a pattern of names").with_help(
-                    format!("pactql store parquet {} DIR", quoted(address.store)),
-                ),
-            );
-        }
         let store = open_store(address.store, Access::Read)?;
         let mut what = crate::store::ParquetExport::default().sessions(address.glob());
         if let Some(time) = self.since {

@@ -311,22 +311,17 @@ pub(super) fn new_name(address: Address<'_>) -> Result<&str, Failure> {
 pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
     if let Some(address) = Address::of(name) {
         let session = new_name(address)?;
-        return if force {
-            Err(no_force(address.store, session))
-        } else {
-            Ok(())
-        };
+        if !force {
+            return Ok(());
+        }
+        let whole = quoted(&format!("{}#{session}", address.store));
+        let failure = Failure::usage("`--force` replaces files, and no session of a store");
+        return Err(failure.with_help(format!(
+            "to replace it, first: pactql store delete {whole} --yes"
+        )));
     }
     check_plain_file(name)?;
     input::check_output(name, inputs, force)
-}
-
-/// Why `--force` does not replace a session of a store.
-pub(super) fn no_force(store: &str, session: &str) -> Failure {
-    Failure::usage("`--force` replaces files, and no session of a store").with_help(format!(
-        "to replace it, first: pactql store delete {} --yes",
-        quoted(&format!("{store}#{session}"))
-    ))
 }
 
 /// Checks that a session can be written to a file of this name.
@@ -401,7 +396,7 @@ impl NodeArgs {
 pub(super) fn text_of(word: &str, args: &WriteArgs, with: &Invocation) -> Result<String, Failure> {
     match word.strip_prefix('@') {
         Some(file) if !file.is_empty() => read_text(file, with),
-        _ if word == STDIN && &args.session == STDIN => Err(read_twice()),
+        _ if word == STDIN && args.session == STDIN => Err(read_twice()),
         _ if word == STDIN => read_text(word, with),
         _ => Ok(word.to_owned()),
     }
@@ -420,14 +415,7 @@ fn read_text(file: &str, with: &Invocation) -> Result<String, Failure> {
 }
 
 /// Headers whose values are texts, so `key=12` is the text `12`.
-const TEXTS: [&str; 6] = [
-    "role",
-    "kind",
-    "key",
-    "content",
-    "content_hash",
-    "provenance",
-];
+const TEXTS: &str = "role kind key content content_hash provenance";
 
 /// Reads the fields of an update: one JSON object, or `name=value` words.
 ///
@@ -449,11 +437,12 @@ pub(super) fn fields(
             let message = format!("expected `name=value` or a JSON object, found `{word}`");
             Failure::usage(message).with_help("ttl=2 priority=5, or '{\"ttl\": 2}'")
         })?;
-        let json: Option<serde_json::Value> = if TEXTS.contains(&name) && value != "null" {
-            None
-        } else {
-            serde_json::from_str(value).ok()
-        };
+        let json: Option<serde_json::Value> =
+            if TEXTS.split(' ').any(|text| text == name) && value != "null" {
+                None
+            } else {
+                serde_json::from_str(value).ok()
+            };
         fields = match json {
             Some(_) => fields.set_json(name, value),
             None => fields.set(name, value),
