@@ -35,10 +35,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 pub use ask::StoreSelection;
-pub use ask::answers::{StoreAnswers, StoreIds};
+pub use ask::answers::{StoreAnswers, StoreIds, StoreReason, StoreRoute};
 pub use ask::ids::SessionIds;
 pub use ask::question::SessionAnswer;
-pub use ask::route::{StoreReason, StoreRoute};
 pub use ask::rows::SqlRow;
 pub use build::{Durability, StoreBuilder};
 #[cfg(feature = "parquet")]

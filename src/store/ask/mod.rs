@@ -14,16 +14,14 @@ mod batches;
 pub(crate) mod candidate;
 pub(crate) mod ids;
 pub(crate) mod question;
-pub(crate) mod route;
 pub(crate) mod rows;
 
 use std::sync::Arc;
 
-use self::answers::{StoreAnswers, StoreIds};
+use self::answers::{StoreAnswers, StoreIds, StoreReason, StoreRoute};
 use self::candidate::{candidate, candidates};
 use self::ids::SESSIONS_OF_A_STATEMENT;
 use self::question::Question;
-use self::route::{StoreReason, StoreRoute};
 use crate::engine::Prepared;
 use crate::history::RangeOptions;
 use crate::query::sql::compile_group;

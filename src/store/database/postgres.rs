@@ -137,18 +137,6 @@ enum State {
     },
 }
 
-/// A statement that failed: what the server said, before it becomes an error of the store.
-enum Failure {
-    Server(postgres::Error),
-    Store(StoreError),
-}
-
-impl From<postgres::Error> for Failure {
-    fn from(error: postgres::Error) -> Self {
-        Self::Server(error)
-    }
-}
-
 impl Postgres {
     /// Connects, and with [`Access::Create`] makes the schema if it is missing. Whether it is a store is
     /// not looked at.
@@ -230,8 +218,14 @@ impl Postgres {
         Ok(())
     }
 
-    /// Runs a statement and calls `each` with its rows. Returns the number of rows that it changed.
-    fn run(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64, Failure> {
+    /// Runs a statement and calls `each` with its rows. Returns the number of rows that it changed; the outer error is
+    /// what the server said.
+    fn run(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        each: Each<'_>,
+    ) -> Result<Result<u64>, postgres::Error> {
         let statement = match self.statements.get(sql) {
             Some(statement) => statement.clone(),
             None => {
@@ -245,17 +239,18 @@ impl Postgres {
         };
         let types = statement.params();
         if types.len() != values.len() {
-            return Err(Failure::Store(StoreError::Database(format!(
+            return Ok(Err(StoreError::Database(format!(
                 "a statement has {} parameters and was given {}",
                 types.len(),
                 values.len()
             ))));
         }
         let values = values.iter().zip(types).enumerate();
-        let values: Result<Vec<Parameter<'_>>> = values
-            .map(|(at, (value, kind))| Parameter::of(at + 1, value, kind))
-            .collect();
-        let values = values.map_err(Failure::Store)?;
+        let values = values.map(|(at, (value, kind))| Parameter::of(at + 1, value, kind));
+        let values = match values.collect::<Result<Vec<Parameter<'_>>>>() {
+            Ok(values) => values,
+            Err(error) => return Ok(Err(error)),
+        };
         let values = || values.iter().map(Parameter::sql);
         if in_runtime() {
             // `each` stays on this thread, so the rows come over together.
@@ -268,18 +263,22 @@ impl Postgres {
                 Ok::<_, postgres::Error>((all, rows.rows_affected()))
             })?;
             for row in rows {
-                each(&Found(row)).map_err(Failure::Store)?;
+                if let Err(error) = each(&Found(row)) {
+                    return Ok(Err(error));
+                }
             }
-            return Ok(changed.unwrap_or(0));
+            return Ok(Ok(changed.unwrap_or(0)));
         }
         let Some(client) = &mut self.client.0 else {
-            return Ok(0);
+            return Ok(Ok(0));
         };
         let mut rows = client.query_raw(&statement, values())?;
         while let Some(row) = rows.next()? {
-            each(&Found(row)).map_err(Failure::Store)?;
+            if let Err(error) = each(&Found(row)) {
+                return Ok(Err(error));
+            }
         }
-        Ok(rows.rows_affected().unwrap_or(0))
+        Ok(Ok(rows.rows_affected().unwrap_or(0)))
     }
 
     /// Runs a statement in the transaction, or in one of its own.
@@ -300,12 +299,9 @@ impl Postgres {
         let done = self.run(sql, values, each);
         if let State::Open { wrote, failed, .. } = &mut self.state {
             *wrote |= !reads;
-            *failed |= matches!(done, Err(Failure::Server(_)));
+            *failed |= done.is_err();
         }
-        done.map_err(|failure| match failure {
-            Failure::Store(error) => error,
-            Failure::Server(error) => said(&self.address, &error),
-        })
+        done.map_err(|error| said(&self.address, &error))?
     }
 
     fn batch(&mut self, sql: &str) -> Result<()> {

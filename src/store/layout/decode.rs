@@ -187,11 +187,8 @@ impl Units {
 
     /// The rows with a ttl that counts down, ascending.
     pub(crate) fn expires(&self) -> Vec<u32> {
-        (0..)
-            .zip(&self.until)
-            .filter(|(_, until)| until.is_some())
-            .map(|(row, _)| row)
-            .collect()
+        let rows = (0..).zip(&self.until);
+        rows.filter_map(|(row, until)| until.map(|_| row)).collect()
     }
 
     /// The rows of each unit.
@@ -204,10 +201,8 @@ impl Units {
 
     fn push(&mut self, node: &Found<'_>, attributes: &[Attribute]) -> Result<()> {
         let row = self.tree.rows.len() as u32;
-        let first = self
-            .starts
-            .last()
-            .is_none_or(|(unit, _)| *unit != node.unit);
+        let last = self.starts.last();
+        let first = last.is_none_or(|(unit, _)| *unit != node.unit);
         if first {
             self.close(0);
             self.starts.push((node.unit, row));

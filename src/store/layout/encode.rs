@@ -3,7 +3,6 @@
 //! Every member of a node goes to one place from which [`super::decode`] gives it back: a column, a row of
 //! `attr`, the body, or `extra`. Some values are written twice so that SQL can ask for them.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use sha2::{Digest, Sha256};
@@ -407,39 +406,32 @@ fn field(
     let bit = |row: &mut Node, bit: i64| row.present |= bit;
     match name {
         "content" => {
-            let text = plain(value);
-            let is_json = text.is_none();
-            let text = text
-                .map_or_else(|| value.json(), Cow::Borrowed)
-                .into_owned();
-            row.body = Some(Body {
-                hash: body_hash(is_json, &text),
-                json: is_json,
-                text,
-            });
+            let (json, text) = match plain(value) {
+                Some(text) => (false, text.to_owned()),
+                None => (true, value.json().into_owned()),
+            };
+            let hash = body_hash(json, &text);
+            row.body = Some(Body { hash, json, text });
             true
         }
-        "created_at_iso" => match plain(value) {
-            Some(text) => {
+        "created_at_iso" => {
+            let text = plain(value);
+            if text.is_some() {
                 bit(row, present::CREATED_AT_ISO);
-                if *text != rfc3339_of_nanos(node.created_at_ns()) {
-                    row.created_at_iso = Some(text.to_owned());
-                }
-                true
             }
-            None => false,
-        },
-        "content_hash" => match plain(value) {
-            Some(text) => {
-                row.content_hash = Some(text.to_owned());
-                true
-            }
-            None => false,
-        },
+            let made = rfc3339_of_nanos(node.created_at_ns());
+            row.created_at_iso = text.filter(|text| **text != made).map(str::to_owned);
+            text.is_some()
+        }
+        "content_hash" => {
+            row.content_hash = plain(value).map(str::to_owned);
+            row.content_hash.is_some()
+        }
         "parent_id" => {
-            let same = inside
-                && plain(value)
-                    .is_some_and(|text| node.parent().is_some_and(|parent| parent.id() == text));
+            let parent = node.parent().filter(|_| inside);
+            let same = plain(value)
+                .zip(parent)
+                .is_some_and(|(text, parent)| parent.id() == text);
             if same {
                 bit(row, present::PARENT_ID);
             }

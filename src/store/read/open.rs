@@ -4,7 +4,7 @@ use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog::{self, Entry, Listed};
 use crate::store::read::stored::Stored;
 use crate::store::write::core::Core;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -18,8 +18,8 @@ use crate::support::diag::{Code, Diagnostic, Error};
 pub(crate) struct OpenSessions {
     by_id: HashMap<i64, Open>,
     ids: HashMap<String, i64>,
-    /// Uses, oldest first: the number of the use, and the session. Only the last one of a session counts.
-    uses: VecDeque<(u64, i64)>,
+    /// The sessions by the number of their last use.
+    uses: BTreeMap<u64, i64>,
     /// The budget, in bytes.
     memory: usize,
     /// The bytes of all sessions, as they were counted last.
@@ -53,7 +53,7 @@ impl OpenSessions {
         Self {
             by_id: HashMap::new(),
             ids: HashMap::new(),
-            uses: VecDeque::new(),
+            uses: BTreeMap::new(),
             memory,
             total: 0,
             growing: Vec::new(),
@@ -109,23 +109,21 @@ impl OpenSessions {
         self.share().checked_div(average).unwrap_or(1)
     }
 
-    /// The open session of a number, which is used now.
-    fn used(&mut self, id: i64, is_current: impl Fn(&Open) -> bool) -> Option<&Open> {
-        self.by_id.get(&id).filter(|open| is_current(open))?;
+    /// The open session of a number, which is used now, and may grow.
+    fn used(&mut self, id: i64, is_current: impl Fn(&Open) -> bool) -> Option<Arc<Session>> {
+        let known = self.by_id.get(&id).filter(|open| is_current(open))?;
+        let session = Arc::clone(&known.session);
         self.note_use(id);
-        self.by_id.get(&id)
+        Some(session)
     }
 
     fn note_use(&mut self, id: i64) {
         self.clock += 1;
         if let Some(open) = self.by_id.get_mut(&id) {
+            self.uses.remove(&open.used);
             open.used = self.clock;
-            self.uses.push_back((self.clock, id));
-        }
-        if self.uses.len() > 2 * self.by_id.len() + 64 {
-            let by_id = &self.by_id;
-            let counts = |used: u64, id: &i64| by_id.get(id).is_some_and(|open| open.used == used);
-            self.uses.retain(|(used, id)| counts(*used, id));
+            self.uses.insert(self.clock, id);
+            self.growing.push(id);
         }
     }
 
@@ -144,7 +142,6 @@ impl OpenSessions {
         self.ids.insert(entry.name.clone(), entry.session);
         self.by_id.insert(entry.session, open);
         self.note_use(entry.session);
-        self.growing.push(entry.session);
     }
 
     fn remove(&mut self, id: i64) {
@@ -153,6 +150,7 @@ impl OpenSessions {
             if self.ids.get(name) == Some(&id) {
                 self.ids.remove(name);
             }
+            self.uses.remove(&open.used);
             self.total -= open.bytes;
         }
     }
@@ -183,16 +181,10 @@ impl OpenSessions {
             }
         }
         while self.total > self.memory
-            && let Some((used, oldest)) = self.uses.pop_front()
+            && let Some((_, oldest)) = self.uses.pop_first()
         {
-            if self
-                .by_id
-                .get(&oldest)
-                .is_some_and(|open| open.used == used)
-            {
-                self.is_short = true;
-                self.remove(oldest);
-            }
+            self.is_short = true;
+            self.remove(oldest);
         }
     }
 }
@@ -223,9 +215,7 @@ pub(crate) fn by_name(
         open.count();
         let id = open.ids.get(name).copied();
         let is_current = |known: &Open| known.version == version;
-        if let Some(known) = id.and_then(|id| open.used(id, is_current)) {
-            let session = Arc::clone(&known.session);
-            open.growing.extend(id);
+        if let Some(session) = id.and_then(|id| open.used(id, is_current)) {
             return Ok(session);
         }
     }
@@ -250,9 +240,7 @@ pub(crate) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry
     let mut open = lock(open);
     open.count();
     let is_current = |known: &Open| *known.stored.entry() == entry;
-    if let Some(known) = open.used(entry.session, is_current) {
-        let session = Arc::clone(&known.session);
-        open.growing.push(entry.session);
+    if let Some(session) = open.used(entry.session, is_current) {
         return session;
     }
     let before = open.by_id.get(&entry.session).map(|known| &known.stored);
@@ -269,9 +257,8 @@ pub(crate) fn current(open: &Mutex<OpenSessions>, list: &[Listed]) -> HashMap<i6
     let mut found = HashMap::with_capacity(list.len());
     for listed in list {
         let is_current = |known: &Open| known.changed == listed.changed;
-        if let Some(known) = open.used(listed.session, is_current) {
-            found.insert(listed.session, Arc::clone(&known.session));
-            open.growing.push(listed.session);
+        if let Some(session) = open.used(listed.session, is_current) {
+            found.insert(listed.session, session);
         }
     }
     found
