@@ -3,10 +3,10 @@
 
 use crate::query::ir::Attr;
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
-use crate::store::database::sql::{Database, Value, collect};
+use crate::store::database::sql::{Database, Value};
 use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
-use crate::store::read::catalog::{self, LIST, Listed};
+use crate::store::read::catalog::{self, Listed};
 use crate::store::read::names::Glob;
 
 /// What a session needs to have for a selector to match in it: the statement that finds the units that have it, and its
@@ -82,15 +82,10 @@ pub(crate) fn candidates(
     wanted: &[Candidate],
     glob: &Glob,
 ) -> Result<Vec<Listed>> {
-    let mut found = Vec::new();
-    for (units, values) in wanted {
+    let mut units = Vec::with_capacity(wanted.len());
+    for (sql, values) in wanted {
         let values: Vec<Value<'_>> = values.iter().map(|text| Value::Text(text)).collect();
-        let placed = "select p.session_id from placement p where p.unit_id in";
-        let sql = format!("{LIST} where s.session_id in ({placed} ({units}))");
-        found.extend(collect(database, &sql, &values, catalog::listed)?);
+        units.push((format!("in ({sql})"), values));
     }
-    found.retain(|session| glob.matches(&session.name));
-    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    found.dedup();
-    Ok(found)
+    catalog::placing(database, &units, glob)
 }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashSet;
 
 use super::changes::{by_bucket, is_as, number, of, placed};
-use super::file::{FileWriter, Written};
-use super::manifest::{Bucket, Copy, DIRECTORY, Exported, Lock, MOST_BUCKETS, sync};
+use super::file::{FileWriter, Written, hash_of};
+use super::manifest::{Bucket, Copy, DIRECTORY, Exported, Lock, MOST_BUCKETS, remove};
 use super::sweep::{clean, sweep};
 use crate::store::Store;
+use crate::store::database::new_file::sync_name;
 use crate::store::database::sql::{Database, Value, int, one_int};
 use crate::store::error::StoreError;
 use crate::store::layout::schema::{Files, TABLES, Table, list, table};
@@ -136,7 +137,8 @@ pub(crate) fn export(
             continue;
         }
         run.bucket(database, bucket, listed)?;
-        copy.state.push((bucket, Bucket::hash(root, bucket)?));
+        copy.state
+            .push((bucket, hash_of(&Bucket::path(root, bucket))?));
     }
     let all: Vec<&Exported> = sessions.values().flatten().collect();
     copy.files = run.whole(database, &copy, all)?;
@@ -308,7 +310,7 @@ impl Run<'_> {
             .map(|file| self.root.join(&file.path))
             .collect();
         for path in &directories {
-            sync(path)?;
+            sync_name(path)?;
         }
         next.write(self.root, bucket)?;
         clean(self.root, bucket, &next)
@@ -370,7 +372,7 @@ impl Run<'_> {
         self.exports.buckets += 1;
         // In this order: files without a manifest are removed by the next export, and a manifest without its files would
         // be believed.
-        Bucket::remove(self.root, bucket)?;
+        remove(&Bucket::path(self.root, bucket))?;
         clean(self.root, bucket, &Bucket::default())
     }
 
@@ -416,7 +418,7 @@ impl Run<'_> {
             files.push(self.written(writer)?);
         }
         for file in &files {
-            sync(&self.root.join(&file.path))?;
+            sync_name(&self.root.join(&file.path))?;
         }
         Ok(files)
     }

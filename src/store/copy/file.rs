@@ -220,18 +220,22 @@ fn failed(error: ParquetError) -> StoreError {
     StoreError::Database(format!("a Parquet file could not be written: {error}"))
 }
 
+/// How a type is in a file.
+pub(crate) fn physical(kind: Type) -> Physical {
+    match kind {
+        Type::Bool => Physical::BOOLEAN,
+        Type::Id | Type::Int => Physical::INT64,
+        Type::Real => Physical::DOUBLE,
+        Type::Text | Type::Bytes => Physical::BYTE_ARRAY,
+    }
+}
+
 /// The schema of a file. Every column may be null, so that a later layout may add some.
 fn schema(kinds: &[Column]) -> Result<TypePtr> {
     let mut fields = Vec::with_capacity(kinds.len());
     for Column { name, kind, .. } in kinds {
-        let (physical, logical) = match kind {
-            Type::Bool => (Physical::BOOLEAN, None),
-            Type::Id | Type::Int => (Physical::INT64, None),
-            Type::Real => (Physical::DOUBLE, None),
-            Type::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Type::Bytes => (Physical::BYTE_ARRAY, None),
-        };
-        let field = Schema::primitive_type_builder(name, physical)
+        let logical = (*kind == Type::Text).then_some(LogicalType::String);
+        let field = Schema::primitive_type_builder(name, physical(*kind))
             .with_logical_type(logical)
             .with_repetition(Repetition::OPTIONAL)
             .build();

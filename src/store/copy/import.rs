@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 
-use super::file::Written;
+use super::file::{Written, hash_of};
 use super::manifest::{Bucket, Copy};
 use super::read::FileRows;
 use crate::store::database::sql::{Database, Row, Value, first, int, text};
@@ -77,7 +77,7 @@ fn import_all(database: &mut dyn Database, root: &Path) -> Result<ParquetImporte
     let mut buckets = Vec::with_capacity(copy.state.len());
     for (number, hash) in &copy.state {
         match Bucket::read(root, *number)? {
-            Some(bucket) if Bucket::hash(root, *number)? == *hash => buckets.push(bucket),
+            Some(bucket) if hash_of(&Bucket::path(root, *number))? == *hash => buckets.push(bucket),
             _ => return unfinished(),
         }
     }

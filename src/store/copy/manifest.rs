@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::file::{Written, hash_of};
+use super::file::Written;
+use crate::store::database::new_file::sync_name;
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::LAYOUT;
 use crate::support::scratch::Part;
@@ -131,7 +132,8 @@ impl Copy {
 pub(crate) const MOST_BUCKETS: i64 = 65_536;
 
 impl Bucket {
-    fn path(root: &Path, bucket: i64) -> PathBuf {
+    /// Where the manifest of a bucket is.
+    pub(crate) fn path(root: &Path, bucket: i64) -> PathBuf {
         root.join(DIRECTORY).join(format!("bucket={bucket}.json"))
     }
 
@@ -145,15 +147,6 @@ impl Bucket {
 
     pub(crate) fn write(&self, root: &Path, bucket: i64) -> Result<()> {
         write(&Self::path(root, bucket), self)
-    }
-
-    pub(crate) fn remove(root: &Path, bucket: i64) -> Result<()> {
-        remove(&Self::path(root, bucket))
-    }
-
-    /// The hash of the manifest of a bucket, in hexadecimal digits.
-    pub(crate) fn hash(root: &Path, bucket: i64) -> Result<String> {
-        hash_of(&Self::path(root, bucket))
     }
 
     /// Its files of a table.
@@ -195,18 +188,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     drop(out);
     part.open().sync_all().map_err(io)?;
     part.rename(path).map_err(io)?;
-    sync(path)
-}
-
-/// Waits until the name of a file is on the disk.
-pub(crate) fn sync(path: &Path) -> Result<()> {
-    let parent = path.parent().filter(|parent| *parent != Path::new(""));
-    let parent = parent.unwrap_or(Path::new("."));
-    if !cfg!(unix) {
-        return Ok(());
-    }
-    let synced = File::open(parent).and_then(|directory| directory.sync_all());
-    synced.map_err(|error| StoreError::Io(parent.to_owned(), error))
+    sync_name(path)
 }
 
 /// The right to write a copy, until it is dropped.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use ::parquet::basic::{Encoding, Type as Physical};
+use ::parquet::basic::Encoding;
 use ::parquet::column::page::{Page, PageMetadata, PageReader};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use ::parquet::data_type::{ByteArray, DataType};
@@ -15,8 +15,8 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::file::{BYTES, ColumnValues, ROWS, Written, hash_of};
-use crate::store::database::sql::{Row, Type};
+use super::file::{BYTES, ColumnValues, ROWS, Written, hash_of, physical};
+use crate::store::database::sql::Row;
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Column, Table};
 
@@ -58,15 +58,9 @@ impl FileRows {
         let columns = reader.metadata().file_metadata().schema_descr().columns();
         let mut numbers = Vec::with_capacity(kinds.len());
         for Column { name, kind, .. } in &kinds {
-            let wanted = match kind {
-                Type::Bool => Physical::BOOLEAN,
-                Type::Id | Type::Int => Physical::INT64,
-                Type::Real => Physical::DOUBLE,
-                Type::Text | Type::Bytes => Physical::BYTE_ARRAY,
-            };
             let found = columns.iter().position(|column| {
                 column.name() == *name
-                    && column.physical_type() == wanted
+                    && column.physical_type() == physical(*kind)
                     && (column.max_def_level(), column.max_rep_level()) == (1, 0)
             });
             numbers.push(found.ok_or_else(|| {

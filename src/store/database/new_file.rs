@@ -33,11 +33,20 @@ pub(crate) fn into_new_file(to: &Path, write: impl FnOnce(&Path) -> Result<()>) 
     }
     .map_err(io)?;
     drop(part);
-    let directory = to.parent().filter(|path| !path.as_os_str().is_empty());
-    let directory = std::fs::File::open(directory.unwrap_or(Path::new(".")));
     // Not every file system can do this.
-    let _ = directory.and_then(|directory| directory.sync_all());
+    let _ = sync_name(to);
     Ok(())
+}
+
+/// Waits until the name of a file is on the disk.
+pub(crate) fn sync_name(path: &Path) -> Result<()> {
+    let parent = path.parent().filter(|parent| *parent != Path::new(""));
+    let parent = parent.unwrap_or(Path::new("."));
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let synced = std::fs::File::open(parent).and_then(|directory| directory.sync_all());
+    synced.map_err(|error| StoreError::Io(parent.to_owned(), error))
 }
 
 /// Whether a directory has a copy that was not finished, and nothing else.

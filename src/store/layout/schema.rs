@@ -407,23 +407,24 @@ pub(crate) fn sum(values: &[Value<'_>]) -> i64 {
     i64::from_be_bytes(bytes)
 }
 
-/// The columns that the sums of rows of a table are over, where those are not all others.
-const SUMMED: &[(&str, &[&str])] = &[("snapshot", &["working", "committed_at_ns", "usage"])];
+/// Whether the `check_sum` of a table is over a column.
+fn is_summed(table: &Table, column: &Column) -> bool {
+    match table.name {
+        "snapshot" => ["working", "committed_at_ns", "usage"].contains(&column.name),
+        _ => column.name != "check_sum",
+    }
+}
 
 /// The columns of a table that its `check_sum` is over.
 pub(crate) fn summed(table: &Table) -> impl Iterator<Item = Column> {
-    let only = SUMMED.iter().find(|(name, _)| *name == table.name);
-    table.columns().filter(move |column| match only {
-        Some((_, only)) => only.contains(&column.name),
-        None => column.name != "check_sum",
-    })
+    let columns = table.columns();
+    columns.filter(|column| is_summed(table, column))
 }
 
 /// The sum of a row, of the values of all columns before it.
 fn sum_of_row(table: &Table, values: &[Value<'_>]) -> i64 {
-    let names: Vec<&str> = summed(table).map(|column| column.name).collect();
     let all = table.columns().zip(values);
-    let summed = all.filter(|(column, _)| names.contains(&column.name));
+    let summed = all.filter(|(column, _)| is_summed(table, column));
     sum(&summed.map(|(_, value)| *value).collect::<Vec<_>>())
 }
 

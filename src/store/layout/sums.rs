@@ -78,7 +78,9 @@ pub(crate) fn holds(found: Result<bool>) -> Result<bool> {
 
 /// The rows whose sum differs: the name of the session, and what the row is. Of a row of `session` also whether its end
 /// is there.
-pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<(Option<String>, String)>> {
+pub(crate) fn wrong(
+    database: &mut dyn Database,
+) -> Result<Vec<(Option<String>, Option<i64>, String)>> {
     let mut found = Vec::new();
     let mut check = |sql: &str, what: &str, sound: &dyn Fn(&dyn Row) -> Result<bool>| {
         let mut rows = 0;
@@ -86,7 +88,7 @@ pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<(Option<String>, 
             rows += 1;
             if !holds(sound(row))? {
                 let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
-                found.push((name, what.to_owned()));
+                found.push((name, None, what.to_owned()));
             }
             Ok(())
         })?;
@@ -127,10 +129,8 @@ pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<(Option<String>, 
         )?;
     }
     if rows != 1 {
-        found.push((
-            None,
-            "the row of the layout is not what its sum says".to_owned(),
-        ));
+        let what = "the row of the layout is not what its sum says";
+        found.push((None, None, what.to_owned()));
     }
     Ok(found)
 }

@@ -76,8 +76,7 @@ fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
 }
 
 fn sums(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
-    let wrong = sums::wrong(database)?.into_iter();
-    found.extend(wrong.map(|(name, what)| (name, None, what)));
+    found.extend(sums::wrong(database)?);
     Ok(())
 }
 

@@ -189,9 +189,9 @@ pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Span
 }
 
 /// Lists sessions: the columns of [`listed`].
-pub(crate) const LIST: &str = "select s.session_id, s.name, s.changed from session s";
+const LIST: &str = "select s.session_id, s.name, s.changed from session s";
 
-pub(crate) fn listed(row: &dyn Row) -> Result<Listed> {
+fn listed(row: &dyn Row) -> Result<Listed> {
     Ok(Listed {
         session: int(row, 0)?,
         name: text(row, 1)?.to_owned(),
@@ -223,6 +223,25 @@ pub(crate) fn metas(
 /// As [`matching`], only the list of them.
 pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>> {
     matching_rows(database, LIST, glob, listed)
+}
+
+/// The sessions whose name matches that place, at any time, a unit that one of the conditions on its number holds for:
+/// each with its values.
+pub(crate) fn placing(
+    database: &mut dyn Database,
+    units: &[(String, Vec<Value<'_>>)],
+    glob: &Glob,
+) -> Result<Vec<Listed>> {
+    let mut found = Vec::new();
+    for (units, values) in units {
+        let placed = format!("select p.session_id from placement p where p.unit_id {units}");
+        let sql = format!("{LIST} where s.session_id in ({placed})");
+        found.extend(collect(database, &sql, values, listed)?);
+    }
+    found.retain(|session: &Listed| glob.matches(&session.name));
+    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    found.dedup();
+    Ok(found)
 }
 
 /// The number of sessions whose name matches.

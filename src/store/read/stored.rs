@@ -118,12 +118,6 @@ impl Stored {
         load::meta(database, self.entry.session, seq)?.ok_or_else(|| self.gone())
     }
 
-    /// The properties of the newest commit; `None` if there is none.
-    pub(crate) fn newest_meta(&self) -> Option<Meta> {
-        let json = self.entry.meta.as_deref()?;
-        Some(load::meta_of(self.entry.cycle.unwrap_or(0), false, json))
-    }
-
     fn gone(&self) -> StoreError {
         StoreError::Gone(format!(
             "a snapshot of `{}` was removed since the session was opened",
@@ -297,8 +291,8 @@ impl Source for Stored {
                 }
             };
             let known = position != Position::Working && same && newest;
-            let meta = match self.newest_meta().filter(|_| known) {
-                Some(meta) => meta,
+            let meta = match self.entry.meta.as_deref().filter(|_| known) {
+                Some(json) => load::meta_of(self.entry.cycle.unwrap_or(0), false, json),
                 None => self.meta(database, seq)?,
             };
             let made = load::part(database, &places, outline, meta)?;

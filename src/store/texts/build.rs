@@ -12,7 +12,7 @@ use crate::query::ir::Required;
 use crate::store::database::sql::{Database, Dialect, Value, collect, int, one_int, text};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::read::catalog::{self, LIST, Listed};
+use crate::store::read::catalog::{self, Listed};
 use crate::store::read::load::restore_unit;
 use crate::store::read::names::Glob;
 use crate::store::texts::grams::{expression, vector};
@@ -156,20 +156,12 @@ pub(crate) fn with_text(
              union all select text_id from text_doc where grams is null"
         }
     };
-    let placed = "select p.session_id from placement p where p.unit_id";
-    let sql = format!(
-        "{LIST} where s.session_id in ({placed} in \
-         (select t.unit_id from text_unit t where t.text_id in ({texts})))"
-    );
-    let mut found = collect(database, &sql, &[asked.as_str().into()], catalog::listed)?;
-    found.extend(collect(
-        database,
-        &format!("{LIST} where s.session_id in ({placed} > ?1)"),
-        &[through.into()],
-        catalog::listed,
-    )?);
-    found.retain(|session| glob.matches(&session.name));
-    found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    found.dedup();
-    Ok(Some(found))
+    let units = [
+        (
+            format!("in (select t.unit_id from text_unit t where t.text_id in ({texts}))"),
+            vec![asked.as_str().into()],
+        ),
+        ("> ?1".to_owned(), vec![through.into()]),
+    ];
+    Ok(Some(catalog::placing(database, &units, glob)?))
 }

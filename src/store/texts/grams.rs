@@ -44,37 +44,26 @@ pub(crate) fn vector(folded: &str) -> Option<String> {
 
 /// The expression that asks a database's index for what is required.
 pub(crate) fn expression(required: &Required, dialect: Dialect) -> String {
-    let mut sql = String::new();
-    append(required, dialect, &mut sql);
-    sql
-}
-
-fn append(required: &Required, dialect: Dialect, sql: &mut String) {
     let (and, or) = match dialect {
         Dialect::Sqlite => (" AND ", " OR "),
         Dialect::Postgres => (" & ", " | "),
     };
-    sql.push('(');
-    match required {
+    let each = |all: &[Required]| all.iter().map(|part| expression(part, dialect)).collect();
+    let (parts, sign): (Vec<String>, _) = match required {
         Required::Text(text) => {
-            let all: Vec<&str> = grams(text).into_iter().collect();
+            let all = grams(text);
             let step = all.len().div_ceil(ASKED).max(1);
-            for (at, gram) in all.iter().step_by(step).enumerate() {
-                sql.push_str(if at == 0 { "" } else { and });
-                quote(gram, dialect, sql);
-            }
+            let asked = all.into_iter().step_by(step).map(|gram| {
+                let mut quoted = String::new();
+                quote(gram, dialect, &mut quoted);
+                quoted
+            });
+            (asked.collect(), and)
         }
-        Required::All(each) => join(each, and, dialect, sql),
-        Required::Any(each) => join(each, or, dialect, sql),
-    }
-    sql.push(')');
-}
-
-fn join(each: &[Required], sign: &str, dialect: Dialect, sql: &mut String) {
-    for (at, required) in each.iter().enumerate() {
-        sql.push_str(if at == 0 { "" } else { sign });
-        append(required, dialect, sql);
-    }
+        Required::All(all) => (each(all), and),
+        Required::Any(all) => (each(all), or),
+    };
+    format!("({})", parts.join(sign))
 }
 
 /// Appends a run as a text of the language of expressions.
