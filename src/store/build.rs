@@ -35,29 +35,17 @@ pub enum Durability {
 /// let error = builder.open("missing.db").unwrap_err();
 /// assert_eq!(error.code(), pactql::Code::Missing);
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use]
 pub struct StoreBuilder {
     engine: Option<Arc<Engine>>,
-    memory: usize,
+    memory: Option<usize>,
     home: HomeOptions,
     write: WriteOptions,
 }
 
-impl Default for StoreBuilder {
-    fn default() -> Self {
-        Self {
-            engine: None,
-            memory: 256 << 20,
-            home: HomeOptions::default(),
-            write: WriteOptions {
-                batched: false,
-                owner: None,
-                lease_ns: 30_000_000_000,
-            },
-        }
-    }
-}
+/// The bytes of indexes that stay in memory, unless the caller says.
+const MEMORY: usize = 256 << 20;
 
 impl StoreBuilder {
     /// The engine that runs selectors; by default one of the canonical edition.
@@ -69,7 +57,7 @@ impl StoreBuilder {
     /// How many bytes of indexes of sessions may stay in memory, 256 MiB by default. The sessions that were
     /// used longest ago go first; a caller that holds one keeps it. Contexts are not counted.
     pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = bytes;
+        self.memory = Some(bytes);
         self
     }
 
@@ -82,7 +70,7 @@ impl StoreBuilder {
     /// How long a lease lasts when its holder does not use it, by the database's clock; 30 seconds by
     /// default.
     pub fn lease(mut self, lasts: Duration) -> Self {
-        self.write.lease_ns = i64::try_from(lasts.as_nanos()).unwrap_or(i64::MAX);
+        self.write.lease_ns = Some(i64::try_from(lasts.as_nanos()).unwrap_or(i64::MAX));
         self
     }
 
@@ -132,7 +120,7 @@ impl StoreBuilder {
         Store {
             core: Core::new(home, self.write),
             engine: self.engine.unwrap_or_default(),
-            open: Arc::new(Mutex::new(OpenSessions::new(self.memory))),
+            open: Arc::new(Mutex::new(OpenSessions::new(self.memory.unwrap_or(MEMORY)))),
         }
     }
 }

@@ -13,10 +13,11 @@
 //! | selectors over many sessions | `ask` |
 //! | the text index | `texts` |
 //! | sessions as wholes: prune, erase, verify | `manage` |
-//! | copies as Parquet files | `copy` |
+//! | copies as Parquet files, and statements that name their tables | `copy`, `views` |
 
 mod ask;
 mod build;
+#[cfg(feature = "parquet")]
 mod copy;
 mod database;
 mod error;
@@ -24,6 +25,7 @@ mod layout;
 mod manage;
 mod read;
 mod texts;
+mod views;
 mod write;
 
 #[cfg(all(test, unix, feature = "postgres"))]
@@ -36,17 +38,14 @@ use std::sync::{Arc, Mutex};
 
 pub use ask::StoreSelection;
 pub use ask::answers::{StoreAnswers, StoreIds, StoreReason, StoreRoute};
-pub use ask::ids::SessionIds;
-pub use ask::question::SessionAnswer;
+pub use ask::question::{SessionAnswer, SessionIds};
 pub use ask::rows::SqlRow;
 pub use build::{Durability, StoreBuilder};
 #[cfg(feature = "parquet")]
-pub use copy::export::{ParquetExport, ParquetExported};
-#[cfg(feature = "parquet")]
-pub use copy::import::ParquetImported;
-pub use copy::views::parquet_views;
+pub use copy::{ParquetExport, ParquetExported, ParquetImported};
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub use texts::TextIndex;
+pub use views::parquet_views;
 pub use write::import::ImportStopped;
 pub(crate) use write::ledger::{Ledger, Row};
 pub use write::log::LogImport;

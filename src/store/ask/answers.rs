@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::batches::Batches;
-use super::ids::SessionIds;
+use super::question::SessionIds;
 use super::question::{Question, SessionAnswer};
 use crate::store::Store;
+use crate::store::read::catalog::Glob;
 use crate::store::read::catalog::{self, Listed};
-use crate::store::read::names::Glob;
 use crate::support::diag::Error;
 
 /// How sessions are read, and why. See [`StoreIds::route`](crate::store::StoreIds::route).

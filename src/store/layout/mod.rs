@@ -1,6 +1,5 @@
 //! The tables of STORE §2, and units of snapshots as their rows and back.
 
-pub(crate) mod attrs;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod present;

@@ -2,7 +2,7 @@
 
 use crate::store::database::sql::{Database, Value, first, int};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::attrs::Attr;
+use crate::store::layout::encode::Attr;
 use crate::store::layout::encode::{Body, Node, Unit};
 use crate::store::layout::schema::insert;
 

@@ -3,12 +3,11 @@
 use crate::store::Store;
 use crate::store::database::sql;
 use crate::store::error::StoreError;
+use crate::store::read::catalog::Glob;
 use crate::store::read::catalog::{self, Entry};
-use crate::store::read::names::Glob;
 use crate::store::read::open;
-use crate::store::texts::{check, texts_of};
+use crate::store::texts::{build, texts_of};
 use crate::store::write::records::{self, Beside};
-pub(crate) mod erase;
 pub(crate) mod verify;
 pub(crate) mod whole;
 
@@ -290,7 +289,7 @@ impl Store {
     ) -> Result<Vec<String>, Error> {
         let ids: Vec<&str> = ids.into_iter().collect();
         self.core
-            .remove(true, |database| erase::erase(database, name, &ids))
+            .remove(true, |database| whole::erase(database, name, &ids))
             .map_err(|error| self.not_found(name, error))
     }
 
@@ -314,7 +313,7 @@ impl Store {
             let mut found = verify::verify(database)?;
             // A text of a damaged unit may be another one.
             if found.is_empty() {
-                found.extend(check::verify_texts(database, texts_of)?);
+                found.extend(build::verify_texts(database, texts_of)?);
             }
             Ok(found)
         })?;

@@ -11,8 +11,8 @@ use crate::store::database::sql::{
     Database, Dialect, Value, collect, int, ints, one_int, text, texts,
 };
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::attrs::Attr;
 use crate::store::layout::decode::{Units, Wanted};
+use crate::store::layout::encode::Attr;
 use crate::store::layout::encode::{Ttl, Unit, body_hash, encode};
 use crate::store::layout::rows::{attr_row, node_row};
 use crate::store::layout::schema::{self, Table, list, table};

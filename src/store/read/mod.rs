@@ -2,7 +2,6 @@
 
 pub(crate) mod catalog;
 pub(crate) mod load;
-pub(crate) mod names;
 pub(crate) mod open;
 pub(crate) mod stored;
 

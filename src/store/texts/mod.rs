@@ -1,7 +1,6 @@
 //! The text index: which sessions may have a text, without reading them.
 
 pub(crate) mod build;
-pub(crate) mod check;
 pub(crate) mod grams;
 pub(crate) mod tables;
 
@@ -10,7 +9,7 @@ use crate::index::Snapshot;
 use crate::query::ir::{Required, fold};
 use crate::store::Store;
 use crate::store::read::catalog;
-use crate::store::read::names::Glob;
+use crate::store::read::catalog::Glob;
 use crate::support::diag::Error;
 
 /// The text index of a store. See [`Store::index_text`].

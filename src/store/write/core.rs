@@ -10,14 +10,14 @@ use crate::store::write::queue::Queue;
 use crate::store::write::writer::{Job, SessionWriter, all_fail, run};
 
 /// How a store is written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
     /// Whether commits of several sessions share a transaction.
     pub(crate) batched: bool,
     /// Who writes, as others read it.
     pub(crate) owner: Option<String>,
-    /// How long a lease lasts without use, in nanoseconds.
-    pub(crate) lease_ns: i64,
+    /// How long a lease lasts without use, in nanoseconds; 30 seconds unless the caller says.
+    pub(crate) lease_ns: Option<i64>,
 }
 
 /// Numbers the writers of this process, as each needs a name of its own.
@@ -51,8 +51,9 @@ impl Core {
     pub(crate) fn open_writer(&self, name: &str) -> Result<SessionWriter> {
         let number = WRITERS.fetch_add(1, Ordering::Relaxed);
         let owner = format!("{}/{}/{number}", self.owner, std::process::id());
+        let lasts = self.options.lease_ns.unwrap_or(30_000_000_000);
         let mut database = self.home.writer()?;
-        SessionWriter::open(&mut *database, name, &owner, self.options.lease_ns)
+        SessionWriter::open(&mut *database, name, &owner, lasts)
     }
 
     /// Keeps a step, alone or with others that wait.
