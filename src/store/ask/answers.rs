@@ -4,11 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::batches::Batches;
-use super::question::SessionIds;
-use super::question::{Question, SessionAnswer};
+use super::question::{Question, SessionAnswer, SessionIds};
 use crate::store::Store;
-use crate::store::read::catalog::Glob;
-use crate::store::read::catalog::{self, Listed};
+use crate::store::read::catalog::{self, Glob, Listed};
 use crate::support::diag::Error;
 
 /// How sessions are read, and why. See [`StoreIds::route`](crate::store::StoreIds::route).

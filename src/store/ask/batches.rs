@@ -10,8 +10,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use rayon::prelude::*;
 
-use super::question::Question;
-use super::question::SESSIONS_OF_A_STATEMENT;
+use super::question::{Question, SESSIONS_OF_A_STATEMENT};
 use crate::store::read::catalog::Listed;
 use crate::store::read::open;
 use crate::support::cancel;

@@ -6,8 +6,7 @@ use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
 use crate::store::database::sql::{Database, Value};
 use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
-use crate::store::read::catalog::Glob;
-use crate::store::read::catalog::{self, Listed};
+use crate::store::read::catalog::{self, Glob, Listed};
 
 /// What a session needs to have for a selector to match in it: the statement that finds the units that have it, and its
 /// values.

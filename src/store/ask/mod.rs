@@ -19,15 +19,13 @@ use std::sync::Arc;
 
 use self::answers::{StoreAnswers, StoreIds, StoreReason, StoreRoute};
 use self::candidate::{candidate, candidates};
-use self::question::Question;
-use self::question::SESSIONS_OF_A_STATEMENT;
+use self::question::{Question, SESSIONS_OF_A_STATEMENT};
 use crate::engine::Prepared;
 use crate::history::RangeOptions;
 use crate::query::sql::compile_group;
 use crate::store::Store;
 use crate::store::error::StoreError;
-use crate::store::read::catalog::Glob;
-use crate::store::read::catalog::{self, Listed};
+use crate::store::read::catalog::{self, Glob, Listed};
 use crate::store::read::open;
 use crate::support::diag::Error;
 

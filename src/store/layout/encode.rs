@@ -127,31 +127,8 @@ pub(crate) fn body_hash(json: bool, text: &str) -> Hash {
     digest.finalize().into()
 }
 
-/// How the ttl of a node is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ttl {
-    /// There is none.
-    Absent,
-    /// As the number that it is.
-    Stored(i64),
-    /// As the cycle in which it expires.
-    Until(i64),
-}
-
-impl Ttl {
-    /// That of a node.
-    pub(crate) fn of(node: NodeRef<'_>) -> Self {
-        match (node.expires(), node.ttl()) {
-            (Some(cycle), _) => Self::Until(cycle),
-            (None, Some(ttl)) => Self::Stored(ttl),
-            (None, None) => Self::Absent,
-        }
-    }
-}
-
-/// The rows of a unit: its nodes in document order, with how their ttls are stored. Linear in the nodes
-/// and their texts.
-pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a>, Ttl)>) -> Unit {
+/// The rows of a unit: its nodes in document order. Linear in the nodes and their texts.
+pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = NodeRef<'a>>) -> Unit {
     let mut rows = Rows::default();
     let mut digest = Sha256::new();
     digest.update(kind.as_str().as_bytes());
@@ -165,7 +142,7 @@ pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a
     };
     let mut spelling: Option<Sha256> = None;
     let mut line = Vec::new();
-    for (node, ttl) in nodes {
+    for node in nodes {
         if rows.done.is_empty() {
             order.offset = node.offset();
             order.created_at_ns = node.created_at_ns();
@@ -174,9 +151,9 @@ pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = (NodeRef<'a
         }
         // The parent of the top node is in another unit.
         let inside = !rows.done.is_empty();
-        rows.push(kind, node, encode_node(node, ttl, inside));
+        rows.push(kind, node, encode_node(node, inside));
         line.clear();
-        write_line(&mut line, node, ttl, &mut spelling);
+        write_line(&mut line, node, &mut spelling);
         digest.update(&line);
     }
     Unit {
@@ -298,8 +275,13 @@ fn core(parent: usize, level: i64, base_depth: Option<i64>) -> Node {
     }
 }
 
+/// The ttl of a node that does not count down; the others are stored as the cycle in which they expire.
+fn stored_ttl(node: NodeRef<'_>) -> Option<i64> {
+    node.ttl().filter(|_| node.expires().is_none())
+}
+
 /// The columns of a node that do not depend on others.
-fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
+fn encode_node(node: NodeRef<'_>, inside: bool) -> Node {
     // A column of text has no U+0000; such a header is in `extra`.
     let owned = |text: Option<&str>| {
         text.filter(|text| !text.contains('\0'))
@@ -323,6 +305,8 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         kind: owned(node.kind()),
         key: owned(node.key()),
         offset: node.offset(),
+        ttl: stored_ttl(node),
+        expires: node.expires(),
         priority: node.priority(),
         cycle: node.cycle(),
         created_at_ns: node.created_at_ns(),
@@ -331,11 +315,6 @@ fn encode_node(node: NodeRef<'_>, ttl: Ttl, inside: bool) -> Node {
         version: version(node),
         ..Node::default()
     };
-    match ttl {
-        Ttl::Absent => {}
-        Ttl::Stored(ttl) => row.ttl = Some(ttl),
-        Ttl::Until(cycle) => row.expires = Some(cycle),
-    }
     // A JSON object of the members that no column has; numbers, lists and objects in their own spelling.
     let mut extra = String::new();
     let mut add = |name: &str, value: JsonValue<'_>| {
@@ -485,14 +464,9 @@ enum Member<'a> {
 }
 
 /// The members of a node, sorted by name, `expires` instead of a ttl that counts down.
-fn line_members(node: NodeRef<'_>, ttl: Ttl) -> Vec<(&str, Member<'_>)> {
+fn line_members(node: NodeRef<'_>) -> Vec<(&str, Member<'_>)> {
     let given = node.present();
     let number = |bit, value: i64| given.has(bit).then_some(value);
-    let (stored, expires) = match ttl {
-        Ttl::Absent => (None, None),
-        Ttl::Stored(ttl) => (Some(ttl), None),
-        Ttl::Until(cycle) => (None, Some(cycle)),
-    };
     let created_at_ns = number(Given::CREATED_AT_NS, node.created_at_ns());
     let creation_index = number(Given::CREATION_INDEX, node.creation_index());
     let numbers = [
@@ -501,8 +475,8 @@ fn line_members(node: NodeRef<'_>, ttl: Ttl) -> Vec<(&str, Member<'_>)> {
         ("cycle", node.cycle()),
         ("offset", number(Given::OFFSET, node.offset())),
         ("priority", number(Given::PRIORITY, node.priority())),
-        ("ttl", stored),
-        ("expires", expires),
+        ("ttl", stored_ttl(node)),
+        ("expires", node.expires()),
     ];
     let id = (!given.has(Given::ID_IMPLIED)).then(|| node.id());
     let texts = [
@@ -531,10 +505,10 @@ fn line_members(node: NodeRef<'_>, ttl: Ttl) -> Vec<(&str, Member<'_>)> {
 /// The line of a node in the text that a unit's hash is over: its level and its members in canonical
 /// form. Values that are spelled otherwise go to `spelling`; of a text only the characters are kept,
 /// however they were escaped.
-fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, ttl: Ttl, spelling: &mut Option<Sha256>) {
+fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, spelling: &mut Option<Sha256>) {
     out.extend_from_slice(node.level().to_string().as_bytes());
     let mut before = b" {".as_slice();
-    for (name, value) in line_members(node, ttl) {
+    for (name, value) in line_members(node) {
         out.extend_from_slice(before);
         before = b",";
         // Writing to memory does not fail; values were read as JSON.

@@ -2,8 +2,7 @@
 
 use crate::store::database::sql::{Database, Value, first, int};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::Attr;
-use crate::store::layout::encode::{Body, Node, Unit};
+use crate::store::layout::encode::{Attr, Body, Node, Unit};
 use crate::store::layout::schema::insert;
 
 /// Inserts the units and bodies that are not there yet in one order for all writers: two that insert the same

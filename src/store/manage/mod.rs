@@ -3,10 +3,9 @@
 use crate::store::Store;
 use crate::store::database::sql;
 use crate::store::error::StoreError;
-use crate::store::read::catalog::Glob;
-use crate::store::read::catalog::{self, Entry};
+use crate::store::read::catalog::{self, Entry, Glob};
 use crate::store::read::open;
-use crate::store::texts::{build, texts_of};
+use crate::store::texts::build;
 use crate::store::write::records::{self, Beside};
 pub(crate) mod verify;
 pub(crate) mod whole;
@@ -313,7 +312,7 @@ impl Store {
             let mut found = verify::verify(database)?;
             // A text of a damaged unit may be another one.
             if found.is_empty() {
-                found.extend(build::verify_texts(database, texts_of)?);
+                found.extend(build::verify_texts(database)?);
             }
             Ok(found)
         })?;

@@ -12,8 +12,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::Attr;
-use crate::store::layout::encode::{Ttl, Unit, body_hash, encode};
+use crate::store::layout::encode::{Attr, Unit, body_hash, encode};
 use crate::store::layout::rows::{attr_row, node_row};
 use crate::store::layout::schema::{self, Table, list, table};
 use crate::store::layout::sums::{self, holds};
@@ -185,8 +184,7 @@ fn unit_fault(
         return Ok(Some("a unit has no nodes".to_owned()));
     }
     let made = restore_unit(read, kind)?;
-    let nodes = made.nodes().map(|node| (node, Ttl::of(node)));
-    let encoded = encode(kind, nodes);
+    let encoded = encode(kind, made.nodes());
     let name = &encoded.order.id;
     if hash != Some(&encoded.hash[..]) || spelling != Some(encoded.spelling) {
         return Ok(Some(format!("unit {name:?} is not what its hash says")));

@@ -13,7 +13,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::{Hash, Ttl, encode};
+use crate::store::layout::encode::{Hash, encode};
 use crate::store::layout::rows::put_unit;
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{seal_attempts, seal_session};
@@ -283,8 +283,7 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
         let mut read = Units::erasing(ids);
         read.read(database, Wanted::Units(&[place.unit]))?;
         let made = restore_unit(read, place.kind)?;
-        let nodes = made.nodes().map(|node| (node, Ttl::of(node)));
-        let unit = put_unit(database, &encode(place.kind, nodes))?;
+        let unit = put_unit(database, &encode(place.kind, made.nodes()))?;
         if unit == place.unit {
             continue;
         }

@@ -510,7 +510,7 @@ impl Fresh {
 /// A unit, and how many turns after it are left out before the next one.
 pub(crate) type Spaced = (Place, u32);
 
-/// The snapshot of so many units that were read, which shares nothing.
+/// The snapshot of a number of units that were read, which shares nothing.
 fn unshared(fresh: &Fresh, parts: Vec<UnitPart>, units: usize, meta: Meta) -> Snapshot {
     let (writer, layout) = (Writer::new().without_merging(), fresh.layout(units));
     let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);

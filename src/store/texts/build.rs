@@ -1,14 +1,15 @@
 //! Adds units to the text index of a store, asks it, and compares it with the texts it is an index of.
 //!
-//! Which texts a unit has, folded, the caller says: this file must not know what is sent of a node.
+//! Which texts a unit has, the engine says: this file must not know what is sent of a node.
 
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
+use crate::engine::searched;
 use crate::index::{Snapshot, UnitKind};
-use crate::query::ir::Required;
+use crate::query::ir::{Required, fold};
 use crate::store::database::sql::{
     Database, Dialect, Value, collect, first, int, ints, one_int, text,
 };
@@ -21,7 +22,10 @@ use crate::store::texts::grams::{expression, grams, vector};
 use crate::store::texts::tables::{create, drop_text_index, through};
 
 /// The folded texts of a unit, which is alone in a snapshot.
-pub(crate) type TextsOf = fn(&Snapshot) -> Vec<String>;
+fn texts_of(unit: &Snapshot) -> Vec<String> {
+    let texts = unit.nodes().filter_map(searched);
+    texts.map(|text| fold(&text)).collect()
+}
 
 /// How many bytes of text one transaction adds, so that others can write in between.
 const TOGETHER: usize = 8 << 20;
@@ -31,7 +35,7 @@ const UNITS: i64 = 1_000;
 
 /// Adds some of the units that the index does not have yet; it is made if it is missing. Returns how many;
 /// none, if it has all. Linear in their texts. No other process may be writing.
-pub(crate) fn index_texts(database: &mut dyn Database, texts_of: TextsOf) -> Result<u64> {
+pub(crate) fn index_texts(database: &mut dyn Database) -> Result<u64> {
     let mut through = match through(database)? {
         Some(through) => through,
         None => {
@@ -47,7 +51,7 @@ pub(crate) fn index_texts(database: &mut dyn Database, texts_of: TextsOf) -> Res
             break;
         }
         for (unit, kind) in units {
-            bytes += add_unit(database, unit, &kind, texts_of)?;
+            bytes += add_unit(database, unit, &kind)?;
             (through, count) = (unit, count + 1);
             if bytes > TOGETHER {
                 break 'full;
@@ -75,7 +79,6 @@ pub(crate) fn texts_of_unit(
     database: &mut dyn Database,
     unit: i64,
     kind: &str,
-    texts_of: TextsOf,
 ) -> Result<BTreeSet<String>> {
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
     let kind = UnitKind::parse(kind).ok_or_else(unknown)?;
@@ -94,14 +97,9 @@ pub(crate) fn text_hash(folded: &str) -> [u8; 16] {
 }
 
 /// Adds a unit. Returns the bytes of its texts.
-fn add_unit(
-    database: &mut dyn Database,
-    unit: i64,
-    kind: &str,
-    texts_of: TextsOf,
-) -> Result<usize> {
+fn add_unit(database: &mut dyn Database, unit: i64, kind: &str) -> Result<usize> {
     let mut bytes = 0;
-    for text in texts_of_unit(database, unit, kind, texts_of)? {
+    for text in texts_of_unit(database, unit, kind)? {
         bytes += text.len();
         let text = put_text(database, &text)?;
         let insert = "insert into text_unit (text_id, unit_id) values (?1, ?2)";
@@ -170,8 +168,8 @@ pub(crate) fn with_text(
 
 /// What is wrong with a text index, if anything is; nothing if there is none. Linear in the texts and the
 /// index.
-pub(crate) fn verify_texts(database: &mut dyn Database, texts_of: TextsOf) -> Result<Vec<Finding>> {
-    let wrong = match check(database, texts_of) {
+pub(crate) fn verify_texts(database: &mut dyn Database) -> Result<Vec<Finding>> {
+    let wrong = match check(database) {
         Ok(wrong) => wrong,
         Err(StoreError::Damaged(what) | StoreError::Database(what)) => Some(what),
         Err(other) => return Err(other),
@@ -186,7 +184,7 @@ pub(crate) fn verify_texts(database: &mut dyn Database, texts_of: TextsOf) -> Re
 }
 
 /// The first contradiction.
-fn check(database: &mut dyn Database, texts_of: TextsOf) -> Result<Option<String>> {
+fn check(database: &mut dyn Database) -> Result<Option<String>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };
@@ -197,7 +195,7 @@ fn check(database: &mut dyn Database, texts_of: TextsOf) -> Result<Option<String
         Ok((int(row, 0)?, text(row, 1)?.to_owned()))
     })?;
     for (unit, kind) in &units {
-        let texts = texts_of_unit(database, *unit, kind, texts_of)?;
+        let texts = texts_of_unit(database, *unit, kind)?;
         let mut kept = collect(
             database,
             "select d.hash, d.text_id from text_unit t join text_doc d on d.text_id = t.text_id \

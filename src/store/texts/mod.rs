@@ -4,9 +4,7 @@ pub(crate) mod build;
 pub(crate) mod grams;
 pub(crate) mod tables;
 
-use crate::engine::searched;
-use crate::index::Snapshot;
-use crate::query::ir::{Required, fold};
+use crate::query::ir::Required;
 use crate::store::Store;
 use crate::store::read::catalog;
 use crate::store::read::catalog::Glob;
@@ -55,9 +53,7 @@ impl Store {
     pub fn index_text(&self) -> Result<u64, Error> {
         let mut added = 0;
         loop {
-            let more = self
-                .core
-                .remove(false, |database| build::index_texts(database, texts_of))?;
+            let more = self.core.remove(false, build::index_texts)?;
             added += more;
             if more == 0 {
                 return Ok(added);
@@ -107,10 +103,4 @@ impl Store {
         let glob = Glob::new(glob);
         Ok(self.core.read(|database| catalog::count(database, &glob))?)
     }
-}
-
-/// The folded texts of a unit, which is alone in a snapshot.
-pub(crate) fn texts_of(unit: &Snapshot) -> Vec<String> {
-    let texts = unit.nodes().filter_map(searched);
-    texts.map(|text| fold(&text)).collect()
 }

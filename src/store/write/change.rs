@@ -10,7 +10,7 @@ use crate::index::{Meta, Snapshot};
 use crate::json::{Appended, write_string, write_value};
 use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::{Hash, Order, Ttl, Unit, encode};
+use crate::store::layout::encode::{Hash, Order, Unit, encode};
 use crate::store::layout::rows::{put_in_order, put_unit};
 use crate::store::layout::schema::insert;
 use crate::store::read::catalog::{self, Entry};
@@ -46,9 +46,7 @@ impl Change {
     /// The difference between two snapshots, or a whole one. Linear in the units that differ.
     pub(crate) fn between(older: Option<&Snapshot>, newer: &Snapshot) -> Self {
         let (mut came, mut gone) = (Vec::new(), Vec::new());
-        let encoded = |unit: crate::index::UnitRef<'_>| {
-            encode(unit.kind(), unit.nodes().map(|node| (node, Ttl::of(node))))
-        };
+        let encoded = |unit: crate::index::UnitRef<'_>| encode(unit.kind(), unit.nodes());
         match older {
             None => came.extend(newer.units().map(encoded)),
             Some(older) => {

@@ -7,8 +7,7 @@
 use crate::store::Store;
 use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
-use crate::store::read::catalog;
-use crate::store::read::open;
+use crate::store::read::{catalog, open};
 use crate::store::write::change::SessionRows;
 use crate::store::write::records::{self, Beside};
 use std::sync::Arc;
