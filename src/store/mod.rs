@@ -223,11 +223,8 @@ impl Store {
     fn not_found(&self, name: &str, error: StoreError) -> Error {
         let missing = matches!(error, StoreError::NoSession(_));
         let error = Error::from(error);
-        let names = if missing {
-            self.core.read(|database| catalog::near(database, name))
-        } else {
-            Ok(Vec::new())
-        };
+        let near = || self.core.read(|database| catalog::near(database, name));
+        let names = missing.then(|| near().unwrap_or_default());
         let names = names.unwrap_or_default();
         match crate::support::diag::nearest(name, names.iter().map(String::as_str)) {
             Some(near) => error.with_help(format!("there is `{near}`")),

@@ -133,22 +133,18 @@ pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = NodeRef<'a>
     let mut digest = Sha256::new();
     digest.update(kind.as_str().as_bytes());
     digest.update(b"\n");
-    let mut order = Order {
+    let mut nodes = nodes.peekable();
+    let top = nodes.peek().copied();
+    let order = Order {
         rank: rank(kind),
-        offset: 0,
-        created_at_ns: 0,
-        creation_index: 0,
-        id: String::new(),
+        offset: top.map_or(0, |top| top.offset()),
+        created_at_ns: top.map_or(0, |top| top.created_at_ns()),
+        creation_index: top.map_or(0, |top| top.creation_index()),
+        id: top.map_or("", |top| top.id()).to_owned(),
     };
     let mut spelling: Option<Sha256> = None;
     let mut line = Vec::new();
     for node in nodes {
-        if rows.done.is_empty() {
-            order.offset = node.offset();
-            order.created_at_ns = node.created_at_ns();
-            order.creation_index = node.creation_index();
-            node.id().clone_into(&mut order.id);
-        }
         // The parent of the top node is in another unit.
         let inside = !rows.done.is_empty();
         rows.push(kind, node, encode_node(node, inside));

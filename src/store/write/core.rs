@@ -78,7 +78,7 @@ impl Core {
     /// Gives a lease back. If that fails, it runs out.
     pub(crate) fn close(&self, writer: &SessionWriter) {
         if let Ok(mut database) = self.home.writer() {
-            let _ = writer.close(&mut *database);
+            let _ = writer.lease.give_back(&mut *database);
         }
     }
 

@@ -158,13 +158,9 @@ impl Store {
         };
         let good = written.min(chunk.len() - 1);
         // What failed may be the database, and then nothing more is written.
-        let kept = if good > 0 && write(&chunk[..good]).is_ok() {
-            good
-        } else {
-            0
-        };
+        let again = good > 0 && write(&chunk[..good]).is_ok();
         Err(ImportStopped {
-            imported: before + kept,
+            imported: before + if again { good } else { 0 },
             error: error.into(),
         })
     }

@@ -11,7 +11,7 @@ use crate::store::write::records::{self, Beside};
 #[derive(Debug)]
 pub(crate) struct SessionWriter {
     name: String,
-    lease: Lease,
+    pub(crate) lease: Lease,
     rows: SessionRows,
     /// How many attempts were written and have ended.
     pub(crate) settled: usize,
@@ -71,11 +71,6 @@ impl SessionWriter {
     /// Notes that it is not known whether the last step was kept.
     pub(crate) fn doubt(&mut self) {
         self.doubtful = true;
-    }
-
-    /// Gives the lease back.
-    pub(crate) fn close(&self, database: &mut dyn Database) -> Result<()> {
-        self.lease.give_back(database)
     }
 
     /// Refuses to go on if the commit that was reported as failed is there.
