@@ -28,7 +28,8 @@ mod texts;
 mod views;
 mod write;
 
-#[cfg(all(test, unix, feature = "postgres"))]
+#[cfg(test)]
+#[cfg(all(unix, feature = "postgres"))]
 #[path = "../../tests/support/postgres.rs"]
 #[allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 mod server;

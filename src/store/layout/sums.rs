@@ -12,6 +12,9 @@ const ROWS: &[(&str, &str)] = &[
     ("retired", "an id that is in use no more"),
 ];
 
+/// Something that contradicts itself: the session and the cycle of the first snapshot concerned, and what.
+pub(crate) type Finding = (Option<String>, Option<i64>, String);
+
 /// Notes ids that are in use no more.
 pub(crate) fn put_retired<'a>(
     database: &mut dyn Database,
@@ -78,9 +81,7 @@ pub(crate) fn holds(found: Result<bool>) -> Result<bool> {
 
 /// The rows whose sum differs: the name of the session, and what the row is. Of a row of `session` also whether its end
 /// is there.
-pub(crate) fn wrong(
-    database: &mut dyn Database,
-) -> Result<Vec<(Option<String>, Option<i64>, String)>> {
+pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     let mut check = |sql: &str, what: &str, sound: &dyn Fn(&dyn Row) -> Result<bool>| {
         let mut rows = 0;

@@ -15,7 +15,7 @@ use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Attr, Unit, body_hash, encode};
 use crate::store::layout::rows::{attr_row, node_row};
 use crate::store::layout::schema::{self, Table, list, table};
-use crate::store::layout::sums::{self, holds};
+use crate::store::layout::sums::{self, Finding, holds};
 use crate::store::manage::whole::{add_units, base_hash, unit_changes};
 use crate::store::read::catalog::{self, Entry};
 use crate::store::read::load::{Place, restore_unit};
@@ -23,9 +23,6 @@ use crate::store::read::stored::check_text;
 use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::records;
-
-/// Something that contradicts itself: the session and the cycle of the first snapshot concerned, and what.
-pub(crate) type Finding = (Option<String>, Option<i64>, String);
 
 /// A part of the check, which notes what it finds.
 type Part = fn(&mut dyn Database, &mut Vec<Finding>) -> Result<()>;

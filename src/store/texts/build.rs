@@ -15,7 +15,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
-use crate::store::manage::verify::Finding;
+use crate::store::layout::sums::Finding;
 use crate::store::read::catalog::{self, Glob, Listed};
 use crate::store::read::load::restore_unit;
 use crate::store::texts::grams::{expression, grams, vector};

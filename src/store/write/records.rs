@@ -1,7 +1,7 @@
 //! What is beside the snapshots of a session: what a context keeps, attempts, references, and ids that are in use no
 //! more.
 
-use crate::history::{AttemptEntry, AttemptStatus, Attempts};
+use crate::history::{Attempt, AttemptEntry, AttemptStatus, Attempts};
 use crate::json::{get, members};
 use crate::store::database::sql::{Database, Value, collect, first, int, one_int, text, texts};
 use crate::store::error::{Result, StoreError};
@@ -97,38 +97,35 @@ fn put_attempts(
     Ok(())
 }
 
-/// The attempts of a session, oldest first, as the JSON of entries.
+/// The attempts of a session, oldest first.
 pub(crate) fn attempts(database: &mut dyn Database, session: i64) -> Result<Vec<AttemptEntry>> {
     let unreadable = |error: serde_json::Error| {
         StoreError::Damaged(format!("an attempt is unreadable: {error}"))
     };
-    collect(
-        database,
-        "select attempt_id, cycle_id, status, started_at, ended_at, provider, model, params, token_in, \
-         token_out, error, request from attempt where session_id = ?1 order by number",
-        &[session.into()],
-        |row| {
-            let sent: serde_json::Value =
-                serde_json::from_str(text(row, 11)?).map_err(unreadable)?;
-            let mut entry = serde_json::json!({
-                "attempt_id": text(row, 0)?,
-                "cycle_id": int(row, 1)?,
-                "status": text(row, 2)?,
-                "started_at": text(row, 3)?,
-                "ended_at": row.text(4)?,
-                "provider": text(row, 5)?,
-                "model": row.text(6)?,
-                "params": text(row, 7)?,
-                "token_in": row.int(8)?,
-                "token_out": row.int(9)?,
-                "sent": sent,
-            });
-            if let (Some(error), Some(entry)) = (row.text(10)?, entry.as_object_mut()) {
-                entry.insert("error".to_owned(), error.into());
-            }
-            serde_json::from_value(entry).map_err(unreadable)
-        },
-    )
+    let sql = "select attempt_id, cycle_id, status, started_at, ended_at, provider, model, params, token_in, \
+         token_out, error, request from attempt where session_id = ?1 order by number";
+    let tokens = |tokens: Option<i64>| {
+        let tokens = tokens.map(u64::try_from).transpose();
+        tokens.map_err(|_| StoreError::Damaged("an attempt is unreadable: tokens".to_owned()))
+    };
+    collect(database, sql, &[session.into()], |row| {
+        let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
+        let attempt = Attempt {
+            attempt_id: text(row, 0)?.to_owned(),
+            cycle_id: int(row, 1)?,
+            status: serde_json::from_value(text(row, 2)?.into()).map_err(unreadable)?,
+            started_at: text(row, 3)?.to_owned(),
+            ended_at: owned(4)?,
+            provider: text(row, 5)?.to_owned(),
+            model: owned(6)?,
+            params: text(row, 7)?.to_owned(),
+            token_in: tokens(row.int(8)?)?,
+            token_out: tokens(row.int(9)?)?,
+            error: owned(10)?,
+        };
+        let sent = serde_json::from_str(text(row, 11)?).map_err(unreadable)?;
+        Ok(AttemptEntry { attempt, sent })
+    })
 }
 
 /// Removes the attempts before a cycle. Later ones keep what they were sent.
