@@ -137,7 +137,11 @@ pub(crate) fn export(
     {
         let listed = sessions.get(&bucket).map_or(&[][..], |all| all);
         if listed.is_empty() && bucket != 0 {
-            run.drop_bucket(bucket)?;
+            run.exports.buckets += 1;
+            // In this order: files without a manifest are removed by the next export, and a manifest without its files
+            // would be believed.
+            remove(&Bucket::path(root, bucket))?;
+            clean(root, bucket, &Bucket::default())?;
             continue;
         }
         run.bucket(database, bucket, listed)?;
@@ -367,15 +371,6 @@ impl Run<'_> {
         let written = writer.finish()?;
         self.exports.bytes += written.bytes;
         Ok(written)
-    }
-
-    /// Removes a bucket that has no sessions any more.
-    fn drop_bucket(&mut self, bucket: i64) -> Result<(), StoreError> {
-        self.exports.buckets += 1;
-        // In this order: files without a manifest are removed by the next export, and a manifest without its files would
-        // be believed.
-        remove(&Bucket::path(self.root, bucket))?;
-        clean(self.root, bucket, &Bucket::default())
     }
 
     /// Writes the tables that are whole. Snapshots come last: all that they refer to is there then.

@@ -18,7 +18,7 @@ use crate::store::layout::schema::{self, Table, list, table};
 use crate::store::layout::sums::{self, Finding, holds};
 use crate::store::manage::whole::{add_units, base_hash, unit_changes};
 use crate::store::read::catalog::{self, Entry};
-use crate::store::read::load::{Place, restore_unit};
+use crate::store::read::load::{Place, places, restore_unit};
 use crate::store::read::stored::check_text;
 use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
@@ -312,35 +312,24 @@ struct Link {
 /// What contradicts itself in a session: the cycle of the first snapshot concerned, and what.
 type Wrong = Vec<(Option<i64>, String)>;
 
-/// A check of the session with a number.
-type Check = fn(&mut dyn Database, i64, &mut Wrong) -> Result<()>;
-
 /// Checks a session: its chain, its placements, and what is beside them.
 pub(crate) fn session(
     database: &mut dyn Database,
     entry: &Entry,
     found: &mut Vec<Finding>,
 ) -> Result<()> {
-    let mut wrong = Vec::new();
-    let parts: [Check; 3] = [
-        |database, session, wrong| {
-            let places = crate::store::read::load::places(database, session, (0, IN_FORCE))?;
-            wrong.extend(overlap(&places).map(|what| (None, what)));
-            wrong.extend(chain(database, session, &places)?);
-            Ok(())
-        },
-        |database, session, wrong| {
-            wrong.extend(misplaced(database, session)?);
-            Ok(())
-        },
-        |database, session, _| records::attempts(database, session).map(|_| ()),
-    ];
-    for part in parts {
-        match part(database, entry.session, &mut wrong) {
+    let mut wrong = Wrong::new();
+    let mut note = |part: Result<Wrong>| {
+        match part {
             Err(StoreError::Damaged(what)) => wrong.push((None, what)),
-            done => done?,
+            part => wrong.extend(part?),
         }
-    }
+        Ok::<(), StoreError>(())
+    };
+    let session = entry.session;
+    note(chain(database, session))?;
+    note(misplaced(database, session))?;
+    note(records::attempts(database, session).map(|_| Wrong::new()))?;
     wrong.extend(check_text(entry).map(|what| (None, what)));
     let name = || Some(entry.name.clone());
     found.extend(wrong.into_iter().map(|(cycle, what)| (name(), cycle, what)));
@@ -367,15 +356,20 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>> {
     })
 }
 
-/// Computes the chain of hashes again. Returns the cycles where it differs, and how.
-fn chain(database: &mut dyn Database, session: i64, places: &[Place]) -> Result<Wrong> {
-    let mut wrong = Wrong::new();
-    let changes = unit_changes(database, session, places)?;
+/// Looks for placements that overlap, and computes the chain of hashes again. Returns the cycles where it differs, and
+/// how.
+fn chain(database: &mut dyn Database, session: i64) -> Result<Wrong> {
+    let places = places(database, session, (0, IN_FORCE))?;
+    let mut wrong: Wrong = overlap(&places)
+        .map(|what| (None, what))
+        .into_iter()
+        .collect();
+    let changes = unit_changes(database, session, &places)?;
     let mut before: Option<Link> = None;
     let links = links(database, session)?;
     let ends = links.first().zip(links.last());
     let ends = ends.map_or((1, 0), |(first, last)| (first.seq, last.seq));
-    for place in places {
+    for place in &places {
         let begins = (ends.0..=ends.1).contains(&place.first_seq);
         let ended = place.last_seq == IN_FORCE || place.last_seq < ends.1;
         if !begins || !ended {

@@ -46,7 +46,10 @@ pub(crate) fn index_texts(database: &mut dyn Database) -> Result<u64> {
     };
     let (mut count, mut bytes) = (0, 0);
     'full: loop {
-        let units = units_after(database, through)?;
+        let next = "select unit_id, kind from unit where unit_id > ?1 order by unit_id limit ?2";
+        let units = collect(database, next, &[through.into(), UNITS.into()], |row| {
+            Ok((int(row, 0)?, text(row, 1)?.to_owned()))
+        })?;
         if units.is_empty() {
             break;
         }
@@ -62,16 +65,6 @@ pub(crate) fn index_texts(database: &mut dyn Database) -> Result<u64> {
         database.execute("update text_index set through = ?1", &[through.into()])?;
     }
     Ok(count)
-}
-
-/// The next units, with their kinds.
-fn units_after(database: &mut dyn Database, after: i64) -> Result<Vec<(i64, String)>> {
-    collect(
-        database,
-        "select unit_id, kind from unit where unit_id > ?1 order by unit_id limit ?2",
-        &[after.into(), UNITS.into()],
-        |row| Ok((int(row, 0)?, text(row, 1)?.to_owned())),
-    )
 }
 
 /// The folded texts of a unit that an index has, sorted, each once.
