@@ -267,7 +267,7 @@ impl Session {
         tokenizer: Option<&str>,
         all: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let by = by_name("group", by, &By::ALL, By::name)?;
+        let by = by_name("group", by, &By::ALL, By::as_str)?;
         let part = if all { Part::all() } else { at_time(at) };
         self.report::<TokenReport>(py, options(part, only, None, tokenizer)?.by(by))
     }

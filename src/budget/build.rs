@@ -15,7 +15,6 @@ use crate::tree::hash::hex;
 use crate::tree::timestamp::rfc3339;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -177,15 +176,13 @@ fn write(
         }
         let file = file_name(id, &version, &mut names);
         let document = Document {
-            id: Cow::Borrowed(id),
-            version: Cow::Borrowed(&version),
-            source: Cow::Borrowed(&source.name),
-            content: Cow::Borrowed(content),
+            id: &**id,
+            version: &version,
+            source: &source.name,
+            content,
             metadata: Metadata::default(),
         };
-        write_file(&part.join(&file), |out| {
-            serde_json::to_writer(out, &document).map_err(io::Error::from)
-        })?;
+        write_file(&part.join(&file), &document, false)?;
         entries.push(Entry {
             id: id.clone(),
             version,
@@ -196,7 +193,8 @@ fn write(
         return Err(CacheError::Sources(sources.to_owned(), faults));
     }
     let index = entries.iter().map(|entry| (&*entry.id, &*entry.file));
-    write_pretty(&part.join(INDEX), &index.collect::<BTreeMap<_, _>>())?;
+    let index: BTreeMap<&str, &str> = index.collect();
+    write_file(&part.join(INDEX), &index, true)?;
     let build_config = BuildConfig::default();
     let cache_version = Manifest::version(&build_config, &entries);
     let manifest = Manifest {
@@ -206,7 +204,7 @@ fn write(
         document_count: entries.len(),
         documents: entries,
     };
-    write_pretty(&part.join(MANIFEST), &manifest)?;
+    write_file(&part.join(MANIFEST), &manifest, true)?;
     Ok(manifest)
 }
 
@@ -227,22 +225,17 @@ fn file_name(id: &str, version: &str, names: &mut HashSet<String>) -> String {
     file
 }
 
-fn write_file(
-    path: &Path,
-    produce: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), CacheError> {
+fn write_file(path: &Path, value: &impl Serialize, pretty: bool) -> Result<(), CacheError> {
     let write = || {
         let mut out = BufWriter::new(File::create_new(path)?);
-        produce(&mut out)?;
+        if pretty {
+            serde_json::to_writer_pretty(&mut out, value)?;
+        } else {
+            serde_json::to_writer(&mut out, value)?;
+        }
         out.flush()
     };
     write().map_err(CacheError::io(path))
-}
-
-fn write_pretty(path: &Path, value: &impl Serialize) -> Result<(), CacheError> {
-    write_file(path, |out| {
-        serde_json::to_writer_pretty(out, value).map_err(io::Error::from)
-    })
 }
 
 /// A path without a separator at its end, behind which a sibling would be inside the directory.

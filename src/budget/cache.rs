@@ -93,11 +93,9 @@ impl Cache {
     /// The cache that is in the directory now, if it was rebuilt since this one was opened.
     fn replaced(&self) -> Option<Self> {
         let next = Self::open_in(self.dir.clone(), self.files.again()?).ok()?;
-        let which = |one: &Self| {
-            let manifest = &one.manifest;
-            (manifest.cache_version.clone(), manifest.created_at.clone())
-        };
-        (which(self) != which(&next)).then_some(next)
+        let (old, new) = (&self.manifest, &next.manifest);
+        let same = old.cache_version == new.cache_version && old.created_at == new.created_at;
+        (!same).then_some(next)
     }
 
     /// [`Cache::resolve`] of this state of the directory.
@@ -139,9 +137,9 @@ impl Cache {
     /// The file is missing, malformed, or another document; failures of the file system.
     pub fn content(&self, entry: &Entry) -> Result<String, CacheError> {
         let bytes = self.read(&entry.file)?;
-        let document: Document<'_> = parse(&bytes, &self.dir, &entry.file)?;
+        let document: Document<String> = parse(&bytes, &self.dir, &entry.file)?;
         match differs(&document, entry) {
-            None => Ok(document.content.into_owned()),
+            None => Ok(document.content),
             Some(message) => Err(CacheError::invalid(&self.dir, &entry.file, message)),
         }
     }

@@ -4,10 +4,11 @@ use super::cache::Cache;
 use super::error::{CacheError, Fault};
 use super::files::Kind;
 use super::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, parse};
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use crate::json::{members, string};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::Path;
 
 /// The figures of a cache. Fields are in the order of the JSON.
@@ -87,36 +88,15 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
     })
 }
 
-/// The members of a JSON object, repeated names included.
-struct Members(Vec<(String, String)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of strings")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
 /// Compares the index of ids with the manifest.
 fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
-    let read = |bytes: Vec<u8>| parse(&bytes, cache.dir(), INDEX);
-    let Members(members) = match cache.read(INDEX).and_then(read) {
-        Ok(members) => members,
+    let read = |bytes: Vec<u8>| {
+        // Members that are no strings, or no JSON, have the parser's message.
+        parse::<BTreeMap<String, String>>(&bytes, cache.dir(), INDEX)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let text = match cache.read(INDEX).and_then(read) {
+        Ok(text) => text,
         Err(CacheError::Invalid(_, found)) => {
             faults.extend(found);
             return Ok(());
@@ -124,21 +104,24 @@ fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheErro
         Err(error) => return Err(error),
     };
     // Of a name that is there twice, the first file counts.
-    let mut index: BTreeMap<&str, &str> = BTreeMap::new();
-    for (id, file) in &members {
-        match index.get(&**id) {
-            Some(_) => faults.push(Fault::new(INDEX, format!("has `{id}` twice"))),
-            None => {
-                index.insert(id, file);
+    let mut index: BTreeMap<Cow<'_, str>, Cow<'_, str>> = BTreeMap::new();
+    for (id, file) in members(&text) {
+        match index.entry(id) {
+            Occupied(twice) => {
+                faults.push(Fault::new(INDEX, format!("has `{}` twice", twice.key())));
+            }
+            Vacant(new) => {
+                new.insert(string(file).unwrap_or_default());
             }
         }
     }
     let entries = cache.manifest().documents.iter();
-    let differences = entries.filter_map(|Entry { id, file, .. }| match index.remove(&**id) {
-        Some(listed) if listed == file => None,
-        Some(listed) => Some(format!("has `{id}` in {listed}, the manifest in {file}")),
-        None => Some(format!("does not have `{id}`")),
-    });
+    let differences =
+        entries.filter_map(|Entry { id, file, .. }| match index.remove(id.as_str()) {
+            Some(listed) if listed == *file => None,
+            Some(listed) => Some(format!("has `{id}` in {listed}, the manifest in {file}")),
+            None => Some(format!("does not have `{id}`")),
+        });
     let mut messages: Vec<String> = differences.collect();
     let left = index.keys();
     messages.extend(left.map(|id| format!("has `{id}`, which the manifest does not have")));

@@ -13,7 +13,6 @@ use super::files::{Files, Kind, is_missing};
 use crate::tree::hash::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::path::Path;
@@ -87,16 +86,12 @@ impl Manifest {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Document<'a> {
-    #[serde(borrow)]
-    pub(super) id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) version: Cow<'a, str>,
+pub(super) struct Document<T> {
+    pub(super) id: T,
+    pub(super) version: T,
     /// Its source, relative to the directory of sources.
-    #[serde(borrow)]
-    pub(super) source: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) content: Cow<'a, str>,
+    pub(super) source: T,
+    pub(super) content: T,
     /// Reserved; empty.
     #[serde(default)]
     pub(super) metadata: Metadata,
@@ -107,7 +102,7 @@ pub(super) struct Document<'a> {
 pub(super) struct Metadata {}
 
 /// Why `document` is not the one that `entry` names.
-pub(super) fn differs(document: &Document<'_>, entry: &Entry) -> Option<String> {
+pub(super) fn differs(document: &Document<String>, entry: &Entry) -> Option<String> {
     let Entry { id, version, .. } = entry;
     if document.id != *id {
         return Some(format!("is the document `{}`, not `{id}`", document.id));

@@ -1,7 +1,5 @@
 //! The difference of two snapshots of different sessions: their blocks have no ids in common, so they
 //! are paired by what they say and where they are (INSPECT §4).
-//!
-//! This file knows snapshots. It must not know how a difference is printed.
 
 use super::lists::ascending;
 use super::part::{Saying, saying};

@@ -1,6 +1,4 @@
 //! Conditions that a session has to meet, for continuous integration (INSPECT §4).
-//!
-//! This file knows conditions and reports.
 
 use super::condition::Condition;
 use super::part::Part;

@@ -1,6 +1,4 @@
 //! What a snapshot says of the provider call of its cycle: `usage` and `meta` (INSPECT §1).
-//!
-//! This file knows the members of snapshots. It must not know nodes.
 
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, elements, get, members, string};

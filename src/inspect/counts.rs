@@ -1,7 +1,6 @@
 //! Token counts that are kept by content, so that a text is counted once however often it is sent.
 //!
-//! A block is looked up by its node's version first, which snapshots share, then by the hash of its
-//! text. This file must not know groups or reports.
+//! A block is looked up by its node's version first, which snapshots share, then by the hash of its text.
 
 use super::tokenizer::Tokenizer;
 use crate::index::NodeRef;

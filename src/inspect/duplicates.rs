@@ -99,12 +99,10 @@ impl Report for DuplicateReport {
     }
 
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
-        let mut out = String::new();
-        match &self.snapshots[..] {
-            [only] if !options.part.is_range() => one(self, only, paint, &mut out),
-            _ => range(self, paint, &mut out),
+        match options.only(&self.snapshots) {
+            Some(only) => one(self, only, paint),
+            None => range(self, paint),
         }
-        out
     }
 }
 
@@ -161,19 +159,20 @@ const BLOCKS: usize = 5;
 /// The length of the beginning of a text.
 const BEGINNING: usize = 60;
 
-fn one(report: &DuplicateReport, snapshot: &SnapshotDuplicates, paint: Paint, out: &mut String) {
+fn one(report: &DuplicateReport, snapshot: &SnapshotDuplicates, paint: Paint) -> String {
     let (place, tokens) = (&snapshot.label, amount(snapshot.repeated_tokens));
     let texts = counted(snapshot.texts.len() as u64, "text");
     let tokenizer = report.tokenizer;
     let title =
         format!("{place}: {texts} sent more than once, {tokens} tokens repeated ({tokenizer})");
-    let _ = writeln!(out, "{}", paint.tint(Tint::Place, &title));
+    let mut out = paint.tint(Tint::Place, &title) + "\n";
     for text in snapshot.texts.iter().take(TEXTS) {
-        entry(text, paint, out);
+        entry(text, paint, &mut out);
     }
     if let Some(more @ 1..) = snapshot.texts.len().checked_sub(TEXTS) {
         let _ = writeln!(out, "and {more} more");
     }
+    out
 }
 
 fn entry(text: &Duplicate, paint: Paint, out: &mut String) {
@@ -194,7 +193,7 @@ fn entry(text: &Duplicate, paint: Paint, out: &mut String) {
     out.push('\n');
 }
 
-fn range(report: &DuplicateReport, paint: Paint, out: &mut String) {
+fn range(report: &DuplicateReport, paint: Paint) -> String {
     let mut table = Table::new(["snapshot", report.tokenizer.name(), "texts", "blocks"]);
     for snapshot in &report.snapshots {
         let (tokens, texts) = (snapshot.repeated_tokens, &snapshot.texts);
@@ -202,5 +201,5 @@ fn range(report: &DuplicateReport, paint: Paint, out: &mut String) {
         let cells = [tokens, texts.len() as u64, blocks as u64].map(amount);
         table.add_bar(snapshot.label.clone(), cells, tokens);
     }
-    out.push_str(&table.text(paint));
+    table.text(paint)
 }

@@ -1,7 +1,7 @@
 //! Blocks in groups: by region, role, kind, turn, tool or key, with their sizes.
 //!
-//! The groups of a unit are added up once and kept by the unit's version, so a snapshot costs its
-//! units and not its nodes. This file must not know sessions or reports.
+//! The groups of a unit are added up once and kept by the unit's version, so a snapshot costs its units and not its
+//! nodes.
 
 use super::counts::{Counts, Totals};
 use super::lists::Numbered;
@@ -9,17 +9,16 @@ use super::part::{Chosen, Region};
 use crate::index::{NodeRef, UnitRef};
 use crate::json::{JsonValue, get, members, string};
 use crate::support::cancel::ensure;
+use crate::support::macros::names;
 use hashbrown::HashMap;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
 
 /// What blocks are grouped by.
 ///
 /// ```
 /// use pactql::inspect::By;
-/// assert_eq!("role".parse(), Ok(By::Role));
+/// assert_eq!(By::parse("role"), Some(By::Role));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -40,50 +39,14 @@ pub enum By {
     Key,
 }
 
-impl By {
-    /// All, in the order of the documents.
-    pub const ALL: [Self; 6] = [
-        Self::Region,
-        Self::Role,
-        Self::Kind,
-        Self::Turn,
-        Self::Tool,
-        Self::Key,
-    ];
-
-    /// The word for it, such as `region`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Region => "region",
-            Self::Role => "role",
-            Self::Kind => "kind",
-            Self::Turn => "turn",
-            Self::Tool => "tool",
-            Self::Key => "key",
-        }
-    }
-}
-
-impl fmt::Display for By {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A word that is no [`By`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("blocks cannot be grouped by `{0}`")]
-pub struct UnknownGroup(pub String);
-
-impl FromStr for By {
-    type Err = UnknownGroup;
-
-    fn from_str(name: &str) -> Result<Self, UnknownGroup> {
-        let found = Self::ALL.into_iter().find(|by| by.name() == name);
-        found.ok_or_else(|| UnknownGroup(name.to_owned()))
-    }
-}
+names!(By: 6 {
+    Region: "region",
+    Role: "role",
+    Kind: "kind",
+    Turn: "turn",
+    Tool: "tool",
+    Key: "key",
+});
 
 /// A group of blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

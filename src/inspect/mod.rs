@@ -45,7 +45,7 @@ pub use condition::Condition;
 pub use counts::{Counts, Totals};
 pub use duplicates::{Duplicate, DuplicateReport, SnapshotDuplicates};
 pub use grep::{FoundBlock, GrepReport};
-pub use groups::{By, Group, UnknownGroup};
+pub use groups::{By, Group};
 pub use part::{Part, Region};
 pub use prefix::{Cause, Difference, Place, PrefixReport, PrefixStep, form_of};
 pub use prices::{Money, Price, PriceError, Prices};

@@ -1,6 +1,6 @@
 //! What tokens cost: a dated table of prices, and amounts of money (INSPECT §3).
 //!
-//! Money is counted in nano-dollars, in integers. This file must not know sessions.
+//! Money is counted in nano-dollars, in integers.
 
 use super::call::Call;
 use super::tokenizer::plain_name;

@@ -1,7 +1,7 @@
 //! What all reports have in common: options in, text and JSON out.
 //!
 //! The command line, the tools of the Model Context Protocol and Python make and print every report through
-//! [`Report`]. This file must not know any report.
+//! [`Report`].
 
 use super::condition::Condition;
 use super::counts::Counts;
@@ -109,6 +109,12 @@ impl ReportOptions {
         search: Search;
         /// Sets the conditions, each with the number of its line.
         conditions: Vec<(usize, Condition)>;
+    }
+
+    /// The snapshot that text describes, instead of listing several.
+    pub(super) fn only<'a, T>(&self, snapshots: &'a [T]) -> Option<&'a T> {
+        let [only] = snapshots else { return None };
+        (!self.part.is_range()).then_some(only)
     }
 
     /// Nothing counted yet, by the tokenizer that was asked for or that fits these snapshots.

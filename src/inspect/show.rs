@@ -366,7 +366,7 @@ impl Shown {
         let label = paint.tint(Tint::Place, &self.label);
         let mut out = format!("{label}: {}\n", title(self));
         for line in remarks(self) {
-            let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &line));
+            out.extend([&*paint.tint(Tint::Changed, &line), "\n"]);
         }
         if let Some(parameters) = &self.parameters {
             let _ = writeln!(out, "parameters {}", verbatim(parameters));

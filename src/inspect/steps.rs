@@ -1,7 +1,4 @@
 //! One line for each cycle of a session: what was sent, what came back, what changed (INSPECT §4).
-//!
-//! This file knows sessions, selectors and the comparison of requests. It must not know how a line is
-//! printed.
 
 use super::call::{Call, is_reply};
 use super::groups::call_name;

@@ -1,6 +1,4 @@
 //! Tokenizers by name, and the one that fits a model (INSPECT §3).
-//!
-//! This file must not know sessions or prices.
 
 use super::call::Call;
 #[cfg(feature = "tokens")]

@@ -138,12 +138,10 @@ impl Report for TokenReport {
     }
 
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
-        let mut out = String::new();
-        match &self.snapshots[..] {
-            [only] if !options.part.is_range() => one(self, only, paint, &mut out),
-            _ => range(self, paint, &mut out),
+        match options.only(&self.snapshots) {
+            Some(only) => one(self, only, paint),
+            None => range(self, paint),
         }
-        out
     }
 }
 
@@ -216,7 +214,7 @@ impl Top {
         if self.groups.is_empty() {
             return format!("no blocks in {}\n", counted(self.sessions, "session"));
         }
-        let by = self.by.map_or("session", By::name);
+        let by = self.by.map_or("session", By::as_str);
         size_table(by, self.tokenizer, &self.groups, paint)
     }
 
@@ -273,7 +271,8 @@ fn merge(groups: &mut Vec<Group>, more: Vec<Group>) {
 
 const COLUMNS: usize = 5;
 
-fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut String) {
+fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint) -> String {
+    let mut out = String::new();
     let (all, reply, call) = (snapshot.totals, snapshot.reply, &snapshot.call);
     let place = paint.tint(Tint::Place, &snapshot.label);
     let _ = writeln!(out, "{place}: {}", totals(all, report.tokenizer));
@@ -300,8 +299,8 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint, out: &mut 
     if call.reconstructed {
         out.push_str(RECONSTRUCTED);
     }
-    let by = report.by.name();
-    out.push_str(&size_table(by, report.tokenizer, &snapshot.groups, paint));
+    let by = report.by.as_str();
+    out + &size_table(by, report.tokenizer, &snapshot.groups, paint)
 }
 
 fn size_table(by: &str, tokenizer: Tokenizer, groups: &[Group], paint: Paint) -> String {
@@ -349,7 +348,7 @@ fn name_of(name: Option<&str>) -> String {
     name.map_or("(none)".to_owned(), printable)
 }
 
-fn range(report: &TokenReport, paint: Paint, out: &mut String) {
+fn range(report: &TokenReport, paint: Paint) -> String {
     // The largest groups of the snapshot that has most of each.
     let mut largest: Vec<(u64, &Option<String>)> = Vec::new();
     for group in report.snapshots.iter().flat_map(|each| &each.groups) {
@@ -384,13 +383,14 @@ fn range(report: &TokenReport, paint: Paint, out: &mut String) {
         cells.extend(last.map(Option::unwrap_or_default));
         table.add_bar(snapshot.label.clone(), cells, snapshot.totals.tokens);
     }
-    out.push_str(&table.hide_empty().text(paint));
+    let mut out = table.hide_empty().text(paint);
     let distinct = totals(report.distinct, report.tokenizer);
     let _ = writeln!(out, "each text once: {distinct}");
-    cost_of_all(report, out);
+    cost_of_all(report, &mut out);
     if report.snapshots.iter().any(|each| each.call.reconstructed) {
         out.push_str(RECONSTRUCTED);
     }
+    out
 }
 
 /// What the calls of all snapshots cost, or why that is not known.

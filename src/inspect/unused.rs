@@ -146,11 +146,10 @@ impl Report for UnusedReport {
     }
 
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
-        let mut out = String::new();
         let snapshots = counted(self.snapshots, "snapshot");
         let (count, defined) = (self.tools.len(), counted(self.defined, "tool"));
         let title = format!("{count} of {defined} never called in {snapshots}");
-        let _ = writeln!(out, "{}", paint.tint(Tint::Place, &title));
+        let mut out = paint.tint(Tint::Place, &title) + "\n";
         if self.tools.is_empty() {
             return out;
         }

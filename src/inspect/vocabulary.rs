@@ -4,8 +4,6 @@
 //! into tokens alone. The library `tiktoken` does both. On texts that are not ASCII its cutting can
 //! take quadratic time, and does not know that `ſ` is a letter `s`. So those are cut here, with
 //! the same pattern, and pieces that are not ASCII are merged here with the library's vocabulary.
-//!
-//! This file knows texts. It must not know models.
 
 use crate::support::cancel::ensure;
 use hashbrown::{DefaultHashBuilder, HashTable};

@@ -91,7 +91,7 @@ pub(super) struct Tokens {
     #[command(flatten)]
     inspected: Inspected,
     /// What the blocks are grouped by.
-    #[arg(long, value_name = "GROUP", default_value = "region", value_parser = named(&By::ALL, By::name))]
+    #[arg(long, value_name = "GROUP", default_value = "region", value_parser = named(&By::ALL, By::as_str))]
     by: By,
     /// Which tools the model is given and never calls, and what it costs to send them: in all snapshots, unless
     /// --at or --over says which.
@@ -337,7 +337,7 @@ impl Run for TopCommand {
         engine.prepare_timeless(selector)?;
         let part = self.time.part(Part::default()).only(selector);
         // By session, if it is no group of blocks.
-        let by: Option<By> = self.by.parse().ok();
+        let by = By::parse(&self.by);
         let mut top: Option<Top> = None;
         self.sessions.each_of(names, None, with, |opened| {
             let top = top.get_or_insert_with(|| {

@@ -1,6 +1,4 @@
 //! What may be sessions below a directory, by the names of files alone.
-//!
-//! It must not know what is in a file.
 
 use crate::budget::manifest::MANIFEST;
 use cap_std::fs::Dir;

@@ -90,9 +90,7 @@ pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<Answ
 /// `pact_tokens`: the tokens of snapshots in groups.
 pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
     let by = arguments.text("by").unwrap_or("region");
-    let by: By = by
-        .parse()
-        .map_err(|_| Failure::value(format!("there is no group `{by}`")))?;
+    let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
     lines::<TokenReport>(&report(state, arguments, "", options)?)
 }

@@ -1,8 +1,7 @@
 //! Standard input and output as lines, and the end of either.
 //!
-//! Each stream has a thread of its own, so that a client that does not write or does not read delays nothing
-//! else. A third thread waits for the other side to close a stream: the end is noticed while nothing is read or
-//! written. It does not know what the lines say.
+//! Each stream has a thread of its own, so that a client that does not write or does not read delays nothing else.
+//! A third thread waits for the other side to close a stream: the end is noticed while nothing is read or written.
 
 use super::load::Load;
 use std::io::{self, BufRead, Read, Write};

@@ -1,7 +1,7 @@
 //! How much is on its way: requests without an answer, and answers that the client has not read.
 //!
 //! The reader of requests waits while there are too many; the start of a call waits while too many bytes are
-//! unread. It knows neither messages nor streams.
+//! unread.
 
 use std::sync::Arc;
 use tokio::sync::watch;

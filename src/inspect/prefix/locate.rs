@@ -1,6 +1,4 @@
 //! Which block a byte of a message lies in.
-//!
-//! This file knows messages as JSON and blocks. It must not know requests.
 
 use crate::json::string;
 use crate::render::{ThreadBlock, quoted};

@@ -11,7 +11,7 @@
 //! | the block at a byte of a message | `locate` |
 //! | why two requests differ | `compare`, `cause` |
 //!
-//! This module knows sessions and the forms of requests. It must not know prices or the command line.
+//! This module knows sessions and the forms of requests. It must not know the command line.
 
 mod cause;
 mod compare;

@@ -1,8 +1,7 @@
 //! The part of a request that a prompt cache looks at before the messages, as pieces of JSON.
 //!
-//! Providers put the tools first, then the system prompt, then the messages. Of the parameters only
-//! those count that change what the model reads; a temperature does not. This file must not know
-//! snapshots.
+//! Providers put the tools first, then the system prompt, then the messages. Of the parameters only those count
+//! that change what the model reads; a temperature does not.
 
 use crate::inspect::groups::named_in;
 use crate::json::{ValueType, elements, get, members, string, value_type};

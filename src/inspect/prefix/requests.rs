@@ -4,9 +4,6 @@
 //! form of the provider's API. [`Requests`] holds one request. [`Requests::advance`] turns it into
 //! that of another snapshot and returns what it had instead, so a session costs what changes from
 //! one snapshot to the next, and a comparison of units for each snapshot.
-//!
-//! This file knows snapshots and the forms of requests. It must not know causes, tokens or texts for
-//! people.
 
 use super::locate;
 use super::pieces::{self, Place};

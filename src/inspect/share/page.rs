@@ -1,8 +1,8 @@
 //! The page: a session as one file that a browser shows, without a request to anywhere.
 //!
-//! The page is a document, a style, a script, and the session as JSON. The script shows texts as texts
-//! only. The policy in the document names the hashes of the style and of the script, so nothing else
-//! runs, whatever a text contains. This file must not know how the page looks.
+//! The page is a document, a style, a script, and the session as JSON. The script shows texts as texts only. The
+//! policy in the document names the hashes of the style and of the script, so nothing else runs, whatever a text
+//! contains.
 
 use super::table::{Block, Splice, Table, TableStep};
 use crate::history::History;

@@ -1,8 +1,7 @@
 //! The receipt: what a session is made of, without what it says.
 //!
-//! It has counts, sizes, hashes and shapes. Names of tools and of models stay, if they look like names;
-//! ids, keys, parameters, errors and texts do not. Roles and kinds that are not the usual ones are
-//! `other`. This file must not know how a receipt is printed.
+//! It has counts, sizes, hashes and shapes. Names of tools and of models stay, if they look like names; ids, keys,
+//! parameters, errors and texts do not. Roles and kinds that are not the usual ones are `other`.
 
 use super::table::{Block, Splice, Table, TableStep};
 use crate::history::History;

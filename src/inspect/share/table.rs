@@ -1,8 +1,7 @@
 //! The distinct blocks of a session, and each step as the changes of a list of them.
 //!
-//! A block that many snapshots share is in the table once. A step says which places of the list before
-//! it are replaced by what, so its size is that of the change. This file must not know what is made
-//! of the table.
+//! A block that many snapshots share is in the table once. A step says which places of the list before it are
+//! replaced by what, so its size is that of the change.
 
 use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};

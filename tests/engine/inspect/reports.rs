@@ -69,7 +69,7 @@ fn blocks_in_groups() {
     ] {
         let found = groups(&part, by);
         if found != expected {
-            wrong.push(format!("{part:?} by {by}: {found}"));
+            wrong.push(format!("{part:?} by {by:?}: {found}"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

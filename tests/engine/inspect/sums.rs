@@ -39,7 +39,7 @@ fn check(session: &Session) -> Result<(), String> {
         let whole = report(&range.clone().only("*")).map_err(|error| error.to_string())?;
         let mut texts = BTreeSet::new();
         for (found, snapshot) in all.snapshots.iter().zip(history.committed().iter()) {
-            let place = format!("{} by {by}", found.label);
+            let place = format!("{} by {by:?}", found.label);
             let totals = found.totals;
             let totals = [totals.blocks, totals.bytes, totals.tokens, totals.media];
             let expected = counted(snapshot, Contents::All);
