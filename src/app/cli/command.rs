@@ -1,6 +1,5 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
-use super::interrupt::show;
 use super::options::{Format, is_dumb, result_colors};
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Failure, answer};
@@ -11,6 +10,7 @@ use clap::ColorChoice;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "mcp")]
 use std::time::Duration;
 
@@ -157,4 +157,18 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
         Ok(_) => Ok(Exit::Ok),
         Err(_) => print(text),
     }
+}
+
+/// Whether the result is made, and a pager shows it.
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// From now on a pager shows the result: Ctrl-C is a key of the pager, and the time of the command is over. Other
+/// signals end the program, and with it what the pager reads.
+fn show() {
+    SHOWN.store(true, Ordering::SeqCst);
+}
+
+/// Whether a pager has shown the result. After that a deadline no longer makes the command fail.
+pub(super) fn is_shown() -> bool {
+    SHOWN.load(Ordering::SeqCst)
 }

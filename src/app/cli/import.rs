@@ -1,122 +1,17 @@
 //! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
 use super::command::{Invocation, Run, say, stream};
-use super::import_read::{Made, Named, Read};
-use super::import_store::{follow, log_report, write_store};
+pub(super) use super::import_read::Import;
+use super::import_read::{Importing, Made, Named, Read, Target, several};
+use super::import_store::{Written, follow, log_report, write_store};
 use super::input;
-use super::options::named;
-use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
-use crate::app::present::stores::{Access, Address};
+use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::logs::{Format, ImportOptions, MessageLocation, Pointer, Redaction, Report};
-use crate::store::{LogImport, Store};
-use crate::tree::Limits;
-use clap::Args;
+use crate::logs::{ImportOptions, MessageLocation, Report};
 use serde_json::json;
-use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
-/// Make sessions of the logs of agents; into a store also of files of sessions, and of other stores.
-///
-/// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
-/// after the last reply are the working state. A report on standard error counts what was
-/// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
-/// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
-#[derive(Args, Debug)]
-pub(super) struct Import {
-    /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
-    /// stores.
-    #[arg(value_name = "LOG", required = true)]
-    pub(super) logs: Vec<String>,
-    /// Where to write: a file, a directory (an existing one, or a name that ends in `/`) for one file
-    /// per session, a store, or `STORE#name` [default: standard output].
-    #[arg(short, long, value_name = "PATH")]
-    pub(super) output: Option<String>,
-    /// The name of the one session in a store.
-    #[arg(long, value_name = "NAME", requires = "output")]
-    pub(super) name: Option<String>,
-    /// Replace files that exist.
-    #[arg(long)]
-    force: bool,
-    /// Leave out sessions whose name the store has already.
-    #[arg(long)]
-    pub(super) skip_existing: bool,
-    /// Keep reading as the logs grow, until interrupted. Into a store.
-    #[arg(long, requires = "output", conflicts_with = "skip_existing")]
-    follow: bool,
-    /// Leave out inputs that are neither logs nor sessions, and say so.
-    #[arg(long)]
-    pub(super) skip_invalid: bool,
-    /// The format of the logs [default: found by content].
-    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name))]
-    from: Option<Format>,
-    /// Where the messages are: a JSON pointer, in which `*` is every element. Each match is one
-    /// session.
-    #[arg(long, value_name = "POINTER", value_parser = Pointer::parse, conflicts_with = "steps")]
-    messages: Option<Pointer>,
-    /// Where the inputs of single steps are: each match is one snapshot of the same session.
-    #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
-    steps: Option<Pointer>,
-    /// Import a log of which less than half is understood, and pass over lines that are no JSON.
-    #[arg(long)]
-    lenient: bool,
-    /// What is taken out of the logs before anything is written: a regular expression. Several are
-    /// possible; the report counts the matches of each.
-    #[arg(long, value_name = "PATTERN", value_parser = Redaction::parse)]
-    redact: Vec<Redaction>,
-    /// Write every snapshot as a whole document, even if its difference is shorter.
-    #[arg(long)]
-    full: bool,
-}
-
-/// Where sessions are written.
-#[derive(Clone, Copy)]
-pub(super) enum Target<'a> {
-    Stdout,
-    File(&'a str),
-    Directory(&'a str),
-    Store(Address<'a>),
-}
-
-/// An import with its options resolved.
-pub(super) struct Importing<'a> {
-    pub(super) args: &'a Import,
-    pub(super) options: ImportOptions,
-    pub(super) target: Target<'a>,
-    pub(super) limits: Limits,
-}
-
-/// What was written.
-#[derive(Default)]
-pub(super) struct Written {
-    /// The sessions that were such already, in numbers.
-    sessions: usize,
-    snapshots: usize,
-    /// The numbers of the logs.
-    logs: BTreeSet<usize>,
-    /// How many sessions were left out because their name is taken.
-    pub(super) existing: usize,
-    /// What became of the sessions of logs that were there, if one was.
-    pub(super) again: Option<LogImport>,
-}
-
-impl Written {
-    pub(super) fn of(sessions: &[Named]) -> Self {
-        let mut written = Self::default();
-        for named in sessions {
-            match named.made.copied() {
-                Some(snapshots) => {
-                    written.sessions += 1;
-                    written.snapshots += snapshots;
-                }
-                None => written.logs.extend(named.log),
-            }
-        }
-        written
-    }
-}
+use std::path::Path;
 
 impl Run for Import {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
@@ -156,24 +51,6 @@ impl Run for Import {
 }
 
 impl Importing<'_> {
-    /// Whether sessions go into a store, so that sessions are read too.
-    pub(super) fn is_into_store(&self) -> bool {
-        matches!(self.target, Target::Store(_))
-    }
-
-    /// The directory for what does not fit into memory, if logs are not read as a whole.
-    pub(super) fn spools(&self) -> Option<PathBuf> {
-        match self.target {
-            Target::Store(address) => Some(address.directory()),
-            _ => None,
-        }
-    }
-
-    /// Opens the store, which is made if it is missing.
-    pub(super) fn open(&self, address: Address<'_>) -> Result<Store, Failure> {
-        open_store(address.store, Access::Create)
-    }
-
     /// Says what was imported, what was copied, and what was left out.
     fn say_report(&self, read: &Read, written: &Written, json: bool) {
         let mut report = Report::default();
@@ -248,22 +125,6 @@ impl Importing<'_> {
         }
         Ok(written)
     }
-}
-
-/// The failure for several sessions where there is a place for one.
-pub(super) fn several(target: Target<'_>, count: usize) -> Failure {
-    let place = match target {
-        Target::File(path) => format!("the file `{path}`"),
-        Target::Store(address) => {
-            return Failure::usage(format!("{count} sessions cannot have one name"))
-                .with_help(format!("-o {} gives each its own name", address.store));
-        }
-        _ => "standard output".to_owned(),
-    };
-    Failure::usage(format!(
-        "the logs hold {count} sessions, and {place} takes one"
-    ))
-    .with_help("`-o DIR` writes one file a session; a new directory's name ends in `/`")
 }
 
 impl Import {

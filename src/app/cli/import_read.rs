@@ -3,8 +3,8 @@
 //! Logs that are too large to be read as a whole go into a store line by line.
 
 use super::command::say;
-use super::import::Importing;
 use super::input;
+use super::options::named;
 use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
@@ -12,18 +12,125 @@ use crate::app::present::stores::{Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
-    self, ImportedSession, Known, LogError, Redaction, Report, import, import_file,
-    is_lines_of_a_log, where_messages,
+    self, Format, ImportOptions, ImportedSession, Known, LogError, Pointer, Redaction, Report,
+    import, import_file, is_lines_of_a_log, where_messages,
 };
 use crate::store::Store;
-use crate::tree::InputError;
 use crate::tree::source::{files_below, sessions_in};
+use crate::tree::{InputError, Limits};
+use clap::Args;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Make sessions of the logs of agents; into a store also of files of sessions, and of other stores.
+///
+/// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
+/// after the last reply are the working state. A report on standard error counts what was
+/// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
+/// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
+#[derive(Args, Debug)]
+pub(super) struct Import {
+    /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
+    /// stores.
+    #[arg(value_name = "LOG", required = true)]
+    pub(super) logs: Vec<String>,
+    /// Where to write: a file, a directory (an existing one, or a name that ends in `/`) for one file
+    /// per session, a store, or `STORE#name` [default: standard output].
+    #[arg(short, long, value_name = "PATH")]
+    pub(super) output: Option<String>,
+    /// The name of the one session in a store.
+    #[arg(long, value_name = "NAME", requires = "output")]
+    pub(super) name: Option<String>,
+    /// Replace files that exist.
+    #[arg(long)]
+    pub(super) force: bool,
+    /// Leave out sessions whose name the store has already.
+    #[arg(long)]
+    pub(super) skip_existing: bool,
+    /// Keep reading as the logs grow, until interrupted. Into a store.
+    #[arg(long, requires = "output", conflicts_with = "skip_existing")]
+    pub(super) follow: bool,
+    /// Leave out inputs that are neither logs nor sessions, and say so.
+    #[arg(long)]
+    pub(super) skip_invalid: bool,
+    /// The format of the logs [default: found by content].
+    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name))]
+    pub(super) from: Option<Format>,
+    /// Where the messages are: a JSON pointer, in which `*` is every element. Each match is one
+    /// session.
+    #[arg(long, value_name = "POINTER", value_parser = Pointer::parse, conflicts_with = "steps")]
+    pub(super) messages: Option<Pointer>,
+    /// Where the inputs of single steps are: each match is one snapshot of the same session.
+    #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
+    pub(super) steps: Option<Pointer>,
+    /// Import a log of which less than half is understood, and pass over lines that are no JSON.
+    #[arg(long)]
+    pub(super) lenient: bool,
+    /// What is taken out of the logs before anything is written: a regular expression. Several are
+    /// possible; the report counts the matches of each.
+    #[arg(long, value_name = "PATTERN", value_parser = Redaction::parse)]
+    pub(super) redact: Vec<Redaction>,
+    /// Write every snapshot as a whole document, even if its difference is shorter.
+    #[arg(long)]
+    pub(super) full: bool,
+}
+
+/// Where sessions are written.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a> {
+    Stdout,
+    File(&'a str),
+    Directory(&'a str),
+    Store(Address<'a>),
+}
+
+/// An import with its options resolved.
+pub(super) struct Importing<'a> {
+    pub(super) args: &'a Import,
+    pub(super) options: ImportOptions,
+    pub(super) target: Target<'a>,
+    pub(super) limits: Limits,
+}
+
+impl Importing<'_> {
+    /// Whether sessions go into a store, so that sessions are read too.
+    pub(super) fn is_into_store(&self) -> bool {
+        matches!(self.target, Target::Store(_))
+    }
+
+    /// The directory for what does not fit into memory, if logs are not read as a whole.
+    pub(super) fn spools(&self) -> Option<PathBuf> {
+        match self.target {
+            Target::Store(address) => Some(address.directory()),
+            _ => None,
+        }
+    }
+
+    /// Opens the store, which is made if it is missing.
+    pub(super) fn open(&self, address: Address<'_>) -> Result<Store, Failure> {
+        open_store(address.store, Access::Create)
+    }
+}
+
+/// The failure for several sessions where there is a place for one.
+pub(super) fn several(target: Target<'_>, count: usize) -> Failure {
+    let place = match target {
+        Target::File(path) => format!("the file `{path}`"),
+        Target::Store(address) => {
+            return Failure::usage(format!("{count} sessions cannot have one name"))
+                .with_help(format!("-o {} gives each its own name", address.store));
+        }
+        _ => "standard output".to_owned(),
+    };
+    Failure::usage(format!(
+        "the logs hold {count} sessions, and {place} takes one"
+    ))
+    .with_help("`-o DIR` writes one file a session; a new directory's name ends in `/`")
+}
 
 /// Files of more bytes than this are read line by line, if they are JSON Lines.
 const LARGE: u64 = 8 << 20;

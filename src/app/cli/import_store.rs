@@ -5,8 +5,7 @@
 //! newest, and the store gets what is new.
 
 use super::command::say;
-use super::import::{Importing, Target, Written, several};
-use super::import_read::{Log, Made, Named, session_of};
+use super::import_read::{Importing, Log, Made, Named, Target, session_of, several};
 use super::interrupt::leave;
 use super::progress::Progress;
 use super::words::quoted;
@@ -17,11 +16,41 @@ use crate::logs::unique;
 use crate::store::{LogImport, Store};
 use crate::support::diag::Code;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
+
+/// What was written.
+#[derive(Default)]
+pub(super) struct Written {
+    /// The sessions that were such already, in numbers.
+    pub(super) sessions: usize,
+    pub(super) snapshots: usize,
+    /// The numbers of the logs.
+    pub(super) logs: BTreeSet<usize>,
+    /// How many sessions were left out because their name is taken.
+    pub(super) existing: usize,
+    /// What became of the sessions of logs that were there, if one was.
+    pub(super) again: Option<LogImport>,
+}
+
+impl Written {
+    pub(super) fn of(sessions: &[Named]) -> Self {
+        let mut written = Self::default();
+        for named in sessions {
+            match named.made.copied() {
+                Some(snapshots) => {
+                    written.sessions += 1;
+                    written.snapshots += snapshots;
+                }
+                None => written.logs.extend(named.log),
+            }
+        }
+        written
+    }
+}
 
 /// What became of the sessions of logs that were in the store, as JSON and as lines; the lines are empty if there
 /// was none.

@@ -3,7 +3,7 @@
 //! A thread waits for signals and sets the token that the command runs under, which ends soon then. If it
 //! does not, the thread ends the program itself. No temporary file stays behind either way.
 
-use super::command::say;
+use super::command::{is_shown, say};
 use crate::app::present::{Exit, Failure};
 use crate::support::cancel::Cancel;
 use crate::support::scratch;
@@ -21,23 +21,9 @@ static SIGNAL: AtomicU8 = AtomicU8::new(0);
 /// Whether the command deals with signals itself.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
-/// Whether the result is made, and a pager shows it.
-static SHOWN: AtomicBool = AtomicBool::new(false);
-
 /// Leaves signals to the command from now on.
 pub(super) fn leave() {
     LEFT.store(true, Ordering::SeqCst);
-}
-
-/// From now on a pager shows the result: Ctrl-C is a key of the pager, and the time of the command is over. Other
-/// signals end the program, and with it what the pager reads.
-pub(super) fn show() {
-    SHOWN.store(true, Ordering::SeqCst);
-}
-
-/// Whether a pager has shown the result. After that a deadline no longer makes the command fail.
-pub(super) fn is_shown() -> bool {
-    SHOWN.load(Ordering::SeqCst)
 }
 
 /// Begins to wait for signals and, if there is one, for the end of the time. Returns the token for the

@@ -1,4 +1,4 @@
-//! The command line: one file for each command.
+//! The command line: a file for each command or group of commands.
 //!
 //! Results go to standard output and everything else to standard error; a command that fails
 //! leaves standard output empty. [`Exit`] lists the exit codes. Arguments have two phases: as clap
@@ -265,7 +265,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         outcome = Some(Err(failure));
         Ok(())
     });
-    let outcome = outcome.filter(|_| ran.is_ok() || interrupt::is_shown());
+    let outcome = outcome.filter(|_| ran.is_ok() || command::is_shown());
     match outcome.unwrap_or_else(|| Err(interrupt::failure(timeout))) {
         Ok(exit) => exit,
         Err(Failure::ClosedPipe) => Exit::Ok,

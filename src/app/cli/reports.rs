@@ -336,7 +336,7 @@ impl Run for TopCommand {
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
         let part = self.time.part(Part::default()).only(selector);
-        // By session, if it is no group of blocks.
+        // By session, if it is not a group of blocks.
         let by = By::parse(&self.by);
         let mut top: Option<Top> = None;
         self.sessions.each_of(names, None, with, |opened| {

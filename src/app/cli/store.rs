@@ -102,7 +102,7 @@ impl Run for Stores {
             StoreCommand::Backup { store, output } => backup(store, output),
             StoreCommand::Index { store, drop } => index(store, *drop, with),
             StoreCommand::Verify { store } => {
-                verify::store(whole("verify", store)?, with.is_json())
+                verify::store(several("verify", store)?, with.is_json())
             }
             StoreCommand::Parquet(command) => command.run(with),
         }
@@ -138,7 +138,7 @@ fn several<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
 ///
 /// # Errors
 /// As [`address`]; it names sessions.
-pub(super) fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str, Failure> {
+fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str, Failure> {
     let address = address(command, word)?;
     if address.which == Which::All {
         return Ok(address.store);

@@ -3,8 +3,8 @@
 use super::command::{Invocation, Run, print_as};
 use super::output::{counted, printable, snapshot_label};
 use super::sessions::{self, ending_name, ending_of_session, ending_text, open_store};
-use super::store::whole;
-use crate::app::present::stores::{Access, Address};
+use super::words::quoted;
+use crate::app::present::stores::{Access, Address, Which};
 use crate::app::present::{Exit, Failure};
 use crate::history::History;
 use crate::index::Snapshot;
@@ -32,10 +32,7 @@ pub(super) struct Verify {
 impl Run for Verify {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if let Some(address) = Address::of(&self.session).filter(|a| a.is_several()) {
-            return store(
-                whole("verify", &self.session).map(|_| address.store)?,
-                with.is_json_in_pipe(),
-            );
+            return store(address, with.is_json_in_pipe());
         }
         let session = sessions::open(&self.session, with.limits)?;
         let history = session.history();
@@ -80,8 +77,12 @@ impl Run for Verify {
 }
 
 /// Checks a whole store.
-pub(super) fn store(store: &str, json: bool) -> Result<Exit, Failure> {
-    let opened = open_store(store, Access::Read)?;
+pub(super) fn store(address: Address<'_>, json: bool) -> Result<Exit, Failure> {
+    if address.which != Which::All {
+        let help = format!("pactql verify {}", quoted(address.store));
+        return Err(Failure::usage("`verify` takes a whole store, or one session").with_help(help));
+    }
+    let opened = open_store(address.store, Access::Read)?;
     let damages = opened.verify()?;
     let sessions = opened.sessions("")?;
     let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();

@@ -571,7 +571,7 @@ fn mistakes_are_answered_with_what_was_expected() {
         (
             &["store", "prune", &store],
             1,
-            "needs `--keep` or `--older-than`",
+            "needs --keep N|--older-than AGE",
         ),
         (&["store", "prune", &store, "--keep", "0"], 3, "at least 1"),
         (
