@@ -4,7 +4,7 @@
 //! [builder](super::builder) makes trees of them. Contents and values are canonical JSON texts.
 //! This file must not know trees, ids or any one format.
 
-use super::json::{canonical, json_text, push_canonical, quoted};
+use super::json::{canonical, object, quoted};
 use crate::json::Member;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -52,6 +52,51 @@ impl Message {
         hasher.finish()
     }
 
+    /// A message of a role, which is the model's reply if the role is the assistant's.
+    pub(super) fn of(role: Option<String>, parts: Vec<Part>) -> Self {
+        Self {
+            reply: role.as_deref() == Some("assistant"),
+            role,
+            parts,
+            ..Self::default()
+        }
+    }
+
+    /// [`Message::of`], which goes to `^sys` if one of these roles is its own.
+    pub(super) fn with_system(role: &str, system: &[&str], parts: Vec<Part>) -> Self {
+        Self {
+            system: system.contains(&role),
+            ..Self::of(Some(role.to_owned()), parts)
+        }
+    }
+
+    pub(super) fn at(self, time: Option<i64>) -> Self {
+        Self { time, ..self }
+    }
+
+    /// The first of its parts; a message without any gets one.
+    pub(super) fn first(&mut self) -> &mut Part {
+        if self.parts.is_empty() {
+            self.parts.push(Part::default());
+        }
+        &mut self.parts[0]
+    }
+
+    /// What becomes blocks: its parts, or an empty one.
+    pub(super) fn blocks(&self) -> &[Part] {
+        const EMPTY: &[Part] = &[Part {
+            kind: None,
+            role: None,
+            content: None,
+            data: Vec::new(),
+        }];
+        if self.parts.is_empty() {
+            EMPTY
+        } else {
+            &self.parts
+        }
+    }
+
     /// Whether it says the same as another, at whatever time.
     pub(super) fn equals(&self, other: &Self) -> bool {
         self.role == other.role && self.parts == other.parts
@@ -73,9 +118,33 @@ impl Part {
         Self {
             kind,
             content: Some(canonical(raw)),
-            data: vec![("data_verbatim".into(), quoted(what))],
             ..Self::default()
         }
+        .with("data_verbatim", quoted(what))
+    }
+
+    /// The part of a call with this content; id and name are JSON.
+    pub(super) fn call(content: String, id: Option<&str>, name: Option<&str>) -> Self {
+        let part = Self::new("call", content).with_some("data_call_id", id);
+        part.with_some("data_call_name", name)
+    }
+
+    /// With a custom field; `value` is canonical JSON.
+    pub(super) fn with(mut self, field: &'static str, value: String) -> Self {
+        self.set(field, value);
+        self
+    }
+
+    /// With a custom field of raw JSON, if there is a value.
+    pub(super) fn with_some(mut self, field: &'static str, raw: Option<&str>) -> Self {
+        self.set_some(field, raw);
+        self
+    }
+
+    /// [`Part::set`] of raw JSON, if there is a value.
+    pub(super) fn set_some(&mut self, field: &'static str, raw: Option<&str>) {
+        self.data
+            .extend(raw.map(|raw| (field.into(), canonical(raw))));
     }
 
     /// A custom field, as canonical JSON.
@@ -105,19 +174,8 @@ pub(super) fn object_without(found: &[Member<'_>], known: &[&str]) -> Option<Str
         return None;
     }
     kept.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let length: usize = kept
-        .iter()
-        .map(|(name, raw)| name.len() + raw.len() + 4)
-        .sum();
-    let mut out = String::with_capacity(length + length / 8 + 2);
-    for (name, value) in kept {
-        out.push(if out.is_empty() { '{' } else { ',' });
-        json_text(name, &mut out);
-        out.push(':');
-        push_canonical(value, &mut out);
-    }
-    out.push('}');
-    Some(out)
+    let kept = kept.into_iter();
+    Some(object(kept.map(|(name, raw)| (name, canonical(raw)))))
 }
 
 /// A tool definition, as the request had it.
@@ -139,6 +197,29 @@ pub(super) struct Call {
     pub(super) usage: Vec<Field>,
     /// Members of its `meta`, values as JSON.
     pub(super) meta: Vec<Field>,
+}
+
+impl Call {
+    /// What a provider's usage object and some values, raw JSON each, say of a call.
+    pub(super) fn used(usage: Option<&str>, said: &[(&'static str, Option<&str>)]) -> Self {
+        let mut fields = usage.map(super::usage::fields).unwrap_or_default();
+        let said = said.iter().filter_map(|(name, raw)| Some((*name, (*raw)?)));
+        fields.extend(said.map(|(name, raw)| (name.into(), canonical(raw))));
+        Self {
+            usage: fields,
+            ..Self::default()
+        }
+    }
+
+    /// The cycle of a compaction, and what the log says of it, a canonical object.
+    pub(super) fn compaction(said: Option<String>, time: Option<i64>) -> Self {
+        let said = said.unwrap_or_else(|| "{}".to_owned());
+        Self {
+            time,
+            meta: vec![("compaction".into(), said)],
+            ..Self::default()
+        }
+    }
 }
 
 /// Everything that was sent in one call.
@@ -193,6 +274,31 @@ pub(super) enum Event {
     },
     /// A call that failed and was made again, as a JSON object for `meta.attempts` of the cycle.
     Failed(String),
+}
+
+impl Event {
+    /// A message; a reply is one that `call` gave.
+    pub(super) fn said(message: Message, call: Call) -> Self {
+        if message.reply {
+            Self::Reply(vec![message], call)
+        } else {
+            Self::Message(message)
+        }
+    }
+
+    /// A compaction that says this of itself, a canonical object: the summary, and the messages from one on, are left.
+    pub(super) fn compacted(
+        summary: Vec<Message>,
+        kept_from: usize,
+        said: Option<String>,
+        time: Option<i64>,
+    ) -> Self {
+        Self::Compaction {
+            summary,
+            kept_from,
+            call: Call::compaction(said, time),
+        }
+    }
 }
 
 /// How a log knows what the model was sent.

@@ -208,7 +208,7 @@ impl<'l> LogFile<'l> {
             place += line.len() as u64;
             line.clear();
         }
-        let format = self.options.format.or(looks.format());
+        let format = self.options.format.or(looks.format);
         Ok(format.filter(|format| lines > 1 && format.is_bounded()))
     }
 

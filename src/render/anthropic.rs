@@ -10,7 +10,7 @@ use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::grouping::Grouping;
 use super::head::Head;
-use super::json::{compact, list, object, object_in, push_member, quoted};
+use super::json::{braced, compact, list, object_in, push_member, quoted};
 use super::media::{Media, filename};
 use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, same_message};
 use super::provider::Provider;
@@ -47,7 +47,7 @@ struct Part {
 /// Content of some parts: a string if it is one plain text. `None` if there are none.
 fn content(parts: Vec<Part>) -> Option<String> {
     match <[Part; 1]>::try_from(parts) {
-        Ok([part]) => Some(part.plain.unwrap_or_else(|| list(&[part.json]))),
+        Ok([part]) => Some(part.plain.unwrap_or_else(|| list([part.json]))),
         Err(parts) if parts.is_empty() => None,
         Err(parts) => {
             let parts: Vec<String> = parts.into_iter().map(|part| part.json).collect();
@@ -327,7 +327,7 @@ fn input(arguments: &str) -> String {
     }
     let mut out = String::new();
     push_member("arguments", arguments, &mut out);
-    object(&out)
+    braced(&out)
 }
 
 /// The id of a call with the characters that the API allows: letters, digits, `_` and `-`.

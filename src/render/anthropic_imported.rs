@@ -2,7 +2,7 @@
 //! described in `logs::formats::anthropic`.
 
 use super::block::ThreadBlock;
-use super::json::{list, object, push_member, quoted, value};
+use super::json::{braced, list, push_member, quoted, value};
 use super::piece::{call_of, text_of};
 use crate::json::{elements, members, string};
 use std::borrow::Cow;
@@ -92,7 +92,7 @@ pub(super) fn part(block: &ThreadBlock) -> String {
         }
     }
     rest(block.data("data_part"), &mut out);
-    object(&out)
+    braced(&out)
 }
 
 /// The result that some blocks were.
@@ -118,7 +118,7 @@ fn result(blocks: &[Cow<'_, ThreadBlock>]) -> String {
         push_member("is_error", is_error, &mut out);
     }
     rest(first.data("data_call"), &mut out);
-    object(&out)
+    braced(&out)
 }
 
 /// Whether a block can be written as content that is a string.

@@ -1,6 +1,6 @@
 //! Writing JSON into strings: canonical, or compact in the spelling and order it came in.
 
-use crate::json::{Appended, Reader, write_string, write_value};
+use crate::json::{Appended, Reader, members, write_string};
 use std::borrow::Cow;
 
 pub(crate) use crate::json::canonical;
@@ -9,34 +9,6 @@ pub(crate) use crate::json::canonical;
 pub(crate) fn json_text(text: &str, out: &mut String) {
     // Appending to a string cannot fail.
     let _ = write_string(&mut Appended(out), text);
-}
-
-/// Appends the canonical form of a JSON value.
-pub(crate) fn push_canonical(raw: &str, out: &mut String) {
-    let before = out.len();
-    // Appending fails only for text that is not JSON, which stays as it is.
-    if write_value(&mut Appended(out), raw).is_err() {
-        out.truncate(before);
-        out.push_str(raw);
-    }
-}
-
-/// Appends a number in decimal digits.
-pub(crate) fn push_integer(number: i64, out: &mut String) {
-    let mut digits = [0; 20];
-    let (mut rest, mut at) = (number.unsigned_abs(), digits.len());
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        out.push('-');
-    }
-    out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
 }
 
 /// `text` as a canonical JSON string.
@@ -55,13 +27,39 @@ pub(crate) fn push_member(name: &str, value: &str, out: &mut String) {
 }
 
 /// An object of members that [`push_member`] wrote.
-pub(super) fn object(members: &str) -> String {
+pub(crate) fn braced(members: &str) -> String {
     format!("{{{}}}", members.strip_prefix(',').unwrap_or(members))
 }
 
+/// An object of members; values are JSON.
+pub(crate) fn object<N: AsRef<str>, V: AsRef<str>>(
+    members: impl IntoIterator<Item = (N, V)>,
+) -> String {
+    let mut out = String::new();
+    for (name, value) in members {
+        push_member(name.as_ref(), value.as_ref(), &mut out);
+    }
+    braced(&out)
+}
+
 /// A list of values.
-pub(super) fn list(values: &[String]) -> String {
-    format!("[{}]", values.join(","))
+pub(crate) fn list<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> String {
+    let mut out = String::from("[");
+    for value in values {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(value.as_ref());
+    }
+    out.push(']');
+    out
+}
+
+/// Appends the members of an object, if there is one.
+pub(crate) fn push_members(object: Option<&str>, out: &mut String) {
+    for (name, value) in object.map(members).unwrap_or_default() {
+        push_member(&name, value, out);
+    }
 }
 
 /// The JSON value without white space outside strings; numbers, escapes and the order of members
@@ -88,7 +86,7 @@ pub(crate) fn compact(raw: &str) -> Cow<'_, str> {
 
 /// The one JSON value of a text, without white space around it; `None` if the text is anything
 /// else, or repeats a key.
-pub(super) fn value(text: &str) -> Option<&str> {
+pub(crate) fn value(text: &str) -> Option<&str> {
     let mut reader = Reader::new(text);
     let value = reader.skip_value().ok()?;
     reader.end().ok()?;

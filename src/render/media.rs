@@ -1,7 +1,7 @@
 //! Images and documents: where their bytes are, in whatever provider's spelling they were stored.
 
 use super::block::ThreadBlock;
-use super::json::{object, push_member, quoted};
+use super::json::{braced, push_member, quoted};
 use crate::json::{Member, get, members, string};
 
 /// Where the bytes of an image or a document are.
@@ -107,7 +107,7 @@ impl Media {
         for (name, value) in fields {
             push_member(name, &quoted(value), &mut out);
         }
-        object(&out)
+        braced(&out)
     }
 }
 

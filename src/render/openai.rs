@@ -10,7 +10,7 @@ use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::grouping::Grouping;
 use super::head::Head;
-use super::json::{json_text, list, object, push_member, quoted};
+use super::json::{braced, json_text, list, push_member, quoted};
 use super::media::{Media, detail, filename};
 use super::piece::{
     CHAT, Piece, call_of, is_imported, is_of_form, result_of, role, same_message, text_of,
@@ -175,7 +175,7 @@ fn image(block: &ThreadBlock, media: &Media) -> Result<String, RenderError> {
     if let Some(detail) = detail(block) {
         push_member("detail", &detail, &mut out);
     }
-    let image = object(&out);
+    let image = braced(&out);
     Ok(format!("{{\"type\":\"image_url\",\"image_url\":{image}}}"))
 }
 
@@ -197,7 +197,7 @@ fn document(block: &ThreadBlock, media: &Media) -> Result<String, String> {
             push_member("file_data", &quoted(&data), &mut file);
         }
     }
-    Ok(format!("{{\"type\":\"file\",\"file\":{}}}", object(&file)))
+    Ok(format!("{{\"type\":\"file\",\"file\":{}}}", braced(&file)))
 }
 
 /// A call that was not imported.

@@ -2,7 +2,7 @@
 //! fields described in `logs::formats::responses`.
 
 use super::block::ThreadBlock;
-use super::json::{list, object, push_member, quoted};
+use super::json::{braced, list, push_member, quoted};
 use super::piece::{call_of, text_of};
 use crate::json::{ValueType, members, value_type};
 use std::borrow::Cow;
@@ -59,7 +59,7 @@ pub(super) fn item(blocks: &[Cow<'_, ThreadBlock>]) -> String {
         }
     }
     rest(first.data("data_item"), &mut out);
-    object(&out)
+    braced(&out)
 }
 
 /// The text of `instructions` or of an `input` that is not a list.
@@ -118,7 +118,7 @@ fn part(block: &ThreadBlock) -> String {
             rest(block.data("data_part"), &mut out);
         }
     }
-    object(&out)
+    braced(&out)
 }
 
 fn shape(block: &ThreadBlock) -> Cow<'_, str> {

@@ -3,7 +3,7 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::json::{compact, object, object_in, push_member};
+use super::json::{braced, compact, object_in, push_member};
 use super::provider::Provider;
 use crate::json::{Member, get, members, string};
 
@@ -129,7 +129,7 @@ impl Function<'_> {
         push("description", self.description);
         if provider == Provider::Anthropic {
             push("input_schema", schema.as_deref().or(Some(empty)));
-            return object(&out);
+            return braced(&out);
         }
         if provider == Provider::OpenAiResponses {
             push("parameters", schema.as_deref().or(Some(empty)));
@@ -139,7 +139,7 @@ impl Function<'_> {
         }
         push("parameters", schema.as_deref());
         push("strict", self.strict);
-        format!("{{\"type\":\"function\",\"function\":{}}}", object(&out))
+        format!("{{\"type\":\"function\",\"function\":{}}}", braced(&out))
     }
 }
 

@@ -2,7 +2,7 @@
 //! before.
 
 use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
-use crate::logs::json::{push_integer, quoted};
+use crate::logs::json::quoted;
 use crate::logs::log::{Part, Tool};
 use crate::logs::nodes::{Draft, HEAD, Node, ROOT, SEQ, SYS};
 use std::collections::{HashMap, HashSet};
@@ -35,7 +35,7 @@ impl BlockPlace {
     fn id(self) -> String {
         match self {
             Self::System => SYS.to_owned(),
-            Self::Turn(number) => numbered("mc:", number),
+            Self::Turn(number) => format!("mc:{number}"),
         }
     }
 }
@@ -221,18 +221,18 @@ impl Builder {
         let mut turn = old.and_then(|old| old.turn);
         if sealed && moved {
             let made = *turn.get_or_insert_with(|| self.make());
-            let mut node = Draft::container(numbered("mt:", number), SEQ, "mt", made);
+            let mut node = Draft::container(format!("mt:{number}"), SEQ, "mt", made);
             (node.order_ns, node.time) = (order_ns, time);
             self.change.put.push(node.node());
         }
         let core = old.map_or_else(|| self.make(), |old| old.core);
         if moved {
             let parent = if sealed {
-                numbered("mt:", number)
+                format!("mt:{number}")
             } else {
                 HEAD.to_owned()
             };
-            let mut node = Draft::container(numbered("mc:", number), &parent, "mc", core);
+            let mut node = Draft::container(format!("mc:{number}"), &parent, "mc", core);
             (node.order_ns, node.time) = (order_ns + 1, time);
             self.change.put.push(node.node());
         }
@@ -264,11 +264,7 @@ impl Builder {
         let same = same
             .filter(|shown| shown.message.role == message.role)
             .cloned();
-        let empty = [Part::default()];
-        let parts = match &message.parts[..] {
-            [] => &empty,
-            parts => parts,
-        };
+        let parts = message.blocks();
         for (n, part) in parts.iter().enumerate() {
             let made = match self.entries[at].made.get(n) {
                 Some(made) => *made,
@@ -441,18 +437,7 @@ impl Builder {
 
 /// The id of the block `n`, from 0, of message `number`.
 fn block_id(number: usize, n: usize) -> String {
-    let mut id = numbered("cb:", number);
-    id.push('-');
-    push_integer(n as i64 + 1, &mut id);
-    id
-}
-
-/// An id that is a number.
-fn numbered(prefix: &str, number: usize) -> String {
-    let mut id = String::with_capacity(16);
-    id.push_str(prefix);
-    push_integer(number as i64, &mut id);
-    id
+    format!("cb:{number}-{}", n + 1)
 }
 
 /// Rising times, all after `end`. One that is known stays where it can.

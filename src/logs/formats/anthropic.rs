@@ -16,17 +16,16 @@
 //! | `data_call` | first block of a result | other members of the result |
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
-use super::fields::{Others, get_string, role_name, text};
+use super::fields::{Others, get_string, is, role_name, text};
 use super::reader::{Record, Sniff};
-use super::requests::{Api, ListNames, Parsed, tools};
-use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
+use super::requests::{Api, body_of};
+use super::transcript::{PartType, contents, typed, unknown};
+use crate::json::{Accepted, Member, ValueType, get, members, value_type};
 use crate::logs::json::{canonical, compact, quoted};
-use crate::logs::log::{Call, Field, Message, Part};
+use crate::logs::log::{Call, Message, Part};
 use crate::logs::report::{Fate, Report};
-use crate::logs::usage;
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
-use std::rc::Rc;
 
 const FORM: &str = "\"anthropic\"";
 
@@ -40,16 +39,13 @@ const MARKS: [&str; 4] = [
 
 /// A message, a request or a response, in the form of Anthropic's API.
 pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let is_response = text(found, "type").as_deref() == Some("message")
-        && get(found, "content").map(value_type) == Some(ValueType::Array);
+    let is_response =
+        text(found, "type").as_deref() == Some("message") && is(found, "content", ValueType::Array);
     if is_response && get(found, "stop_reason").is_some() {
         return Sniff::Yes;
     }
-    let inner = match get(found, "request").map(members) {
-        Some(inner) => get(&inner, "body").map(members).unwrap_or(inner),
-        None => found.to_vec(),
-    };
-    let is_list = get(&inner, "messages").map(value_type) == Some(ValueType::Array);
+    let inner = body_of(found).unwrap_or_else(|| found.to_vec());
+    let is_list = is(&inner, "messages", ValueType::Array);
     if !is_list && get_string(found, "role").is_none() {
         return Sniff::No;
     }
@@ -61,49 +57,30 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     {
         return Sniff::Yes;
     }
-    if MARKS.iter().any(|mark| record.raw.contains(mark)) {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    (MARKS.iter().any(|mark| record.raw.contains(mark))).into()
 }
 
 /// Anthropic Messages.
+#[derive(Default)]
 pub(super) struct Messages;
 
 impl Api for Messages {
-    fn lists(&self) -> ListNames {
-        ListNames {
-            messages: "messages",
-            joined: false,
-        }
-    }
+    const PROVIDER: Provider = Provider::Anthropic;
+    const MESSAGES: &'static str = "messages";
+    const JOINED: bool = false;
 
     fn message(&self, raw: &str, report: &mut Report) -> Message {
         read(raw, report)
     }
 
-    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
-        let mut parsed = Parsed::new(
-            Provider::Anthropic,
-            "messages",
-            tools(get(found, "tools"), report),
-        );
-        let system = get(found, "system").filter(|raw| !matches!(*raw, "null" | "[]"));
+    fn system(&self, found: &[Member<'_>], report: &mut Report) -> Option<(&'static str, Message)> {
+        let raw = get(found, "system").filter(|raw| !matches!(*raw, "null" | "[]"))?;
         let mut parts = Vec::new();
-        if let Some(raw) = system
-            && read_content(raw, &mut parts, Accepted::default(), report)
-        {
-            report.message(Fate::Understood, "system");
-            parsed.taken.push("system");
-            parsed.system.push(Rc::new(Message {
-                role: Some("system".to_owned()),
-                system: true,
-                parts,
-                ..Message::default()
-            }));
+        if !read_content(raw, &mut parts, Accepted::default(), report) {
+            return None;
         }
-        parsed
+        report.message(Fate::Understood, "system");
+        Some(("system", Message::with_system("system", &["system"], parts)))
     }
 
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
@@ -117,19 +94,13 @@ impl Api for Messages {
 
 /// What a response says of its call.
 pub(super) fn call(found: &[Member<'_>]) -> Call {
-    let mut fields: Vec<Field> = get(found, "usage").map(usage::fields).unwrap_or_default();
-    for (name, value) in [
-        ("stop_reason", get(found, "stop_reason")),
-        ("response_id", get(found, "id")),
-        ("model", get(found, "model")),
-    ] {
-        let value = value.filter(|value| *value != "null");
-        fields.extend(value.map(|value| (name.into(), canonical(value))));
-    }
-    Call {
-        usage: fields,
-        ..Call::default()
-    }
+    let of = |name| get(found, name).filter(|raw| *raw != "null");
+    let said = [
+        ("stop_reason", of("stop_reason")),
+        ("response_id", of("id")),
+        ("model", of("model")),
+    ];
+    Call::used(get(found, "usage"), &said)
 }
 
 /// The message of a response, whose other members are not the message's.
@@ -144,12 +115,7 @@ pub(super) fn of_content(
         return None;
     }
     report.message(Fate::Understood, role_name(&role));
-    Some(Message {
-        reply: role == "assistant",
-        role: Some(role.into_owned()),
-        parts,
-        ..Message::default()
-    })
+    Some(Message::of(Some(role.into_owned()), parts))
 }
 
 fn read(raw: &str, report: &mut Report) -> Message {
@@ -168,40 +134,23 @@ fn read(raw: &str, report: &mut Report) -> Message {
     }
     report.message(Fate::Verbatim, "of unknown form");
     let role = text(&found, "role").map(|role| role.into_owned());
-    let mut part = Part::verbatim("message", None, raw);
-    part.set("data_form", FORM.to_owned());
-    Message {
-        reply: role.as_deref() == Some("assistant"),
-        role,
-        parts: vec![part],
-        ..Message::default()
-    }
+    let part = Part::verbatim("message", None, raw).with("data_form", FORM.to_owned());
+    Message::of(role, vec![part])
 }
 
 /// Appends the blocks of a message's content. Returns false if it is neither a string nor a list.
 fn read_content(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut Report) -> bool {
-    match value_type(raw) {
-        ValueType::String => {
-            report.part(Fate::Understood, "text");
-            parts.push(Part::new("text", canonical(raw)));
-        }
-        ValueType::Array => {
-            for part in json.elements(raw) {
-                read_part(part, parts, json, report);
-            }
-            let implied = match &parts[..] {
-                [] => true,
-                [part] => part.kind == Some("text") && part.data.is_empty(),
-                _ => false,
-            };
-            if parts.is_empty() {
-                parts.push(Part::default());
-            }
-            if implied {
-                parts[0].set("data_shape", quoted("list"));
-            }
-        }
-        _ => return false,
+    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+        read_part(raw, parts, json, report);
+    };
+    let Some(is_list) = contents(raw, "text", json, parts, report, read) else {
+        return false;
+    };
+    if parts.is_empty() {
+        parts.push(Part::default());
+    }
+    if is_list {
+        parts[0].set("data_shape", quoted("list"));
     }
     for part in parts {
         part.set("data_form", FORM.to_owned());
@@ -209,69 +158,48 @@ fn read_content(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &m
     true
 }
 
+/// The parts that have one content.
+const TYPES: [PartType<'_>; 4] = [
+    ("text", "text", "text"),
+    ("thinking", "thinking", "thinking"),
+    ("image", "source", "image"),
+    ("document", "source", "document"),
+];
+
+/// Those of a result.
+const OF_RESULT: [PartType<'_>; 3] = [("text", "text", "result"), TYPES[2], TYPES[3]];
+
 fn read_part(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut Report) {
     let found = json.members(raw);
     let name = text(&found, "type").unwrap_or_default();
-    let string_of = |name| get_string(&found, name);
-    let mut part = match &*name {
-        "text" | "thinking" => {
-            let kind = if name == "text" { "text" } else { "thinking" };
-            let Some(content) = string_of(kind) else {
-                parts.push(unknown(&name, raw, report));
-                return;
-            };
-            let mut part = Part::new(kind, canonical(content));
-            part.keep_rest("data_part", &found, &["type", kind]);
-            part
-        }
-        "tool_use" => {
-            let (Some(id), Some(function), Some(input)) =
-                (string_of("id"), string_of("name"), get(&found, "input"))
-            else {
-                parts.push(unknown(&name, raw, report));
-                return;
-            };
-            let mut part = Part::new("call", quoted(&compact(input)));
-            part.set("data_call_id", canonical(id));
-            part.set("data_call_name", canonical(function));
-            part.keep_rest("data_part", &found, &["type", "id", "name", "input"]);
-            part
-        }
-        "image" | "document" => {
-            let kind = if name == "image" { "image" } else { "document" };
-            let Some(source) = get(&found, "source") else {
-                parts.push(unknown(&name, raw, report));
-                return;
-            };
-            let mut part = Part::new(kind, canonical(source));
-            part.keep_rest("data_part", &found, &["type", "source"]);
-            part
-        }
-        "tool_result" if read_result(&found, parts, json, report) => return,
-        _ => {
-            parts.push(unknown(&name, raw, report));
-            return;
-        }
-    };
-    report.part(Fate::Understood, part.kind.unwrap_or_default());
-    part.role = None;
-    parts.push(part);
+    match &*name {
+        "tool_use" => parts.push(read_call(raw, &found, report)),
+        "tool_result" if read_result(&found, parts, json, report) => {}
+        _ => parts.push(typed(raw, &found, &TYPES, block_of, report)),
+    }
 }
 
-/// A part that is kept as it is.
-fn unknown(name: &str, raw: &str, report: &mut Report) -> Part {
-    let kind = match name {
+fn read_call(raw: &str, found: &[Member<'_>], report: &mut Report) -> Part {
+    let string_of = |name| get_string(found, name);
+    let (Some(id), Some(function), Some(input)) =
+        (string_of("id"), string_of("name"), get(found, "input"))
+    else {
+        return unknown("tool_use", Some("call"), raw, report);
+    };
+    report.part(Fate::Understood, "call");
+    let mut part = Part::call(quoted(&compact(input)), Some(id), Some(function));
+    part.keep_rest("data_part", found, &["type", "id", "name", "input"]);
+    part
+}
+
+/// The kind of the block of a part that is kept as it is.
+fn block_of(name: &str) -> Option<&'static str> {
+    match name {
         "redacted_thinking" | "thinking" => Some("thinking"),
         _ if name.ends_with("tool_use") => Some("call"),
         _ if name.ends_with("tool_result") => Some("result"),
         _ => None,
-    };
-    let name = match name {
-        "" => "without a type",
-        name => name,
-    };
-    report.part(Fate::Verbatim, name);
-    Part::verbatim("part", kind, raw)
+    }
 }
 
 /// Appends the blocks of a result. Returns false if it is of another form than usual.
@@ -281,39 +209,26 @@ fn read_result(
     json: Accepted<'_>,
     report: &mut Report,
 ) -> bool {
-    let Some(id) = get_string(found, "tool_use_id").map(canonical) else {
+    let Some(id) = get_string(found, "tool_use_id") else {
         return false;
     };
     // Two results of one call would look the same.
-    let field = |part: &Part| {
-        part.data
-            .iter()
-            .any(|(name, value)| name == "data_call_id" && *value == id)
-    };
-    if parts.last().is_some_and(field) {
+    let own = canonical(id);
+    let of_call = |part: &Part| part.field("data_call_id") == Some(&own);
+    if parts.last().is_some_and(of_call) {
         return false;
     }
     let first = parts.len();
-    let content = get(found, "content");
-    let shape = match content.map(value_type) {
+    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+        let found = json.members(raw);
+        parts.push(typed(raw, &found, &OF_RESULT, block_of, report));
+    };
+    let shape = match get(found, "content") {
         None => Some("absent"),
-        Some(ValueType::String) => {
-            report.part(Fate::Understood, "result");
-            parts.push(Part::new("result", canonical(content.unwrap_or_default())));
-            None
-        }
-        Some(ValueType::Array) => {
-            for raw in json.elements(content.unwrap_or_default()) {
-                parts.push(part_of_result(raw, json, report));
-            }
-            let implied = match &parts[first..] {
-                [] => true,
-                [part] => part.kind == Some("result") && part.data.is_empty(),
-                _ => false,
-            };
-            implied.then_some("list")
-        }
-        Some(_) => return false,
+        Some(raw) => match contents(raw, "result", json, parts, report, read) {
+            Some(is_list) => is_list.then_some("list"),
+            None => return false,
+        },
     };
     if parts.len() == first {
         report.part(Fate::Understood, "result");
@@ -322,13 +237,10 @@ fn read_result(
             ..Part::default()
         });
     }
-    let is_error = get(found, "is_error").map(canonical);
     for part in &mut parts[first..] {
         part.role = Some("tool");
-        part.set("data_call_id", id.clone());
-        if let Some(is_error) = &is_error {
-            part.set("data_is_error", is_error.clone());
-        }
+        part.set_some("data_call_id", Some(id));
+        part.set_some("data_is_error", get(found, "is_error"));
     }
     if let Some(shape) = shape {
         parts[first].set("data_shape", quoted(shape));
@@ -336,22 +248,4 @@ fn read_result(
     let known = ["type", "tool_use_id", "content", "is_error"];
     parts[first].keep_rest("data_call", found, &known);
     true
-}
-
-fn part_of_result(raw: &str, json: Accepted<'_>, report: &mut Report) -> Part {
-    let found = json.members(raw);
-    let name = get(&found, "type").and_then(string).unwrap_or_default();
-    let (kind, member, content) = match &*name {
-        "text" => ("result", "text", get_string(&found, "text")),
-        "image" => ("image", "source", get(&found, "source")),
-        "document" => ("document", "source", get(&found, "source")),
-        _ => ("", "", None),
-    };
-    let Some(content) = content else {
-        return unknown(&name, raw, report);
-    };
-    report.part(Fate::Understood, kind);
-    let mut part = Part::new(kind, canonical(content));
-    part.keep_rest("data_part", &found, &["type", member]);
-    part
 }

@@ -6,25 +6,20 @@
 //! of their own, named by their id, and the call that started one has its id in `data_child_session`.
 //! `data_record` of a step's first block keeps the members that have no field.
 
-use super::fields::{get_string, text};
+use super::fields::{get_string, inner, items, text};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{About, Call, Event, Field, Message, OWNER, Part};
+use crate::logs::json::quoted;
+use crate::logs::log::{About, Call, Event, Message, OWNER, Part};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
-use crate::logs::usage;
 
 /// A trajectory says its version.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let version = text(found, "schema_version").unwrap_or_default();
-    if version.starts_with("ATIF") {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    (version.starts_with("ATIF")).into()
 }
 
 /// Reads trajectories, each a session.
@@ -68,7 +63,7 @@ fn trajectory(
         meta,
         ..About::default()
     });
-    let agent = get(found, "agent").map(members).unwrap_or_default();
+    let agent = inner(found, "agent");
     let found_tools = tools(get(&agent, "tool_definitions"), &mut out.report);
     if !found_tools.is_empty() {
         out.event(session, Event::Tools(found_tools));
@@ -119,27 +114,21 @@ fn read(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
         Some("agent") => "assistant",
         _ => {
             out.report.message(Fate::Verbatim, "of unknown source");
-            let message = Message {
-                time,
-                parts: vec![Part::verbatim("message", None, raw)],
-                ..Message::default()
-            };
+            let part = Part::verbatim("message", None, raw);
+            let message = Message::of(None, vec![part]).at(time);
             out.event(session, Event::Message(message));
             return;
         }
     };
     let report = &mut out.report;
-    let observation = get(step, "observation").map(members).unwrap_or_default();
-    let results: Vec<Vec<Member<'_>>> = elements(get(&observation, "results").unwrap_or_default())
-        .into_iter()
-        .map(members)
-        .collect();
-    let mut parts = Vec::new();
+    let observation = inner(step, "observation");
+    let results = items(&observation, "results").into_iter();
+    let results: Vec<Vec<Member<'_>>> = results.map(members).collect();
     let reasoning = get_string(step, "reasoning_content").filter(|raw| *raw != "\"\"");
-    content(reasoning, "thinking", &mut parts, report);
+    let mut parts = content(reasoning, "thinking", report);
     let said = get(step, "message").filter(|raw| role != "assistant" || *raw != "\"\"");
-    content(said, "text", &mut parts, report);
-    for raw in elements(get(step, "tool_calls").unwrap_or_default()) {
+    parts.extend(content(said, "text", report));
+    for raw in items(step, "tool_calls") {
         parts.push(read_call(raw, &results, report));
     }
     let mut made = message(role, parts, report);
@@ -147,22 +136,15 @@ fn read(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
     keep(&mut made, step, &OF_STEP, report);
     let called = get(step, "llm_call_count") != Some("0");
     let copied = get(step, "is_copied_context") == Some("true");
-    let event = if role == "assistant" && called && !copied {
-        Event::Reply(vec![made], used(step))
-    } else {
-        Event::Message(made)
-    };
+    made.reply &= called && !copied;
+    let event = Event::said(made, used(step));
     out.event(session, event);
     for found in &results {
         let id = get_string(found, "source_call_id");
         let mut made = result(id, None, get(found, "content"), &mut out.report);
         made.time = time;
-        keep(
-            &mut made,
-            found,
-            &["source_call_id", "content"],
-            &mut out.report,
-        );
+        let known = ["source_call_id", "content"];
+        keep(&mut made, found, &known, &mut out.report);
         out.event(session, Event::Message(made));
     }
 }
@@ -197,17 +179,12 @@ fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Par
 
 /// What a step says of its call.
 fn used(step: &[Member<'_>]) -> Call {
-    let Some(raw) = get(step, "metrics").filter(|raw| raw.starts_with('{')) else {
-        return Call::default();
-    };
-    let mut fields: Vec<Field> = usage::fields(raw);
-    let found = members(raw);
-    for name in ["cached_tokens", "cost_usd"] {
-        let value = get(&found, name).filter(|raw| *raw != "null");
-        fields.extend(value.map(|raw| (name.into(), canonical(raw))));
-    }
-    Call {
-        usage: fields,
-        ..Call::default()
-    }
+    let metrics = get(step, "metrics").filter(|raw| raw.starts_with('{'));
+    let found = metrics.map(members).unwrap_or_default();
+    let of = |name| get(&found, name).filter(|raw| *raw != "null");
+    let said = [
+        ("cached_tokens", of("cached_tokens")),
+        ("cost_usd", of("cost_usd")),
+    ];
+    Call::used(metrics, &said)
 }

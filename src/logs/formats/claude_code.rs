@@ -23,12 +23,11 @@ use std::rc::Rc;
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let has = |name| get(found, name).is_some();
     let kind = text(found, "type").unwrap_or_default();
-    let is_message = matches!(&*kind, "user" | "assistant" | "system");
-    match is_message && has("sessionId") && has("uuid") && has("parentUuid") {
-        true => Sniff::Yes,
-        false if kind == "summary" && has("leafUuid") => Sniff::Maybe,
-        false => Sniff::No,
+    if kind == "summary" && has("leafUuid") {
+        return Sniff::Maybe;
     }
+    let is_message = matches!(&*kind, "user" | "assistant" | "system");
+    (is_message && has("sessionId") && has("uuid") && has("parentUuid")).into()
 }
 
 /// Collects the lines of a log. Its sessions are given out at the end, when all branches are known.
@@ -333,7 +332,7 @@ struct Path<'a> {
     prompts: HashMap<String, String>,
     model: String,
     /// A compaction whose summary has not come yet.
-    boundary: Option<(Option<i64>, String)>,
+    boundary: Option<(Option<i64>, Option<String>)>,
 }
 
 impl Path<'_> {
@@ -383,8 +382,9 @@ impl Path<'_> {
                     part.kind = Some("summary");
                 }
             }
-            let (began, said) = self.boundary.take().unwrap_or((time, "{}".to_owned()));
-            self.compact(vec![message], began, said, out);
+            let (began, said) = self.boundary.take().unwrap_or((time, None));
+            let compacted = Event::compacted(vec![message], usize::MAX, said, began);
+            out.event(self.session, compacted);
             return;
         }
         self.end(out);
@@ -398,8 +398,7 @@ impl Path<'_> {
             "compact_boundary" => {
                 out.report.line(Fate::Understood, "compact_boundary");
                 self.end(out);
-                let said = get(found, "compactMetadata").map_or("{}".to_owned(), canonical);
-                self.boundary = Some((time, said));
+                self.boundary = Some((time, get(found, "compactMetadata").map(canonical)));
             }
             "api_error" => {
                 out.report.line(Fate::Understood, "api_error");
@@ -417,27 +416,9 @@ impl Path<'_> {
     /// A compaction without a summary is one, too.
     fn end(&mut self, out: &mut Output) {
         if let Some((time, said)) = self.boundary.take() {
-            self.compact(Vec::new(), time, said, out);
+            let compacted = Event::compacted(Vec::new(), usize::MAX, said, time);
+            out.event(self.session, compacted);
         }
-    }
-
-    fn compact(
-        &mut self,
-        summary: Vec<Message>,
-        time: Option<i64>,
-        said: String,
-        out: &mut Output,
-    ) {
-        let compaction = Event::Compaction {
-            summary,
-            kept_from: usize::MAX,
-            call: Call {
-                time,
-                meta: vec![("compaction".into(), said)],
-                ..Call::default()
-            },
-        };
-        out.event(self.session, compaction);
     }
 
     /// Passes on a response, which all its lines make.
@@ -464,14 +445,18 @@ impl Path<'_> {
             };
             known = call(&message);
             known.time = time;
-            let request = get_string(&found, "requestId").map(canonical);
-            known
-                .usage
-                .extend(request.map(|id| ("request_id".into(), id)));
+            let request = get_string(&found, "requestId");
+            let request = request.map(|id| ("request_id".into(), canonical(id)));
+            known.usage.extend(request);
             self.model(&message, out);
-            match &mut reply {
-                Some(reply) => append(reply, part),
-                None => reply = Some(Message { time, ..part }),
+            let Some(reply) = &mut reply else {
+                reply = Some(part.at(time));
+                return;
+            };
+            // The parts of another line of it: no line says the form of the whole list.
+            reply.parts.extend(part.parts);
+            for part in &mut reply.parts {
+                part.data.retain(|(name, _)| name != "data_shape");
             }
         };
         for line in lines {
@@ -532,26 +517,10 @@ impl Path<'_> {
     }
 }
 
-/// Adds the parts of another line of a response.
-fn append(reply: &mut Message, more: Message) {
-    for part in &mut reply.parts {
-        part.data.retain(|(name, _)| name != "data_shape");
-    }
-    reply.parts.extend(more.parts.into_iter().map(|mut part| {
-        part.data.retain(|(name, _)| name != "data_shape");
-        part
-    }));
-}
-
 /// A line that is kept as it is, but for the result that it repeats.
 fn verbatim(line: &Record<'_>, found: &[Member<'_>], time: Option<i64>) -> Message {
     let short = without_result(line.raw, found);
-    let mut part = Part::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
-    part.set("data_form", quoted("anthropic"));
-    Message {
-        role: Some("user".to_owned()),
-        time,
-        parts: vec![part],
-        ..Message::default()
-    }
+    let part = Part::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
+    let part = part.with("data_form", quoted("anthropic"));
+    Message::of(Some("user".to_owned()), vec![part]).at(time)
 }

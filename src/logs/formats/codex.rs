@@ -4,12 +4,12 @@
 //! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
 //! says what the model was sent from then on. Events repeat items for people and are skipped.
 
-use super::fields::{count_unread, get_string, text, time};
+use super::fields::{count_unread, get_string, inner, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
-use super::responses::item;
+use super::responses::{item, plain};
 use crate::json::{Accepted, Member, elements, get, members, string};
-use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{About, Call, Event, Field, Message, Part, failed, object_without};
+use crate::logs::json::{canonical, object, quoted};
+use crate::logs::log::{About, Call, Event, Message, Part, failed, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use crate::logs::usage;
@@ -21,11 +21,7 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
         &*kind,
         "session_meta" | "response_item" | "turn_context" | "compacted" | "event_msg"
     );
-    if known && get(found, "payload").is_some() {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    (known && get(found, "payload").is_some()).into()
 }
 
 /// Reads the lines as they come.
@@ -53,23 +49,22 @@ impl Reader for Codex {
         let session = match self.session {
             Some(session) => session,
             None => {
-                let mut about = About {
+                let mut meta = Vec::new();
+                if kind == "session_meta" {
+                    let said = object_without(&payload, &["base_instructions"]);
+                    meta.extend(said.map(|said| ("session".into(), said)));
+                    meta.extend(parent(&payload).map(|said| ("parent".into(), said)));
+                }
+                let about = About {
                     location: record.list.to_owned(),
                     joined: true,
+                    meta,
                     ..About::default()
                 };
-                if kind == "session_meta" {
-                    let known = ["base_instructions"];
-                    let said = object_without(&payload, &known);
-                    about.meta.extend(said.map(|said| ("session".into(), said)));
-                    about
-                        .meta
-                        .extend(parent(&payload).map(|said| ("parent".into(), said)));
-                }
                 *self.session.insert(out.session(about))
             }
         };
-        let inner = text(&payload, "type").unwrap_or_default();
+        let event = text(&payload, "type").unwrap_or_default();
         let known = ["timestamp", "ordinal", "type", "payload"];
         count_unread(&found, &known, "", &mut out.report);
         match &*kind {
@@ -96,7 +91,7 @@ impl Reader for Codex {
                 out.report.line(Fate::Understood, "compacted");
                 self.compacted(&payload, time, session, out);
             }
-            "event_msg" => self.event(&inner, &payload, session, out),
+            "event_msg" => self.event(&event, &payload, session, out),
             _ => out.report.line(Fate::Skipped, "another type"),
         }
     }
@@ -110,34 +105,22 @@ impl Reader for Codex {
 
 /// The session in which this one was started as a subagent, or from which it was forked.
 fn parent(payload: &[Member<'_>]) -> Option<String> {
-    let inner = |found: &[Member<'_>], name: &str| -> Option<String> {
-        get(found, name)
-            .filter(|raw| raw.starts_with('{'))
-            .map(str::to_owned)
-    };
     let source = inner(payload, "source");
-    let agent = source.and_then(|raw| inner(&members(&raw), "subagent"));
-    let spawned = agent.and_then(|raw| inner(&members(&raw), "thread_spawn"));
-    if let Some(raw) = spawned
-        && let Some(id) = get_string(&members(&raw), "parent_thread_id")
-    {
-        return Some(format!("{{\"session_id\":{}}}", canonical(id)));
+    let spawned = inner(&inner(&source, "subagent"), "thread_spawn");
+    if let Some(id) = get_string(&spawned, "parent_thread_id") {
+        return Some(object([("session_id", canonical(id))]));
     }
     let id = get_string(payload, "forked_from_id")?;
-    Some(format!(
-        "{{\"forked\":true,\"session_id\":{}}}",
-        canonical(id)
-    ))
+    let id = canonical(id);
+    Some(object([("forked", "true"), ("session_id", &id)]))
 }
 
 impl Codex {
     /// Ends the reply, if there is one.
     fn end(&mut self, session: SessionId, out: &mut Output) {
         if !self.reply.is_empty() {
-            let (reply, call) = (
-                std::mem::take(&mut self.reply),
-                std::mem::take(&mut self.call),
-            );
+            let reply = std::mem::take(&mut self.reply);
+            let call = std::mem::take(&mut self.call);
             out.event(session, Event::Reply(reply, call));
         }
     }
@@ -150,20 +133,11 @@ impl Codex {
         session: SessionId,
         out: &mut Output,
     ) {
-        let base = get(payload, "base_instructions").unwrap_or("{}");
-        let Some(text) = get_string(&members(base), "text") else {
+        let base = inner(payload, "base_instructions");
+        let Some(text) = get_string(&base, "text") else {
             return;
         };
-        let mut part = Part::new("text", canonical(text));
-        part.set("data_form", "\"openai-responses\"".to_owned());
-        part.set("data_shape", "\"instructions\"".to_owned());
-        let message = Message {
-            role: Some("system".to_owned()),
-            system: true,
-            time,
-            parts: vec![part],
-            ..Message::default()
-        };
+        let message = plain("system", text, "instructions").at(time);
         self.system.push(message.clone());
         out.event(session, Event::Message(message));
     }
@@ -177,11 +151,9 @@ impl Codex {
             "sandbox_policy",
         ];
         count_unread(payload, &known, "turn_context.", &mut out.report);
-        let of_call: Vec<Member<'_>> = payload
-            .iter()
-            .filter(|(name, _)| known.contains(&&**name))
-            .cloned()
-            .collect();
+        let of_call = payload.iter();
+        let of_call = of_call.filter(|(name, _)| known.contains(&&**name));
+        let of_call: Vec<Member<'_>> = of_call.cloned().collect();
         let Some(parameters) = object_without(&of_call, &[]) else {
             return;
         };
@@ -211,30 +183,14 @@ impl Codex {
     ) {
         self.end(session, out);
         let known = ["message", "replacement_history"];
-        let said = object_without(payload, &known).unwrap_or_else(|| "{}".to_owned());
-        let call = Call {
-            time,
-            meta: vec![("compaction".into(), said)],
-            ..Call::default()
-        };
+        let said = object_without(payload, &known);
         let summary = get(payload, "message").and_then(string).unwrap_or_default();
         let Some(history) = get(payload, "replacement_history") else {
-            let mut part = Part::new("summary", quoted(&summary));
-            part.set("data_form", "\"openai-responses\"".to_owned());
-            let message = Message {
-                role: Some("user".to_owned()),
-                time,
-                parts: vec![part],
-                ..Message::default()
-            };
-            out.event(
-                session,
-                Event::Compaction {
-                    summary: vec![message],
-                    kept_from: usize::MAX,
-                    call,
-                },
-            );
+            let part = Part::new("summary", quoted(&summary));
+            let part = part.with("data_form", quoted("openai-responses"));
+            let message = Message::of(Some("user".to_owned()), vec![part]).at(time);
+            let compacted = Event::compacted(vec![message], usize::MAX, said, time);
+            out.event(session, compacted);
             return;
         };
         let mut messages = self.system.clone();
@@ -250,19 +206,21 @@ impl Codex {
             }
             messages.push(message);
         }
-        out.event(session, Event::Context(messages, call));
+        out.event(
+            session,
+            Event::Context(messages, Call::compaction(said, time)),
+        );
     }
 
     fn event(&mut self, kind: &str, payload: &[Member<'_>], session: SessionId, out: &mut Output) {
         match kind {
             "token_count" => {
                 out.report.line(Fate::Understood, "token_count");
-                let info = members(get(payload, "info").unwrap_or("{}"));
+                let info = inner(payload, "info");
                 if let Some(last) = get(&info, "last_token_usage")
                     && !self.reply.is_empty()
                 {
-                    let fields: Vec<Field> = usage::fields(last);
-                    self.call.usage = fields;
+                    self.call.usage = usage::fields(last);
                 }
             }
             "error" | "stream_error" => {

@@ -10,36 +10,27 @@
 
 use super::anthropic::Messages;
 use super::calls::CallSessions;
-use super::fields::{get_string, text};
+use super::fields::{get_string, items, text};
 use super::openai::Chat;
 use super::reader::{Reader, Record, Records, Sniff};
-use super::requests::{Api, tools};
+use super::requests::{Api, Interner, tools};
 use super::responses::Responses;
-use super::transcript::json_in;
-use crate::json::{Member, elements, get, members, string};
-use crate::logs::json::{canonical, push_member, quoted};
+use crate::json::{Member, get, members, string};
+use crate::logs::json::{canonical, list, push_member, quoted, value as json_in};
 use crate::logs::log::{Call, Message, Request, failed, object_without};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
-use crate::logs::usage;
-use std::collections::HashMap;
-use std::rc::Rc;
 
 /// A call, as it was read from a file.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    if text(found, "ctrace").as_deref() == Some("call") {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    (text(found, "ctrace").as_deref() == Some("call")).into()
 }
 
 /// Reads calls. Those of a run are a session, those of its other agents `RUN/AGENT`.
 #[derive(Default)]
 pub(super) struct Ctrace {
     sessions: CallSessions,
-    /// Messages by the API and their text.
-    seen: HashMap<(CalledApi, String, String), Rc<Message>>,
+    seen: Interner,
 }
 
 /// The API that was called.
@@ -54,7 +45,7 @@ impl Reader for Ctrace {
     fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         out.report.line(Fate::Understood, "call");
-        let blocks = elements(get(&found, "blocks").unwrap_or_default());
+        let blocks = items(&found, "blocks");
         let blocks: Vec<Vec<Member<'_>>> = blocks.into_iter().map(members).collect();
         let is_tool = |block: &&Vec<Member<'_>>| kind(block) == "tool_schema";
         let definitions = blocks.iter().filter(is_tool);
@@ -63,24 +54,11 @@ impl Reader for Ctrace {
         let form = form(&found, &rest);
         let mut messages = Vec::new();
         for (raw, labels) in written(form, &rest) {
-            let key = (form, raw.clone(), labels.join("\n"));
-            let message = match self.seen.get(&key) {
-                Some(message) => Rc::clone(message),
-                None => {
-                    let message = Rc::new(read(form, &raw, &labels, &mut out.report));
-                    self.seen.insert(key, Rc::clone(&message));
-                    message
-                }
-            };
-            messages.push(message);
+            let read = || read(form, &raw, &labels, &mut out.report);
+            messages.push(self.seen.get((form, &raw, &labels), read));
         }
-        let mut call = Call {
-            usage: get(&found, "usage").map(usage::fields).unwrap_or_default(),
-            ..Call::default()
-        };
-        let latency = get(&found, "latency_ms").map(canonical);
-        call.usage
-            .extend(latency.map(|latency| ("latency_ms".into(), latency)));
+        let latency = [("latency_ms", get(&found, "latency_ms"))];
+        let mut call = Call::used(get(&found, "usage"), &latency);
         let known = [
             "ctrace",
             "run",
@@ -93,10 +71,7 @@ impl Reader for Ctrace {
         let said = object_without(&found, &known);
         call.meta.extend(said.map(|said| ("record".into(), said)));
         let parameters = get(&found, "params").filter(|raw| raw.starts_with('{'));
-        let tools = tools(
-            Some(&format!("[{}]", definitions.join(","))),
-            &mut out.report,
-        );
+        let tools = tools(Some(&list(definitions)), &mut out.report);
         let request = Request {
             messages,
             tools,
@@ -221,17 +196,14 @@ fn text_part(form: CalledApi, role: &str, raw: &str) -> String {
 impl Open {
     fn write(self) -> (String, Vec<String>) {
         let mut out = format!("{{\"role\":{}", quoted(&self.role));
-        match (&self.content, &self.parts[..]) {
-            (Some(content), _) => push_member("content", content, &mut out),
-            (None, []) => push_member("content", "null", &mut out),
-            (None, parts) => push_member("content", &format!("[{}]", parts.join(",")), &mut out),
-        }
+        let content = match (self.content, &self.parts[..]) {
+            (Some(content), _) => content,
+            (None, []) => "null".to_owned(),
+            (None, parts) => list(parts),
+        };
+        push_member("content", &content, &mut out);
         if !self.calls.is_empty() {
-            push_member(
-                "tool_calls",
-                &format!("[{}]", self.calls.join(",")),
-                &mut out,
-            );
+            push_member("tool_calls", &list(&self.calls), &mut out);
         }
         out.push('}');
         (out, self.labels)

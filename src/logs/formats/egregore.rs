@@ -14,9 +14,9 @@
 //! | `org.props` | a field `data_…` each |
 //! | the rest of `org`, `tags`, `ttl`, `priority`, `offset`, `cad` | `data_org`, `data_tags`, … where they say something |
 
-use super::fields::{get_string, text, time};
+use super::fields::{get_string, inner, is, items, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
-use crate::json::{Member, ValueType, elements, get, members, string, value_type};
+use crate::json::{Member, ValueType, get, members, string};
 use crate::logs::change::Change;
 use crate::logs::json::{canonical, push_member, quoted};
 use crate::logs::log::{About, Field, Part, object_without};
@@ -28,15 +28,10 @@ use std::collections::{HashMap, HashSet};
 
 /// A list of snapshots, or a snapshot.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let has_tree =
-        |found: &[Member<'_>]| get(found, "pact_tree").map(value_type) == Some(ValueType::Object);
-    let list = elements(get(found, "snapshots").unwrap_or_default());
+    let has_tree = |found: &[Member<'_>]| is(found, "pact_tree", ValueType::Object);
+    let list = items(found, "snapshots");
     let first = list.first().copied().map(members).unwrap_or_default();
-    if has_tree(found) || has_tree(&first) {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    (has_tree(found) || has_tree(&first)).into()
 }
 
 /// Reads snapshots; those of all records are one session.
@@ -58,7 +53,7 @@ impl Reader for Egregore {
             self.snapshot(record.raw, &mut out.report);
             return;
         }
-        for raw in elements(get(&found, "snapshots").unwrap_or_default()) {
+        for raw in items(&found, "snapshots") {
             self.snapshot(raw, &mut out.report);
         }
         for (name, _) in &found {
@@ -290,7 +285,7 @@ impl SnapshotReading<'_> {
 }
 
 fn children<'a>(found: &[Member<'a>]) -> Vec<&'a str> {
-    elements(get(found, "children").unwrap_or_default())
+    items(found, "children")
 }
 
 /// When a node was made, in nanoseconds, if there can be nodes after it.
@@ -316,7 +311,7 @@ fn part(found: &[Member<'_>], is_container: bool) -> Part {
             part.set("data_type", quoted(&kind));
         }
     }
-    let org = get(found, "org").map(members).unwrap_or_default();
+    let org = inner(found, "org");
     let mut rest: Vec<Member<'_>> = Vec::new();
     for (name, value) in org {
         match &*name {

@@ -1,6 +1,6 @@
 //! What formats share in reading members of records.
 
-use crate::json::{Member, ValueType, get, string, value_type};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{Field, object_without};
 use crate::logs::report::Report;
@@ -14,6 +14,21 @@ pub(super) fn get_string<'a>(members: &[Member<'a>], name: &str) -> Option<&'a s
 /// The text of the member `name`, if it is a string.
 pub(super) fn text<'a>(members: &[Member<'a>], name: &str) -> Option<std::borrow::Cow<'a, str>> {
     get(members, name).and_then(string)
+}
+
+/// The members of the member `name`, if it is an object.
+pub(super) fn inner<'a>(found: &[Member<'a>], name: &str) -> Vec<Member<'a>> {
+    get(found, name).map(members).unwrap_or_default()
+}
+
+/// The elements of the member `name`, if it is a list.
+pub(super) fn items<'a>(found: &[Member<'a>], name: &str) -> Vec<&'a str> {
+    elements(get(found, name).unwrap_or_default())
+}
+
+/// Whether the member `name` is there, and of this type.
+pub(super) fn is(found: &[Member<'_>], name: &str, kind: ValueType) -> bool {
+    get(found, name).map(value_type) == Some(kind)
 }
 
 /// Counts the members of a record that nothing reads; `of` says which record it is.

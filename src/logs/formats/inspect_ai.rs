@@ -12,29 +12,27 @@
 //! | `data_is_error` | results | true where the result has an `error` |
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
-use super::fields::{count_unread, get_string, text};
+use super::fields::{count_unread, get_string, inner, is, items, text};
 use super::reader::{Reader, Record, Records, Sniff};
-use super::requests::{converse, tools};
-use super::transcript::{call, content, keep, message, record, result, time_of};
-use crate::json::{Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, push_member};
-use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request, failed};
+use super::requests::{Interner, converse, nearest, tools};
+use super::transcript::{call, content, keep, message, record, result, time_of, unread};
+use crate::json::{Member, ValueType, get, members, string};
+use crate::logs::json::canonical;
+use crate::logs::log::{
+    About, Call, Event, Field, Message, Origin, Part, Request, failed, object_without,
+};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A log with an `eval`, or a sample with an `epoch`.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let is = |name, kind| get(found, name).map(value_type) == Some(kind);
-    let is_log = is("eval", ValueType::Object)
-        && (is("samples", ValueType::Array) || is("plan", ValueType::Object));
-    let is_sample = get(found, "epoch").is_some() && is("messages", ValueType::Array);
-    if is_log || is_sample {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    let is_object = |name| is(found, name, ValueType::Object);
+    let is_list = |name| is(found, name, ValueType::Array);
+    let is_log = is_object("eval") && (is_list("samples") || is_object("plan"));
+    let is_sample = get(found, "epoch").is_some() && is_list("messages");
+    (is_log || is_sample).into()
 }
 
 /// Reads logs, each sample one session or several.
@@ -52,7 +50,7 @@ impl Reader for InspectAi {
                 out.report.skipped_member(name);
             }
         }
-        let samples = elements(get(&found, "samples").unwrap_or_default());
+        let samples = items(&found, "samples");
         for (at, raw) in samples.into_iter().enumerate() {
             sample(raw, format!("{}/samples/{at}", record_of.location()), out);
         }
@@ -71,8 +69,7 @@ struct Sample {
     location: String,
     meta: Vec<Field>,
     open: Vec<Open>,
-    /// Messages by their text.
-    read: HashMap<String, Rc<Message>>,
+    read: Interner,
 }
 
 /// The members of a model event that are read.
@@ -105,12 +102,12 @@ fn sample(raw: &str, location: String, out: &mut Output) {
         location,
         meta,
         open: Vec::new(),
-        read: HashMap::new(),
+        read: Interner::default(),
     };
-    for raw in elements(get(&found, "events").unwrap_or_default()) {
+    for raw in items(&found, "events") {
         let event = members(raw);
         match text(&event, "event").as_deref() {
-            Some("model") if get(&event, "input").map(value_type) == Some(ValueType::Array) => {
+            Some("model") if is(&event, "input", ValueType::Array) => {
                 out.report.line(Fate::Understood, "model");
                 sample.call(&event, out);
             }
@@ -123,11 +120,9 @@ fn sample(raw: &str, location: String, out: &mut Output) {
     }
     if sample.open.is_empty() {
         let session = sample.begin(Origin::Transcript, out);
-        let messages = elements(get(&found, "messages").unwrap_or_default());
-        let messages = messages
-            .into_iter()
-            .map(|raw| read(raw, &mut out.report))
-            .collect();
+        let messages = items(&found, "messages");
+        let messages = messages.into_iter();
+        let messages = messages.map(|raw| read(raw, &mut out.report)).collect();
         converse(messages, false, session, out);
     }
 }
@@ -177,23 +172,15 @@ impl Sample {
     /// Reads a model event.
     fn call(&mut self, event: &[Member<'_>], out: &mut Output) {
         let mut messages = Vec::new();
-        for raw in elements(get(event, "input").unwrap_or_default()) {
-            let message = match self.read.get(raw) {
-                Some(message) => Rc::clone(message),
-                None => {
-                    let message = Rc::new(read(raw, &mut out.report));
-                    self.read.insert(raw.to_owned(), Rc::clone(&message));
-                    message
-                }
-            };
-            messages.push(message);
+        for raw in items(event, "input") {
+            messages.push(self.read.get(raw, || read(raw, &mut out.report)));
         }
         count_unread(event, &OF_EVENT, "event model.", &mut out.report);
         let at = self.session_of(&messages, out);
         self.open[at].messages.clone_from(&messages);
         let session = self.open[at].session;
-        let output = get(event, "output").map(members).unwrap_or_default();
-        let choices = elements(get(&output, "choices").unwrap_or_default());
+        let output = inner(event, "output");
+        let choices = items(&output, "choices");
         for _ in choices.iter().skip(1) {
             out.report.part(Fate::Skipped, "another choice");
         }
@@ -202,14 +189,11 @@ impl Sample {
         let reply = get(&choice, "message").filter(|_| error.is_none());
         let mut call = used(&output, &choice);
         call.time = time_of(event, "timestamp");
-        let mut reply: Vec<Message> = reply
-            .map(|raw| read(raw, &mut out.report))
-            .into_iter()
-            .collect();
-        for message in &mut reply {
-            message.reply = true;
-            message.time = time_of(event, "completed").or(call.time);
-        }
+        let reply = reply.map(|raw| Message {
+            reply: true,
+            time: time_of(event, "completed").or(call.time),
+            ..read(raw, &mut out.report)
+        });
         if let Some(error) = error {
             out.event(session, Event::Failed(failed(&canonical(error))));
         }
@@ -217,7 +201,7 @@ impl Sample {
             messages,
             tools: tools(get(event, "tools"), &mut out.report),
             parameters: Some(parameters(event)),
-            reply,
+            reply: reply.into_iter().collect(),
             call,
         };
         out.event(session, Event::Request(request));
@@ -225,16 +209,7 @@ impl Sample {
 
     /// The conversation whose last request has most messages of this one.
     fn session_of(&mut self, messages: &[Rc<Message>], out: &mut Output) -> usize {
-        // Texts that are equal are one message.
-        let sent = messages.iter().filter(|message| !message.system);
-        let sent: HashSet<*const Message> = sent.map(Rc::as_ptr).collect();
-        let common = |open: &Open| {
-            let had = open.messages.iter().map(Rc::as_ptr);
-            had.filter(|message| sent.contains(message)).count()
-        };
-        let best = self.open.iter().map(common).enumerate();
-        let best = best.filter(|(_, common)| *common > 0);
-        if let Some((at, _)) = best.max_by_key(|(at, common)| (*common, *at)) {
+        if let Some(at) = nearest(self.open.iter().map(|open| &*open.messages), messages) {
             return at;
         }
         let session = self.begin(Origin::Request, out);
@@ -248,31 +223,23 @@ impl Sample {
 
 /// The parameters of a model event: the model, the choice of tools, and what the configuration sets.
 fn parameters(event: &[Member<'_>]) -> String {
-    let mut out = String::new();
-    for name in ["model", "tool_choice"] {
-        if let Some(value) = get(event, name).filter(|raw| *raw != "null") {
-            push_member(name, value, &mut out);
-        }
-    }
-    for (name, value) in get(event, "config").map(members).unwrap_or_default() {
-        let is_set =
-            value != "null" && !matches!(&*name, "model" | "tool_choice" | "messages" | "tools");
-        if is_set {
-            push_member(&name, value, &mut out);
-        }
-    }
-    canonical(&format!(
-        "{{{}}}",
-        out.strip_prefix(',').unwrap_or_default()
-    ))
+    let config = inner(event, "config").into_iter();
+    let is_other = |name: &str| !matches!(name, "model" | "tool_choice" | "messages" | "tools");
+    let config = config.filter(|(name, _)| is_other(name));
+    let own = ["model", "tool_choice"].into_iter();
+    let own = own.filter_map(|name| Some((name.into(), get(event, name)?)));
+    let all: Vec<Member<'_>> = own
+        .chain(config)
+        .filter(|(_, raw)| *raw != "null")
+        .collect();
+    object_without(&all, &[]).unwrap_or_else(|| "{}".to_owned())
 }
 
 /// What an output says of the call.
 fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
     let raw = get(output, "usage").filter(|raw| raw.starts_with('{'));
     let usage = raw.map(members).unwrap_or_default();
-    let mut fields: Vec<Field> = Vec::new();
-    for (name, value) in [
+    let said = [
         ("input_tokens", get(&usage, "input_tokens")),
         ("output_tokens", get(&usage, "output_tokens")),
         ("cached_tokens", get(&usage, "input_tokens_cache_read")),
@@ -284,62 +251,56 @@ fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
         ("provider", raw),
         ("model", get(output, "model")),
         ("stop_reason", get(choice, "stop_reason")),
-    ] {
-        let value = value.filter(|raw| *raw != "null");
-        fields.extend(value.map(|raw| (name.into(), canonical(raw))));
-    }
-    Call {
-        usage: fields,
-        ..Call::default()
-    }
+    ];
+    Call::used(
+        None,
+        &said.map(|(name, raw)| (name, raw.filter(|raw| *raw != "null"))),
+    )
 }
 
 fn read(raw: &str, report: &mut Report) -> Message {
     let found = members(raw);
     let Some(role) = text(&found, "role") else {
-        report.message(Fate::Verbatim, "without a role");
-        return Message {
-            parts: vec![Part::verbatim("message", None, raw)],
-            ..Message::default()
-        };
+        return unread("without a role", raw, report);
     };
-    let mut known = vec!["role", "content", "tool_calls"];
     let body = get(&found, "content");
-    let mut made = if role == "tool" {
-        known.extend(["tool_call_id", "function"]);
-        let (id, name) = (
-            get_string(&found, "tool_call_id"),
-            get_string(&found, "function"),
-        );
-        let mut made = result(id, name, body, report);
+    if role == "tool" {
+        let id = get_string(&found, "tool_call_id");
+        let mut made = result(id, get_string(&found, "function"), body, report);
         if get(&found, "error").is_some_and(|raw| raw != "null") {
             for part in &mut made.parts {
                 part.set("data_is_error", "true".to_owned());
             }
         }
-        made
-    } else {
-        let mut parts = Vec::new();
-        content(body, "text", &mut parts, report);
-        for raw in elements(get(&found, "tool_calls").unwrap_or_default()) {
-            let found = members(raw);
-            let (Some(id), Some(name), Some(arguments)) = (
-                get_string(&found, "id"),
-                get_string(&found, "function"),
-                get(&found, "arguments"),
-            ) else {
-                report.part(Fate::Verbatim, "call");
-                parts.push(Part::verbatim("call", Some("call"), raw));
-                continue;
-            };
-            let mut part = call(Some(id), Some(name), arguments, report);
-            if let Some(error) = get(&found, "parse_error").filter(|raw| *raw != "null") {
-                part.set("data_parse_error", canonical(error));
-            }
-            parts.push(part);
-        }
-        message(&role, parts, report)
-    };
-    keep(&mut made, &found, &known, report);
+        let known = ["role", "content", "tool_calls", "tool_call_id", "function"];
+        keep(&mut made, &found, &known, report);
+        return made;
+    }
+    let mut parts = content(body, "text", report);
+    for raw in items(&found, "tool_calls") {
+        parts.push(read_call(raw, report));
+    }
+    let mut made = message(&role, parts, report);
+    keep(
+        &mut made,
+        &found,
+        &["role", "content", "tool_calls"],
+        report,
+    );
     made
+}
+
+fn read_call(raw: &str, report: &mut Report) -> Part {
+    let found = members(raw);
+    let (Some(id), Some(name), Some(arguments)) = (
+        get_string(&found, "id"),
+        get_string(&found, "function"),
+        get(&found, "arguments"),
+    ) else {
+        report.part(Fate::Verbatim, "call");
+        return Part::verbatim("call", Some("call"), raw);
+    };
+    let error = get(&found, "parse_error").filter(|raw| *raw != "null");
+    let part = call(Some(id), Some(name), arguments, report);
+    part.with_some("data_parse_error", error)
 }

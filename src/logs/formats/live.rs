@@ -1,13 +1,15 @@
 //! One call by itself: a request body and the response to it, without a log around them.
 
 use super::anthropic::Messages;
+use super::fields::text;
 use super::openai::Chat;
 use super::requests::Api;
 use super::responses::Responses;
-use crate::json::{ValueType, get, members, string, value_type};
+use super::transcript::unread;
+use crate::json::{ValueType, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Message, Part, Request, object_without};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{Message, Part, Request};
+use crate::logs::report::Report;
 use crate::render::{Provider, ThreadBlock, message_of};
 use std::rc::Rc;
 
@@ -36,40 +38,36 @@ pub(in crate::logs) fn read(
     }
 }
 
-fn of(
-    api: &impl Api,
+fn of<A: Api>(
+    api: &A,
     provider: Provider,
     request: &str,
     response: Option<&str>,
     report: &mut Report,
 ) -> ReadCall {
     let found = members(request);
-    let lists = api.lists();
     let mut parsed = api.request(&found, report);
-    let raw = get(&found, lists.messages);
+    let raw = get(&found, A::MESSAGES);
     let list = raw.map(|raw| api.messages(raw)).unwrap_or_default();
     // A list without any stays a parameter, and so does what is no list.
     if list.is_empty() {
-        parsed.taken.retain(|name| *name != lists.messages);
+        parsed.taken.retain(|name| *name != A::MESSAGES);
     }
     let mut messages = std::mem::take(&mut parsed.system);
     let own = messages.len();
     let is_list = raw.map(value_type) == Some(ValueType::Array);
     for raw in list {
-        let message = api.message(raw, report);
-        let message = if is_list {
-            lossless(message, raw, provider, report)
-        } else {
-            message
-        };
+        let mut message = api.message(raw, report);
+        if is_list {
+            message = lossless(message, raw, provider, report);
+        }
         messages.push(Rc::new(message));
     }
-    let parameters = object_without(&found, &parsed.taken);
     let mut read = ReadCall {
         request: Request {
             messages,
+            parameters: parsed.parameters(&found),
             tools: parsed.tools,
-            parameters: Some(parameters.unwrap_or_else(|| "{}".to_owned())),
             ..Request::default()
         },
         own,
@@ -93,32 +91,20 @@ fn lossless(message: Message, raw: &str, provider: Provider, report: &mut Report
     if again.is_some_and(|again| canonical(&again) == canonical(raw)) {
         return message;
     }
-    report.message(Fate::Verbatim, "of unknown form");
-    let role = get(&members(raw), "role").and_then(string);
-    let role = role.map(|role| role.into_owned());
-    let mut part = Part::verbatim("message", None, raw);
+    let mut made = unread("of unknown form", raw, report);
     if provider != Provider::OpenAi {
-        part.set("data_form", quoted(provider.name()));
+        made.first().set("data_form", quoted(provider.name()));
     }
-    Message {
-        reply: role.as_deref() == Some("assistant"),
-        role,
-        parts: vec![part],
-        ..Message::default()
-    }
+    let role = text(&members(raw), "role").map(|role| role.into_owned());
+    Message::of(role, made.parts)
 }
 
 /// The blocks that a message becomes.
 fn blocks(message: &Message) -> Vec<ThreadBlock> {
-    let empty = [Part::default()];
-    let parts = match &message.parts[..] {
-        [] => &empty,
-        parts => parts,
-    };
     let block = |part: &Part| {
         let role = part.role.or(message.role.as_deref());
         let data = part.data.iter().map(|(name, value)| (&**name, &**value));
         ThreadBlock::imported(role, part.kind, part.content.as_deref(), data)
     };
-    parts.iter().map(block).collect()
+    message.blocks().iter().map(block).collect()
 }

@@ -39,10 +39,7 @@ mod live;
 mod openai;
 mod openhands;
 mod otel;
-mod otel_call;
 mod otel_messages;
-mod otel_shapes;
-mod otel_values;
 mod pi;
 mod reader;
 mod requests;
@@ -150,98 +147,35 @@ struct Entry {
     reader: fn() -> Box<dyn Reader>,
 }
 
-const ALL: &[Entry] = &[
-    Entry {
-        format: Format::OpenAi,
-        name: "openai",
-        sniff: openai::sniff,
-        reader: || Box::new(requests::Requests::new(openai::Chat)),
-    },
-    Entry {
-        format: Format::Anthropic,
-        name: "anthropic",
-        sniff: anthropic::sniff,
-        reader: || Box::new(requests::Requests::new(anthropic::Messages)),
-    },
-    Entry {
-        format: Format::OpenAiResponses,
-        name: "openai-responses",
-        sniff: responses::sniff,
-        reader: || Box::new(requests::Requests::new(responses::Responses)),
-    },
-    Entry {
-        format: Format::Codex,
-        name: "codex",
-        sniff: codex::sniff,
-        reader: || Box::new(codex::Codex::default()),
-    },
-    Entry {
-        format: Format::ClaudeCode,
-        name: "claude-code",
-        sniff: claude_code::sniff,
-        reader: || Box::new(claude_code::ClaudeCode::default()),
-    },
-    Entry {
-        format: Format::SweAgent,
-        name: "swe-agent",
-        sniff: swe_agent::sniff,
-        reader: || Box::new(swe_agent::SweAgent),
-    },
-    Entry {
-        format: Format::Pi,
-        name: "pi",
-        sniff: pi::sniff,
-        reader: || Box::new(pi::Pi::default()),
-    },
-    Entry {
-        format: Format::ShareGpt,
-        name: "sharegpt",
-        sniff: sharegpt::sniff,
-        reader: || Box::new(sharegpt::ShareGpt),
-    },
-    Entry {
-        format: Format::OpenHands,
-        name: "openhands",
-        sniff: openhands::sniff,
-        reader: || Box::new(openhands::OpenHands::default()),
-    },
-    Entry {
-        format: Format::Atif,
-        name: "atif",
-        sniff: atif::sniff,
-        reader: || Box::new(atif::Atif),
-    },
-    Entry {
-        format: Format::InspectAi,
-        name: "inspect-ai",
-        sniff: inspect_ai::sniff,
-        reader: || Box::new(inspect_ai::InspectAi),
-    },
-    Entry {
-        format: Format::Letta,
-        name: "letta",
-        sniff: letta::sniff,
-        reader: || Box::new(letta::Letta),
-    },
-    Entry {
-        format: Format::OpenTelemetry,
-        name: "otel",
-        sniff: otel::sniff,
-        reader: || Box::new(otel::Otel::default()),
-    },
-    Entry {
-        format: Format::Egregore,
-        name: "egregore",
-        sniff: egregore::sniff,
-        reader: || Box::new(egregore::Egregore::default()),
-    },
-    Entry {
-        format: Format::Ctrace,
-        name: "ctrace",
-        sniff: ctrace::sniff,
-        reader: || Box::new(ctrace::Ctrace::default()),
-    },
-];
+/// A line for each format: its name, what distinguishes a record of it, its reader.
+macro_rules! entries {
+    ($($format:ident $name:literal $sniff:path => $reader:expr,)*) => {
+        &[$(Entry {
+            format: Format::$format,
+            name: $name,
+            sniff: $sniff,
+            reader: || Box::new($reader),
+        }),*]
+    };
+}
+
+const ALL: &[Entry] = entries! {
+    OpenAi "openai" openai::sniff => requests::Requests::<openai::Chat>::default(),
+    Anthropic "anthropic" anthropic::sniff => requests::Requests::<anthropic::Messages>::default(),
+    OpenAiResponses "openai-responses" responses::sniff => requests::Requests::<responses::Responses>::default(),
+    Codex "codex" codex::sniff => codex::Codex::default(),
+    ClaudeCode "claude-code" claude_code::sniff => claude_code::ClaudeCode::default(),
+    SweAgent "swe-agent" swe_agent::sniff => swe_agent::SweAgent,
+    Pi "pi" pi::sniff => pi::Pi::default(),
+    ShareGpt "sharegpt" sharegpt::sniff => sharegpt::ShareGpt,
+    OpenHands "openhands" openhands::sniff => openhands::OpenHands::default(),
+    Atif "atif" atif::sniff => atif::Atif,
+    InspectAi "inspect-ai" inspect_ai::sniff => inspect_ai::InspectAi,
+    Letta "letta" letta::sniff => letta::Letta,
+    OpenTelemetry "otel" otel::sniff => otel::Otel::default(),
+    Egregore "egregore" egregore::sniff => egregore::Egregore::default(),
+    Ctrace "ctrace" ctrace::sniff => ctrace::Ctrace::default(),
+};
 
 /// A reader for a format.
 pub(super) fn reader(format: Format) -> Box<dyn Reader> {
@@ -265,8 +199,7 @@ pub(super) fn claims(records: &[Record<'_>]) -> Vec<Format> {
 /// How many records are looked at to find the format.
 const LOOKED_AT: usize = 64;
 
-/// The format of some records, if it is a known one: the first that a record is surely of, else
-/// the first that one could be of.
+/// The format of some records, if it is a known one.
 pub(super) fn detect(records: &[Record<'_>]) -> Option<Format> {
     let mut looks = Looks::default();
     for record in records {
@@ -274,7 +207,7 @@ pub(super) fn detect(records: &[Record<'_>]) -> Option<Format> {
             break;
         }
     }
-    looks.format()
+    looks.format
 }
 
 /// What the records looked at so far could be of.
@@ -282,7 +215,8 @@ pub(super) fn detect(records: &[Record<'_>]) -> Option<Format> {
 pub(super) struct Looks {
     records: usize,
     sniff: Sniff,
-    format: Option<Format>,
+    /// The first that a record is surely of, else the first that one could be of.
+    pub(super) format: Option<Format>,
 }
 
 impl Looks {
@@ -297,10 +231,5 @@ impl Looks {
         }
         self.records += 1;
         self.sniff != Sniff::Yes && self.records < LOOKED_AT
-    }
-
-    /// The first that a record is surely of, else the first that one could be of.
-    pub(super) fn format(&self) -> Option<Format> {
-        self.format
     }
 }

@@ -16,14 +16,14 @@
 //! | `data_members` | first block | the names of those members |
 //! | `data_other` | first block | unknown members whose field name is one of the above |
 
-use super::fields::{Others, get_string, role_name};
+use super::fields::{Others, get_string, inner, role_name, text};
 use super::reader::{Record, Sniff};
-use super::requests::{Api, ListNames, Parsed, tools};
-use crate::json::{Member, ValueType, elements, get, members, string, value_type};
+use super::requests::{Api, body_of};
+use super::transcript::{contents, typed, unread};
+use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Call, Field, Message, Part};
+use crate::logs::log::{Call, Message, Part};
 use crate::logs::report::{Fate, Report};
-use crate::logs::usage;
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
 
@@ -33,9 +33,7 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     if is_message(found) || is_list("messages") || is_list("choices") {
         return Sniff::Maybe;
     }
-    let inner = get(found, "request").map(members).unwrap_or_default();
-    let inner = get(&inner, "body").map(members).unwrap_or(inner);
-    match get(&inner, "messages").map(value_type) {
+    match body_of(found).and_then(|body| get(&body, "messages").map(value_type)) {
         Some(ValueType::Array) => Sniff::Maybe,
         _ => Sniff::No,
     }
@@ -47,47 +45,33 @@ pub(in crate::logs) fn is_message(found: &[Member<'_>]) -> bool {
 }
 
 /// Chat Completions.
+#[derive(Default)]
 pub(super) struct Chat;
 
 impl Api for Chat {
-    fn lists(&self) -> ListNames {
-        ListNames {
-            messages: "messages",
-            joined: false,
-        }
-    }
+    const PROVIDER: Provider = Provider::OpenAi;
+    const MESSAGES: &'static str = "messages";
+    const JOINED: bool = false;
 
     fn message(&self, raw: &str, report: &mut Report) -> Message {
         read(raw, report)
-    }
-
-    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
-        Parsed::new(
-            Provider::OpenAi,
-            "messages",
-            tools(get(found, "tools"), report),
-        )
     }
 
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
         let choices = elements(get(found, "choices")?);
         let choice = members(choices.first()?);
         let message = read(get(&choice, "message")?, report);
-        let mut fields: Vec<Field> = get(found, "usage").map(usage::fields).unwrap_or_default();
-        for (name, value) in [
-            ("stop_reason", get(&choice, "finish_reason")),
-            ("response_id", get(found, "id")),
-            ("model", get(found, "model")),
-        ] {
-            fields.extend(value.map(|value| (name.into(), canonical(value))));
-        }
         for _ in choices.iter().skip(1) {
             report.part(Fate::Skipped, "another choice");
         }
+        let said = [
+            ("stop_reason", get(&choice, "finish_reason")),
+            ("response_id", get(found, "id")),
+            ("model", get(found, "model")),
+        ];
         let call = Call {
             time: get(found, "created").and_then(super::fields::time),
-            usage: fields,
-            ..Call::default()
+            ..Call::used(get(found, "usage"), &said)
         };
         Some((vec![message], call))
     }
@@ -95,24 +79,19 @@ impl Api for Chat {
 
 fn read(raw: &str, report: &mut Report) -> Message {
     let found = members(raw);
-    let Some(role) = get(&found, "role").and_then(string) else {
-        report.message(Fate::Verbatim, "without a role");
-        return Message {
-            parts: vec![Part::verbatim("message", None, raw)],
-            ..Message::default()
-        };
+    let Some(role) = text(&found, "role") else {
+        return unread("without a role", raw, report);
     };
     report.message(Fate::Understood, role_name(&role));
-
     let tool = matches!(&*role, "tool" | "function");
-    let mut content = None;
+    let mut body = None;
     let mut calls = Vec::new();
     let mut unknown = Others::default();
-    let mut of_result: Vec<Field> = Vec::new();
+    let (mut id, mut function) = (None, None);
     for (name, value) in &found {
         match (&**name, value_type(value)) {
             ("role", _) => {}
-            ("content", _) => content = Some(*value),
+            ("content", _) => body = Some(*value),
             ("tool_calls", ValueType::Array) if role == "assistant" && value.len() > 2 => {
                 calls = elements(value);
                 // Brackets with only white space inside: an empty list, which is kept as it is.
@@ -120,115 +99,64 @@ fn read(raw: &str, report: &mut Report) -> Message {
                     unknown.keep(name, value, &RESERVED, report);
                 }
             }
-            ("tool_call_id", ValueType::String) if tool => {
-                of_result.push(("data_call_id".into(), canonical(value)));
-            }
-            ("name", ValueType::String) if tool => {
-                of_result.push(("data_call_name".into(), canonical(value)));
-            }
+            ("tool_call_id", ValueType::String) if tool => id = Some(*value),
+            ("name", ValueType::String) if tool => function = Some(*value),
             _ => unknown.keep(name, value, &RESERVED, report),
         }
     }
-    let mut first_data = unknown.into_fields();
     let mut parts = Vec::new();
-    let shape = read_content(content, tool, calls.is_empty(), &mut parts, report);
-    if let Some(shape) = shape {
-        first_data.push(("data_shape".into(), quoted(shape)));
-    }
+    let shape = content(body, tool, calls.is_empty(), &mut parts, report);
     parts.extend(calls.into_iter().map(|call| read_call(call, report)));
-    if parts.is_empty() {
-        // A message without parts needs a node too.
-        parts.push(Part::default());
+    let mut message = Message::with_system(&role, &["system", "developer"], parts);
+    // A message without parts needs a node too.
+    message.first();
+    for part in message.parts.iter_mut().filter(|_| tool) {
+        part.set_some("data_call_id", id);
+        part.set_some("data_call_name", function);
     }
-    if tool {
-        for part in &mut parts {
-            part.data.extend_from_slice(&of_result);
-        }
+    let first = message.first();
+    first.data.extend(unknown.into_fields());
+    if let Some(shape) = shape {
+        first.set("data_shape", quoted(shape));
     }
-    if let Some(first) = parts.first_mut() {
-        first.data.append(&mut first_data);
-    }
-    Message {
-        system: matches!(&*role, "system" | "developer"),
-        reply: role == "assistant",
-        role: Some(role.into_owned()),
-        parts,
-        ..Message::default()
-    }
+    message
 }
 
 /// Appends the blocks of a message's content. Returns its shape if the blocks do not imply it: no
 /// block implies null in a message with calls, one plain text a string, anything else a list.
-fn read_content(
-    content: Option<&str>,
+fn content(
+    raw: Option<&str>,
     tool: bool,
     no_calls: bool,
     parts: &mut Vec<Part>,
     report: &mut Report,
 ) -> Option<&'static str> {
-    let text = if tool { "result" } else { "text" };
-    let Some(content) = content else {
+    let kind = if tool { "result" } else { "text" };
+    let Some(raw) = raw else {
         return Some("absent");
     };
-    match value_type(content) {
-        ValueType::Null => no_calls.then_some("null"),
-        ValueType::String => {
-            report.part(Fate::Understood, text);
-            parts.push(Part::new(text, canonical(content)));
-            None
-        }
-        ValueType::Array => {
-            let elements = elements(content);
-            parts.extend(elements.iter().map(|part| read_part(part, text, report)));
-            let one_text = match &parts[..] {
-                [] => true,
-                [part] => is_plain_text(part),
-                _ => false,
-            };
-            one_text.then_some("list")
-        }
-        ValueType::Object | ValueType::Other => {
+    if raw == "null" {
+        return no_calls.then_some("null");
+    }
+    let types = [("text", "text", kind), ("image_url", "image_url", "image")];
+    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+        parts.push(typed(raw, &members(raw), &types, |_| None, report));
+    };
+    match contents(raw, kind, Accepted::default(), parts, report, read) {
+        Some(is_list) => is_list.then_some("list"),
+        None => {
             report.part(Fate::Verbatim, "content");
-            parts.push(Part::verbatim("content", None, content));
+            parts.push(Part::verbatim("content", None, raw));
             None
         }
     }
 }
 
-/// Whether a block without others implies content that is a string.
-fn is_plain_text(part: &Part) -> bool {
-    matches!(part.kind, Some("text" | "result")) && part.data.is_empty()
-}
-
-fn read_part(raw: &str, text: &'static str, report: &mut Report) -> Part {
-    let found = members(raw);
-    let name = get(&found, "type").and_then(string).unwrap_or_default();
-    let known = match &*name {
-        "text" => get_string(&found, "text").map(|content| (text, "text", content)),
-        "image_url" => get(&found, "image_url").map(|content| ("image", "image_url", content)),
-        _ => None,
-    };
-    let Some((kind, content_name, content)) = known else {
-        let name = if name.is_empty() {
-            "without a type"
-        } else {
-            &name
-        };
-        report.part(Fate::Verbatim, name);
-        return Part::verbatim("part", None, raw);
-    };
-    report.part(Fate::Understood, kind);
-    let mut part = Part::new(kind, canonical(content));
-    part.keep_rest("data_part", &found, &["type", content_name]);
-    part
-}
-
 fn read_call(raw: &str, report: &mut Report) -> Part {
     let found = members(raw);
-    let function = get(&found, "function").map(members).unwrap_or_default();
-    let kind = get(&found, "type").and_then(string);
+    let function = inner(&found, "function");
     let (Some("function"), Some(id), Some(name), Some(arguments)) = (
-        kind.as_deref(),
+        text(&found, "type").as_deref(),
         get_string(&found, "id"),
         get_string(&function, "name"),
         get_string(&function, "arguments"),
@@ -237,9 +165,7 @@ fn read_call(raw: &str, report: &mut Report) -> Part {
         return Part::verbatim("call", Some("call"), raw);
     };
     report.part(Fate::Understood, "call");
-    let mut part = Part::new("call", canonical(arguments));
-    part.set("data_call_id", canonical(id));
-    part.set("data_call_name", canonical(name));
+    let mut part = Part::call(canonical(arguments), Some(id), Some(name));
     part.keep_rest("data_call", &found, &["id", "type", "function"]);
     part.keep_rest("data_function", &function, &["name", "arguments"]);
     part

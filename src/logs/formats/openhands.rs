@@ -13,26 +13,20 @@
 //!
 //! Lists of events are whole logs, or `history` or `trajectory` of a record.
 
-use super::fields::{get_string, text};
+use super::fields::{get_string, inner, items, text};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, quoted};
+use crate::logs::json::{canonical, object, quoted};
 use crate::logs::log::{About, Call, Event, Field, Message, Part};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
-use crate::logs::usage;
 use std::collections::{HashMap, HashSet};
 
 /// An event, or a record with a list of them.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let is_list = || list_of(found).is_some();
-    if is_event(found) || is_list() {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    (is_event(found) || list_of(found).is_some()).into()
 }
 
 fn is_event(found: &[Member<'_>]) -> bool {
@@ -67,23 +61,15 @@ impl Reader for OpenHands {
         if let Some((name, events)) = list_of(&found) {
             out.report.line(Fate::Understood, "run");
             let meta = record(&found, &[name], &mut out.report);
-            let mut run = Run::new(out.session(About {
-                location: record_of.location(),
-                meta,
-                ..About::default()
-            }));
+            let mut run = Run::new(record_of.location(), meta, out);
             for event in events {
                 run.event(event, out);
             }
             run.flush(out);
             return;
         }
-        let run = self.run.get_or_insert_with(|| {
-            Run::new(out.session(About {
-                location: record_of.list.to_owned(),
-                ..About::default()
-            }))
-        });
+        let begin = || Run::new(record_of.list.to_owned(), Vec::new(), out);
+        let run = self.run.get_or_insert_with(begin);
         run.event(record_of.raw, out);
     }
 
@@ -148,7 +134,12 @@ const KNOWN: [&str; 12] = [
 ];
 
 impl Run {
-    fn new(session: SessionId) -> Self {
+    fn new(location: String, meta: Vec<Field>, out: &mut Output) -> Self {
+        let session = out.session(About {
+            location,
+            meta,
+            ..About::default()
+        });
         Self {
             session,
             sent: Vec::new(),
@@ -170,10 +161,10 @@ impl Run {
             self.observation(&observation, &found, out)
         } else {
             out.report.line(Fate::Verbatim, "unknown event");
-            Some(Message {
-                parts: vec![Part::verbatim("message", None, raw)],
-                ..Message::default()
-            })
+            Some(Message::of(
+                None,
+                vec![Part::verbatim("message", None, raw)],
+            ))
         };
         if let Some(mut message) = made {
             message.time = time_of(&found, "timestamp");
@@ -195,12 +186,7 @@ impl Run {
 
     fn say(&mut self, id: Vec<i64>, message: Message, call: Call, out: &mut Output) {
         self.sent.push((id, message.clone()));
-        let event = if message.reply {
-            Event::Reply(vec![message], call)
-        } else {
-            Event::Message(message)
-        };
-        out.event(self.session, event);
+        out.event(self.session, Event::said(message, call));
     }
 
     /// Ends a reply.
@@ -221,7 +207,7 @@ impl Run {
         id: &[i64],
         out: &mut Output,
     ) -> Option<Message> {
-        let args = get(found, "args").map(members).unwrap_or_default();
+        let args = inner(found, "args");
         let source = text(found, "source").unwrap_or_default();
         if STATES.contains(&action) {
             out.report.line(Fate::Skipped, action);
@@ -236,25 +222,21 @@ impl Run {
             self.call(action, found, &args, id, out);
             return None;
         }
-        let mut parts = Vec::new();
         let role = match (action, &*source) {
             ("system", _) => "system",
             (_, "agent") => "assistant",
             _ => "user",
         };
+        let report = &mut out.report;
         let mut known = vec!["content"];
-        if matches!(action, "system" | "message") {
-            content(get(&args, "content"), "text", &mut parts, &mut out.report);
+        let mut parts = if matches!(action, "system" | "message") {
+            content(get(&args, "content"), "text", report)
         } else {
             // What a person had the agent run.
-            parts.push(call(
-                None,
-                Some(&quoted(action)),
-                get(found, "args").unwrap_or("{}"),
-                &mut out.report,
-            ));
-        }
-        for url in elements(get(&args, "image_urls").unwrap_or_default()) {
+            let arguments = get(found, "args").unwrap_or("{}");
+            vec![call(None, Some(&quoted(action)), arguments, report)]
+        };
+        for url in items(&args, "image_urls") {
             out.report.part(Fate::Understood, "image");
             known.push("image_urls");
             parts.push(Part::new("image", canonical(&format!("{{\"url\":{url}}}"))));
@@ -281,28 +263,19 @@ impl Run {
         id: &[i64],
         out: &mut Output,
     ) {
-        let about = get(found, "tool_call_metadata")
-            .map(members)
-            .unwrap_or_default();
-        let response = get(&about, "model_response")
-            .map(members)
-            .unwrap_or_default();
+        let about = inner(found, "tool_call_metadata");
+        let response = inner(&about, "model_response");
         let event_id = id
             .first()
             .map_or("null".to_owned(), |id| format!("\"{id}\""));
         let call_id = get_string(&about, "tool_call_id").unwrap_or(&event_id);
         let name = get_string(&about, "function_name").map_or_else(|| quoted(action), canonical);
-        let mut parts = Vec::new();
         let thought = get_string(args, "thought").filter(|raw| *raw != "\"\"");
-        content(thought, "text", &mut parts, &mut out.report);
-        let own: Vec<Member<'_>> = args
-            .iter()
-            .filter(|(name, _)| name != "thought")
-            .cloned()
-            .collect();
+        let mut parts = content(thought, "text", &mut out.report);
         let sent = arguments_of(&response, call_id);
-        let in_order = in_order(&own);
-        let arguments = sent.unwrap_or(&in_order);
+        let own = args.iter().filter(|(name, _)| name != "thought");
+        let own = object(own.map(|(name, value)| (name, value)));
+        let arguments = sent.unwrap_or(&own);
         parts.push(call(Some(call_id), Some(&name), arguments, &mut out.report));
         for id in id {
             self.calls.insert(*id, (canonical(call_id), name.clone()));
@@ -354,16 +327,8 @@ impl Run {
                 self.model = Some(parameters);
             }
         }
-        let mut fields: Vec<Field> = get(response, "usage")
-            .map(usage::fields)
-            .unwrap_or_default();
-        if let Some(id) = get_string(response, "id") {
-            fields.push(("response_id".into(), canonical(id)));
-        }
-        Call {
-            usage: fields,
-            ..Call::default()
-        }
+        let said = [("response_id", get_string(response, "id"))];
+        Call::used(get(response, "usage"), &said)
     }
 
     fn observation(
@@ -373,15 +338,12 @@ impl Run {
         out: &mut Output,
     ) -> Option<Message> {
         let body = get(found, "content");
-        let is_empty = body.is_none_or(|raw| matches!(raw, "\"\"" | "null"));
         if STATES.contains(&observation) && (observation != "recall") {
             out.report.line(Fate::Skipped, observation);
             return None;
         }
         out.report.line(Fate::Understood, "observation");
-        let about = get(found, "tool_call_metadata")
-            .map(members)
-            .unwrap_or_default();
+        let about = inner(found, "tool_call_metadata");
         let cause = get(found, "cause").and_then(|raw| raw.parse::<i64>().ok());
         let cause = cause.and_then(|id| self.calls.get(&id)).cloned();
         let own = get_string(&about, "tool_call_id");
@@ -393,14 +355,12 @@ impl Run {
         let mut message = match id {
             Some(id) => result(Some(&id), name.as_deref(), body, &mut out.report),
             None => {
-                let mut parts = Vec::new();
                 let kind = match observation {
                     "condense" => "summary",
                     _ => "text",
                 };
-                if !is_empty {
-                    content(body, kind, &mut parts, &mut out.report);
-                }
+                let body = body.filter(|raw| *raw != "\"\"");
+                let parts = content(body, kind, &mut out.report);
                 message("user", parts, &mut out.report)
             }
         };
@@ -411,10 +371,8 @@ impl Run {
             }
         }
         let mut kept = rest(found, &[], &[]);
-        kept.push((
-            "observation".into(),
-            get(found, "observation").unwrap_or("null"),
-        ));
+        let observation = get(found, "observation").unwrap_or("null");
+        kept.push(("observation".into(), observation));
         keep(&mut message, &kept, &[], &mut out.report);
         Some(message)
     }
@@ -430,11 +388,8 @@ impl Run {
         out.report.line(Fate::Understood, "condensation");
         self.flush(out);
         let number = |name| get(args, name).and_then(|raw| raw.parse::<i64>().ok());
-        let forgotten: HashSet<i64> =
-            elements(get(args, "forgotten_event_ids").unwrap_or_default())
-                .into_iter()
-                .filter_map(|raw| raw.parse().ok())
-                .collect();
+        let forgotten = items(args, "forgotten_event_ids").into_iter();
+        let forgotten: HashSet<i64> = forgotten.filter_map(|raw| raw.parse().ok()).collect();
         let range = number("forgotten_events_start_id").zip(number("forgotten_events_end_id"));
         let is_forgotten = |(ids, message): &(Vec<i64>, Message)| {
             let gone = |id: &i64| {
@@ -452,8 +407,7 @@ impl Run {
         let before = self.sent.len();
         self.sent.retain(|entry| !is_forgotten(entry));
         let dropped = before - self.sent.len();
-        let mut parts = Vec::new();
-        content(get(args, "summary"), "summary", &mut parts, &mut out.report);
+        let parts = content(get(args, "summary"), "summary", &mut out.report);
         if !parts.is_empty() {
             let mut message = message("user", parts, &mut out.report);
             message.time = time_of(found, "timestamp");
@@ -462,11 +416,8 @@ impl Run {
             let at = at.unwrap_or(self.sent.len()).min(self.sent.len());
             self.sent.insert(at, (id.to_vec(), message));
         }
-        let call = Call {
-            time: time_of(found, "timestamp"),
-            meta: vec![("compaction".into(), format!("{{\"dropped\":{dropped}}}"))],
-            ..Call::default()
-        };
+        let dropped = object([("dropped", dropped.to_string())]);
+        let call = Call::compaction(Some(dropped), time_of(found, "timestamp"));
         let after = Event::Context(self.messages(), call);
         out.event(self.session, after);
     }
@@ -494,13 +445,4 @@ fn arguments_of<'a>(response: &[Member<'a>], call_id: &str) -> Option<&'a str> {
         .map(members)
         .find(|found| get(found, "id") == Some(call_id))
         .and_then(|found| get_string(&members(get(&found, "function")?), "arguments"))
-}
-
-/// An object of members in the order they came in.
-fn in_order(found: &[Member<'_>]) -> String {
-    let members: Vec<String> = found
-        .iter()
-        .map(|(name, value)| format!("{}:{value}", quoted(name)))
-        .collect();
-    format!("{{{}}}", members.join(","))
 }

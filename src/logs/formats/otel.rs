@@ -5,35 +5,34 @@
 //! are sessions `NAME/AGENT`. What a span says of its messages is read by [`super::otel_messages`].
 //! A span without messages, whose instrumentation did not record them, is counted as skipped.
 //! This file must not know the form of messages.
+//!
+//! OTLP/JSON has a value as an object that names its type, and attributes as a list; exporters for
+//! people write both as plain JSON.
 
 use super::calls::CallSessions;
-use super::fields::{text, time};
-use super::otel_messages::{SpanChat, SpanContent, chat, is_chat, is_message_event};
-use super::otel_values::{Attributes, any_value, attributes, list, text_of};
+use super::fields::{inner, is, items, text, time};
+use super::otel_messages::{SpanChat, SpanContent, chat, is_chat, is_message_event, numbered};
 use super::reader::{Reader, Record, Records, Sniff};
-use crate::json::{Member, ValueType, get, members, string, value_type};
-use crate::logs::json::{canonical, push_member, quoted};
-use crate::logs::log::{Call, Request, failed};
+use super::requests::{Interner, tools};
+use crate::json::{Member, ValueType, elements, get, members, string};
+use crate::logs::json::{canonical, list, object, quoted, value as json_in};
+use crate::logs::log::{Call, Field, Request, Tool, failed, object_without};
 use crate::logs::output::Output;
-use crate::logs::report::Fate;
+use crate::logs::report::{Fate, Report};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// An export of traces or logs, or a span with attributes of one of the two conventions.
 pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let is = |name, kind| get(found, name).map(value_type) == Some(kind);
-    if is("resourceSpans", ValueType::Array) || is("resourceLogs", ValueType::Array) {
+    if is(found, "resourceSpans", ValueType::Array) || is(found, "resourceLogs", ValueType::Array) {
         return Sniff::Yes;
     }
-    let has_id = get(found, "traceId").is_some() || is("context", ValueType::Object);
+    let has_id = get(found, "traceId").is_some() || is(found, "context", ValueType::Object);
     let of_model = ["\"gen_ai.", "\"llm."];
-    if has_id
+    (has_id
         && get(found, "attributes").is_some()
-        && of_model.iter().any(|mark| record.raw.contains(mark))
-    {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+        && of_model.iter().any(|mark| record.raw.contains(mark)))
+    .into()
 }
 
 /// A span, or what log records say of one that is not in the log.
@@ -64,7 +63,7 @@ impl Reader for Otel {
     fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         let mut known = false;
-        for resource in list(&found, "resourceSpans") {
+        for resource in items(&found, "resourceSpans") {
             known = true;
             for span in in_scopes(
                 resource,
@@ -74,7 +73,7 @@ impl Reader for Otel {
                 self.span(&members(span));
             }
         }
-        for resource in list(&found, "resourceLogs") {
+        for resource in items(&found, "resourceLogs") {
             known = true;
             let scopes = ["scopeLogs", "instrumentationLibraryLogs"];
             for log in in_scopes(resource, scopes, "logRecords") {
@@ -98,8 +97,7 @@ impl Reader for Otel {
         spans.sort_by_key(|span| span.start);
         let above = above(&spans);
         let mut sessions = CallSessions::default();
-        // Messages by their text.
-        let mut seen = HashMap::new();
+        let mut seen = Interner::default();
         for span in &spans {
             if !is_chat(&span.given) {
                 // Most spans are of other kinds; they say nothing of how well the log is understood.
@@ -122,9 +120,9 @@ impl Reader for Otel {
 /// The spans or log records of a resource.
 fn in_scopes<'a>(resource: &'a str, scopes: [&str; 2], name: &str) -> Vec<&'a str> {
     let found = members(resource);
-    let scopes = scopes.iter().flat_map(|scopes| list(&found, scopes));
+    let scopes = scopes.iter().flat_map(|scopes| items(&found, scopes));
     scopes
-        .flat_map(|scope| list(&members(scope), name))
+        .flat_map(|scope| items(&members(scope), name))
         .collect()
 }
 
@@ -140,7 +138,7 @@ fn nanos(found: &[Member<'_>], names: &[&str]) -> Option<i64> {
 
 impl Otel {
     fn span(&mut self, found: &[Member<'_>]) {
-        let context = get(found, "context").map(members).unwrap_or_default();
+        let context = inner(found, "context");
         let id = |name: &str, inner: &str| {
             let found = text(found, name).or_else(|| text(&context, inner));
             found.unwrap_or_default().into_owned()
@@ -158,13 +156,13 @@ impl Otel {
             },
             error: None,
         };
-        for event in list(found, "events") {
+        for event in items(found, "events") {
             let event = members(event);
             let name = text(&event, "name").unwrap_or_default();
-            let body = object_of(&attributes(get(&event, "attributes").unwrap_or_default()));
+            let body = object(attributes(get(&event, "attributes").unwrap_or_default()));
             span.given.add(&name, body);
         }
-        let status = get(found, "status").map(members).unwrap_or_default();
+        let status = inner(found, "status");
         let code = get(&status, "code").or_else(|| get(&status, "status_code"));
         if matches!(code, Some("2" | "\"STATUS_CODE_ERROR\"" | "\"ERROR\"")) {
             let message = get(&status, "message").or_else(|| get(&status, "description"));
@@ -187,7 +185,7 @@ impl Otel {
         let body = if body.starts_with('{') {
             body
         } else {
-            object_of(&of_record)
+            object(&of_record)
         };
         let at = nanos(found, &["timeUnixNano", "observedTimeUnixNano"]);
         let id = |name| text(found, name).unwrap_or_default().into_owned();
@@ -223,15 +221,6 @@ impl Otel {
             }
         }
     }
-}
-
-/// Attributes as an object.
-fn object_of(attributes: &Attributes) -> String {
-    let mut out = String::new();
-    for (name, value) in attributes {
-        push_member(name, value, &mut out);
-    }
-    format!("{{{}}}", out.strip_prefix(',').unwrap_or_default())
 }
 
 /// What spans above say of each span: its conversation and its agent.
@@ -301,12 +290,226 @@ fn call_of(span: &Span, chat: SpanChat) -> (Request, Option<String>) {
 /// A failed call, for `meta.attempts`.
 fn attempt(message: &str, attributes: &Attributes) -> String {
     let kind = attributes.get("error.type").map_or("null", String::as_str);
-    let kind = canonical(kind);
-    failed(&format!("{{\"message\":{message},\"type\":{kind}}}"))
+    failed(&object([("message", message), ("type", &canonical(kind))]))
 }
 
 /// The ids of a span.
 fn place_of(span: &Span) -> String {
-    let (span_id, trace) = (quoted(&span.id), quoted(&span.trace));
-    format!("{{\"span_id\":{span_id},\"trace_id\":{trace}}}")
+    object([
+        ("span_id", quoted(&span.id)),
+        ("trace_id", quoted(&span.trace)),
+    ])
+}
+
+/// The tool definitions of a request.
+pub(super) fn tools_of(attributes: &Attributes, report: &mut Report) -> Vec<Tool> {
+    if let Some(raw) = json_of(attributes, "gen_ai.tool.definitions") {
+        return tools(Some(&raw), report);
+    }
+    let all = attributes.iter().map(|(name, raw)| (&**name, &**raw));
+    let mut definitions = Vec::new();
+    for found in numbered(all, "llm.tools.").values() {
+        let schema = found.iter().find(|(name, _)| *name == "tool.json_schema");
+        definitions.extend(schema.map(|(_, raw)| match string(raw) {
+            // One that is not JSON stays a text.
+            Some(text) => json_in(&text).unwrap_or(raw).to_owned(),
+            None => (*raw).to_owned(),
+        }));
+    }
+    tools(Some(&list(definitions)), report)
+}
+
+/// The parameters of the request, under the names that Chat Completions has for them.
+pub(super) fn parameters(attributes: &Attributes) -> String {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    if let Some(raw) = json_of(attributes, "llm.invocation_parameters") {
+        for (name, value) in members(&raw) {
+            found.insert(name.into_owned(), value.to_owned());
+        }
+    }
+    if let Some(model) = attributes.get("llm.model_name") {
+        found.entry("model".to_owned()).or_insert(model.clone());
+    }
+    let provider = ["gen_ai.provider.name", "gen_ai.system"];
+    let provider = provider.iter().find_map(|name| text_of(attributes, name));
+    let is_anthropic = provider.is_some_and(|name| name.contains("anthropic"));
+    for (name, value) in attributes {
+        let Some(name) = parameter(name) else {
+            continue;
+        };
+        let name = match name {
+            "stop_sequences" if !is_anthropic => "stop",
+            "choice.count" => "n",
+            name => name,
+        };
+        found.insert(name.to_owned(), value.clone());
+    }
+    // They are in the tree.
+    found.remove("messages");
+    found.remove("tools");
+    canonical(&object(&found))
+}
+
+/// The name of a parameter, if an attribute is one.
+fn parameter(name: &str) -> Option<&str> {
+    let prefixes = [
+        "gen_ai.request.",
+        "gen_ai.openai.request.",
+        "openai.request.",
+    ];
+    prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))
+}
+
+/// Attributes that say what a call used, and their names in the tree.
+const USED: [(&str, &str); 20] = [
+    ("input_tokens", "gen_ai.usage.input_tokens"),
+    ("input_tokens", "gen_ai.usage.prompt_tokens"),
+    ("input_tokens", "llm.token_count.prompt"),
+    ("output_tokens", "gen_ai.usage.output_tokens"),
+    ("output_tokens", "gen_ai.usage.completion_tokens"),
+    ("output_tokens", "llm.token_count.completion"),
+    ("cached_tokens", "gen_ai.usage.cache_read.input_tokens"),
+    ("cached_tokens", "llm.token_count.prompt_details.cache_read"),
+    (
+        "cache_write_tokens",
+        "gen_ai.usage.cache_creation.input_tokens",
+    ),
+    (
+        "cache_write_tokens",
+        "llm.token_count.prompt_details.cache_write",
+    ),
+    ("reasoning_tokens", "gen_ai.usage.reasoning.output_tokens"),
+    (
+        "reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+    ),
+    ("cost_usd", "llm.cost.total"),
+    ("model", "gen_ai.response.model"),
+    ("response_id", "gen_ai.response.id"),
+    ("", "gen_ai.response.finish_reasons"),
+    ("", "llm.token_count.total"),
+    ("", "gen_ai.usage.total_tokens"),
+    ("", "llm.finish_reason"),
+    ("", "llm.model_name"),
+];
+
+/// What the call used.
+pub(super) fn used(attributes: &Attributes, stop: Option<String>) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for (field, name) in USED {
+        let known = fields.iter().any(|(known, _)| known == field);
+        if let Some(raw) = attributes.get(name)
+            && !field.is_empty()
+            && !known
+        {
+            fields.push((field.into(), canonical(raw)));
+        }
+    }
+    let reasons = attributes.get("gen_ai.response.finish_reasons");
+    let first = reasons.and_then(|raw| elements(raw).first().map(|raw| canonical(raw)));
+    let reason = attributes
+        .get("llm.finish_reason")
+        .map(|raw| canonical(raw));
+    let stop = first.or(stop).or(reason);
+    fields.extend(stop.map(|stop| ("stop_reason".into(), stop)));
+    fields
+}
+
+/// What else the span says. What repeats messages is counted as skipped.
+pub(super) fn record(attributes: &Attributes, report: &mut Report) -> Option<String> {
+    let mut rest: Vec<Member<'_>> = Vec::new();
+    for (name, value) in attributes {
+        let read = parameter(name).is_some()
+            || USED.iter().any(|(_, known)| known == name)
+            || matches!(
+                &**name,
+                "gen_ai.system_instructions"
+                    | "gen_ai.input.messages"
+                    | "gen_ai.output.messages"
+                    | "gen_ai.tool.definitions"
+                    | "gen_ai.conversation.id"
+                    | "llm.invocation_parameters"
+            )
+            || ["llm.input_messages.", "llm.output_messages.", "llm.tools."]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+        if read {
+            continue;
+        }
+        if matches!(&**name, "input.value" | "output.value") {
+            report.skipped_member(&format!("{name} (repeats messages)"));
+            continue;
+        }
+        report.record_member(name);
+        rest.push((name.into(), value));
+    }
+    object_without(&rest, &[])
+}
+
+/// Attributes by name, values as JSON. The first of a name counts.
+pub(super) type Attributes = BTreeMap<String, String>;
+
+/// Attributes: a list of keys with values, or an object.
+pub(super) fn attributes(raw: &str) -> Attributes {
+    let mut found = Attributes::new();
+    for (name, value) in members(raw) {
+        found.entry(name.into_owned()).or_insert(value.to_owned());
+    }
+    for raw in elements(raw) {
+        let pair = members(raw);
+        let name = text(&pair, "key");
+        if let (Some(name), Some(value)) = (name, get(&pair, "value")) {
+            let value = any_value(value);
+            found.entry(name.into_owned()).or_insert(value);
+        }
+    }
+    found
+}
+
+/// The JSON that a typed value is.
+pub(super) fn any_value(raw: &str) -> String {
+    let found = members(raw);
+    let Some((kind, value)) = found.first() else {
+        return "null".to_owned();
+    };
+    match &**kind {
+        // Integers of 64 bits are strings. Any other text stays one.
+        "intValue" => match string(value) {
+            Some(text) if text.parse::<i64>().is_ok_and(|n| n.to_string() == *text) => {
+                text.into_owned()
+            }
+            _ => (*value).to_owned(),
+        },
+        "stringValue" | "boolValue" | "doubleValue" | "bytesValue" => (*value).to_owned(),
+        "arrayValue" => list(items(&members(value), "values").into_iter().map(any_value)),
+        "kvlistValue" => {
+            let mut names = HashSet::new();
+            // Their order is kept: it can be that of the arguments of a call. The first of a name counts.
+            let pairs = items(&members(value), "values")
+                .into_iter()
+                .filter_map(|raw| {
+                    let pair = members(raw);
+                    let name = text(&pair, "key")?.into_owned();
+                    let value = get(&pair, "value").map_or("null".to_owned(), any_value);
+                    names.insert(name.clone()).then_some((name, value))
+                });
+            object(pairs)
+        }
+        _ => raw.to_owned(),
+    }
+}
+
+/// The text of an attribute that is a string.
+pub(super) fn text_of(attributes: &Attributes, name: &str) -> Option<String> {
+    let raw = attributes.get(name)?;
+    string(raw).map(Cow::into_owned)
+}
+
+/// An attribute that is JSON, or a string of JSON.
+pub(super) fn json_of(attributes: &Attributes, name: &str) -> Option<String> {
+    let raw = attributes.get(name)?;
+    Some(match string(raw) {
+        Some(text) => json_in(&text)?.to_owned(),
+        None => raw.clone(),
+    })
 }

@@ -8,18 +8,16 @@
 //!
 //! Messages become those of Chat Completions ([`super::openai`]). This file must not know spans.
 
-use super::fields::{get_string, text};
+use super::fields::{get_string, inner, items, text};
 use super::openai;
-use super::otel_call::{parameters, record, tools_of, used};
-use super::otel_shapes::{chat_message, choice, flat};
-use super::otel_values::{Attributes, as_text, json_of, text_of};
-use super::requests::Api;
-use super::transcript::{call, message as message_of};
+use super::otel::{Attributes, json_of, parameters, record, text_of, tools_of, used};
+use super::requests::{Api, Interner};
+use super::transcript::{PartType, as_text, call, message as message_of, typed, unknown};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, quoted};
+use crate::logs::json::{braced, canonical, list, object, push_member, quoted, value as json_in};
 use crate::logs::log::{Field, Message, Part, Tool, object_without};
 use crate::logs::report::{Fate, Report};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What was recorded of a span.
@@ -70,7 +68,7 @@ impl SpanContent {
             // Some emitters have the body as a string of JSON.
             let found = members(&body);
             let inner = get(&found, "gen_ai.event.content").and_then(string);
-            let inner = inner.and_then(|text| super::transcript::json_in(&text).map(str::to_owned));
+            let inner = inner.and_then(|text| json_in(&text).map(str::to_owned));
             self.events.push((name.to_owned(), inner.unwrap_or(body)));
         }
     }
@@ -106,7 +104,7 @@ pub(super) fn is_chat(given: &SpanContent) -> bool {
 /// What a span says; `None` if it has no messages. `seen` are the messages read so far.
 pub(super) fn chat(
     given: &SpanContent,
-    seen: &mut HashMap<String, Rc<Message>>,
+    seen: &mut Interner,
     report: &mut Report,
 ) -> Option<SpanChat> {
     let attributes = &given.attributes;
@@ -125,15 +123,7 @@ pub(super) fn chat(
     let mut messages = Vec::new();
     for raw in &said.input {
         for raw in split(raw) {
-            let message = match seen.get(&raw) {
-                Some(message) => Rc::clone(message),
-                None => {
-                    let message = Rc::new(read(&raw, report));
-                    seen.insert(raw, Rc::clone(&message));
-                    message
-                }
-            };
-            messages.push(message);
+            messages.push(seen.get(&raw, || read(&raw, report)));
         }
     }
     for _ in said.output.iter().skip(1) {
@@ -217,7 +207,7 @@ impl SpanMessages {
 /// A message whose parts are results, one each: Chat Completions has a message for every result.
 fn split(raw: &str) -> Vec<String> {
     let found = members(raw);
-    let parts = elements(get(&found, "parts").unwrap_or_default());
+    let parts = items(&found, "parts");
     let is_result = |raw: &str| {
         let kind = members(raw);
         text(&kind, "type").is_some_and(|kind| kind == "tool_call_response")
@@ -253,7 +243,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
     let role = text(&found, "role").unwrap_or_else(|| "user".into());
     let mut parts = Vec::new();
     let mut is_result = false;
-    for raw in elements(get(&found, "parts").unwrap_or_default()) {
+    for raw in items(&found, "parts") {
         let (part, result) = part(raw, report);
         is_result |= result;
         parts.push(part);
@@ -262,35 +252,33 @@ fn read(raw: &str, report: &mut Report) -> Message {
     let mut message = message_of(role, parts, report);
     message.system = matches!(role, "system" | "developer");
     let known = ["role", "parts", "finish_reason"];
-    if message.parts.is_empty() {
-        message.parts.push(Part::default());
-    }
-    message.parts[0].keep_rest("data_other", &found, &known);
+    message.first().keep_rest("data_other", &found, &known);
     message
 }
+
+/// The parts that have one content.
+const TYPES: [PartType<'_>; 2] = [
+    ("text", "content", "text"),
+    ("reasoning", "content", "thinking"),
+];
 
 /// Reads a part. Also says whether it is the result of a call.
 fn part(raw: &str, report: &mut Report) -> (Part, bool) {
     let found = members(raw);
     let kind = text(&found, "type").unwrap_or_default();
-    let (mut part, known): (Part, &[&str]) = match &*kind {
-        "text" if get_string(&found, "content").is_some() => {
-            report.part(Fate::Understood, "text");
-            let content = get_string(&found, "content").unwrap_or_default();
-            (Part::new("text", canonical(content)), &["type", "content"])
-        }
-        "reasoning" if get_string(&found, "content").is_some() => {
-            report.part(Fate::Understood, "thinking");
-            let content = get_string(&found, "content").unwrap_or_default();
-            let part = Part::new("thinking", canonical(content));
-            (part, &["type", "content"])
-        }
+    let otherwise = |name: &str| match name {
+        "reasoning" => Some("thinking"),
+        "server_tool_call" => Some("call"),
+        "server_tool_call_response" => Some("result"),
+        _ => None,
+    };
+    let part = match &*kind {
         "tool_call" => {
             let arguments = get(&found, "arguments").filter(|raw| *raw != "null");
-            let id = get_string(&found, "id");
-            let name = get_string(&found, "name");
-            let part = call(id, name, arguments.unwrap_or("\"\""), report);
-            (part, &["type", "id", "name", "arguments"])
+            let (id, name) = (get_string(&found, "id"), get_string(&found, "name"));
+            let mut part = call(id, name, arguments.unwrap_or("\"\""), report);
+            part.keep_rest("data_part", &found, &["type", "id", "name", "arguments"]);
+            part
         }
         "tool_call_response" => return (result(&found, report), true),
         "blob" | "uri" => match image(&found) {
@@ -299,42 +287,22 @@ fn part(raw: &str, report: &mut Report) -> (Part, bool) {
                 let known = ["type", "modality", "mime_type", "content", "uri"];
                 let mut part = Part::new("image", canonical(&url));
                 part.keep_rest("data_part", &found, &known);
-                return (part, false);
+                part
             }
-            None => return (verbatim(&kind, raw, report), false),
+            None => unknown(&kind, None, raw, report),
         },
-        _ => return (verbatim(&kind, raw, report), false),
+        _ => typed(raw, &found, &TYPES, otherwise, report),
     };
-    part.keep_rest("data_part", &found, known);
     (part, false)
-}
-
-fn verbatim(kind: &str, raw: &str, report: &mut Report) -> Part {
-    let block = match kind {
-        "reasoning" => Some("thinking"),
-        "server_tool_call" => Some("call"),
-        "server_tool_call_response" => Some("result"),
-        _ => None,
-    };
-    let name = match kind {
-        "" => "without a type",
-        name => name,
-    };
-    report.part(Fate::Verbatim, name);
-    Part::verbatim("part", block, raw)
 }
 
 /// A result: its text, or the JSON text of any other value. Schema and registry name it differently.
 fn result(found: &[Member<'_>], report: &mut Report) -> Part {
     report.part(Fate::Understood, "result");
     let value = get(found, "response").or_else(|| get(found, "result"));
-    let mut part = Part::new("result", as_text(value.unwrap_or("\"\"")));
-    if let Some(id) = get_string(found, "id") {
-        part.set("data_call_id", canonical(id));
-    }
-    if let Some(name) = get_string(found, "name") {
-        part.set("data_call_name", canonical(name));
-    }
+    let mut part = Part::new("result", as_text(value.unwrap_or("\"\"")))
+        .with_some("data_call_id", get_string(found, "id"))
+        .with_some("data_call_name", get_string(found, "name"));
     let known = ["type", "id", "name", "response", "result"];
     part.keep_rest("data_call", found, &known);
     part
@@ -350,5 +318,160 @@ fn image(found: &[Member<'_>]) -> Option<String> {
         (None, Some(data)) => format!("data:{};base64,{data}", text(found, "mime_type")?),
         (None, None) => return None,
     };
-    Some(format!("{{\"url\":{}}}", quoted(&url)))
+    Some(object([("url", quoted(&url))]))
+}
+
+/// The message of a choice: below `message`, or right there.
+fn choice(found: &[Member<'_>]) -> String {
+    let inner = get(found, "message");
+    let body = match inner.map(value_type) {
+        Some(ValueType::Object) => members(inner.unwrap_or_default()),
+        Some(ValueType::String) => vec![("content".into(), inner.unwrap_or_default())],
+        _ => found.to_vec(),
+    };
+    let mut body: Vec<Member<'_>> = body
+        .into_iter()
+        .filter(|(name, _)| !matches!(&**name, "index" | "finish_reason"))
+        .collect();
+    for name in ["tool_calls", "finish_reason"] {
+        let missing = get(&body, name).is_none();
+        body.extend(
+            get(found, name)
+                .filter(|_| missing)
+                .map(|raw| (name.into(), raw)),
+        );
+    }
+    chat_message(&body, "assistant")
+}
+
+/// A message in the form of Chat Completions, of an event's members.
+fn chat_message(found: &[Member<'_>], role: &str) -> String {
+    let mut out = String::new();
+    let own = text(found, "role").unwrap_or(role.into());
+    push_member("role", &quoted(&own), &mut out);
+    for (name, value) in found {
+        match &**name {
+            "role" | "gen_ai.system" | "gen_ai.provider.name" | "event.name" => {}
+            "id" if own == "tool" => push_member("tool_call_id", value, &mut out),
+            "tool_calls" => {
+                // A list, or a string of it.
+                let text = string(value);
+                let inner = text.as_deref().and_then(json_in);
+                let calls = elements(inner.unwrap_or(value)).into_iter().map(chat_call);
+                push_member(name, &list(calls), &mut out);
+            }
+            _ => push_member(name, value, &mut out),
+        }
+    }
+    braced(&out)
+}
+
+/// A call in the form of Chat Completions, whose arguments are a text.
+fn chat_call(raw: &str) -> String {
+    let found = members(raw);
+    let function = inner(&found, "function").into_iter().map(|(name, value)| {
+        let is_text = name == "arguments";
+        (
+            name,
+            if is_text {
+                as_text(value)
+            } else {
+                value.to_owned()
+            },
+        )
+    });
+    let function = object(function);
+    let kind = get(&found, "type").is_none();
+    let kind = kind.then_some(("type".into(), "\"function\""));
+    let own = found.iter().map(|(name, value)| match &**name {
+        "function" => (name.clone(), &*function),
+        _ => (name.clone(), *value),
+    });
+    object(kind.into_iter().chain(own))
+}
+
+/// The members of numbered things: `PREFIX`, number, dot, name.
+pub(super) fn numbered<'a>(
+    found: impl Iterator<Item = (&'a str, &'a str)>,
+    prefix: &str,
+) -> BTreeMap<usize, Vec<(&'a str, &'a str)>> {
+    let mut by_number: BTreeMap<usize, Vec<(&str, &str)>> = BTreeMap::new();
+    for (name, value) in found {
+        let rest = name
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.split_once('.'));
+        if let Some((number, name)) = rest
+            && let Ok(number) = number.parse()
+        {
+            by_number.entry(number).or_default().push((name, value));
+        }
+    }
+    by_number
+}
+
+/// The messages of OpenInference, in the form of Chat Completions.
+fn flat(attributes: &Attributes, prefix: &str) -> Vec<String> {
+    let all = attributes.iter().map(|(name, raw)| (&**name, &**raw));
+    let by_number = numbered(all, prefix);
+    by_number.values().map(|of| flat_message(of)).collect()
+}
+
+fn flat_message(found: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let of = |name: &str| found.iter().find(|(known, _)| *known == name);
+    let role = of("message.role").map_or("\"user\"", |(_, raw)| raw);
+    push_member("role", role, &mut out);
+    let all = |prefix| numbered(found.iter().copied(), prefix);
+    let contents = all("message.contents.");
+    match of("message.content") {
+        Some((_, raw)) => push_member("content", raw, &mut out),
+        None if contents.is_empty() => push_member("content", "null", &mut out),
+        None => {
+            let contents = contents.values().map(|of| flat_content(of));
+            push_member("content", &list(contents), &mut out);
+        }
+    }
+    let calls = all("message.tool_calls.");
+    if !calls.is_empty() {
+        let calls = calls.values().map(|of| flat_call(of));
+        push_member("tool_calls", &list(calls), &mut out);
+    }
+    for (name, value) in found {
+        let name = name.strip_prefix("message.").unwrap_or_default();
+        let read = matches!(name, "" | "role" | "content")
+            || name.starts_with("contents.")
+            || name.starts_with("tool_calls.");
+        if !read {
+            push_member(name, value, &mut out);
+        }
+    }
+    braced(&out)
+}
+
+fn flat_content(found: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for (name, value) in found {
+        match name.strip_prefix("message_content.").unwrap_or(name) {
+            "image.image.url" => {
+                push_member("image_url", &object([("url", value)]), &mut out);
+            }
+            "type" if *value == "\"image\"" => push_member("type", "\"image_url\"", &mut out),
+            name => push_member(name, value, &mut out),
+        }
+    }
+    braced(&out)
+}
+
+fn flat_call(found: &[(&str, &str)]) -> String {
+    let (mut out, mut function) = (String::new(), String::new());
+    for (name, value) in found {
+        let name = name.strip_prefix("tool_call.").unwrap_or(name);
+        match name.strip_prefix("function.") {
+            Some("arguments") => push_member("arguments", &as_text(value), &mut function),
+            Some(name) => push_member(name, value, &mut function),
+            None => push_member(name, value, &mut out),
+        }
+    }
+    push_member("function", &braced(&function), &mut out);
+    format!("{{\"type\":\"function\"{out}}}")
 }

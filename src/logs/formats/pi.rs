@@ -7,25 +7,26 @@
 //! entry that it names, and adds its summary.
 
 use super::branches::{BranchLine, Branches, REPEATED};
-use super::fields::{count_unread, get_string, text, time};
+use super::fields::{count_unread, get_string, inner, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
-use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::{canonical, compact, quoted};
-use crate::logs::log::{About, Call, Event, Field, Message, Part, object_without};
+use super::transcript::{contents, named, typed, unknown};
+use crate::json::{Accepted, Member, get, members};
+use crate::logs::json::{canonical, compact, object, quoted};
+use crate::logs::log::{About, Call, Event, Message, Part, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
-use crate::logs::usage;
 use std::collections::HashMap;
 
 /// Every entry has a type and a time; the first is the session's.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let inner = get(found, "message").map(members).unwrap_or_default();
-    let is = |name: &str| get_string(&inner, name).is_some();
-    match text(found, "type").as_deref() {
-        Some("session") if get_string(found, "cwd").is_some() => Sniff::Yes,
-        Some("message") if get_string(found, "timestamp").is_some() && is("role") => Sniff::Yes,
-        _ => Sniff::No,
-    }
+    let has = |name: &str| get_string(found, name).is_some();
+    let has_role = get_string(&inner(found, "message"), "role").is_some();
+    let is_entry = match text(found, "type").as_deref() {
+        Some("session") => has("cwd"),
+        Some("message") => has("timestamp") && has_role,
+        _ => false,
+    };
+    is_entry.into()
 }
 
 /// Reads the entries.
@@ -72,44 +73,38 @@ impl Reader for Pi {
 
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
         let branches = std::mem::take(&mut self.branches);
-        branches.read(
-            out,
-            |lines: &[&BranchLine], about_branch: About, out: &mut Output| {
-                let first = lines.first();
-                let header = first.and_then(|line| {
-                    records.read(line.number, |line| about(&line.json.members(line.raw), ""))
+        branches.read(out, |lines: &[&BranchLine], of_branch, out| {
+            let header = lines.first().and_then(|line| {
+                records.read(line.number, |line| about(&line.json.members(line.raw), ""))
+            });
+            let mut about = header.unwrap_or_default();
+            about.name = of_branch.name;
+            about.meta.extend(of_branch.meta);
+            let session = out.session(about);
+            let mut path = Path::default();
+            let cycle = |line: &&BranchLine| {
+                records.again(line.number, &mut |line| {
+                    path.entry(&line.json.members(line.raw), session, out);
                 });
-                let mut about = header.unwrap_or_default();
-                about.name = about_branch.name;
-                about.meta.extend(about_branch.meta);
-                let session = out.session(about);
-                let mut path = Path::default();
-                let cycle = |line: &&BranchLine| {
-                    records.again(line.number, &mut |line| {
-                        path.entry(&line.json.members(line.raw), session, out);
-                    });
-                    out.cycles(session)
-                };
-                let cycles = lines.iter().map(cycle).collect();
-                out.close(session);
-                cycles
-            },
-        );
+                out.cycles(session)
+            };
+            let cycles = lines.iter().map(cycle).collect();
+            out.close(session);
+            cycles
+        });
     }
 }
 
 /// What the first entry says of the session.
 fn about(found: &[Member<'_>], location: &str) -> About {
-    let mut about = About {
+    let is_header = text(found, "type").as_deref() == Some("session");
+    let header = object_without(found, &["type"]).filter(|_| is_header);
+    let meta = header.map(|header| ("session".into(), header));
+    About {
         location: location.to_owned(),
+        meta: meta.into_iter().collect(),
         ..About::default()
-    };
-    if text(found, "type").as_deref() == Some("session")
-        && let Some(header) = object_without(found, &["type"])
-    {
-        about.meta.push(("session".into(), header));
     }
-    about
 }
 
 impl Path {
@@ -124,14 +119,7 @@ impl Path {
             "session" | "compaction" | "message" | "branch_summary" => Fate::Understood,
             _ => Fate::Skipped,
         };
-        out.report.line(
-            fate,
-            if kind.is_empty() {
-                "without a type"
-            } else {
-                &kind
-            },
-        );
+        out.report.line(fate, named(&kind));
         let known: &[&str] = match &*kind {
             // The first entry is kept whole, and so is a compaction.
             "session" | "compaction" => &[],
@@ -148,9 +136,7 @@ impl Path {
             }
             "compaction" => self.compaction(found, time, session, out),
             "branch_summary" => {
-                let part = Part::new("summary", summary_of(found));
-                let message = of_user(vec![part], time);
-                self.say(message, session, out);
+                self.say(of_user(vec![summary(found)], time), session, out);
             }
             _ => {}
         }
@@ -174,20 +160,11 @@ impl Path {
         let by_id = id.and_then(|id| self.by_id.get(&*id)).copied();
         let kept_from = by_index.or(by_id).unwrap_or(usize::MAX);
         let known = ["type", "timestamp", "summary", "id", "parentId"];
-        let said = object_without(found, &known).unwrap_or_else(|| "{}".to_owned());
+        let said = object_without(found, &known);
         self.messages += 1;
-        out.event(
-            session,
-            Event::Compaction {
-                summary: vec![of_user(vec![Part::new("summary", summary_of(found))], time)],
-                kept_from,
-                call: Call {
-                    time,
-                    meta: vec![("compaction".into(), said)],
-                    ..Call::default()
-                },
-            },
-        );
+        let summary = vec![of_user(vec![summary(found)], time)];
+        let compacted = Event::compacted(summary, kept_from, said, time);
+        out.event(session, compacted);
     }
 
     fn message(&mut self, raw: &str, time: Option<i64>, session: SessionId, out: &mut Output) {
@@ -208,9 +185,9 @@ impl Path {
             }
             "bashExecution" => {
                 report.message(Fate::Understood, "bashExecution");
-                let output = get_string(&found, "output").map_or_else(|| quoted(""), canonical);
-                let mut parts = vec![Part::new("result", output)];
-                parts[0].set("data_call_name", quoted("bash"));
+                let output = get_string(&found, "output").unwrap_or("\"\"");
+                let part = Part::new("result", canonical(output));
+                let mut parts = vec![part.with("data_call_name", quoted("bash"))];
                 parts[0].role = Some("user");
                 keep(&mut parts, &found, &["role", "output", "timestamp"]);
                 self.say(of_user(parts, time), session, out);
@@ -218,8 +195,7 @@ impl Path {
             "assistant" => self.assistant(&found, time, session, out),
             _ => {
                 report.message(Fate::Verbatim, "other role");
-                let mut part = Part::verbatim("message", None, raw);
-                part.set("data_form", FORM.to_owned());
+                let part = Part::verbatim("message", None, raw);
                 self.say(of_user(vec![part], time), session, out);
             }
         }
@@ -239,52 +215,37 @@ impl Path {
         let parts = content(found, "text", &mut out.report);
         let stop = text(found, "stopReason").unwrap_or_default();
         if parts.is_empty() && matches!(&*stop, "aborted" | "error") {
-            let status = if stop == "error" { "error" } else { "canceled" };
-            let error = get(found, "errorMessage").map_or("null".to_owned(), canonical);
-            let usage = get(found, "usage").map_or("null".to_owned(), canonical);
-            out.event(
-                session,
-                Event::Failed(format!(
-                    "{{\"error\":{error},\"status\":\"{status}\",\"usage\":{usage}}}"
-                )),
-            );
+            let status = if stop == "error" {
+                "\"error\""
+            } else {
+                "\"canceled\""
+            };
+            let of = |name| get(found, name).map_or("null".to_owned(), canonical);
+            let (error, usage) = (of("errorMessage"), of("usage"));
+            let said = [("error", &*error), ("status", status), ("usage", &usage)];
+            out.event(session, Event::Failed(object(said)));
             return;
         }
-        let mut fields: Vec<Field> = get(found, "usage").map(usage::fields).unwrap_or_default();
-        for (name, member) in [
-            ("stop_reason", "stopReason"),
-            ("model", "model"),
-            ("response_id", "responseId"),
-            ("error", "errorMessage"),
-        ] {
-            let value = get(found, member).map(canonical);
-            fields.extend(value.map(|value| (name.into(), value)));
-        }
+        let said = [
+            ("stop_reason", get(found, "stopReason")),
+            ("model", get(found, "model")),
+            ("response_id", get(found, "responseId")),
+            ("error", get(found, "errorMessage")),
+        ];
         let call = Call {
             time,
-            usage: fields,
-            ..Call::default()
+            ..Call::used(get(found, "usage"), &said)
         };
         self.messages += 1;
-        let message = Message {
-            role: Some("assistant".to_owned()),
-            reply: true,
-            time,
-            parts,
-            ..Message::default()
-        };
-        out.event(session, Event::Reply(vec![message], call));
+        let message = Message::of(Some("assistant".to_owned()), parts).at(time);
+        out.event(session, Event::said(message, call));
     }
 
     /// The model that replied, as parameters of its calls.
     fn parameters(&mut self, found: &[Member<'_>], session: SessionId, out: &mut Output) {
-        let mut parameters = String::new();
-        for name in ["api", "model", "provider"] {
-            if let Some(value) = get_string(found, name) {
-                parameters += &format!(",\"{name}\":{}", canonical(value));
-            }
-        }
-        let parameters = format!("{{{}}}", parameters.strip_prefix(',').unwrap_or_default());
+        let said = ["api", "model", "provider"].into_iter();
+        let said = said.filter_map(|name| Some((name, canonical(get_string(found, name)?))));
+        let parameters = object(said);
         if parameters != self.parameters {
             self.parameters.clone_from(&parameters);
             out.event(session, Event::Parameters(parameters));
@@ -314,35 +275,24 @@ fn of_user(mut parts: Vec<Part>, time: Option<i64>) -> Message {
             part.set("data_form", FORM.to_owned());
         }
     }
-    Message {
-        role: Some("user".to_owned()),
-        time,
-        parts,
-        ..Message::default()
-    }
+    Message::of(Some("user".to_owned()), parts).at(time)
 }
 
-fn summary_of(found: &[Member<'_>]) -> String {
-    get_string(found, "summary").map_or_else(|| quoted(""), canonical)
+fn summary(found: &[Member<'_>]) -> Part {
+    let text = get_string(found, "summary").unwrap_or("\"\"");
+    Part::new("summary", canonical(text))
 }
 
 /// A result of a tool.
 fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Message {
     let mut parts = content(found, "result", report);
     if parts.is_empty() {
-        parts.push(Part::new("result", quoted("")));
-        parts[0].set("data_form", FORM.to_owned());
+        parts.push(Part::new("result", quoted("")).with("data_form", FORM.to_owned()));
     }
     for part in &mut parts {
-        for (field, member) in [
-            ("data_call_id", "toolCallId"),
-            ("data_call_name", "toolName"),
-            ("data_is_error", "isError"),
-        ] {
-            if let Some(value) = get(found, member) {
-                part.set(field, canonical(value));
-            }
-        }
+        part.set_some("data_call_id", get(found, "toolCallId"));
+        part.set_some("data_call_name", get(found, "toolName"));
+        part.set_some("data_is_error", get(found, "isError"));
     }
     let known = [
         "role",
@@ -353,12 +303,7 @@ fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Messa
         "isError",
     ];
     keep(&mut parts, found, &known);
-    Message {
-        role: Some("tool".to_owned()),
-        time,
-        parts,
-        ..Message::default()
-    }
+    Message::of(Some("tool".to_owned()), parts).at(time)
 }
 
 /// Keeps the other members of a message on its first block.
@@ -370,15 +315,12 @@ fn keep(parts: &mut [Part], found: &[Member<'_>], known: &[&str]) {
 
 /// The parts of a message's content; `kind` is that of its texts.
 fn content(found: &[Member<'_>], kind: &'static str, report: &mut Report) -> Vec<Part> {
-    let raw = get(found, "content").unwrap_or("[]");
     let mut parts = Vec::new();
-    if value_type(raw) == ValueType::String {
-        report.part(Fate::Understood, kind);
-        parts.push(Part::new(kind, canonical(raw)));
-    }
-    for raw in elements(raw) {
+    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
         parts.push(part(raw, kind, report));
-    }
+    };
+    let raw = get(found, "content").unwrap_or("[]");
+    contents(raw, kind, Accepted::default(), &mut parts, report, read);
     for part in &mut parts {
         part.set("data_form", FORM.to_owned());
     }
@@ -388,35 +330,29 @@ fn content(found: &[Member<'_>], kind: &'static str, report: &mut Report) -> Vec
 fn part(raw: &str, kind: &'static str, report: &mut Report) -> Part {
     let found = members(raw);
     let name = text(&found, "type").unwrap_or_default();
-    let string_of = |name| get_string(&found, name).map(canonical);
-    let read = match &*name {
-        "text" => string_of("text").map(|content| (Part::new(kind, content), vec!["text"])),
-        "thinking" => string_of("thinking").map(|content| {
-            let mut part = Part::new("thinking", content);
-            if let Some(signature) = string_of("thinkingSignature") {
-                part.set("data_signature", signature);
-            }
-            (part, vec!["thinking", "thinkingSignature"])
-        }),
-        "toolCall" => get(&found, "arguments").map(|arguments| {
-            let mut part = Part::new("call", quoted(&compact(arguments)));
-            for (field, member) in [("data_call_id", "id"), ("data_call_name", "name")] {
-                if let Some(value) = string_of(member) {
-                    part.set(field, value);
-                }
-            }
-            (part, vec!["id", "name", "arguments"])
-        }),
-        "image" => object_without(&found, &["type"])
-            .map(|content| (Part::new("image", content), vec!["data", "mimeType"])),
-        _ => None,
-    };
-    let Some((mut part, mut known)) = read else {
-        report.part(Fate::Verbatim, &name);
-        return Part::verbatim("part", None, raw);
+    let string_of = |name| get_string(&found, name);
+    let (mut part, known): (Part, &[&str]) = match &*name {
+        "text" => return typed(raw, &found, &[("text", "text", kind)], |_| None, report),
+        "thinking" if string_of("thinking").is_some() => {
+            let content = string_of("thinking").unwrap_or_default();
+            let signature = string_of("thinkingSignature");
+            let part = Part::new("thinking", canonical(content));
+            let part = part.with_some("data_signature", signature);
+            (part, &["type", "thinking", "thinkingSignature"])
+        }
+        "toolCall" if get(&found, "arguments").is_some() => {
+            let arguments = get(&found, "arguments").unwrap_or_default();
+            let content = quoted(&compact(arguments));
+            let part = Part::call(content, string_of("id"), string_of("name"));
+            (part, &["type", "id", "name", "arguments"])
+        }
+        "image" if found.len() > 1 => {
+            let content = object_without(&found, &["type"]).unwrap_or_default();
+            (Part::new("image", content), &["type", "data", "mimeType"])
+        }
+        _ => return unknown(&name, None, raw, report),
     };
     report.part(Fate::Understood, part.kind.unwrap_or_default());
-    known.push("type");
-    part.keep_rest("data_part", &found, &known);
+    part.keep_rest("data_part", &found, known);
     part
 }

@@ -15,6 +15,12 @@ pub(in crate::logs) enum Sniff {
     Yes,
 }
 
+impl From<bool> for Sniff {
+    fn from(is_sure: bool) -> Self {
+        if is_sure { Self::Yes } else { Self::No }
+    }
+}
+
 /// One record of a log: JSON that was checked.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::logs) struct Record<'a> {

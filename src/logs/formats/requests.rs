@@ -12,8 +12,9 @@
 //! A request belongs to the session whose last request it has most messages of; one that has none,
 //! or that starts again, begins a session. This file must not know the members of any one API's messages.
 
-use super::fields::{text, time};
+use super::fields::{inner, text, time};
 use super::reader::{Reader, Record, Records};
+use super::transcript::record as record_of;
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::canonical;
 use crate::logs::log::{
@@ -23,17 +24,8 @@ use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use crate::render::{Provider, is_kept};
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::rc::Rc;
-
-/// How an API has its messages.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ListNames {
-    /// The member of a request that has them.
-    pub(super) messages: &'static str,
-    /// Whether neighbouring messages of the model are one reply.
-    pub(super) joined: bool,
-}
 
 /// A request but for its messages.
 #[derive(Debug, Default)]
@@ -46,27 +38,20 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// What is known of a request to an API with these tools. A list without any stays a parameter.
-    pub(super) fn new(provider: Provider, messages: &'static str, mut tools: Vec<Tool>) -> Self {
-        let mut taken = vec![messages];
-        for tool in &mut tools {
-            let kept = is_kept(&tool.definition, provider);
-            tool.form = (!kept).then_some(provider.name());
-        }
-        if !tools.is_empty() {
-            taken.push("tools");
-        }
-        Self {
-            tools,
-            taken,
-            ..Self::default()
-        }
+    /// The members that are not in the tree, as an object.
+    pub(super) fn parameters(&self, found: &[Member<'_>]) -> Option<String> {
+        let parameters = object_without(found, &self.taken);
+        Some(parameters.unwrap_or_else(|| "{}".to_owned()))
     }
 }
 
 /// The requests and responses of one API.
 pub(super) trait Api {
-    fn lists(&self) -> ListNames;
+    const PROVIDER: Provider;
+    /// The member of a request that has its messages.
+    const MESSAGES: &'static str;
+    /// Whether neighbouring messages of the model are one reply.
+    const JOINED: bool;
 
     /// Reads one message; any JSON.
     fn message(&self, raw: &str, report: &mut Report) -> Message;
@@ -81,8 +66,31 @@ pub(super) trait Api {
         elements(raw)
     }
 
-    /// Reads what of a request is not in its messages.
-    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed;
+    /// The system prompt of a request that has it in a member of its own, and which that is.
+    fn system(&self, _: &[Member<'_>], _: &mut Report) -> Option<(&'static str, Message)> {
+        None
+    }
+
+    /// Reads what of a request is not in its messages. A list without any tools stays a parameter.
+    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
+        let mut tools = tools(get(found, "tools"), report);
+        for tool in &mut tools {
+            let kept = is_kept(&tool.definition, Self::PROVIDER);
+            tool.form = (!kept).then_some(Self::PROVIDER.name());
+        }
+        let mut taken = vec![Self::MESSAGES];
+        taken.extend((!tools.is_empty()).then_some("tools"));
+        let system = self.system(found, report);
+        taken.extend(system.as_ref().map(|(member, _)| *member));
+        Parsed {
+            system: system
+                .map(|(_, message)| Rc::new(message))
+                .into_iter()
+                .collect(),
+            tools,
+            taken,
+        }
+    }
 
     /// The id of the response whose messages come before those of a request.
     fn previous(&self, _found: &[Member<'_>]) -> Option<String> {
@@ -102,7 +110,7 @@ pub(super) trait Api {
 pub(super) fn tools(raw: Option<&str>, report: &mut Report) -> Vec<Tool> {
     let tool = |raw: &str| {
         let found = members(raw);
-        let function = get(&found, "function").map(members).unwrap_or_default();
+        let function = inner(&found, "function");
         let name = text(&function, "name").or_else(|| text(&found, "name"));
         let name = name.or_else(|| text(&found, "type"));
         Tool {
@@ -122,33 +130,45 @@ pub(super) fn tools(raw: Option<&str>, report: &mut Report) -> Vec<Tool> {
 const KEPT: usize = 1_000;
 
 /// The messages of the last requests, each read once.
-struct Interner {
+#[derive(Default)]
+pub(super) struct Interner {
     states: (RandomState, RandomState),
     seen: HashMap<(u64, u64), Rc<Message>>,
 }
 
 impl Interner {
-    fn new() -> Self {
-        Self {
-            states: (RandomState::new(), RandomState::new()),
-            seen: HashMap::new(),
-        }
+    /// The message of a text; `read` reads it if it is new. Two texts with the same two hashes, which no log
+    /// can aim at, would be taken for one.
+    pub(super) fn get(&mut self, text: impl Hash, read: impl FnOnce() -> Message) -> Rc<Message> {
+        let key = (self.states.0.hash_one(&text), self.states.1.hash_one(&text));
+        let message = self.seen.entry(key).or_insert_with(|| Rc::new(read()));
+        Rc::clone(message)
     }
 
-    /// The messages of these texts; `read` reads those that are new. Two texts with the same two
-    /// hashes, which no log can aim at, would be taken for one.
-    fn get(&mut self, raw: &[&str], mut read: impl FnMut(&str) -> Message) -> Vec<Rc<Message>> {
-        let mut found = Vec::with_capacity(raw.len());
-        for raw in raw {
-            let key = (self.states.0.hash_one(raw), self.states.1.hash_one(raw));
-            let message = self.seen.entry(key).or_insert_with(|| Rc::new(read(raw)));
-            found.push(Rc::clone(message));
-        }
-        if self.seen.len() > 2 * found.len() + KEPT {
+    /// Forgets messages that nobody has, if there are many more than a request of this many has.
+    fn shrink(&mut self, request: usize) {
+        if self.seen.len() > 2 * request + KEPT {
             self.seen.retain(|_, message| Rc::strong_count(message) > 1);
         }
-        found
     }
+}
+
+/// Of sessions, by their last messages, the one that has most of these; of several the last. The system
+/// prompt does not count.
+pub(super) fn nearest<'a>(
+    open: impl Iterator<Item = &'a [Rc<Message>]>,
+    sent: &[Rc<Message>],
+) -> Option<usize> {
+    // Texts that are equal are one message.
+    let sent = sent.iter().filter(|message| !message.system);
+    let sent: HashSet<*const Message> = sent.map(Rc::as_ptr).collect();
+    let common = open.map(|had| {
+        let had = had.iter().map(Rc::as_ptr);
+        had.filter(|message| sent.contains(message)).count()
+    });
+    let common = common.enumerate().filter(|(_, common)| *common > 0);
+    let best = common.max_by_key(|(at, common)| (*common, *at));
+    best.map(|(at, _)| at)
 }
 
 /// What is said of requests that begin in the middle.
@@ -164,6 +184,7 @@ struct OpenSession {
 }
 
 /// Reads the requests and messages of an API.
+#[derive(Default)]
 pub(super) struct Requests<A> {
     api: A,
     interner: Interner,
@@ -202,8 +223,8 @@ struct CallMembers<'a> {
 }
 
 impl<'a> CallMembers<'a> {
-    /// The members of a record that a recorder wrote. Headers are not looked at.
-    fn of(found: &[Member<'a>]) -> Self {
+    /// The members of a record that a recorder wrote. Headers are not looked at; other members are counted.
+    fn of(found: &[Member<'a>], report: &mut Report) -> Self {
         let mut around = Self {
             response: get(found, "response"),
             ..Self::default()
@@ -216,37 +237,23 @@ impl<'a> CallMembers<'a> {
                 "timestamp" | "time" | "started_at" | "created_at" => {
                     around.call.time = time(value);
                 }
-                "latency_ms" | "duration_ms" => {
-                    let latency = ("latency_ms".into(), canonical(value));
-                    around.call.usage.push(latency);
-                }
-                "request_id" => around
-                    .call
-                    .usage
-                    .push(("request_id".into(), canonical(value))),
-                _ => {}
+                "latency_ms" | "duration_ms" => around.used("latency_ms", value),
+                "request_id" => around.used("request_id", value),
+                "request" | "response" | "error" => {}
+                _ => report.skipped_member(name),
             }
         }
         around
     }
 
-    /// The members of a record that [`CallMembers::of`] or the request and response read.
-    const READ: [&'static str; 14] = [
-        "request",
-        "response",
-        "session_id",
-        "conversation_id",
-        "thread_id",
-        "trace_id",
-        "timestamp",
-        "time",
-        "started_at",
-        "created_at",
-        "latency_ms",
-        "duration_ms",
-        "request_id",
-        "error",
-    ];
+    fn used(&mut self, name: &'static str, raw: &str) {
+        self.call.usage.push((name.into(), canonical(raw)));
+    }
+}
+
+/// The members of the request in a record, if there is one.
+pub(super) fn body_of<'a>(found: &[Member<'a>]) -> Option<Vec<Member<'a>>> {
+    get(found, "request").map(body)
 }
 
 /// The request or response itself: below `body`, or right there.
@@ -259,19 +266,6 @@ fn body(raw: &str) -> Vec<Member<'_>> {
 }
 
 impl<A: Api> Requests<A> {
-    pub(super) fn new(api: A) -> Self {
-        Self {
-            api,
-            interner: Interner::new(),
-            messages: None,
-            unsaid: Vec::new(),
-            open: Vec::new(),
-            waiting: None,
-            records: false,
-            chained: HashMap::new(),
-        }
-    }
-
     /// Passes on the request that waits.
     fn release(&mut self, out: &mut Output) {
         if let Some(waiting) = self.waiting.take() {
@@ -300,10 +294,27 @@ impl<A: Api> Requests<A> {
         });
     }
 
+    /// The session that records which are messages, or lists of them, make.
+    fn single(&mut self, location: &str, origin: Origin, out: &mut Output) -> SessionId {
+        *self.messages.get_or_insert_with(|| {
+            out.session(About {
+                location: location.to_owned(),
+                origin,
+                joined: A::JOINED,
+                ..About::default()
+            })
+        })
+    }
+
     /// Reads everything that was sent in one request.
     fn read(&mut self, raw: &[&str], out: &mut Output) -> Vec<Rc<Message>> {
-        let (api, report) = (&self.api, &mut out.report);
-        self.interner.get(raw, |raw| api.message(raw, report))
+        let mut messages = Vec::with_capacity(raw.len());
+        for raw in raw {
+            let read = || self.api.message(raw, &mut out.report);
+            messages.push(self.interner.get(raw, read));
+        }
+        self.interner.shrink(raw.len());
+        messages
     }
 
     /// Reads a request or a conversation.
@@ -320,7 +331,7 @@ impl<A: Api> Requests<A> {
             return;
         }
         out.report.line(Fate::Understood, "request");
-        let raw = get(found, self.api.lists().messages).unwrap_or_default();
+        let raw = get(found, A::MESSAGES).unwrap_or_default();
         let raw = self.api.messages(raw);
         let mut messages = std::mem::take(&mut parsed.system);
         let own = messages.len();
@@ -334,11 +345,10 @@ impl<A: Api> Requests<A> {
             out.report.note(LOST.to_owned());
         }
         messages.extend(self.read(&raw, out));
-        let parameters = object_without(found, &parsed.taken);
         let request = Request {
             messages,
+            parameters: parsed.parameters(found),
             tools: parsed.tools,
-            parameters: Some(parameters.unwrap_or_else(|| "{}".to_owned())),
             reply: Vec::new(),
             call: around.call,
         };
@@ -399,20 +409,11 @@ impl<A: Api> Requests<A> {
         out: &mut Output,
     ) -> usize {
         let fresh = !request.messages.iter().any(|message| message.reply);
-        // Texts that are equal are one message.
-        let messages = request.messages.iter().filter(|message| !message.system);
-        let sent: HashSet<*const Message> = messages.map(Rc::as_ptr).collect();
-        let common = |open: &OpenSession| {
-            let had = open.messages.iter().map(Rc::as_ptr);
-            had.filter(|message| sent.contains(message)).count()
-        };
         let best = match &name {
             Some(_) => self.open.iter().rposition(|open| open.name == name),
             None => {
-                let found = self.open.iter().map(common).enumerate();
-                let best = found.filter(|(_, common)| *common > 0);
-                best.max_by_key(|(at, common)| (*common, *at))
-                    .map(|(at, _)| at)
+                let open = self.open.iter().map(|open| &*open.messages);
+                nearest(open, &request.messages)
             }
         };
         // One that has no reply in it starts again, unless the last one had none either.
@@ -425,7 +426,7 @@ impl<A: Api> Requests<A> {
                     location: record.location(),
                     name: name.clone(),
                     origin: Origin::Request,
-                    joined: self.api.lists().joined,
+                    joined: A::JOINED,
                     ..About::default()
                 }),
                 name,
@@ -444,32 +445,25 @@ impl<A: Api> Requests<A> {
         out: &mut Output,
     ) {
         out.report.line(Fate::Understood, "conversation");
-        let mut about = About {
+        let meta = record_of(found, &parsed.taken, &mut out.report);
+        let session = out.session(About {
             location: record.location(),
-            joined: self.api.lists().joined,
+            joined: A::JOINED,
+            meta,
             ..About::default()
-        };
-        for (name, _) in found {
-            if !parsed.taken.contains(&&**name) {
-                out.report.record_member(name);
-            }
-        }
-        if let Some(rest) = object_without(found, &parsed.taken) {
-            about.meta.push(("record".into(), rest));
-        }
-        let session = out.session(about);
+        });
         if !parsed.tools.is_empty() {
             out.event(session, Event::Tools(parsed.tools));
         }
         for message in parsed.system {
             out.event(session, Event::Message(Message::clone(&message)));
         }
-        let raw = get(found, self.api.lists().messages).unwrap_or_default();
+        let raw = get(found, A::MESSAGES).unwrap_or_default();
         let mut messages = Vec::new();
         for raw in self.api.messages(raw) {
             messages.push(self.api.message(raw, &mut out.report));
         }
-        converse(messages, self.api.lists().joined, session, out);
+        converse(messages, A::JOINED, session, out);
         out.close(session);
     }
 }
@@ -477,24 +471,19 @@ impl<A: Api> Requests<A> {
 impl<A: Api> Reader for Requests<A> {
     fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
-        let lists = self.api.lists();
         let has_list = |found: &[Member<'_>]| {
-            get(found, lists.messages).is_some_and(|raw| self.api.is_list(raw, found))
+            get(found, A::MESSAGES).is_some_and(|raw| self.api.is_list(raw, found))
         };
         if has_list(&found) {
             self.records = true;
             self.list(record, &found, CallMembers::default(), out);
             return;
         }
-        let request = get(&found, "request").map(body).unwrap_or_default();
+        let request = body_of(&found).unwrap_or_default();
         if has_list(&request) {
             self.records = true;
-            for (name, _) in &found {
-                if !CallMembers::READ.contains(&&**name) {
-                    out.report.skipped_member(name);
-                }
-            }
-            self.list(record, &request, CallMembers::of(&found), out);
+            let around = CallMembers::of(&found, &mut out.report);
+            self.list(record, &request, around, out);
             return;
         }
         let response = get(&found, "response").map(body);
@@ -509,34 +498,19 @@ impl<A: Api> Reader for Requests<A> {
             return;
         }
         let message = self.api.message(record.raw, &mut out.report);
-        let joined = lists.joined;
-        let session = *self.messages.get_or_insert_with(|| {
-            out.session(About {
-                location: record.list.to_owned(),
-                joined,
-                ..About::default()
-            })
-        });
+        let session = self.single(record.list, Origin::Transcript, out);
         self.unsaid.push(message);
-        if !joined {
-            converse(std::mem::take(&mut self.unsaid), joined, session, out);
+        if !A::JOINED {
+            converse(std::mem::take(&mut self.unsaid), false, session, out);
         }
     }
 
     fn step(&mut self, messages: &[&str], out: &mut Output) -> bool {
-        let messages = self.read(messages, out);
-        let joined = self.api.lists().joined;
-        let session = *self.messages.get_or_insert_with(|| {
-            out.session(About {
-                origin: Origin::Request,
-                joined,
-                ..About::default()
-            })
-        });
         let request = Request {
-            messages,
+            messages: self.read(messages, out),
             ..Request::default()
         };
+        let session = self.single("", Origin::Request, out);
         out.event(session, Event::Request(request));
         true
     }
@@ -545,7 +519,7 @@ impl<A: Api> Reader for Requests<A> {
         self.release(out);
         if let Some(session) = self.messages {
             let unsaid = std::mem::take(&mut self.unsaid);
-            converse(unsaid, self.api.lists().joined, session, out);
+            converse(unsaid, A::JOINED, session, out);
         }
     }
 }

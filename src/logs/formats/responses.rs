@@ -17,14 +17,13 @@
 
 use super::fields::{get_string, role_name, text};
 use super::reader::{Record, Sniff};
-use super::requests::{Api, ListNames, Parsed, tools};
+use super::requests::{Api, body_of};
+use super::transcript::{contents, named, typed, unknown as unknown_part};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Call, Field, Message, Part, object_without};
+use crate::logs::log::{Call, Message, Part, object_without};
 use crate::logs::report::{Fate, Report};
-use crate::logs::usage;
 use crate::render::Provider;
-use std::rc::Rc;
 
 const FORM: &str = "\"openai-responses\"";
 
@@ -33,8 +32,7 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     if text(found, "object").as_deref() == Some("response") {
         return Sniff::Yes;
     }
-    let inner = get(found, "request").map(members).unwrap_or_default();
-    let inner = get(&inner, "body").map(members).unwrap_or(inner);
+    let inner = body_of(found).unwrap_or_default();
     for found in [found, &inner] {
         let is_input = matches!(
             get(found, "input").map(value_type),
@@ -49,25 +47,19 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let has_parts = ["\"input_text\"", "\"output_text\""]
         .iter()
         .any(|mark| record.raw.contains(mark));
-    if (is_call && get(found, "call_id").is_some())
-        || (has_parts && get_string(found, "role").is_some())
-    {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    ((is_call && get(found, "call_id").is_some())
+        || (has_parts && get_string(found, "role").is_some()))
+    .into()
 }
 
 /// OpenAI Responses.
+#[derive(Default)]
 pub(super) struct Responses;
 
 impl Api for Responses {
-    fn lists(&self) -> ListNames {
-        ListNames {
-            messages: "input",
-            joined: true,
-        }
-    }
+    const PROVIDER: Provider = Provider::OpenAiResponses;
+    const MESSAGES: &'static str = "input";
+    const JOINED: bool = true;
 
     fn is_list(&self, raw: &str, found: &[Member<'_>]) -> bool {
         match value_type(raw) {
@@ -89,19 +81,11 @@ impl Api for Responses {
         item(raw, &members(raw), Accepted::default(), report)
     }
 
-    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
-        let mut parsed = Parsed::new(
-            Provider::OpenAiResponses,
-            "input",
-            tools(get(found, "tools"), report),
-        );
-        if let Some(instructions) = get_string(found, "instructions") {
-            report.message(Fate::Understood, "system");
-            parsed.taken.push("instructions");
-            let message = plain("system", instructions, "instructions");
-            parsed.system.push(Rc::new(message));
-        }
-        parsed
+    fn system(&self, found: &[Member<'_>], report: &mut Report) -> Option<(&'static str, Message)> {
+        let instructions = get_string(found, "instructions")?;
+        report.message(Fate::Understood, "system");
+        let message = plain("system", instructions, "instructions");
+        Some(("instructions", message))
     }
 
     fn previous(&self, found: &[Member<'_>]) -> Option<String> {
@@ -118,35 +102,24 @@ impl Api for Responses {
         let reply = reply
             .map(|raw| item(raw, &members(raw), Accepted::default(), report))
             .collect();
-        let mut fields: Vec<Field> = get(found, "usage").map(usage::fields).unwrap_or_default();
-        for (name, member) in [
-            ("stop_reason", "status"),
-            ("response_id", "id"),
-            ("model", "model"),
-        ] {
-            let value = get(found, member).map(canonical);
-            fields.extend(value.map(|value| (name.into(), value)));
-        }
+        let said = [
+            ("stop_reason", get(found, "status")),
+            ("response_id", get(found, "id")),
+            ("model", get(found, "model")),
+        ];
         let call = Call {
             time: get(found, "created_at").and_then(super::fields::time),
-            usage: fields,
-            ..Call::default()
+            ..Call::used(get(found, "usage"), &said)
         };
         Some((reply, call))
     }
 }
 
 /// A text that is not an item.
-fn plain(role: &str, raw: &str, shape: &str) -> Message {
-    let mut part = Part::new("text", canonical(raw));
-    part.set("data_form", FORM.to_owned());
-    part.set("data_shape", quoted(shape));
-    Message {
-        role: Some(role.to_owned()),
-        system: role == "system",
-        parts: vec![part],
-        ..Message::default()
-    }
+pub(super) fn plain(role: &str, raw: &str, shape: &str) -> Message {
+    let part = Part::new("text", canonical(raw)).with("data_form", FORM.to_owned());
+    let part = part.with("data_shape", quoted(shape));
+    Message::with_system(role, &["system"], vec![part])
 }
 
 /// Reads an item, of which `found` are the members.
@@ -188,14 +161,7 @@ pub(super) fn item(
 }
 
 fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut Report) -> Message {
-    report.message(
-        Fate::Verbatim,
-        if kind.is_empty() {
-            "without a type"
-        } else {
-            kind
-        },
-    );
+    report.message(Fate::Verbatim, named(kind));
     let is_output = kind.ends_with("_output");
     let is_call = kind.ends_with("_call") || kind == "reasoning";
     let block = match kind {
@@ -205,41 +171,30 @@ fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut Report) -> 
         _ if is_call => Some("call"),
         _ => None,
     };
-    let mut part = Part::verbatim("message", block, raw);
-    if let Some(id) = get_string(found, "call_id") {
-        part.set("data_call_id", canonical(id));
-    }
+    let part = Part::verbatim("message", block, raw)
+        .with_some("data_call_id", get_string(found, "call_id"));
     let role = text(found, "role").map(|role| role.into_owned());
     let role = role.or_else(|| match (is_output, is_call) {
         (true, _) => Some("tool".to_owned()),
         (_, true) => Some("assistant".to_owned()),
         _ => None,
     });
-    Message {
-        reply: role.as_deref() == Some("assistant"),
-        role,
-        parts: vec![part],
-        ..Message::default()
-    }
+    Message::of(role, vec![part])
 }
 
 /// Adds the form of a list, and the other members of its item, to the first part.
 fn finish(
-    mut parts: Vec<Part>,
+    mut message: Message,
     shape: Option<&str>,
     found: &[Member<'_>],
     known: &[&str],
-) -> Vec<Part> {
-    if parts.is_empty() {
-        parts.push(Part::default());
-    }
+) -> Message {
+    let first = message.first();
     if let Some(shape) = shape {
-        parts[0].set("data_shape", quoted(shape));
+        first.set("data_shape", quoted(shape));
     }
-    if let Some(rest) = object_without(found, known) {
-        parts[0].set("data_item", rest);
-    }
-    parts
+    first.keep_rest("data_item", found, known);
+    message
 }
 
 fn message(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
@@ -250,13 +205,9 @@ fn message(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Opt
     };
     let (parts, shape) = content(get(found, "content"), "text", standard, json, report)?;
     report.message(Fate::Understood, role_name(&role));
-    Some(Message {
-        system: matches!(&*role, "system" | "developer"),
-        reply: role == "assistant",
-        parts: finish(parts, shape, found, &["type", "role", "content"]),
-        role: Some(role.into_owned()),
-        ..Message::default()
-    })
+    let message = Message::with_system(&role, &["system", "developer"], parts);
+    let known = ["type", "role", "content"];
+    Some(finish(message, shape, found, &known))
 }
 
 fn call(found: &[Member<'_>], member: &str, report: &mut Report) -> Option<Message> {
@@ -264,36 +215,25 @@ fn call(found: &[Member<'_>], member: &str, report: &mut Report) -> Option<Messa
     let (id, name) = (get_string(found, "call_id")?, get_string(found, "name")?);
     report.message(Fate::Understood, "call");
     report.part(Fate::Understood, "call");
-    let mut part = Part::new("call", canonical(arguments));
-    part.set("data_call_id", canonical(id));
-    part.set("data_call_name", canonical(name));
+    let part = Part::call(canonical(arguments), Some(id), Some(name));
+    let message = Message::of(Some("assistant".to_owned()), vec![part]);
     let known = ["type", "call_id", "name", member];
-    Some(Message {
-        role: Some("assistant".to_owned()),
-        reply: true,
-        parts: finish(vec![part], None, found, &known),
-        ..Message::default()
-    })
+    Some(finish(message, None, found, &known))
 }
 
 fn output(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
-    let id = canonical(get_string(found, "call_id")?);
-    let (mut parts, shape) = content(get(found, "output"), "result", "input_text", json, report)?;
+    let id = get_string(found, "call_id")?;
+    let (parts, shape) = content(get(found, "output"), "result", "input_text", json, report)?;
     report.message(Fate::Understood, "output");
-    if parts.is_empty() {
-        parts.push(Part {
-            kind: Some("result"),
-            ..Part::default()
-        });
+    let mut message = Message::of(Some("tool".to_owned()), parts);
+    if message.parts.is_empty() {
+        message.first().kind = Some("result");
     }
-    for part in &mut parts {
-        part.set("data_call_id", id.clone());
+    for part in &mut message.parts {
+        part.set_some("data_call_id", Some(id));
     }
-    Some(Message {
-        role: Some("tool".to_owned()),
-        parts: finish(parts, shape, found, &["type", "call_id", "output"]),
-        ..Message::default()
-    })
+    let known = ["type", "call_id", "output"];
+    Some(finish(message, shape, found, &known))
 }
 
 /// Reasoning whose summary is a list of texts, and nothing else.
@@ -314,12 +254,8 @@ fn reasoning(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> O
         parts.push(Part::new("thinking", quoted("")));
     }
     parts[0].keep_rest("data_part", found, &["type", "summary"]);
-    Some(Message {
-        role: Some("assistant".to_owned()),
-        reply: true,
-        parts: finish(parts, shape, &[], &[]),
-        ..Message::default()
-    })
+    let message = Message::of(Some("assistant".to_owned()), parts);
+    Some(finish(message, shape, &[], &[]))
 }
 
 /// The parts of a message's content or an output, and the form if they do not imply it.
@@ -330,29 +266,15 @@ fn content(
     json: Accepted<'_>,
     report: &mut Report,
 ) -> Option<(Vec<Part>, Option<&'static str>)> {
+    let mut parts = Vec::new();
     let Some(raw) = raw else {
-        return Some((Vec::new(), Some("absent")));
+        return Some((parts, Some("absent")));
     };
-    match value_type(raw) {
-        ValueType::String => {
-            report.part(Fate::Understood, kind);
-            Some((vec![Part::new(kind, canonical(raw))], None))
-        }
-        ValueType::Array => {
-            let parts: Vec<Part> = json
-                .elements(raw)
-                .into_iter()
-                .map(|raw| part(raw, kind, standard, json, report))
-                .collect();
-            let implied = match &parts[..] {
-                [] => true,
-                [part] => part.kind == Some(kind) && part.data.is_empty(),
-                _ => false,
-            };
-            Some((parts, implied.then_some("list")))
-        }
-        _ => None,
-    }
+    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+        parts.push(part(raw, kind, standard, json, report));
+    };
+    let is_list = contents(raw, kind, json, &mut parts, report, read)?;
+    Some((parts, is_list.then_some("list")))
 }
 
 fn part(
@@ -364,28 +286,23 @@ fn part(
 ) -> Part {
     let found = json.members(raw);
     let name = text(&found, "type").unwrap_or_default();
-    let read = match &*name {
-        "input_text" | "output_text" => get_string(&found, "text").map(|content| {
-            let mut part = Part::new(kind, canonical(content));
-            part.keep_rest("data_part", &found, &["type", "text"]);
-            if name != standard {
+    let block = match &*name {
+        "input_image" => "image",
+        "input_file" => "document",
+        _ => {
+            let types = [("input_text", "text", kind), ("output_text", "text", kind)];
+            let mut part = typed(raw, &found, &types, |_| None, report);
+            if part.field("data_verbatim").is_none() && name != standard {
                 part.set("data_part_type", quoted(&name));
             }
-            part
-        }),
-        "input_image" => object_without(&found, &["type"]).map(|rest| Part::new("image", rest)),
-        "input_file" => object_without(&found, &["type"]).map(|rest| Part::new("document", rest)),
-        _ => None,
+            return part;
+        }
     };
-    let Some(part) = read else {
-        let name = if name.is_empty() {
-            "without a type"
-        } else {
-            &name
-        };
-        report.part(Fate::Verbatim, name);
-        return Part::verbatim("part", None, raw);
-    };
-    report.part(Fate::Understood, part.kind.unwrap_or_default());
-    part
+    match object_without(&found, &["type"]) {
+        Some(content) => {
+            report.part(Fate::Understood, block);
+            Part::new(block, content)
+        }
+        None => unknown_part(&name, None, raw, report),
+    }
 }

@@ -5,28 +5,24 @@
 //! calls and no times. A `system` prompt and `tools` beside the conversation, which some writers have,
 //! go to `^sys`.
 
-use super::fields::{get_string, text};
+use super::fields::{get_string, items, text};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
-use super::transcript::{call, content, json_in, keep, message, record, result};
-use crate::json::{Member, ValueType, elements, get, members, value_type};
-use crate::logs::json::quoted;
+use super::transcript::{call, content, keep, message, record, result, unread};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
+use crate::logs::json::{quoted, value as json_in};
 use crate::logs::log::{About, Call, Event, Message, Part};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
 
 /// An object with `conversations` that have a `from` and a `value`.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let turns = elements(get(found, "conversations").unwrap_or_default());
+    let turns = items(found, "conversations");
     let is_turn = |raw: &&str| {
         let found = members(raw);
         get_string(&found, "from").is_some() && get(&found, "value").is_some()
     };
-    if turns.first().is_some_and(is_turn) {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    (turns.first().is_some_and(is_turn)).into()
 }
 
 /// Reads conversations, each a session.
@@ -63,19 +59,13 @@ impl Reader for ShareGpt {
             out.event(session, Event::Tools(found_tools));
         }
         if system.is_some() {
-            let mut parts = Vec::new();
-            content(system, "text", &mut parts, &mut out.report);
+            let parts = content(system, "text", &mut out.report);
             let message = message("system", parts, &mut out.report);
             out.event(session, Event::Message(message));
         }
         for raw in elements(list) {
             let message = turn(raw, &mut out.report);
-            let event = if message.reply {
-                Event::Reply(vec![message], Call::default())
-            } else {
-                Event::Message(message)
-            };
-            out.event(session, event);
+            out.event(session, Event::said(message, Call::default()));
         }
         out.close(session);
     }
@@ -84,11 +74,7 @@ impl Reader for ShareGpt {
 fn turn(raw: &str, report: &mut Report) -> Message {
     let found = members(raw);
     let (Some(from), Some(value)) = (text(&found, "from"), get(&found, "value")) else {
-        report.message(Fate::Verbatim, "of unknown form");
-        return Message {
-            parts: vec![Part::verbatim("message", None, raw)],
-            ..Message::default()
-        };
+        return unread("of unknown form", raw, report);
     };
     let role = match &*from {
         "human" | "user" => "user",
@@ -99,12 +85,11 @@ fn turn(raw: &str, report: &mut Report) -> Message {
         "observation" | "tool" | "function_response" | "ipython" => "tool",
         other => other,
     };
-    let mut parts = Vec::new();
     let mut made = match &*from {
         "function_call" => message("assistant", vec![call_of(value, report)], report),
         _ if role == "tool" => result(None, None, Some(value), report),
         _ => {
-            content(Some(value), "text", &mut parts, report);
+            let parts = content(Some(value), "text", report);
             message(role, parts, report)
         }
     };
@@ -115,7 +100,7 @@ fn turn(raw: &str, report: &mut Report) -> Message {
 /// The call in a value. Its text is an object with a name and arguments, or anything, which is kept
 /// as it is.
 fn call_of(value: &str, report: &mut Report) -> Part {
-    let decoded = crate::json::string(value);
+    let decoded = string(value);
     let inner = decoded.as_deref().and_then(json_in).unwrap_or(value);
     let found = members(inner);
     let name = get_string(&found, "name");

@@ -3,25 +3,20 @@
 //! Where every step has the list of messages that was sent (`messages`, or `query`), each step is a
 //! cycle; else `history` is a conversation. The messages are those of OpenAI chat.
 
+use super::fields::{is, items};
 use super::openai::Chat;
 use super::reader::{Reader, Record, Records, Sniff};
-use super::requests::{Api, converse};
+use super::requests::{Api, Interner, converse};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::canonical;
 use crate::logs::log::{About, Event, Message, Origin, Request};
 use crate::logs::output::Output;
 use crate::logs::report::Fate;
-use std::collections::HashMap;
-use std::rc::Rc;
 
 /// An object with a history and a trajectory.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
-    let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
-    if is_list("trajectory") && is_list("history") {
-        Sniff::Yes
-    } else {
-        Sniff::No
-    }
+    let is_list = |name| is(found, name, ValueType::Array);
+    (is_list("trajectory") && is_list("history")).into()
 }
 
 /// Reads the one record of a trajectory.
@@ -31,7 +26,7 @@ pub(super) struct SweAgent;
 impl Reader for SweAgent {
     fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
-        let trajectory = elements(get(&found, "trajectory").unwrap_or("[]"));
+        let trajectory = items(&found, "trajectory");
         let lists: Vec<Option<&str>> = trajectory.iter().map(|step| sent(step)).collect();
         let exact = !lists.is_empty() && lists.iter().all(Option::is_some);
         let mut about = About {
@@ -55,7 +50,7 @@ impl Reader for SweAgent {
         }
         let session = out.session(about);
         if !exact {
-            let history = elements(get(&found, "history").unwrap_or("[]"));
+            let history = items(&found, "history");
             let read = |raw: &&str| Chat.message(raw, &mut out.report);
             let messages: Vec<Message> = history.iter().map(read).collect();
             out.report.line(Fate::Understood, "history");
@@ -67,15 +62,11 @@ impl Reader for SweAgent {
             converse(messages, false, session, out);
             return;
         }
-        let mut seen: HashMap<&str, Rc<Message>> = HashMap::new();
+        let mut seen = Interner::default();
         for list in lists.into_iter().flatten() {
             out.report.line(Fate::Understood, "step");
-            let mut messages = Vec::new();
-            for raw in elements(list) {
-                let report = &mut out.report;
-                let read = || Rc::new(Chat.message(raw, report));
-                messages.push(Rc::clone(seen.entry(raw).or_insert_with(read)));
-            }
+            let read = |raw| seen.get(raw, || Chat.message(raw, &mut out.report));
+            let messages = elements(list).into_iter().map(read).collect();
             let request = Request {
                 messages,
                 ..Request::default()

@@ -1,81 +1,148 @@
-//! Messages of logs that have a form of their own: texts, calls, results, and what is left over.
+//! What becomes of a message, whatever its format: texts, other parts, calls, results, and what is left over.
 //!
-//! Contents that are lists have parts as the APIs have them, `{"type": "text", "text": …}`; parts of
-//! other types are kept as they are. Members without a field are kept together in `data_record` of
-//! the message's first block. This file must not know the records of any one format.
+//! | in a log | in the tree |
+//! |---|---|
+//! | a content that is a string, or a list of parts | a block each ([`contents`]) |
+//! | a part of a known type | its content; other members in `data_part` ([`typed`]) |
+//! | a part of another type | the whole of it as content, `data_verbatim` ([`unknown`]) |
+//! | a call | its arguments; `data_call_id`, `data_call_name` ([`call`]) |
+//! | a result | a message of a tool with those fields ([`result`]) |
+//! | other members of a message | `data_record` of its first block ([`keep`]) |
+//!
+//! This file must not know the records of any one format.
 
-use super::fields::{get_string, role_name, text, time};
-use crate::json::{Member, Reader, ValueType, elements, get, members, string, value_type};
-use crate::logs::json::{canonical, compact, push_member, quoted};
+use super::fields::{role_name, text, time};
+use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
+use crate::logs::json::{canonical, compact, object, quoted};
 use crate::logs::log::{Field, Message, Part, object_without};
 use crate::logs::report::{Fate, Report};
+
+/// A type of part: its name, the member that is its content, the kind of its block. A text is a string.
+pub(super) type PartType<'a> = (&'a str, &'a str, &'static str);
+
+/// A part of one of these types; one of another type is kept as it is, as a block of the kind that
+/// `otherwise` gives for its name.
+pub(super) fn typed(
+    raw: &str,
+    found: &[Member<'_>],
+    types: &[PartType<'_>],
+    otherwise: impl FnOnce(&str) -> Option<&'static str>,
+    report: &mut Report,
+) -> Part {
+    let name = text(found, "type").unwrap_or_default();
+    let known = types.iter().find_map(|(known, member, kind)| {
+        let is_text = matches!(*kind, "text" | "result" | "thinking");
+        let content = get(found, member).filter(|_| *known == name)?;
+        let fits = !is_text || value_type(content) == ValueType::String;
+        fits.then_some((*member, *kind, content))
+    });
+    let Some((member, kind, content)) = known else {
+        return unknown(&name, otherwise(&name), raw, report);
+    };
+    report.part(Fate::Understood, kind);
+    let mut part = Part::new(kind, canonical(content));
+    part.keep_rest("data_part", found, &["type", member]);
+    part
+}
+
+/// A part that is kept as it is.
+pub(super) fn unknown(
+    name: &str,
+    kind: Option<&'static str>,
+    raw: &str,
+    report: &mut Report,
+) -> Part {
+    report.part(Fate::Verbatim, named(name));
+    Part::verbatim("part", kind, raw)
+}
+
+/// The name that something without a type is counted under, or its own.
+pub(super) fn named(name: &str) -> &str {
+    if name.is_empty() {
+        "without a type"
+    } else {
+        name
+    }
+}
+
+/// A message that is kept as it is.
+pub(super) fn unread(why: &str, raw: &str, report: &mut Report) -> Message {
+    report.message(Fate::Verbatim, why);
+    Message::of(None, vec![Part::verbatim("message", None, raw)])
+}
+
+/// Appends the blocks of a content that is a string, a text of this kind, or a list, of which `part` reads
+/// each. Returns whether it is a list that the blocks do not imply; `None` if it is neither, and nothing
+/// is appended.
+pub(super) fn contents(
+    raw: &str,
+    kind: &'static str,
+    json: Accepted<'_>,
+    parts: &mut Vec<Part>,
+    report: &mut Report,
+    mut part: impl FnMut(&str, &mut Vec<Part>, &mut Report),
+) -> Option<bool> {
+    let first = parts.len();
+    match value_type(raw) {
+        ValueType::String => {
+            report.part(Fate::Understood, kind);
+            parts.push(Part::new(kind, canonical(raw)));
+            Some(false)
+        }
+        ValueType::Array => {
+            for raw in json.elements(raw) {
+                part(raw, parts, report);
+            }
+            Some(match &parts[first..] {
+                [] => true,
+                [part] => part.kind == Some(kind) && part.data.is_empty(),
+                _ => false,
+            })
+        }
+        _ => None,
+    }
+}
 
 /// A message of a role, which is the model's reply if the role is the assistant's.
 pub(super) fn message(role: &str, parts: Vec<Part>, report: &mut Report) -> Message {
     report.message(Fate::Understood, role_name(role));
-    Message {
-        system: role == "system",
-        reply: role == "assistant",
-        role: Some(role.to_owned()),
-        parts,
-        ..Message::default()
-    }
+    Message::with_system(role, &["system"], parts)
 }
 
-/// Appends the parts of a content: a string, a list of parts, or nothing. `kind` is that of texts.
-pub(super) fn content(
-    raw: Option<&str>,
-    kind: &'static str,
-    parts: &mut Vec<Part>,
-    report: &mut Report,
-) {
-    let raw = raw.unwrap_or("null");
-    match value_type(raw) {
-        ValueType::Null => {}
-        ValueType::String => {
-            report.part(Fate::Understood, kind);
-            parts.push(Part::new(kind, canonical(raw)));
-        }
-        ValueType::Array => {
-            let first = parts.len();
-            parts.extend(elements(raw).into_iter().map(|raw| part(raw, kind, report)));
-            if let [one] = &mut parts[first..]
-                && one.kind == Some(kind)
-                && one.data.is_empty()
-            {
-                one.set("data_shape", quoted("list"));
-            }
-        }
-        ValueType::Object | ValueType::Other => {
+/// The parts of a content: a string, a list of parts, or nothing. `kind` is that of texts.
+pub(super) fn content(raw: Option<&str>, kind: &'static str, report: &mut Report) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let Some(raw) = raw.filter(|raw| *raw != "null") else {
+        return parts;
+    };
+    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+        parts.push(part(raw, kind, report));
+    };
+    match contents(raw, kind, Accepted::default(), &mut parts, report, read) {
+        Some(true) if !parts.is_empty() => parts[0].set("data_shape", quoted("list")),
+        Some(_) => {}
+        None => {
             report.part(Fate::Verbatim, "content");
             parts.push(Part::verbatim("content", Some(kind), raw));
         }
     }
+    parts
 }
 
 /// One part of a content that is a list.
 fn part(raw: &str, kind: &'static str, report: &mut Report) -> Part {
-    let found = members(raw);
-    let name = text(&found, "type").unwrap_or_default();
-    if name == "text"
-        && let Some(content) = get_string(&found, "text")
-    {
-        report.part(Fate::Understood, kind);
-        let mut part = Part::new(kind, canonical(content));
-        part.keep_rest("data_part", &found, &["type", "text"]);
-        return part;
-    }
-    let kind = match &*name {
+    let otherwise = |name: &str| match name {
         "image" | "image_url" | "input_image" => Some("image"),
         "reasoning" | "thinking" => Some("thinking"),
         _ => None,
     };
-    let name = match &*name {
-        "" => "without a type",
-        name => name,
-    };
-    report.part(Fate::Verbatim, name);
-    Part::verbatim("part", kind, raw)
+    typed(
+        raw,
+        &members(raw),
+        &[("text", "text", kind)],
+        otherwise,
+        report,
+    )
 }
 
 /// A call. Its arguments are a text, or any JSON, whose spelling is kept.
@@ -86,17 +153,16 @@ pub(super) fn call(
     report: &mut Report,
 ) -> Part {
     report.part(Fate::Understood, "call");
-    let content = match value_type(arguments) {
-        ValueType::String => canonical(arguments),
-        _ => quoted(&compact(arguments)),
-    };
-    let mut part = Part::new("call", content);
-    for (field, value) in [("data_call_id", id), ("data_call_name", name)] {
-        if let Some(value) = value {
-            part.set(field, canonical(value));
-        }
+    Part::call(as_text(arguments), id, name)
+}
+
+/// A value as JSON text in a string; a string is itself.
+pub(super) fn as_text(raw: &str) -> String {
+    if raw.starts_with('"') {
+        canonical(raw)
+    } else {
+        quoted(&compact(raw))
     }
-    part
 }
 
 /// The message with the result of a call: the parts of `raw`, at least one. The id and the name are
@@ -107,22 +173,15 @@ pub(super) fn result(
     raw: Option<&str>,
     report: &mut Report,
 ) -> Message {
-    let mut parts = Vec::new();
-    content(raw, "result", &mut parts, report);
-    if parts.is_empty() {
-        parts.push(Part {
-            kind: Some("result"),
-            ..Part::default()
-        });
+    let mut made = message("tool", content(raw, "result", report), report);
+    if made.parts.is_empty() {
+        made.first().kind = Some("result");
     }
-    for part in &mut parts {
-        for (field, value) in [("data_call_id", id), ("data_call_name", name)] {
-            if let Some(value) = value {
-                part.set(field, canonical(value));
-            }
-        }
+    for part in &mut made.parts {
+        part.set_some("data_call_id", id);
+        part.set_some("data_call_name", name);
     }
-    message("tool", parts, report)
+    made
 }
 
 /// Keeps the members that are not in `known` and not null in `data_record` of the message's first block.
@@ -140,13 +199,9 @@ pub(super) fn keep(
     for (name, _) in &rest {
         report.member(name);
     }
-    let Some(rest) = object_without(&rest, &[]) else {
-        return;
-    };
-    if message.parts.is_empty() {
-        message.parts.push(Part::default());
+    if let Some(rest) = object_without(&rest, &[]) {
+        message.first().set("data_record", rest);
     }
-    message.parts[0].set("data_record", rest);
 }
 
 /// The members of a record that are not in `known`, for the `meta` of its session.
@@ -171,17 +226,7 @@ pub(super) fn time_of(found: &[Member<'_>], name: &str) -> Option<i64> {
     })
 }
 
-/// The one JSON value that a text is.
-pub(super) fn json_in(text: &str) -> Option<&str> {
-    let mut reader = Reader::new(text);
-    let value = reader.skip_value().ok()?;
-    reader.end().ok()?;
-    reader.problems().is_empty().then_some(value)
-}
-
 /// The parameters of a call of which only the model is known.
 pub(super) fn model(raw: &str) -> String {
-    let mut out = String::new();
-    push_member("model", &canonical(raw), &mut out);
-    format!("{{{}}}", &out[1..])
+    object([("model", canonical(raw))])
 }
