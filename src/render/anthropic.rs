@@ -8,9 +8,9 @@
 use super::anthropic_imported as imported;
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::grouping::Grouping;
+use super::grouping::SentBlock;
 use super::head::Head;
-use super::json::{braced, compact, list, object_in, push_member, quoted};
+use super::json::{compact, list, object, object_in, quoted};
 use super::media::{Media, filename};
 use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, same_message};
 use super::provider::Provider;
@@ -44,15 +44,21 @@ struct Part {
     plain: Option<String>,
 }
 
+impl Part {
+    /// An object of the members that there are.
+    fn of(members: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Self {
+        let members = members.into_iter();
+        let json = object(members.filter_map(|(name, value)| Some((name, value?))));
+        Self { json, plain: None }
+    }
+}
+
 /// Content of some parts: a string if it is one plain text. `None` if there are none.
 fn content(parts: Vec<Part>) -> Option<String> {
     match <[Part; 1]>::try_from(parts) {
         Ok([part]) => Some(part.plain.unwrap_or_else(|| list([part.json]))),
         Err(parts) if parts.is_empty() => None,
-        Err(parts) => {
-            let parts: Vec<String> = parts.into_iter().map(|part| part.json).collect();
-            Some(list(&parts))
-        }
+        Err(parts) => Some(list(parts.into_iter().map(|part| part.json))),
     }
 }
 
@@ -68,23 +74,85 @@ fn system_part(block: &ThreadBlock) -> Result<Option<Part>, RenderError> {
         return Ok(Some(Part { json, plain }));
     }
     Ok(match Piece::of(block)? {
-        Piece::Text(text) => text_part(block, text),
-        Piece::Document(Media::Text(text)) => text_part(block, quoted(&text)),
+        Piece::Text(text) => text_part(text, cache_control(block)),
+        Piece::Document(Media::Text(text)) => text_part(quoted(&text), cache_control(block)),
         _ => None,
     })
 }
 
-/// The messages of blocks.
-#[derive(Default)]
-pub(super) struct Messages<'a> {
-    /// Whether the open message is the assistant's, else the user's.
-    assistant: bool,
-    /// Results of the open message.
-    results: Vec<ToolResult<'a>>,
-    /// Its other parts.
-    parts: Vec<Part>,
-    /// Blocks of an open message that was imported.
-    imported: Vec<Cow<'a, ThreadBlock>>,
+/// Whether a block goes into a message of the assistant's, else of the user's.
+pub(super) fn is_assistant(block: &ThreadBlock) -> bool {
+    result_of(block).is_none() && role(block) == "assistant"
+}
+
+/// Whether a block has no part in a message: the API refuses empty texts.
+pub(super) fn is_refused(block: &ThreadBlock, piece: &Piece) -> bool {
+    match piece {
+        Piece::Nothing => true,
+        Piece::Text(text) => text == "\"\"",
+        Piece::Thinking(text) => text == "\"\"" && member_of_part(block, "signature").is_none(),
+        _ => false,
+    }
+}
+
+/// The message of some blocks.
+pub(super) fn message(blocks: Vec<SentBlock<'_>>) -> String {
+    if blocks[0].piece.is_none() {
+        let blocks: Vec<&ThreadBlock> = blocks.iter().map(|sent| &*sent.block).collect();
+        return imported::message(&blocks);
+    }
+    let is_assistant = is_assistant(&blocks[0].block);
+    let (mut results, mut parts) = (Vec::new(), Vec::new());
+    for SentBlock { block, piece } in blocks {
+        let piece = piece.unwrap_or(Piece::Nothing);
+        match result_of(&block).map(Cow::into_owned) {
+            Some(id) => add_result(id, block, piece, &mut results),
+            None => parts.extend(part(&block, piece)),
+        }
+    }
+    let mut all: Vec<Part> = results.into_iter().map(ToolResult::into_part).collect();
+    all.append(&mut parts);
+    let role = if is_assistant {
+        "\"assistant\""
+    } else {
+        "\"user\""
+    };
+    let content = content(all).unwrap_or_else(|| "[]".to_owned());
+    object([("role", role), ("content", &content)])
+}
+
+/// Adds a block to the result of its call.
+fn add_result<'a>(
+    id: String,
+    block: Cow<'a, ThreadBlock>,
+    piece: Piece,
+    results: &mut Vec<ToolResult<'a>>,
+) {
+    let is_error = match block.data("data_is_error") {
+        Some("true") => Some("true"),
+        Some("false") => Some("false"),
+        _ if block.kind() == Some("error") => Some("true"),
+        _ => None,
+    };
+    let part = match piece {
+        // An empty text is a result, too.
+        Piece::Text(text) if text == "\"\"" => Some(plain_part(text)),
+        piece => part(&block, piece),
+    };
+    match results.last_mut() {
+        Some(open) if open.id == id && same_message(&open.last, &block) => {
+            open.parts.extend(part);
+            open.is_error = open.is_error.or(is_error);
+            open.last = block;
+        }
+        _ => results.push(ToolResult {
+            id,
+            parts: part.into_iter().collect(),
+            is_error,
+            cache: block.data("data_cache_control").map(str::to_owned),
+            last: block,
+        }),
+    }
 }
 
 /// The result of one call, from one or several blocks.
@@ -96,194 +164,84 @@ struct ToolResult<'a> {
     cache: Option<String>,
 }
 
-impl<'a> Grouping<'a> for Messages<'a> {
-    fn add(
-        &mut self,
-        block: Cow<'a, ThreadBlock>,
-        out: &mut Vec<String>,
-    ) -> Result<bool, RenderError> {
-        let before = out.len();
-        let empty = self.is_empty();
-        self.put(block, out)?;
-        Ok(empty || out.len() > before)
-    }
-
-    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
-        self.close(out);
-        Ok(())
-    }
-}
-
-impl<'a> Messages<'a> {
-    /// Whether no message is open.
-    fn is_empty(&self) -> bool {
-        self.imported.is_empty() && self.results.is_empty() && self.parts.is_empty()
-    }
-
-    fn put(
-        &mut self,
-        block: Cow<'a, ThreadBlock>,
-        out: &mut Vec<String>,
-    ) -> Result<(), RenderError> {
-        if is_of_form(&block, FORM) {
-            let message = |block: &ThreadBlock| block.data("data_message").map(str::to_owned);
-            let open = self.imported.last().map(|open| message(open));
-            if open.is_none_or(|open| open != message(&block)) {
-                self.close(out);
-            }
-            self.imported.push(block);
-            return Ok(());
-        }
-        if !self.imported.is_empty() {
-            self.close(out);
-        }
-        let piece = Piece::of(&block)?;
-        if let Some(id) = result_of(&block).map(Cow::into_owned) {
-            self.turn(false, out);
-            self.result(id, block, piece);
-            return Ok(());
-        }
-        let assistant = role(&block) == "assistant";
-        if let Some(part) = part(&block, piece) {
-            self.turn(assistant, out);
-            self.parts.push(part);
-        }
-        Ok(())
-    }
-
-    /// Adds a block to the result of its call.
-    fn result(&mut self, id: String, block: Cow<'a, ThreadBlock>, piece: Piece) {
-        let is_error = match block.data("data_is_error") {
-            Some("true") => Some("true"),
-            Some("false") => Some("false"),
-            _ if block.kind() == Some("error") => Some("true"),
-            _ => None,
-        };
-        let part = match piece {
-            // An empty text is a result, too.
-            Piece::Text(text) if text == "\"\"" => Some(plain_part(text)),
-            piece => part(&block, piece),
-        };
-        match self.results.last_mut() {
-            Some(open) if open.id == id && same_message(&open.last, &block) => {
-                open.parts.extend(part);
-                open.is_error = open.is_error.or(is_error);
-                open.last = block;
-            }
-            _ => self.results.push(ToolResult {
-                id,
-                parts: part.into_iter().collect(),
-                is_error,
-                cache: block.data("data_cache_control").map(str::to_owned),
-                last: block,
-            }),
-        }
-    }
-
-    /// Ends the open message if it has another role.
-    fn turn(&mut self, assistant: bool, out: &mut Vec<String>) {
-        if self.assistant != assistant {
-            self.close(out);
-            self.assistant = assistant;
-        }
-    }
-
-    /// Ends the open message.
-    fn close(&mut self, out: &mut Vec<String>) {
-        let blocks = std::mem::take(&mut self.imported);
-        if !blocks.is_empty() {
-            out.push(imported::message(&blocks));
-        }
-        let results = std::mem::take(&mut self.results).into_iter();
-        let mut parts: Vec<Part> = results.map(ToolResult::into_part).collect();
-        parts.append(&mut self.parts);
-        if let Some(content) = content(parts) {
-            let role = if self.assistant { "assistant" } else { "user" };
-            out.push(format!("{{\"role\":\"{role}\",\"content\":{content}}}"));
-        }
-    }
-}
-
 impl ToolResult<'_> {
     fn into_part(self) -> Part {
-        let mut json = String::from("{\"type\":\"tool_result\"");
-        push_member("tool_use_id", &quoted(&call_id(&self.id)), &mut json);
         // Empty texts only matter alone.
         let empty = |part: &Part| part.plain.as_deref() == Some("\"\"");
         let mut parts = self.parts;
         if parts.len() > 1 {
             parts.retain(|part| !empty(part));
         }
-        if let Some(content) = content(parts) {
-            push_member("content", &content, &mut json);
-        }
-        if let Some(is_error) = self.is_error {
-            push_member("is_error", is_error, &mut json);
-        }
-        if let Some(cache) = self.cache {
-            push_member("cache_control", &cache, &mut json);
-        }
-        json.push('}');
-        Part { json, plain: None }
+        let members = [
+            ("type", Some(quoted("tool_result"))),
+            ("tool_use_id", Some(quoted(&call_id(&self.id)))),
+            ("content", content(parts)),
+            ("is_error", self.is_error.map(str::to_owned)),
+            ("cache_control", self.cache),
+        ];
+        Part::of(members)
     }
 }
 
 /// The part that a block becomes; `None` for an empty text, which the API refuses.
 fn part(block: &ThreadBlock, piece: Piece) -> Option<Part> {
-    let mut json = String::from("{\"type\":");
-    match piece {
+    let cache = cache_control(block);
+    let members = match piece {
         Piece::Nothing => return None,
-        Piece::Text(text) => return text_part(block, text),
+        Piece::Text(text) => return text_part(text, cache),
         Piece::Thinking(text) => {
             // The API takes only reasoning that it signed. Without a signature it is text.
             let Some(signature) = member_of_part(block, "signature") else {
-                return text_part(block, text);
+                return text_part(text, cache);
             };
-            json.push_str("\"thinking\"");
-            push_member("thinking", &text, &mut json);
-            push_member("signature", &signature, &mut json);
-            json.push('}');
-            return Some(Part { json, plain: None });
+            [
+                ("type", Some(quoted("thinking"))),
+                ("thinking", Some(text)),
+                ("signature", Some(signature)),
+                ("", None),
+                ("", None),
+            ]
         }
         Piece::Call(arguments) => {
             let (id, name) = call_of(block);
             let id = string(&id).unwrap_or(Cow::Borrowed(&id));
-            json.push_str("\"tool_use\"");
-            push_member("id", &quoted(&call_id(&id)), &mut json);
-            push_member("name", &name, &mut json);
-            push_member("input", &input(&arguments), &mut json);
+            [
+                ("type", Some(quoted("tool_use"))),
+                ("id", Some(quoted(&call_id(&id)))),
+                ("name", Some(name)),
+                ("input", Some(input(&arguments))),
+                ("cache_control", cache),
+            ]
         }
-        Piece::Image(media) => {
-            json.push_str("\"image\"");
-            push_member("source", &media.source(), &mut json);
-        }
-        Piece::Document(media) => {
-            json.push_str("\"document\"");
-            push_member("source", &media.source(), &mut json);
-            if let Some(title) = title(block, &media) {
-                push_member("title", &title, &mut json);
-            }
-        }
-    }
-    if let Some(cache) = cache_control(block) {
-        push_member("cache_control", &cache, &mut json);
-    }
-    json.push('}');
-    Some(Part { json, plain: None })
+        Piece::Image(media) => [
+            ("type", Some(quoted("image"))),
+            ("source", Some(media.source())),
+            ("cache_control", cache),
+            ("", None),
+            ("", None),
+        ],
+        Piece::Document(media) => [
+            ("type", Some(quoted("document"))),
+            ("source", Some(media.source())),
+            ("title", title(block, &media)),
+            ("cache_control", cache),
+            ("", None),
+        ],
+    };
+    Some(Part::of(members))
 }
 
-fn text_part(block: &ThreadBlock, text: String) -> Option<Part> {
+/// The part of a text; `None` for an empty one.
+fn text_part(text: String, cache: Option<String>) -> Option<Part> {
     if text == "\"\"" {
         return None;
     }
-    let mut part = plain_part(text);
-    if let Some(cache) = cache_control(block) {
-        part.json.pop();
-        push_member("cache_control", &cache, &mut part.json);
-        part.json.push('}');
-        part.plain = None;
+    if cache.is_none() {
+        return Some(plain_part(text));
     }
-    Some(part)
+    let members = [("type", Some(quoted("text"))), ("text", Some(text))];
+    let cache = ("cache_control", cache);
+    Some(Part::of(members.into_iter().chain([cache])))
 }
 
 fn plain_part(text: String) -> Part {
@@ -325,9 +283,7 @@ fn input(arguments: &str) -> String {
     if text.trim_ascii().is_empty() {
         return "{}".to_owned();
     }
-    let mut out = String::new();
-    push_member("arguments", arguments, &mut out);
-    braced(&out)
+    object([("arguments", arguments)])
 }
 
 /// The id of a call with the characters that the API allows: letters, digits, `_` and `-`.

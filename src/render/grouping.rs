@@ -2,10 +2,92 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
+use super::piece::{CHAT, Piece, call_of, is_imported, is_of_form, result_of, role, same_message};
+use super::provider::Provider;
+use super::{anthropic, openai, plain, responses};
+use crate::json::string;
 use std::borrow::Cow;
 
+/// A block of a message.
+pub(super) struct SentBlock<'a> {
+    pub(super) block: Cow<'a, ThreadBlock>,
+    /// What it is; `None` if it is written as it came, because it was imported in the form of the API.
+    pub(super) piece: Option<Piece>,
+}
+
+impl<'a> SentBlock<'a> {
+    fn of(provider: Provider, block: Cow<'a, ThreadBlock>) -> Result<Self, RenderError> {
+        let form = match provider {
+            Provider::OpenAi => CHAT,
+            provider => provider.name(),
+        };
+        let as_it_came = provider == Provider::Thread || is_of_form(&block, form);
+        let piece = if as_it_came {
+            None
+        } else {
+            Some(Piece::of(&block)?)
+        };
+        Ok(Self { block, piece })
+    }
+
+    /// Whether no API is sent anything for it, so that it neither ends nor begins a message.
+    fn says_nothing(&self, provider: Provider) -> bool {
+        let is_result = || result_of(&self.block).is_some();
+        match (provider, &self.piece) {
+            (Provider::Thread | Provider::OpenAi, _) | (_, None) => false,
+            (Provider::Anthropic, Some(piece)) => {
+                !is_result() && anthropic::is_refused(&self.block, piece)
+            }
+            (_, Some(piece)) => matches!(piece, Piece::Nothing) && !is_result(),
+        }
+    }
+
+    /// Whether `next`, the block after it, belongs to the same message.
+    fn is_with(&self, next: &Self, provider: Provider) -> bool {
+        let (block, other) = (&*self.block, &*next.block);
+        match (provider, &self.piece, &next.piece) {
+            (Provider::Thread, ..) => false,
+            (Provider::OpenAi, ..) => same_message(block, other),
+            (_, None, None) => block.data("data_message") == other.data("data_message"),
+            (_, None, _) | (_, _, None) => false,
+            (Provider::Anthropic, ..) => {
+                anthropic::is_assistant(block) == anthropic::is_assistant(other)
+            }
+            (_, Some(piece), Some(following)) => {
+                !responses::is_item(block, piece)
+                    && !responses::is_item(other, following)
+                    && result_of(block) == result_of(other)
+                    && same_message(block, other)
+            }
+        }
+    }
+}
+
 /// Makes messages of blocks that come in the order they are sent.
-pub(crate) trait Grouping<'a> {
+///
+/// Chat Completions asks for the results of all calls right after them. So a message between calls and
+/// results, such as the context before the next turn, is held back until the last result. Imported
+/// messages never are.
+pub(crate) struct Grouping<'a> {
+    provider: Provider,
+    /// The blocks of the open message.
+    open: Vec<SentBlock<'a>>,
+    /// The ids of the calls without a result so far, of Chat Completions.
+    unanswered: Vec<String>,
+    held: Vec<String>,
+}
+
+impl<'a> Grouping<'a> {
+    /// For messages in the form of an API.
+    pub(crate) fn new(provider: Provider) -> Self {
+        Self {
+            provider,
+            open: Vec::new(),
+            unanswered: Vec::new(),
+            held: Vec::new(),
+        }
+    }
+
     /// Adds a block, and to `out` the messages that ended before it, as JSON.
     ///
     /// Returns whether nothing was left open before the block: then what follows is the same
@@ -13,15 +95,81 @@ pub(crate) trait Grouping<'a> {
     ///
     /// # Errors
     /// A block that the API has no form for.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         block: Cow<'a, ThreadBlock>,
         out: &mut Vec<String>,
-    ) -> Result<bool, RenderError>;
+    ) -> Result<bool, RenderError> {
+        let next = SentBlock::of(self.provider, block)?;
+        let is_nothing = next.says_nothing(self.provider);
+        let ends = self.open.last().is_some_and(|last| {
+            let was_whole = last.piece.is_none();
+            (is_nothing && was_whole) || (!is_nothing && !last.is_with(&next, self.provider))
+        });
+        if ends {
+            self.flush(out)?;
+        }
+        let fresh = self.open.is_empty() && self.unanswered.is_empty() && self.held.is_empty();
+        if !is_nothing {
+            self.open.push(next);
+        }
+        Ok(fresh)
+    }
 
     /// Ends the request: adds the messages that are still open.
     ///
     /// # Errors
     /// As [`Grouping::add`].
-    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError>;
+    pub(crate) fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
+        self.flush(out)?;
+        out.append(&mut self.held);
+        Ok(())
+    }
+
+    /// Ends the open message.
+    fn flush(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
+        let open = std::mem::take(&mut self.open);
+        if open.is_empty() {
+            return Ok(());
+        }
+        match self.provider {
+            Provider::Thread => out.extend(open.iter().map(|sent| plain::object(&sent.block))),
+            Provider::OpenAiResponses => out.push(responses::item(open)),
+            Provider::Anthropic => out.push(anthropic::message(open)),
+            Provider::OpenAi => self.answer(&open, out)?,
+        }
+        Ok(())
+    }
+
+    /// Ends a message of Chat Completions.
+    fn answer(
+        &mut self,
+        blocks: &[SentBlock<'_>],
+        out: &mut Vec<String>,
+    ) -> Result<(), RenderError> {
+        let first = &blocks[0].block;
+        let Some(message) = openai::message(blocks)? else {
+            return Ok(());
+        };
+        if let Some(id) = result_of(first) {
+            out.push(message);
+            self.unanswered.retain(|other| *other != id);
+            if self.unanswered.is_empty() {
+                out.append(&mut self.held);
+            }
+            return Ok(());
+        }
+        let waits = !self.unanswered.is_empty() && role(first) != "assistant";
+        if waits && !is_imported(first) {
+            self.held.push(message);
+            return Ok(());
+        }
+        out.append(&mut self.held);
+        let blocks = blocks.iter().map(|sent| &*sent.block);
+        let calls = blocks.filter(|block| block.kind() == Some("call"));
+        let ids = calls.filter_map(|block| string(&call_of(block).0).map(Cow::into_owned));
+        self.unanswered = ids.collect();
+        out.push(message);
+        Ok(())
+    }
 }

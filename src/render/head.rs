@@ -12,7 +12,7 @@ use std::borrow::Cow;
 /// What a request has besides messages, checked before any of it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    provider: Provider,
+    pub(super) provider: Provider,
     /// The members of the parameters with commas between them, as they came.
     parameters: String,
     tools: Vec<String>,
@@ -21,11 +21,11 @@ pub(crate) struct Head {
     /// The member that the messages are.
     list: &'static str,
     /// The id of the block that is `instructions`.
-    instructions: Option<String>,
-    /// The number of blocks, from the first, that the API has from earlier requests.
-    previous: usize,
-    /// The one text in place of the list of messages.
-    alone: Option<String>,
+    pub(super) instructions: Option<String>,
+    /// The number of blocks, from the first, that are not sent, because the API has them.
+    pub(super) previous: usize,
+    /// The one text, as JSON, in place of the list of messages.
+    pub(super) alone: Option<String>,
     /// Whether there are parameters, of which there may be none.
     given: bool,
     /// Whether there are messages, or else a list without any.
@@ -85,11 +85,8 @@ impl Head {
             tools,
             system,
             list,
-            instructions: None,
-            previous: 0,
-            alone: None,
             given: given.is_some(),
-            has_list: true,
+            ..Self::empty()
         })
     }
 
@@ -98,47 +95,18 @@ impl Head {
     /// # Errors
     /// There is a parameter of their name.
     pub(super) fn with_messages(self) -> Result<Self, RenderError> {
-        if self.has_parameter_of_list() {
-            Err(clash(self.list, self.provider))
-        } else {
-            Ok(self)
+        let parameters = format!("{{{}}}", self.parameters);
+        let found = members(&parameters);
+        if found.iter().any(|(name, _)| name == self.list) {
+            return Err(clash(self.list, self.provider));
         }
+        Ok(self)
     }
 
     /// Without any message after it. A parameter of their name is all that there is of them then; a request of which
     /// the parameters are known, and have none, was sent without.
     pub(super) fn without_messages(mut self) -> Self {
         self.has_list = !self.given;
-        self
-    }
-
-    fn has_parameter_of_list(&self) -> bool {
-        let parameters = format!("{{{}}}", self.parameters);
-        members(&parameters)
-            .iter()
-            .any(|(name, _)| name == self.list)
-    }
-
-    /// With the id of the block that is `instructions`.
-    pub(super) fn with_instructions(mut self, id: Option<String>) -> Self {
-        self.instructions = id;
-        self
-    }
-
-    /// With the number of blocks that are not sent, because the API has them.
-    pub(super) fn with_previous(mut self, blocks: usize) -> Self {
-        self.previous = blocks;
-        self
-    }
-
-    /// The number of blocks, from the first, that are not sent, because the API has them.
-    pub(super) fn previous(&self) -> usize {
-        self.previous
-    }
-
-    /// With a text in place of the list of messages.
-    pub(super) fn with_text_alone(mut self, text: Option<String>) -> Self {
-        self.alone = text;
         self
     }
 
@@ -156,11 +124,6 @@ impl Head {
     pub(crate) fn system(&self) -> Option<(&'static str, &str)> {
         let (name, value) = self.system.as_ref()?;
         Some((name, value))
-    }
-
-    /// The one text, as JSON, in place of the list of messages.
-    pub(super) fn text_alone(&self) -> Option<&str> {
-        self.alone.as_deref()
     }
 
     /// The id of the block that is `instructions`.

@@ -91,13 +91,13 @@ pub fn write_request<'a>(
     let head = head_of(source, provider)?;
     let (open, close) = head.around();
     out.write_all(open.as_bytes())?;
-    if let Some(text) = head.text_alone() {
+    if let Some(text) = &head.alone {
         out.write_all(text.as_bytes())?;
     } else {
         let mut first = true;
         let mut messages = Vec::new();
-        let mut grouping = grouping_of(provider);
-        for block in source.blocks().skip(head.previous()) {
+        let mut grouping = Grouping::new(provider);
+        for block in source.blocks().skip(head.previous) {
             if !is_in_head(&block, &head)? {
                 grouping.add(block, &mut messages)?;
                 write_list(&mut messages, &mut first, out)?;
@@ -132,11 +132,11 @@ fn write_list(
 pub(crate) fn head_of(source: Source<'_>, provider: Provider) -> Result<Head, RenderError> {
     let head = match provider {
         Provider::Thread => return Ok(Head::empty()),
-        Provider::OpenAi => openai::head(source)?,
+        Provider::OpenAi => Head::new(source, provider, None, "messages")?,
         Provider::OpenAiResponses => responses::head(source)?,
         Provider::Anthropic => anthropic::head(source)?,
     };
-    for block in source.blocks().skip(head.previous()) {
+    for block in source.blocks().skip(head.previous) {
         if !is_in_head(&block, &head)? {
             return head.with_messages();
         }
@@ -160,7 +160,7 @@ pub(crate) fn is_in_head(block: &ThreadBlock, head: &Head) -> Result<bool, Rende
 /// The message of some blocks in the form of an API; `None` if they are not exactly one.
 #[cfg(feature = "store")]
 pub(crate) fn message_of(provider: Provider, blocks: Vec<ThreadBlock>) -> Option<String> {
-    let mut grouping = grouping_of(provider);
+    let mut grouping = Grouping::new(provider);
     let mut messages = Vec::new();
     for block in blocks {
         grouping
@@ -171,15 +171,5 @@ pub(crate) fn message_of(provider: Provider, blocks: Vec<ThreadBlock>) -> Option
     match messages.len() {
         1 => messages.pop(),
         _ => None,
-    }
-}
-
-/// What makes messages of blocks in the form of an API.
-pub(crate) fn grouping_of<'a>(provider: Provider) -> Box<dyn Grouping<'a> + 'a> {
-    match provider {
-        Provider::Thread => Box::<plain::Objects>::default(),
-        Provider::OpenAi => Box::<openai::Messages<'_>>::default(),
-        Provider::OpenAiResponses => Box::<responses::Items<'_>>::default(),
-        Provider::Anthropic => Box::<anthropic::Messages<'_>>::default(),
     }
 }

@@ -8,17 +8,11 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::grouping::Grouping;
-use super::head::Head;
-use super::json::{braced, json_text, list, push_member, quoted};
+use super::grouping::SentBlock;
+use super::json::{braced, list, push_member, push_members, quoted};
 use super::media::{Media, detail, filename};
-use super::piece::{
-    CHAT, Piece, call_of, is_imported, is_of_form, result_of, role, same_message, text_of,
-};
-use super::provider::Provider;
-use super::source::Source;
-use crate::json::{elements, members, string};
-use std::borrow::Cow;
+use super::piece::{Piece, call_of, is_plain, result_of, role, shape, text_of, verbatim};
+use crate::json::{elements, string};
 
 /// The custom fields with a fixed meaning, without `data_`.
 pub(crate) const RESERVED: [&str; 14] = [
@@ -38,105 +32,32 @@ pub(crate) const RESERVED: [&str; 14] = [
     "child_session",
 ];
 
-/// What a request has besides messages.
-pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
-    Head::new(source, Provider::OpenAi, None, "messages")
-}
-
-type Block<'a> = Cow<'a, ThreadBlock>;
-
-/// The messages of blocks.
-///
-/// The API asks for the results of all calls right after them. So a message between calls and
-/// results, such as the context before the next turn, is held back until the last result. Imported
-/// messages never are.
-#[derive(Default)]
-pub(super) struct Messages<'a> {
-    /// The blocks of the open message.
-    group: Vec<Block<'a>>,
-    /// The ids of the calls without a result so far.
-    unanswered: Vec<String>,
-    held: Vec<String>,
-}
-
-impl<'a> Grouping<'a> for Messages<'a> {
-    fn add(&mut self, block: Block<'a>, out: &mut Vec<String>) -> Result<bool, RenderError> {
-        if let Some(last) = self.group.last()
-            && !same_message(last, &block)
-        {
-            self.flush(out)?;
-        }
-        let fresh = self.group.is_empty() && self.unanswered.is_empty() && self.held.is_empty();
-        self.group.push(block);
-        Ok(fresh)
-    }
-
-    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
-        self.flush(out)?;
-        out.append(&mut self.held);
-        Ok(())
-    }
-}
-
-impl Messages<'_> {
-    /// Ends the open message.
-    fn flush(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
-        let blocks = std::mem::take(&mut self.group);
-        let (Some(first), Some(message)) = (blocks.first(), message(&blocks)?) else {
-            return Ok(());
-        };
-        if let Some(id) = result_of(first) {
-            out.push(message);
-            self.unanswered.retain(|other| *other != id);
-            if self.unanswered.is_empty() {
-                out.append(&mut self.held);
-            }
-            return Ok(());
-        }
-        let waits = !self.unanswered.is_empty() && role(first) != "assistant";
-        if waits && !is_imported(first) {
-            self.held.push(message);
-            return Ok(());
-        }
-        out.append(&mut self.held);
-        let calls = blocks.iter().filter(|block| is_call(block));
-        let ids = calls.filter_map(|block| string(&call_of(block).0).map(Cow::into_owned));
-        self.unanswered = ids.collect();
-        out.push(message);
-        Ok(())
-    }
-}
-
 /// The message of some blocks; `None` if they say nothing.
-fn message(blocks: &[Block<'_>]) -> Result<Option<String>, RenderError> {
-    let Some(first) = blocks.first() else {
-        return Ok(None);
-    };
-    if is_of_form(first, CHAT) {
-        let mut out = String::new();
-        imported(first, blocks, &mut out);
-        return Ok(Some(out));
+pub(super) fn message(blocks: &[SentBlock<'_>]) -> Result<Option<String>, RenderError> {
+    let first = &*blocks[0].block;
+    if blocks[0].piece.is_none() {
+        let blocks: Vec<&ThreadBlock> = blocks.iter().map(|sent| &*sent.block).collect();
+        return Ok(Some(imported(first, &blocks)));
     }
     let (mut parts, mut calls) = (Vec::new(), Vec::new());
     // One text is written as a string.
     let mut text = None;
-    for block in blocks {
-        match Piece::of(block)? {
-            Piece::Nothing => {}
-            Piece::Call(arguments) => calls.push(call(block, &arguments)),
-            Piece::Image(media) => parts.push(image(block, &media)?),
-            Piece::Text(value) | Piece::Thinking(value) => {
-                parts.push(text_part(&value));
-                text = Some(value);
+    for SentBlock { block, piece } in blocks {
+        let value = match piece {
+            None | Some(Piece::Nothing) => continue,
+            Some(Piece::Call(arguments)) => {
+                calls.push(call(block, arguments));
+                continue;
             }
-            Piece::Document(media) => match document(block, &media) {
-                Ok(part) => parts.push(part),
-                Err(value) => {
-                    parts.push(text_part(&value));
-                    text = Some(value);
-                }
-            },
-        }
+            Some(Piece::Image(media)) => Err(image(block, media)?),
+            Some(Piece::Text(value) | Piece::Thinking(value)) => Ok(value.clone()),
+            Some(Piece::Document(media)) => document(block, media),
+        };
+        parts.push(match &value {
+            Ok(value) => text_part(value),
+            Err(part) => part.clone(),
+        });
+        text = value.ok().or(text);
     }
     let role = role(first);
     let content = match (&parts[..], text) {
@@ -183,13 +104,13 @@ fn text_part(text: &str) -> String {
     format!("{{\"type\":\"text\",\"text\":{text}}}")
 }
 
-/// A document's part, or its text if it has no part: there is none for text, and none for a URL,
+/// A document's text if it has no part, or its part: there is none for text, and none for a URL,
 /// which is sent as the text of the content.
 fn document(block: &ThreadBlock, media: &Media) -> Result<String, String> {
     let mut file = String::new();
     match media {
-        Media::Text(text) => return Err(quoted(text)),
-        Media::Url(_) => return Err(text_of(block.content().unwrap_or_default())),
+        Media::Text(text) => return Ok(quoted(text)),
+        Media::Url(_) => return Ok(text_of(block.content().unwrap_or_default())),
         Media::File(id) => push_member("file_id", &quoted(id), &mut file),
         Media::Bytes { .. } => {
             let data = media.url().unwrap_or_default();
@@ -197,10 +118,11 @@ fn document(block: &ThreadBlock, media: &Media) -> Result<String, String> {
             push_member("file_data", &quoted(&data), &mut file);
         }
     }
-    Ok(format!("{{\"type\":\"file\",\"file\":{}}}", braced(&file)))
+    let file = braced(&file);
+    Err(format!("{{\"type\":\"file\",\"file\":{file}}}"))
 }
 
-/// A call that was not imported.
+/// A call with these arguments.
 fn call(block: &ThreadBlock, arguments: &str) -> String {
     let (id, name) = call_of(block);
     let mut out = String::from("{\"type\":\"function\"");
@@ -216,129 +138,97 @@ fn is_call(block: &ThreadBlock) -> bool {
     block.kind() == Some("call")
 }
 
-fn is_verbatim(block: &ThreadBlock, what: &str) -> bool {
-    let found = block.text("data_verbatim");
-    found.is_some_and(|found| found == what)
-}
-
-/// Writes an imported message as it was.
-fn imported(first: &ThreadBlock, blocks: &[Block<'_>], out: &mut String) {
-    if is_verbatim(first, "message")
-        && let Some(content) = first.content()
-    {
-        out.push_str(content);
-        return;
+/// The message that some imported blocks were.
+fn imported(first: &ThreadBlock, blocks: &[&ThreadBlock]) -> String {
+    if let Some(whole) = verbatim(first, "message") {
+        return whole;
     }
     let role = first.role();
-    out.push_str("{\"role\":");
-    json_text(role, out);
-    content(blocks, out);
+    let mut out = String::new();
+    push_member("role", &quoted(role), &mut out);
+    if let Some(content) = content(blocks) {
+        push_member("content", &content, &mut out);
+    }
     if matches!(role, "tool" | "function") {
         for (field, name) in [("data_call_name", "name"), ("data_call_id", "tool_call_id")] {
             if let Some(value) = first.data(field) {
-                push_member(name, value, out);
+                push_member(name, value, &mut out);
             }
         }
     }
-    let mut open = ",\"tool_calls\":[";
-    for block in blocks.iter().filter(|block| is_call(block)) {
-        out.push_str(open);
-        imported_call(block, out);
-        open = ",";
+    let calls = blocks.iter().filter(|block| is_call(block));
+    let calls: Vec<String> = calls.map(|block| imported_call(block)).collect();
+    if !calls.is_empty() {
+        push_member("tool_calls", &list(calls), &mut out);
     }
-    if open == "," {
-        out.push(']');
-    }
-    if let Some(names) = first.data("data_members") {
-        for name in elements(names).into_iter().filter_map(string) {
-            if RESERVED.contains(&&*name) {
-                continue;
-            }
-            if let Some(value) = first.data(&format!("data_{name}")) {
-                push_member(&name, value, out);
-            }
-        }
-    }
-    rest(first.data("data_other"), out);
-    out.push('}');
+    push_others(first, &mut out);
+    braced(&out)
 }
 
-/// Writes the `content` member, unless the message had none.
-fn content(blocks: &[Block<'_>], out: &mut String) {
-    let parts: Vec<(&ThreadBlock, &str)> = blocks
-        .iter()
-        .filter(|block| !is_call(block))
-        .filter_map(|block| Some((&**block, block.content()?)))
-        .collect();
-    let shape = blocks.first().and_then(|first| first.data("data_shape"));
-    let shape = shape.and_then(string).unwrap_or_default();
-    match (&parts[..], &*shape) {
-        ([], "absent") => {}
-        ([], "list") => push_member("content", "[]", out),
-        ([], _) => push_member("content", "null", out),
-        ([(block, content)], _) if is_verbatim(block, "content") => {
-            push_member("content", content, out);
-        }
-        ([(block, content)], shape) if shape != "list" && is_text(block) => {
-            push_member("content", &text_of(content), out);
-        }
-        (parts, _) => {
-            out.push_str(",\"content\":[");
-            for (at, (block, content)) in parts.iter().enumerate() {
-                if at > 0 {
-                    out.push(',');
-                }
-                part(block, content, out);
-            }
-            out.push(']');
+/// Appends the members of a message that have no field of their own.
+pub(super) fn push_others(first: &ThreadBlock, out: &mut String) {
+    let names = first.data("data_members").map(elements).unwrap_or_default();
+    for name in names.into_iter().filter_map(string) {
+        let own = (!RESERVED.contains(&&*name)).then(|| format!("data_{name}"));
+        if let Some(value) = own.and_then(|field| first.data(&field)) {
+            push_member(&name, value, out);
         }
     }
+    push_members(first.data("data_other"), out);
+}
+
+/// The `content` member, unless the message had none.
+fn content(blocks: &[&ThreadBlock]) -> Option<String> {
+    let parts = blocks.iter().filter(|block| !is_call(block));
+    let parts: Vec<&&ThreadBlock> = parts.filter(|block| block.content().is_some()).collect();
+    let shape = shape(blocks[0]);
+    Some(match (&parts[..], &*shape) {
+        ([], "absent") => return None,
+        ([], "list") => "[]".to_owned(),
+        ([], _) => "null".to_owned(),
+        ([block], shape) => match verbatim(block, "content") {
+            Some(content) => content,
+            None if shape != "list" && is_text(block) => {
+                text_of(block.content().unwrap_or_default())
+            }
+            None => list([part(block)]),
+        },
+        (parts, _) => list(parts.iter().map(|block| part(block))),
+    })
 }
 
 /// Whether a block can be written as content that is a string.
 fn is_text(block: &ThreadBlock) -> bool {
-    block.kind() != Some("image")
-        && block.data("data_verbatim").is_none()
-        && block.data("data_part").is_none()
+    block.kind() != Some("image") && is_plain(block)
 }
 
-fn part(block: &ThreadBlock, content: &str, out: &mut String) {
+fn part(block: &ThreadBlock) -> String {
+    let content = block.content().unwrap_or("null");
     if block.data("data_verbatim").is_some() {
-        out.push_str(content);
-        return;
+        return content.to_owned();
     }
+    let mut out = String::new();
     if block.kind() == Some("image") {
-        out.push_str("{\"type\":\"image_url\"");
-        push_member("image_url", content, out);
+        push_member("type", "\"image_url\"", &mut out);
+        push_member("image_url", content, &mut out);
     } else {
-        out.push_str("{\"type\":\"text\"");
-        push_member("text", &text_of(content), out);
+        push_member("type", "\"text\"", &mut out);
+        push_member("text", &text_of(content), &mut out);
     }
-    rest(block.data("data_part"), out);
-    out.push('}');
+    push_members(block.data("data_part"), &mut out);
+    braced(&out)
 }
 
-fn imported_call(block: &ThreadBlock, out: &mut String) {
-    let content = block.content().unwrap_or("\"\"");
-    if is_verbatim(block, "call") {
-        out.push_str(content);
-        return;
+fn imported_call(block: &ThreadBlock) -> String {
+    if let Some(whole) = verbatim(block, "call") {
+        return whole;
     }
-    let (id, name) = call_of(block);
-    out.push_str("{\"type\":\"function\"");
-    push_member("id", &id, out);
-    out.push_str(",\"function\":{\"name\":");
-    out.push_str(&name);
-    push_member("arguments", &text_of(content), out);
-    rest(block.data("data_function"), out);
+    let call = call(block, &text_of(block.content().unwrap_or("\"\"")));
+    // Other members of the function and of the call, before the brackets that close them.
+    let mut out = call.strip_suffix("}}").unwrap_or(&call).to_owned();
+    push_members(block.data("data_function"), &mut out);
     out.push('}');
-    rest(block.data("data_call"), out);
+    push_members(block.data("data_call"), &mut out);
     out.push('}');
-}
-
-/// Writes the unknown members of a message, a part or a call, kept as one object.
-fn rest(object: Option<&str>, out: &mut String) {
-    for (name, value) in object.map(members).unwrap_or_default() {
-        push_member(&name, value, out);
-    }
+    out
 }

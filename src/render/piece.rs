@@ -177,6 +177,22 @@ pub(super) fn call_of(block: &ThreadBlock) -> (String, String) {
     )
 }
 
+/// The form that a list was imported in, if its blocks do not imply it.
+pub(super) fn shape(block: &ThreadBlock) -> Cow<'_, str> {
+    block.text("data_shape").unwrap_or_default()
+}
+
+/// The JSON of a block that was imported as the whole of something: a `message`, a `content`, a `call`.
+pub(super) fn verbatim(block: &ThreadBlock, what: &str) -> Option<String> {
+    let is_it = block.text("data_verbatim").as_deref() == Some(what);
+    is_it.then(|| block.content().unwrap_or("null").to_owned())
+}
+
+/// Whether an imported part had no members but its type and its content.
+pub(super) fn is_plain(block: &ThreadBlock) -> bool {
+    block.data("data_verbatim").is_none() && block.data("data_part").is_none()
+}
+
 /// A member of the part that the block was, kept in `data_part`, or else in the field of its name.
 pub(super) fn member_of_part(block: &ThreadBlock, name: &str) -> Option<String> {
     let part = members(block.data("data_part").unwrap_or_default());

@@ -4,32 +4,10 @@
 //! left out. Strings and numbers are canonical.
 
 use super::block::ThreadBlock;
-use super::error::RenderError;
-use super::grouping::Grouping;
 use super::json::{canonical, json_text, push_member};
-use std::borrow::Cow;
 
-/// Each block is an object of its own. It has the last one.
-#[derive(Default)]
-pub(super) struct Objects(Option<String>);
-
-impl<'a> Grouping<'a> for Objects {
-    fn add(
-        &mut self,
-        block: Cow<'a, ThreadBlock>,
-        out: &mut Vec<String>,
-    ) -> Result<bool, RenderError> {
-        out.extend(self.0.replace(object(&block)));
-        Ok(true)
-    }
-
-    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
-        out.extend(self.0.take());
-        Ok(())
-    }
-}
-
-fn object(block: &ThreadBlock) -> String {
+/// The object of a block.
+pub(super) fn object(block: &ThreadBlock) -> String {
     let mut text = String::from("{\"id\":");
     json_text(block.id(), &mut text);
     text.push_str(",\"role\":");

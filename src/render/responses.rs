@@ -6,13 +6,11 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::grouping::Grouping;
+use super::grouping::SentBlock;
 use super::head::Head;
-use super::json::{list, push_member, quoted};
+use super::json::{list, object, quoted};
 use super::media::{Media, detail, filename};
-use super::piece::{
-    Piece, call_of, is_of_form, member_of_part, result_of, role, same_message, text_of,
-};
+use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, text_of};
 use super::provider::Provider;
 use super::responses_imported::{self as imported, lone};
 use super::source::Source;
@@ -29,11 +27,11 @@ pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
         Some((id, text)) => (Some(id), Some(("instructions", text))),
         None => (None, None),
     };
-    let head = Head::new(source, Provider::OpenAiResponses, system, "input")?;
-    let previous = previous(source);
-    let alone = text_alone(source, previous, id.as_deref());
-    let head = head.with_instructions(id).with_previous(previous);
-    Ok(head.with_text_alone(alone))
+    let mut head = Head::new(source, Provider::OpenAiResponses, system, "input")?;
+    head.previous = previous(source);
+    head.alone = text_alone(source, head.previous, id.as_deref());
+    head.instructions = id;
+    Ok(head)
 }
 
 /// The block under `^sys` that is `instructions`, and its text: the only one, with text and the
@@ -86,132 +84,62 @@ fn text_alone(source: Source<'_>, previous: usize, instructions: Option<&str>) -
     lone(&block, "input").filter(|_| is_of_form(&block, FORM))
 }
 
-/// The items of blocks.
-#[derive(Default)]
-pub(super) struct Items<'a> {
-    open: Option<Open<'a>>,
-    /// An item that no block can be added to.
-    whole: Option<String>,
-    /// Blocks of an open item that was imported.
-    imported: Vec<Cow<'a, ThreadBlock>>,
-}
-
-/// A message or the output of a call, whose next part may follow.
-struct Open<'a> {
-    /// Its last block.
-    last: Cow<'a, ThreadBlock>,
-    result: Option<String>,
-    parts: Vec<String>,
-    /// The text of its last part that is one.
-    plain: Option<String>,
-}
-
-impl<'a> Grouping<'a> for Items<'a> {
-    fn add(
-        &mut self,
-        block: Cow<'a, ThreadBlock>,
-        out: &mut Vec<String>,
-    ) -> Result<bool, RenderError> {
-        let before = out.len();
-        let empty = self.open.is_none() && self.whole.is_none() && self.imported.is_empty();
-        self.put(block, out)?;
-        Ok(empty || out.len() > before)
-    }
-
-    fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
-        self.close(out);
-        Ok(())
+/// Whether a block is an item of its own.
+pub(super) fn is_item(block: &ThreadBlock, piece: &Piece) -> bool {
+    match piece {
+        Piece::Call(_) => true,
+        Piece::Thinking(_) => kept(block).iter().any(Option::is_some),
+        _ => false,
     }
 }
 
-impl<'a> Items<'a> {
-    fn put(
-        &mut self,
-        block: Cow<'a, ThreadBlock>,
-        out: &mut Vec<String>,
-    ) -> Result<(), RenderError> {
-        if is_of_form(&block, FORM) {
-            let last = self.imported.last();
-            let item = |block: &ThreadBlock| block.data("data_message").map(str::to_owned);
-            let joins = last.is_some_and(|last| item(last) == item(&block));
-            if !joins {
-                self.close(out);
-            }
-            self.imported.push(block);
-            return Ok(());
+/// The item of some blocks.
+pub(super) fn item(blocks: Vec<SentBlock<'_>>) -> String {
+    let first = &blocks[0].block;
+    match &blocks[0].piece {
+        None => {
+            let blocks: Vec<&ThreadBlock> = blocks.iter().map(|sent| &*sent.block).collect();
+            return imported::item(&blocks);
         }
-        if !self.imported.is_empty() {
-            self.close(out);
+        Some(Piece::Call(arguments)) => {
+            let (id, name) = call_of(first);
+            return object([
+                ("type", "\"function_call\""),
+                ("call_id", &text_of(&id)),
+                ("name", &name),
+                ("arguments", arguments),
+            ]);
         }
-        let piece = Piece::of(&block)?;
-        let result = result_of(&block).map(Cow::into_owned);
-        match (&piece, &result) {
-            // A result without content is still an answer to its call.
-            (Piece::Nothing, None) => return Ok(()),
-            (Piece::Call(arguments), _) => {
-                let (id, name) = call_of(&block);
-                let mut item = String::from("{\"type\":\"function_call\"");
-                push_member("call_id", &text_of(&id), &mut item);
-                push_member("name", &name, &mut item);
-                push_member("arguments", arguments, &mut item);
-                item.push('}');
-                self.close(out);
-                self.whole = Some(item);
-                return Ok(());
-            }
-            (Piece::Thinking(text), _) => {
-                if let Some(item) = reasoning(&block, text) {
-                    self.close(out);
-                    self.whole = Some(item);
-                    return Ok(());
-                }
-            }
-            _ => {}
+        Some(piece @ Piece::Thinking(text)) if is_item(first, piece) => {
+            return reasoning(first, text);
         }
-        let joins = |open: &Open<'_>| open.result == result && same_message(&open.last, &block);
-        if !self.open.as_ref().is_some_and(joins) {
-            self.close(out);
-        }
-        let (part, plain) = part(&block, piece);
-        let open = self.open.get_or_insert_with(|| Open {
-            last: Cow::Owned(ThreadBlock::clone(&block)),
-            result,
-            parts: Vec::new(),
-            plain: None,
-        });
-        open.last = block;
-        open.parts.extend(part);
-        open.plain = plain;
-        Ok(())
+        Some(_) => {}
     }
-
-    /// Ends the open item.
-    fn close(&mut self, out: &mut Vec<String>) {
-        out.extend(self.whole.take());
-        let imported = std::mem::take(&mut self.imported);
-        if !imported.is_empty() {
-            out.push(imported::item(&imported));
-        }
-        let Some(open) = self.open.take() else {
-            return;
-        };
-        let content = match (&open.parts[..], open.plain) {
-            ([], _) => "\"\"".to_owned(),
-            ([_], Some(text)) => text,
-            (parts, _) => list(parts),
-        };
-        let mut item = String::new();
-        if let Some(id) = open.result {
-            item.push_str("{\"type\":\"function_call_output\"");
-            push_member("call_id", &quoted(&id), &mut item);
-            push_member("output", &content, &mut item);
-        } else {
-            item.push_str("{\"type\":\"message\"");
-            push_member("role", &quoted(known_role(&open.last)), &mut item);
-            push_member("content", &content, &mut item);
-        }
-        item.push('}');
-        out.push(item);
+    let result = result_of(first).map(Cow::into_owned);
+    let role = quoted(known_role(first));
+    // One text is written as a string.
+    let (mut parts, mut text) = (Vec::new(), None);
+    for sent in blocks {
+        let (part, plain) = part(&sent.block, sent.piece.unwrap_or(Piece::Nothing));
+        parts.extend(part);
+        text = plain;
+    }
+    let content = match (&parts[..], text) {
+        ([], _) => "\"\"".to_owned(),
+        ([_], Some(text)) => text,
+        (parts, _) => list(parts),
+    };
+    match result {
+        Some(id) => object([
+            ("type", "\"function_call_output\""),
+            ("call_id", &quoted(&id)),
+            ("output", &content),
+        ]),
+        None => object([
+            ("type", "\"message\""),
+            ("role", &role),
+            ("content", &content),
+        ]),
     }
 }
 
@@ -233,63 +161,47 @@ fn part(block: &ThreadBlock, piece: Piece) -> (Option<String>, Option<String>) {
         let part = format!("{{\"type\":\"{kind}\",\"text\":{text}}}");
         (Some(part), Some(text))
     };
-    let mut out = String::new();
-    match piece {
+    let url = |media: &Media| quoted(&media.url().unwrap_or_default());
+    let members = match piece {
         Piece::Nothing => return (None, None),
         Piece::Text(value) | Piece::Thinking(value) | Piece::Call(value) => return text(value),
         Piece::Document(Media::Text(value)) | Piece::Image(Media::Text(value)) => {
             return text(quoted(&value));
         }
         Piece::Image(media) => {
-            out.push_str("{\"type\":\"input_image\"");
-            match &media {
-                Media::File(id) => push_member("file_id", &quoted(id), &mut out),
-                media => push_member(
-                    "image_url",
-                    &quoted(&media.url().unwrap_or_default()),
-                    &mut out,
-                ),
-            }
-            if let Some(detail) = detail(block) {
-                push_member("detail", &detail, &mut out);
-            }
+            let bytes = match &media {
+                Media::File(id) => ("file_id", quoted(id)),
+                media => ("image_url", url(media)),
+            };
+            let detail = detail(block).map(|detail| ("detail", detail));
+            let kind = ("type", quoted("input_image"));
+            [Some(kind), Some(bytes), detail]
         }
         Piece::Document(media) => {
-            out.push_str("{\"type\":\"input_file\"");
-            match &media {
-                Media::File(id) => push_member("file_id", &quoted(id), &mut out),
-                Media::Url(url) => push_member("file_url", &quoted(url), &mut out),
-                media => {
-                    push_member("filename", &quoted(&filename(block)), &mut out);
-                    push_member(
-                        "file_data",
-                        &quoted(&media.url().unwrap_or_default()),
-                        &mut out,
-                    );
-                }
-            }
+            let bytes = match &media {
+                Media::File(id) => ("file_id", quoted(id)),
+                Media::Url(url) => ("file_url", quoted(url)),
+                media => ("file_data", url(media)),
+            };
+            let is_here = matches!(media, Media::Bytes { .. });
+            let name = is_here.then(|| ("filename", quoted(&filename(block))));
+            [Some(("type", quoted("input_file"))), name, Some(bytes)]
         }
-    }
-    out.push('}');
-    (Some(out), None)
+    };
+    (Some(object(members.into_iter().flatten())), None)
 }
 
-/// A reasoning item, if the block kept what makes the API know it again; without that it is text.
-fn reasoning(block: &ThreadBlock, text: &str) -> Option<String> {
-    let known = ["id", "encrypted_content"];
-    let kept = known.map(|name| Some((name, member_of_part(block, name)?)));
-    if kept.iter().all(Option::is_none) {
-        return None;
-    }
-    let mut out = String::from("{\"type\":\"reasoning\"");
+/// What a block kept that makes the API know reasoning again; without that it is text.
+fn kept(block: &ThreadBlock) -> [Option<(&'static str, String)>; 2] {
+    ["id", "encrypted_content"].map(|name| Some((name, member_of_part(block, name)?)))
+}
+
+/// A reasoning item.
+fn reasoning(block: &ThreadBlock, text: &str) -> String {
     let summary = match text {
         "\"\"" => "[]".to_owned(),
         text => format!("[{{\"type\":\"summary_text\",\"text\":{text}}}]"),
     };
-    push_member("summary", &summary, &mut out);
-    for (name, value) in kept.iter().flatten() {
-        push_member(name, value, &mut out);
-    }
-    out.push('}');
-    Some(out)
+    let own = [("type", quoted("reasoning")), ("summary", summary)];
+    object(own.into_iter().chain(kept(block).into_iter().flatten()))
 }

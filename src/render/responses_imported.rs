@@ -2,18 +2,15 @@
 //! fields described in `logs::formats::responses`.
 
 use super::block::ThreadBlock;
-use super::json::{braced, list, push_member, quoted};
-use super::piece::{call_of, text_of};
-use crate::json::{ValueType, members, value_type};
-use std::borrow::Cow;
+use super::json::{braced, list, push_member, push_members, quoted};
+use super::piece::{call_of, is_plain, shape, text_of, verbatim};
+use crate::json::{ValueType, value_type};
 
 /// The item of some blocks.
-pub(super) fn item(blocks: &[Cow<'_, ThreadBlock>]) -> String {
-    let Some(first) = blocks.first() else {
-        return "null".to_owned();
-    };
-    if first.text("data_verbatim").as_deref() == Some("message") {
-        return first.content().unwrap_or("null").to_owned();
+pub(super) fn item(blocks: &[&ThreadBlock]) -> String {
+    let first = blocks[0];
+    if let Some(whole) = verbatim(first, "message") {
+        return whole;
     }
     let mut out = String::new();
     let kind = match (first.kind(), first.role()) {
@@ -29,15 +26,13 @@ pub(super) fn item(blocks: &[Cow<'_, ThreadBlock>]) -> String {
     }
     match kind {
         "reasoning" => {
-            let summary: Vec<String> = blocks.iter().map(|block| summary(block)).collect();
-            let empty = shape(first) == "list";
-            let summary = if empty {
+            let summary = if shape(first) == "list" {
                 "[]".to_owned()
             } else {
-                list(&summary)
+                list(blocks.iter().map(|block| summary(block)))
             };
             push_member("summary", &summary, &mut out);
-            rest(first.data("data_part"), &mut out);
+            push_members(first.data("data_part"), &mut out);
         }
         "function_call" => {
             let (id, name) = call_of(first);
@@ -58,7 +53,7 @@ pub(super) fn item(blocks: &[Cow<'_, ThreadBlock>]) -> String {
             content("content", blocks, &mut out);
         }
     }
-    rest(first.data("data_item"), &mut out);
+    push_members(first.data("data_item"), &mut out);
     braced(&out)
 }
 
@@ -73,12 +68,11 @@ fn summary(block: &ThreadBlock) -> String {
     format!("{{\"type\":\"summary_text\",\"text\":{text}}}")
 }
 
-fn content(member: &str, blocks: &[Cow<'_, ThreadBlock>], out: &mut String) {
-    let first = &blocks[0];
+fn content(member: &str, blocks: &[&ThreadBlock], out: &mut String) {
+    let first = blocks[0];
     let shape = shape(first);
     let simple = matches!(first.kind(), Some("text" | "result" | "summary"))
-        && first.data("data_verbatim").is_none()
-        && first.data("data_part").is_none()
+        && is_plain(first)
         && first.data("data_part_type").is_none();
     let is_text = |content: &&str| value_type(content) == ValueType::String;
     match (blocks, first.content().filter(is_text)) {
@@ -86,8 +80,7 @@ fn content(member: &str, blocks: &[Cow<'_, ThreadBlock>], out: &mut String) {
         ([_], Some(text)) if simple && shape != "list" => push_member(member, text, out),
         _ => {
             let parts = blocks.iter().filter(|block| block.content().is_some());
-            let parts: Vec<String> = parts.map(|block| part(block)).collect();
-            push_member(member, &list(&parts), out);
+            push_member(member, &list(parts.map(|block| part(block))), out);
         }
     }
 }
@@ -99,13 +92,15 @@ fn part(block: &ThreadBlock) -> String {
     }
     let mut out = String::new();
     match block.kind() {
-        Some("image") => {
-            push_member("type", "\"input_image\"", &mut out);
-            rest(Some(content), &mut out);
-        }
-        Some("document") => {
-            push_member("type", "\"input_file\"", &mut out);
-            rest(Some(content), &mut out);
+        Some(kind @ ("image" | "document")) => {
+            let is_image = kind == "image";
+            let kind = if is_image {
+                "\"input_image\""
+            } else {
+                "\"input_file\""
+            };
+            push_member("type", kind, &mut out);
+            push_members(Some(content), &mut out);
         }
         _ => {
             let standard = match block.role() {
@@ -115,19 +110,8 @@ fn part(block: &ThreadBlock) -> String {
             let kind = block.data("data_part_type").unwrap_or(standard);
             push_member("type", kind, &mut out);
             push_member("text", &text_of(content), &mut out);
-            rest(block.data("data_part"), &mut out);
+            push_members(block.data("data_part"), &mut out);
         }
     }
     braced(&out)
-}
-
-fn shape(block: &ThreadBlock) -> Cow<'_, str> {
-    block.text("data_shape").unwrap_or_default()
-}
-
-/// Writes members that are kept as one object.
-fn rest(object: Option<&str>, out: &mut String) {
-    for (name, value) in object.map(members).unwrap_or_default() {
-        push_member(&name, value, out);
-    }
 }

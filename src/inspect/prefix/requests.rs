@@ -12,8 +12,7 @@ use crate::index::{Snapshot, UnitRef};
 use crate::inspect::call::cycle_of;
 use crate::inspect::part::{Region, UnitKey};
 use crate::render::{
-    self, Head, Provider, RenderError, Source, Thread, ThreadBlock, grouping_of, head_of,
-    is_in_head,
+    self, Grouping, Head, Provider, RenderError, Source, Thread, ThreadBlock, head_of, is_in_head,
 };
 use crate::support::cancel::ensure;
 use std::borrow::Cow;
@@ -191,7 +190,7 @@ impl Requests {
         };
         self.fresh.truncate(at.saturating_sub(1));
         let before = self.messages.split_off(kept);
-        let mut grouping = grouping_of(self.provider);
+        let mut grouping = Grouping::new(self.provider);
         let mut out = Vec::new();
         let mut last = start;
         for (at, block) in self.blocks.iter().enumerate().skip(start) {
