@@ -3,8 +3,7 @@
 //! The file is a SQLite database: runs, their calls, and for each call the list of its blocks, whose
 //! texts are there once. It is opened in memory and never written. This file must not know messages.
 
-use super::json::{compact, push_member, quoted};
-use crate::json::Reader;
+use super::json::{braced, compact, list, push_member, quoted, value};
 use crate::tree::InputError;
 use rusqlite::{Connection, MAIN_DB, Row};
 
@@ -63,7 +62,7 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
     while let Some(row) = rows.next()? {
         let mut run = String::new();
         texts(row, 1, &["id", "project", "started_at"], &mut run)?;
-        let mut call = format!(",\"run\":{{{}}}", run.strip_prefix(',').unwrap_or_default());
+        let mut call = format!(",\"run\":{}", braced(&run));
         for (at, name) in [(4, "seq"), (5, "latency_ms")] {
             if let Some(number) = row.get::<_, Option<i64>>(at)? {
                 push_member(name, &number.to_string(), &mut call);
@@ -81,15 +80,10 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
             let mut block = String::new();
             let names = ["role", "kind", "text", "label", "label_source"];
             texts(row, 0, &names, &mut block)?;
-            of_call.push(format!(
-                "{{{}}}",
-                block.strip_prefix(',').unwrap_or_default()
-            ));
+            of_call.push(braced(&block));
         }
-        out.push_str(&format!(
-            "{{\"ctrace\":\"call\"{call},\"blocks\":[{}]}}\n",
-            of_call.join(",")
-        ));
+        push_member("blocks", &list(of_call), &mut call);
+        out.push_str(&format!("{{\"ctrace\":\"call\"{call}}}\n"));
     }
     Ok(out)
 }
@@ -114,12 +108,5 @@ fn texts(row: &Row<'_>, first: usize, names: &[&str], out: &mut String) -> rusql
 
 /// The JSON that a column holds, on one line; anything else as a string.
 fn json(text: &str) -> String {
-    let mut reader = Reader::new(text);
-    let value = reader.skip_value();
-    match value {
-        Ok(value) if reader.end().is_ok() && reader.problems().is_empty() => {
-            compact(value).into_owned()
-        }
-        _ => quoted(text),
-    }
+    value(text).map_or_else(|| quoted(text), |value| compact(value).into_owned())
 }

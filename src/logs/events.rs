@@ -3,8 +3,8 @@
 //! The text is that of server-sent events. A stream may be cut off anywhere: what came until then is the reply.
 //! Members that an API repeats or adds are kept where they have a place. This file must not know trees.
 
-use super::json::{push_member, quoted};
-use crate::json::{Member, Reader, ValueType, elements, get, members, string, value_type};
+use super::json::{list, object, quoted, value};
+use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::render::Provider;
 use std::collections::BTreeMap;
 
@@ -52,11 +52,7 @@ fn events(text: &str) -> Vec<String> {
 
 /// The members of an event; empty for what is not a JSON object, such as the last piece of a stream that was cut off.
 fn event(text: &str) -> Vec<Member<'_>> {
-    let mut reader = Reader::new(text.trim());
-    match reader.skip_value() {
-        Ok(value) if reader.end().is_ok() => members(value),
-        _ => Vec::new(),
-    }
+    value(text).map(members).unwrap_or_default()
 }
 
 /// A JSON value to which pieces are added.
@@ -133,26 +129,14 @@ impl Grown {
         match self {
             Self::Text(text) => quoted(text),
             Self::Other(raw) => raw.clone(),
-            Self::List(list) => {
-                let elements: Vec<String> = list.values().map(|value| value.json(true)).collect();
-                format!("[{}]", elements.join(","))
-            }
-            Self::Object(object) => {
-                let mut out = String::new();
-                for (name, value) in object {
-                    if !(element && name == "index") {
-                        push_member(name, &value.json(false), &mut out);
-                    }
-                }
-                braced(&out)
+            Self::List(elements) => list(elements.values().map(|value| value.json(true))),
+            Self::Object(members) => {
+                let members = members.iter();
+                let members = members.filter(|(name, _)| !(element && *name == "index"));
+                object(members.map(|(name, value)| (name, value.json(false))))
             }
         }
     }
-}
-
-/// An object of members that `push_member` wrote.
-fn braced(members: &str) -> String {
-    format!("{{{}}}", members.strip_prefix(',').unwrap_or(members))
 }
 
 /// The text of an event's member.
@@ -193,14 +177,12 @@ impl Chunks {
         let ended = |(_, stop): &(_, Option<String>)| stop.is_some();
         self.out.whole |= !self.choices.is_empty() && self.choices.values().all(ended);
         if !self.choices.is_empty() {
-            let mut out = String::new();
-            push_member("object", "\"chat.completion\"", &mut out);
-            for (name, value) in &self.around {
-                push_member(name, value, &mut out);
-            }
-            let choices: Vec<String> = self.choices.iter().map(choice).collect();
-            push_member("choices", &format!("[{}]", choices.join(",")), &mut out);
-            self.out.response = Some(braced(&out));
+            let choices = list(self.choices.iter().map(choice));
+            let around = self.around.iter();
+            let around = around.map(|(name, value)| (&**name, &**value));
+            let first = [("object", "\"chat.completion\"")].into_iter();
+            let response = first.chain(around).chain([("choices", &*choices)]);
+            self.out.response = Some(object(response));
         }
         self.out
     }
@@ -231,11 +213,11 @@ fn choice((index, (message, stop)): (&u64, &(Option<Grown>, Option<String>))) ->
         let none = || Grown::Other("null".to_owned());
         members.entry("content".to_owned()).or_insert_with(none);
     }
-    let mut out = String::new();
-    push_member("index", &index.to_string(), &mut out);
-    push_member("message", &message.json(false), &mut out);
-    push_member("finish_reason", stop.as_deref().unwrap_or("null"), &mut out);
-    braced(&out)
+    object([
+        ("index", &*index.to_string()),
+        ("message", &message.json(false)),
+        ("finish_reason", stop.as_deref().unwrap_or("null")),
+    ])
 }
 
 /// Anthropic Messages: blocks of content.
@@ -287,20 +269,13 @@ impl Blocks {
         if self.message.is_empty() && self.blocks.is_empty() {
             return self.out;
         }
-        let mut out = String::new();
-        self.message
-            .insert("type".to_owned(), "\"message\"".to_owned());
-        for (name, value) in &self.message {
-            push_member(name, value, &mut out);
-        }
-        let blocks: Vec<String> = self.blocks.values().map(Block::json).collect();
-        push_member("content", &format!("[{}]", blocks.join(",")), &mut out);
-        let mut usage = String::new();
-        for (name, value) in &self.usage {
-            push_member(name, value, &mut usage);
-        }
-        push_member("usage", &braced(&usage), &mut out);
-        self.out.response = Some(braced(&out));
+        let message = &mut self.message;
+        message.insert("type".to_owned(), "\"message\"".to_owned());
+        let blocks = list(self.blocks.values().map(Block::json));
+        let usage = object(&self.usage);
+        let own = message.iter().map(|(name, value)| (&**name, &**value));
+        let own = own.chain([("content", &*blocks), ("usage", &usage)]);
+        self.out.response = Some(object(own));
         self.out
     }
 
@@ -361,14 +336,8 @@ impl Block {
         if let Grown::Object(members) = &mut block
             && !self.input.is_empty()
         {
-            let mut reader = Reader::new(self.input.trim());
-            let input = match reader.skip_value() {
-                Ok(value) if reader.end().is_ok() && reader.problems().is_empty() => {
-                    value.to_owned()
-                }
-                // Arguments that were cut off.
-                _ => quoted(&self.input),
-            };
+            // Arguments that were cut off stay a text.
+            let input = value(&self.input).map_or_else(|| quoted(&self.input), str::to_owned);
             members.insert("input".to_owned(), Grown::Other(input));
         }
         block.json(false)
@@ -446,15 +415,11 @@ impl Items {
             let item = unfinished(&item, &texts);
             self.items.insert(at, item);
         }
-        let mut out = String::new();
-        for (name, value) in members(self.response.as_deref().unwrap_or_default()) {
-            if name != "output" {
-                push_member(&name, value, &mut out);
-            }
-        }
-        let items: Vec<&str> = self.items.values().map(String::as_str).collect();
-        push_member("output", &format!("[{}]", items.join(",")), &mut out);
-        self.out.response = Some(braced(&out));
+        let own = members(self.response.as_deref().unwrap_or_default()).into_iter();
+        let own = own.filter(|(name, _)| name != "output");
+        let items = list(self.items.values());
+        let output = [("output".into(), &*items)];
+        self.out.response = Some(object(own.chain(output)));
         self.out
     }
 }
@@ -469,23 +434,17 @@ fn unfinished(item: &str, texts: &BTreeMap<u64, String>) -> String {
         "custom_tool_call" => ("input", None),
         _ => ("arguments", None),
     };
-    let mut out = String::new();
-    for (name, value) in &found {
-        if name != member {
-            push_member(name, value, &mut out);
-        }
-    }
-    match part {
-        Some(part) => {
-            let part = |text: &String| format!("{{\"type\":\"{part}\",\"text\":{}}}", quoted(text));
-            let parts: Vec<String> = texts.values().map(part).collect();
-            push_member(member, &format!("[{}]", parts.join(",")), &mut out);
-        }
-        None if texts.is_empty() => {}
-        None => {
-            let text: String = texts.values().map(String::as_str).collect();
-            push_member(member, &quoted(&text), &mut out);
-        }
-    }
-    braced(&out)
+    let of_part = |text: &String| match part {
+        Some(part) => object([("type", &quoted(part)), ("text", &quoted(text))]),
+        None => text.clone(),
+    };
+    let texts_of = texts.values().map(of_part);
+    let whole = match part {
+        Some(_) => Some(list(texts_of)),
+        None if texts.is_empty() => None,
+        None => Some(quoted(&texts_of.collect::<String>())),
+    };
+    let own = found.into_iter().filter(|(name, _)| name != member);
+    let whole = whole.as_deref().map(|whole| (member.into(), whole));
+    object(own.chain(whole))
 }

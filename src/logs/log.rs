@@ -200,17 +200,6 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// What a provider's usage object and some values, raw JSON each, say of a call.
-    pub(super) fn used(usage: Option<&str>, said: &[(&'static str, Option<&str>)]) -> Self {
-        let mut fields = usage.map(super::usage::fields).unwrap_or_default();
-        let said = said.iter().filter_map(|(name, raw)| Some((*name, (*raw)?)));
-        fields.extend(said.map(|(name, raw)| (name.into(), canonical(raw))));
-        Self {
-            usage: fields,
-            ..Self::default()
-        }
-    }
-
     /// The cycle of a compaction, and what the log says of it, a canonical object.
     pub(super) fn compaction(said: Option<String>, time: Option<i64>) -> Self {
         let said = said.unwrap_or_else(|| "{}".to_owned());

@@ -27,20 +27,49 @@ impl Fate {
     ];
 }
 
-type Counts = BTreeMap<Fate, BTreeMap<String, u64>>;
+/// What is counted by kind or name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Counted {
+    Lines(Fate),
+    Messages(Fate),
+    Parts(Fate),
+    Members,
+    RecordMembers,
+    SkippedMembers,
+    Redacted,
+}
+
+/// Those with a fate, and what they are called.
+const BY_FATE: [(&str, fn(Fate) -> Counted); 3] = [
+    ("lines", Counted::Lines),
+    ("messages", Counted::Messages),
+    ("parts", Counted::Parts),
+];
+
+/// The others: what each is called in JSON and in print.
+const BY_NAME: [(&str, &str, Counted); 4] = [
+    ("members_kept", "members kept as data_*", Counted::Members),
+    (
+        "record_members_kept",
+        "members of records kept in meta.record",
+        Counted::RecordMembers,
+    ),
+    (
+        "record_members_skipped",
+        "members of records skipped",
+        Counted::SkippedMembers,
+    ),
+    ("redacted", "redacted", Counted::Redacted),
+];
+
+type Names = BTreeMap<String, u64>;
 
 /// Counts by fate and kind. Reports add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     sessions: u64,
     snapshots: u64,
-    lines: Counts,
-    messages: Counts,
-    parts: Counts,
-    members: BTreeMap<String, u64>,
-    record_members: BTreeMap<String, u64>,
-    skipped_members: BTreeMap<String, u64>,
-    redacted: BTreeMap<String, u64>,
+    counts: BTreeMap<Counted, Names>,
     notes: Vec<String>,
 }
 
@@ -48,14 +77,29 @@ pub struct Report {
 const SHOWN: usize = 16;
 
 impl Report {
+    fn count(&mut self, what: Counted, name: &str, times: u64) {
+        let names = self.counts.entry(what).or_default();
+        match names.get_mut(name) {
+            Some(count) => *count += times,
+            None => {
+                names.insert(name.to_owned(), times);
+            }
+        }
+    }
+
+    fn total(&self, what: Counted) -> u64 {
+        let names = self.counts.get(&what);
+        names.map_or(0, |names| names.values().sum())
+    }
+
     /// Counts one record of the log: a line of JSON Lines, an element of its list.
     pub(crate) fn line(&mut self, fate: Fate, kind: &str) {
-        count(self.lines.entry(fate).or_default(), kind);
+        self.count(Counted::Lines(fate), kind, 1);
     }
 
     /// Counts a member of a record that is kept in `meta.record`.
     pub(crate) fn record_member(&mut self, name: &str) {
-        count(&mut self.record_members, name);
+        self.count(Counted::RecordMembers, name, 1);
     }
 
     /// Says something about the whole log.
@@ -67,31 +111,31 @@ impl Report {
 
     /// Counts one message of a role.
     pub(crate) fn message(&mut self, fate: Fate, role: &str) {
-        count(self.messages.entry(fate).or_default(), role);
+        self.count(Counted::Messages(fate), role, 1);
     }
 
     /// Counts one part of a message.
     pub(crate) fn part(&mut self, fate: Fate, kind: &str) {
-        count(self.parts.entry(fate).or_default(), kind);
+        self.count(Counted::Parts(fate), kind, 1);
     }
 
     /// Counts a message member that became a custom field.
     pub(crate) fn member(&mut self, name: &str) {
-        count(&mut self.members, name);
+        self.count(Counted::Members, name, 1);
     }
 
     /// Counts a member of the record around the messages, which is not imported.
     pub(crate) fn skipped_member(&mut self, name: &str) {
-        count(&mut self.skipped_members, name);
+        self.count(Counted::SkippedMembers, name, 1);
     }
 
     /// Counts what was taken out of the log: for each pattern, also if it was nothing.
     pub(crate) fn redacted(&mut self, counts: &Redacted) {
-        let names = (1..).map(|number: usize| format!("pattern {number}"));
-        let matches = names.zip(counts.matches.iter().copied());
-        let authorizing = ("headers and keys".to_owned(), counts.authorizing);
-        for (what, times) in matches.chain(Some(authorizing).filter(|(_, times)| *times > 0)) {
-            *self.redacted.entry(what).or_default() += times;
+        for (at, times) in counts.matches.iter().enumerate() {
+            self.count(Counted::Redacted, &format!("pattern {}", at + 1), *times);
+        }
+        if counts.authorizing > 0 {
+            self.count(Counted::Redacted, "headers and keys", counts.authorizing);
         }
     }
 
@@ -108,24 +152,16 @@ impl Report {
         for note in &other.notes {
             self.note(note.clone());
         }
-        for (mine, theirs) in [
-            (&mut self.lines, &other.lines),
-            (&mut self.messages, &other.messages),
-            (&mut self.parts, &other.parts),
-        ] {
-            for (fate, counts) in theirs {
-                add(mine.entry(*fate).or_default(), counts);
+        for (what, names) in &other.counts {
+            for (name, times) in names {
+                self.count(*what, name, *times);
             }
         }
-        add(&mut self.members, &other.members);
-        add(&mut self.record_members, &other.record_members);
-        add(&mut self.skipped_members, &other.skipped_members);
-        add(&mut self.redacted, &other.redacted);
     }
 
     /// The number of records of this fate, besides single messages.
     pub fn lines(&self, fate: Fate) -> u64 {
-        total(&self.lines, fate)
+        self.total(Counted::Lines(fate))
     }
 
     /// What else there is to say about the log, such as where lists of messages were found.
@@ -142,35 +178,28 @@ impl Report {
 
     /// The number of messages of this fate.
     pub fn messages(&self, fate: Fate) -> u64 {
-        total(&self.messages, fate)
+        self.total(Counted::Messages(fate))
     }
 
     /// The number of parts of this fate.
     pub fn parts(&self, fate: Fate) -> u64 {
-        total(&self.parts, fate)
+        self.total(Counted::Parts(fate))
     }
 
     /// The counts as one JSON object, names sorted.
     pub fn to_json(&self) -> Value {
-        let fates = |counts: &Counts| -> Value {
-            let fate = |(fate, words): (Fate, &str)| {
-                let kinds = counts.get(&fate).cloned().unwrap_or_default();
-                (words.replace(' ', "_"), json!(kinds))
-            };
-            Fate::ALL.into_iter().map(fate).collect()
-        };
-        json!({
-            "sessions": self.sessions,
-            "snapshots": self.snapshots,
-            "lines": fates(&self.lines),
-            "messages": fates(&self.messages),
-            "parts": fates(&self.parts),
-            "members_kept": self.members,
-            "record_members_kept": self.record_members,
-            "record_members_skipped": self.skipped_members,
-            "redacted": self.redacted,
-            "notes": self.notes,
-        })
+        let of = |what: Counted| json!(self.counts.get(&what).cloned().unwrap_or_default());
+        let by_fate = BY_FATE.map(|(name, counted)| {
+            let fate = |(fate, words): (Fate, &str)| (words.replace(' ', "_"), of(counted(fate)));
+            (name, Fate::ALL.into_iter().map(fate).collect())
+        });
+        let by_name = BY_NAME.map(|(name, _, what)| (name, of(what)));
+        let totals = [
+            ("sessions", json!(self.sessions)),
+            ("snapshots", json!(self.snapshots)),
+            ("notes", json!(self.notes)),
+        ];
+        totals.into_iter().chain(by_fate).chain(by_name).collect()
     }
 
     /// The number of sessions.
@@ -184,26 +213,8 @@ impl Report {
     }
 }
 
-fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
-    if let Some(count) = counts.get_mut(name) {
-        *count += 1;
-    } else {
-        counts.insert(name.to_owned(), 1);
-    }
-}
-
-fn add(mine: &mut BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) {
-    for (name, count) in theirs {
-        *mine.entry(name.clone()).or_default() += count;
-    }
-}
-
-fn total(counts: &Counts, fate: Fate) -> u64 {
-    counts.get(&fate).map_or(0, |counts| counts.values().sum())
-}
-
 /// Writes `name count, name count` for the first [`SHOWN`] names, then how many more there are.
-fn list(f: &mut fmt::Formatter<'_>, counts: &BTreeMap<String, u64>) -> fmt::Result {
+fn list(f: &mut fmt::Formatter<'_>, counts: &Names) -> fmt::Result {
     for (at, (name, count)) in counts.iter().take(SHOWN).enumerate() {
         let comma = if at == 0 { "" } else { ", " };
         write!(f, "{comma}{} {count}", shorten(name).escape_debug())?;
@@ -230,37 +241,26 @@ impl fmt::Display for Report {
         for note in &self.notes {
             write!(f, "\n  {}", note.escape_debug())?;
         }
-        for (name, counts) in [
-            ("lines", &self.lines),
-            ("messages", &self.messages),
-            ("parts", &self.parts),
-        ] {
-            if name == "lines" && counts.is_empty() {
+        for (name, counted) in BY_FATE {
+            let has = |(fate, _)| self.counts.contains_key(&counted(fate));
+            if name == "lines" && !Fate::ALL.into_iter().any(has) {
                 continue;
             }
             write!(f, "\n  {name:<9} ")?;
             for (at, (fate, words)) in Fate::ALL.into_iter().enumerate() {
                 let comma = if at == 0 { "" } else { ", " };
-                write!(f, "{comma}{words} {}", total(counts, fate))?;
-                if let Some(counts) = counts.get(&fate) {
+                write!(f, "{comma}{words} {}", self.total(counted(fate)))?;
+                if let Some(names) = self.counts.get(&counted(fate)) {
                     f.write_str(" (")?;
-                    list(f, counts)?;
+                    list(f, names)?;
                     f.write_str(")")?;
                 }
             }
         }
-        for (words, counts) in [
-            ("members kept as data_*", &self.members),
-            (
-                "members of records kept in meta.record",
-                &self.record_members,
-            ),
-            ("members of records skipped", &self.skipped_members),
-            ("redacted", &self.redacted),
-        ] {
-            if !counts.is_empty() {
+        for (_, words, what) in BY_NAME {
+            if let Some(names) = self.counts.get(&what) {
                 write!(f, "\n  {words}: ")?;
-                list(f, counts)?;
+                list(f, names)?;
             }
         }
         Ok(())

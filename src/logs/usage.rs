@@ -12,7 +12,7 @@
 //! them in it. This file must not know trees.
 
 use super::json::canonical;
-use super::log::Field;
+use super::log::{Call, Field};
 use crate::json::{Member, get, members};
 
 /// The fields of a provider's usage object, in whatever provider's names.
@@ -67,6 +67,19 @@ pub(super) fn fields(raw: &str) -> Vec<Field> {
         fields.push(("provider".into(), canonical(raw)));
     }
     fields
+}
+
+impl Call {
+    /// What a provider's usage object and some values, raw JSON each, say of a call.
+    pub(super) fn used(usage: Option<&str>, said: &[(&'static str, Option<&str>)]) -> Self {
+        let mut found = usage.map(fields).unwrap_or_default();
+        let said = said.iter().filter_map(|(name, raw)| Some((*name, (*raw)?)));
+        found.extend(said.map(|(name, raw)| (name.into(), canonical(raw))));
+        Self {
+            usage: found,
+            ..Self::default()
+        }
+    }
 }
 
 fn integer(found: &[Member<'_>], name: &str) -> Option<u64> {

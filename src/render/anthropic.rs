@@ -8,11 +8,12 @@
 use super::anthropic_imported as imported;
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::grouping::SentBlock;
 use super::head::Head;
 use super::json::{compact, list, object, object_in, quoted};
 use super::media::{Media, filename};
-use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, same_message};
+use super::piece::{
+    Piece, SentBlock, call_of, is_of_form, member_of_part, result_of, role, same_message,
+};
 use super::provider::Provider;
 use super::source::Source;
 use crate::json::{get, members, string};
@@ -194,18 +195,16 @@ fn part(block: &ThreadBlock, piece: Piece) -> Option<Part> {
             let Some(signature) = member_of_part(block, "signature") else {
                 return text_part(text, cache);
             };
-            [
+            vec![
                 ("type", Some(quoted("thinking"))),
                 ("thinking", Some(text)),
                 ("signature", Some(signature)),
-                ("", None),
-                ("", None),
             ]
         }
         Piece::Call(arguments) => {
             let (id, name) = call_of(block);
             let id = string(&id).unwrap_or(Cow::Borrowed(&id));
-            [
+            vec![
                 ("type", Some(quoted("tool_use"))),
                 ("id", Some(quoted(&call_id(&id)))),
                 ("name", Some(name)),
@@ -213,19 +212,16 @@ fn part(block: &ThreadBlock, piece: Piece) -> Option<Part> {
                 ("cache_control", cache),
             ]
         }
-        Piece::Image(media) => [
+        Piece::Image(media) => vec![
             ("type", Some(quoted("image"))),
             ("source", Some(media.source())),
             ("cache_control", cache),
-            ("", None),
-            ("", None),
         ],
-        Piece::Document(media) => [
+        Piece::Document(media) => vec![
             ("type", Some(quoted("document"))),
             ("source", Some(media.source())),
             ("title", title(block, &media)),
             ("cache_control", cache),
-            ("", None),
         ],
     };
     Some(Part::of(members))

@@ -2,63 +2,40 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::piece::{CHAT, Piece, call_of, is_imported, is_of_form, result_of, role, same_message};
+use super::piece::{Piece, SentBlock, call_of, is_imported, result_of, role, same_message};
 use super::provider::Provider;
 use super::{anthropic, openai, plain, responses};
 use crate::json::string;
 use std::borrow::Cow;
 
-/// A block of a message.
-pub(super) struct SentBlock<'a> {
-    pub(super) block: Cow<'a, ThreadBlock>,
-    /// What it is; `None` if it is written as it came, because it was imported in the form of the API.
-    pub(super) piece: Option<Piece>,
+/// Whether no API is sent anything for a block, so that it neither ends nor begins a message.
+fn says_nothing(sent: &SentBlock<'_>, provider: Provider) -> bool {
+    let is_result = || result_of(&sent.block).is_some();
+    match (provider, &sent.piece) {
+        (Provider::Thread | Provider::OpenAi, _) | (_, None) => false,
+        (Provider::Anthropic, Some(piece)) => {
+            !is_result() && anthropic::is_refused(&sent.block, piece)
+        }
+        (_, Some(piece)) => matches!(piece, Piece::Nothing) && !is_result(),
+    }
 }
 
-impl<'a> SentBlock<'a> {
-    fn of(provider: Provider, block: Cow<'a, ThreadBlock>) -> Result<Self, RenderError> {
-        let form = match provider {
-            Provider::OpenAi => CHAT,
-            provider => provider.name(),
-        };
-        let as_it_came = provider == Provider::Thread || is_of_form(&block, form);
-        let piece = if as_it_came {
-            None
-        } else {
-            Some(Piece::of(&block)?)
-        };
-        Ok(Self { block, piece })
-    }
-
-    /// Whether no API is sent anything for it, so that it neither ends nor begins a message.
-    fn says_nothing(&self, provider: Provider) -> bool {
-        let is_result = || result_of(&self.block).is_some();
-        match (provider, &self.piece) {
-            (Provider::Thread | Provider::OpenAi, _) | (_, None) => false,
-            (Provider::Anthropic, Some(piece)) => {
-                !is_result() && anthropic::is_refused(&self.block, piece)
-            }
-            (_, Some(piece)) => matches!(piece, Piece::Nothing) && !is_result(),
+/// Whether `next`, the block after `last`, belongs to the same message.
+fn is_one_message(last: &SentBlock<'_>, next: &SentBlock<'_>, provider: Provider) -> bool {
+    let (block, other) = (&*last.block, &*next.block);
+    match (provider, &last.piece, &next.piece) {
+        (Provider::Thread, ..) => false,
+        (Provider::OpenAi, ..) => same_message(block, other),
+        (_, None, None) => block.data("data_message") == other.data("data_message"),
+        (_, None, _) | (_, _, None) => false,
+        (Provider::Anthropic, ..) => {
+            anthropic::is_assistant(block) == anthropic::is_assistant(other)
         }
-    }
-
-    /// Whether `next`, the block after it, belongs to the same message.
-    fn is_with(&self, next: &Self, provider: Provider) -> bool {
-        let (block, other) = (&*self.block, &*next.block);
-        match (provider, &self.piece, &next.piece) {
-            (Provider::Thread, ..) => false,
-            (Provider::OpenAi, ..) => same_message(block, other),
-            (_, None, None) => block.data("data_message") == other.data("data_message"),
-            (_, None, _) | (_, _, None) => false,
-            (Provider::Anthropic, ..) => {
-                anthropic::is_assistant(block) == anthropic::is_assistant(other)
-            }
-            (_, Some(piece), Some(following)) => {
-                !responses::is_item(block, piece)
-                    && !responses::is_item(other, following)
-                    && result_of(block) == result_of(other)
-                    && same_message(block, other)
-            }
+        (_, Some(piece), Some(following)) => {
+            !responses::is_item(block, piece)
+                && !responses::is_item(other, following)
+                && result_of(block) == result_of(other)
+                && same_message(block, other)
         }
     }
 }
@@ -101,10 +78,11 @@ impl<'a> Grouping<'a> {
         out: &mut Vec<String>,
     ) -> Result<bool, RenderError> {
         let next = SentBlock::of(self.provider, block)?;
-        let is_nothing = next.says_nothing(self.provider);
+        let is_nothing = says_nothing(&next, self.provider);
         let ends = self.open.last().is_some_and(|last| {
             let was_whole = last.piece.is_none();
-            (is_nothing && was_whole) || (!is_nothing && !last.is_with(&next, self.provider))
+            (is_nothing && was_whole)
+                || (!is_nothing && !is_one_message(last, &next, self.provider))
         });
         if ends {
             self.flush(out)?;

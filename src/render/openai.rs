@@ -8,10 +8,11 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::grouping::SentBlock;
 use super::json::{braced, list, push_member, push_members, quoted};
 use super::media::{Media, detail, filename};
-use super::piece::{Piece, call_of, is_plain, result_of, role, shape, text_of, verbatim};
+use super::piece::{
+    Piece, SentBlock, call_of, is_plain, result_of, role, shape, text_of, verbatim,
+};
 use crate::json::{elements, string};
 
 /// The custom fields with a fixed meaning, without `data_`.

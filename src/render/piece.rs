@@ -5,6 +5,7 @@ use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::json::quoted;
 use super::media::Media;
+use super::provider::Provider;
 use crate::json::{ValueType, elements, get, members, string, value_type};
 use std::borrow::Cow;
 
@@ -48,6 +49,33 @@ impl Piece {
             },
             (_, Some(content)) => Self::Text(text_of(content)),
         })
+    }
+}
+
+/// A block of a message.
+pub(super) struct SentBlock<'a> {
+    pub(super) block: Cow<'a, ThreadBlock>,
+    /// What it is; `None` if it is written as it came, because it was imported in the form of the API.
+    pub(super) piece: Option<Piece>,
+}
+
+impl<'a> SentBlock<'a> {
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// As [`Piece::of`].
+    pub(super) fn of(provider: Provider, block: Cow<'a, ThreadBlock>) -> Result<Self, RenderError> {
+        let form = match provider {
+            Provider::OpenAi => CHAT,
+            provider => provider.name(),
+        };
+        let as_it_came = provider == Provider::Thread || is_of_form(&block, form);
+        let piece = if as_it_came {
+            None
+        } else {
+            Some(Piece::of(&block)?)
+        };
+        Ok(Self { block, piece })
     }
 }
 

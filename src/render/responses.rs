@@ -6,11 +6,12 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::grouping::SentBlock;
 use super::head::Head;
 use super::json::{list, object, quoted};
 use super::media::{Media, detail, filename};
-use super::piece::{Piece, call_of, is_of_form, member_of_part, result_of, role, text_of};
+use super::piece::{
+    Piece, SentBlock, call_of, is_of_form, member_of_part, result_of, role, text_of,
+};
 use super::provider::Provider;
 use super::responses_imported::{self as imported, lone};
 use super::source::Source;

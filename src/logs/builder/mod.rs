@@ -18,7 +18,7 @@ mod resume;
 pub(crate) use resume::Numbers;
 
 use crate::logs::change::Change;
-use crate::logs::json::{json_text, quoted};
+use crate::logs::json::{list, object, quoted};
 use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request, Tool};
 use crate::logs::nodes::Made;
 use crate::logs::pairing::pair;
@@ -309,7 +309,7 @@ impl Builder {
         let mut change = self.take_change();
         change.meta = self.meta(&call.meta);
         if !call.usage.is_empty() {
-            change.usage = Some(object(call.usage));
+            change.usage = Some(canonical_object(call.usage));
         }
         self.attempts.clear();
         self.recording.push(change);
@@ -334,7 +334,7 @@ impl Builder {
             fields.push(("request".into(), parameters.clone()));
         }
         if !self.attempts.is_empty() {
-            fields.push(("attempts".into(), format!("[{}]", self.attempts.join(","))));
+            fields.push(("attempts".into(), list(&self.attempts)));
         }
         // The first of a name counts.
         for field in call.iter().chain(&self.about.meta) {
@@ -342,26 +342,12 @@ impl Builder {
                 fields.push(field.clone());
             }
         }
-        Some(object(fields))
+        Some(canonical_object(fields))
     }
 }
 
 /// A canonical object of canonical values.
-fn object(mut fields: Vec<Field>) -> String {
+fn canonical_object(mut fields: Vec<Field>) -> String {
     fields.sort_unstable();
-    let length = fields
-        .iter()
-        .map(|(name, value)| name.len() + value.len() + 4);
-    let mut out = String::with_capacity(length.sum::<usize>() + 2);
-    out.push('{');
-    for (at, (name, value)) in fields.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        json_text(name, &mut out);
-        out.push(':');
-        out.push_str(value);
-    }
-    out.push('}');
-    out
+    object(fields)
 }

@@ -39,6 +39,7 @@ mod live;
 mod openai;
 mod openhands;
 mod otel;
+mod otel_call;
 mod otel_messages;
 mod pi;
 mod reader;

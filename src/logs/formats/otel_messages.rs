@@ -10,14 +10,15 @@
 
 use super::fields::{get_string, inner, items, text};
 use super::openai;
-use super::otel::{Attributes, json_of, parameters, record, text_of, tools_of, used};
+use super::otel_call::{
+    Attributes, json_of, numbered, parameters, record, text_of, tools_of, used,
+};
 use super::requests::{Api, Interner};
 use super::transcript::{PartType, as_text, call, message as message_of, typed, unknown};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{braced, canonical, list, object, push_member, quoted, value as json_in};
 use crate::logs::log::{Field, Message, Part, Tool, object_without};
 use crate::logs::report::{Fate, Report};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What was recorded of a span.
@@ -388,25 +389,6 @@ fn chat_call(raw: &str) -> String {
         _ => (name.clone(), *value),
     });
     object(kind.into_iter().chain(own))
-}
-
-/// The members of numbered things: `PREFIX`, number, dot, name.
-pub(super) fn numbered<'a>(
-    found: impl Iterator<Item = (&'a str, &'a str)>,
-    prefix: &str,
-) -> BTreeMap<usize, Vec<(&'a str, &'a str)>> {
-    let mut by_number: BTreeMap<usize, Vec<(&str, &str)>> = BTreeMap::new();
-    for (name, value) in found {
-        let rest = name
-            .strip_prefix(prefix)
-            .and_then(|rest| rest.split_once('.'));
-        if let Some((number, name)) = rest
-            && let Ok(number) = number.parse()
-        {
-            by_number.entry(number).or_default().push((name, value));
-        }
-    }
-    by_number
 }
 
 /// The messages of OpenInference, in the form of Chat Completions.

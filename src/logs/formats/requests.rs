@@ -145,7 +145,7 @@ impl Interner {
         Rc::clone(message)
     }
 
-    /// Forgets messages that nobody has, if there are many more than a request of this many has.
+    /// Forgets messages that no session has, if there are many more than a request of this many has.
     fn shrink(&mut self, request: usize) {
         if self.seen.len() > 2 * request + KEPT {
             self.seen.retain(|_, message| Rc::strong_count(message) > 1);

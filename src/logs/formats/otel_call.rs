@@ -1,0 +1,246 @@
+//! What the attributes of a span say of a call besides its messages: tools, parameters, usage, and the rest.
+//!
+//! OTLP/JSON has a value as an object that names its type, and attributes as a list; exporters for
+//! people write both as plain JSON.
+//! This file must not know messages.
+
+use super::fields::{items, text};
+use super::requests::tools;
+use crate::json::{Member, elements, get, members, string};
+use crate::logs::json::{canonical, list, object, value as json_in};
+use crate::logs::log::{Field, Tool, object_without};
+use crate::logs::report::Report;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+/// The tool definitions of a request.
+pub(super) fn tools_of(attributes: &Attributes, report: &mut Report) -> Vec<Tool> {
+    if let Some(raw) = json_of(attributes, "gen_ai.tool.definitions") {
+        return tools(Some(&raw), report);
+    }
+    let all = attributes.iter().map(|(name, raw)| (&**name, &**raw));
+    let mut definitions = Vec::new();
+    for found in numbered(all, "llm.tools.").values() {
+        let schema = found.iter().find(|(name, _)| *name == "tool.json_schema");
+        definitions.extend(schema.map(|(_, raw)| match string(raw) {
+            // One that is not JSON stays a text.
+            Some(text) => json_in(&text).unwrap_or(raw).to_owned(),
+            None => (*raw).to_owned(),
+        }));
+    }
+    tools(Some(&list(definitions)), report)
+}
+
+/// The parameters of the request, under the names that Chat Completions has for them.
+pub(super) fn parameters(attributes: &Attributes) -> String {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    if let Some(raw) = json_of(attributes, "llm.invocation_parameters") {
+        for (name, value) in members(&raw) {
+            found.insert(name.into_owned(), value.to_owned());
+        }
+    }
+    if let Some(model) = attributes.get("llm.model_name") {
+        found.entry("model".to_owned()).or_insert(model.clone());
+    }
+    let provider = ["gen_ai.provider.name", "gen_ai.system"];
+    let provider = provider.iter().find_map(|name| text_of(attributes, name));
+    let is_anthropic = provider.is_some_and(|name| name.contains("anthropic"));
+    for (name, value) in attributes {
+        let Some(name) = parameter(name) else {
+            continue;
+        };
+        let name = match name {
+            "stop_sequences" if !is_anthropic => "stop",
+            "choice.count" => "n",
+            name => name,
+        };
+        found.insert(name.to_owned(), value.clone());
+    }
+    // They are in the tree.
+    found.remove("messages");
+    found.remove("tools");
+    canonical(&object(&found))
+}
+
+/// The name of a parameter, if an attribute is one.
+fn parameter(name: &str) -> Option<&str> {
+    let prefixes = [
+        "gen_ai.request.",
+        "gen_ai.openai.request.",
+        "openai.request.",
+    ];
+    prefixes.iter().find_map(|prefix| name.strip_prefix(prefix))
+}
+
+/// Attributes that say what a call used, and their names in the tree.
+const USED: [(&str, &str); 20] = [
+    ("input_tokens", "gen_ai.usage.input_tokens"),
+    ("input_tokens", "gen_ai.usage.prompt_tokens"),
+    ("input_tokens", "llm.token_count.prompt"),
+    ("output_tokens", "gen_ai.usage.output_tokens"),
+    ("output_tokens", "gen_ai.usage.completion_tokens"),
+    ("output_tokens", "llm.token_count.completion"),
+    ("cached_tokens", "gen_ai.usage.cache_read.input_tokens"),
+    ("cached_tokens", "llm.token_count.prompt_details.cache_read"),
+    (
+        "cache_write_tokens",
+        "gen_ai.usage.cache_creation.input_tokens",
+    ),
+    (
+        "cache_write_tokens",
+        "llm.token_count.prompt_details.cache_write",
+    ),
+    ("reasoning_tokens", "gen_ai.usage.reasoning.output_tokens"),
+    (
+        "reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+    ),
+    ("cost_usd", "llm.cost.total"),
+    ("model", "gen_ai.response.model"),
+    ("response_id", "gen_ai.response.id"),
+    ("", "gen_ai.response.finish_reasons"),
+    ("", "llm.token_count.total"),
+    ("", "gen_ai.usage.total_tokens"),
+    ("", "llm.finish_reason"),
+    ("", "llm.model_name"),
+];
+
+/// What the call used.
+pub(super) fn used(attributes: &Attributes, stop: Option<String>) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for (field, name) in USED {
+        let known = fields.iter().any(|(known, _)| known == field);
+        if let Some(raw) = attributes.get(name)
+            && !field.is_empty()
+            && !known
+        {
+            fields.push((field.into(), canonical(raw)));
+        }
+    }
+    let reasons = attributes.get("gen_ai.response.finish_reasons");
+    let first = reasons.and_then(|raw| elements(raw).first().map(|raw| canonical(raw)));
+    let reason = attributes
+        .get("llm.finish_reason")
+        .map(|raw| canonical(raw));
+    let stop = first.or(stop).or(reason);
+    fields.extend(stop.map(|stop| ("stop_reason".into(), stop)));
+    fields
+}
+
+/// What else the span says. What repeats messages is counted as skipped.
+pub(super) fn record(attributes: &Attributes, report: &mut Report) -> Option<String> {
+    let mut rest: Vec<Member<'_>> = Vec::new();
+    for (name, value) in attributes {
+        let read = parameter(name).is_some()
+            || USED.iter().any(|(_, known)| known == name)
+            || matches!(
+                &**name,
+                "gen_ai.system_instructions"
+                    | "gen_ai.input.messages"
+                    | "gen_ai.output.messages"
+                    | "gen_ai.tool.definitions"
+                    | "gen_ai.conversation.id"
+                    | "llm.invocation_parameters"
+            )
+            || ["llm.input_messages.", "llm.output_messages.", "llm.tools."]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+        if read {
+            continue;
+        }
+        if matches!(&**name, "input.value" | "output.value") {
+            report.skipped_member(&format!("{name} (repeats messages)"));
+            continue;
+        }
+        report.record_member(name);
+        rest.push((name.into(), value));
+    }
+    object_without(&rest, &[])
+}
+
+/// Attributes by name, values as JSON. The first of a name counts.
+pub(super) type Attributes = BTreeMap<String, String>;
+
+/// Attributes: a list of keys with values, or an object.
+pub(super) fn attributes(raw: &str) -> Attributes {
+    let mut found = Attributes::new();
+    for (name, value) in members(raw) {
+        found.entry(name.into_owned()).or_insert(value.to_owned());
+    }
+    for raw in elements(raw) {
+        let pair = members(raw);
+        let name = text(&pair, "key");
+        if let (Some(name), Some(value)) = (name, get(&pair, "value")) {
+            let value = any_value(value);
+            found.entry(name.into_owned()).or_insert(value);
+        }
+    }
+    found
+}
+
+/// The JSON that a typed value is.
+pub(super) fn any_value(raw: &str) -> String {
+    let found = members(raw);
+    let Some((kind, value)) = found.first() else {
+        return "null".to_owned();
+    };
+    match &**kind {
+        // Integers of 64 bits are strings. Any other text stays one.
+        "intValue" => match string(value) {
+            Some(text) if text.parse::<i64>().is_ok_and(|n| n.to_string() == *text) => {
+                text.into_owned()
+            }
+            _ => (*value).to_owned(),
+        },
+        "stringValue" | "boolValue" | "doubleValue" | "bytesValue" => (*value).to_owned(),
+        "arrayValue" => list(items(&members(value), "values").into_iter().map(any_value)),
+        "kvlistValue" => {
+            let mut names = HashSet::new();
+            // Their order is kept: it can be that of the arguments of a call. The first of a name counts.
+            let pairs = items(&members(value), "values")
+                .into_iter()
+                .filter_map(|raw| {
+                    let pair = members(raw);
+                    let name = text(&pair, "key")?.into_owned();
+                    let value = get(&pair, "value").map_or("null".to_owned(), any_value);
+                    names.insert(name.clone()).then_some((name, value))
+                });
+            object(pairs)
+        }
+        _ => raw.to_owned(),
+    }
+}
+
+/// The text of an attribute that is a string.
+pub(super) fn text_of(attributes: &Attributes, name: &str) -> Option<String> {
+    let raw = attributes.get(name)?;
+    string(raw).map(Cow::into_owned)
+}
+
+/// An attribute that is JSON, or a string of JSON.
+pub(super) fn json_of(attributes: &Attributes, name: &str) -> Option<String> {
+    let raw = attributes.get(name)?;
+    Some(match string(raw) {
+        Some(text) => json_in(&text)?.to_owned(),
+        None => raw.clone(),
+    })
+}
+
+/// The members of numbered things: `PREFIX`, number, dot, name.
+pub(super) fn numbered<'a>(
+    found: impl Iterator<Item = (&'a str, &'a str)>,
+    prefix: &str,
+) -> BTreeMap<usize, Vec<(&'a str, &'a str)>> {
+    let mut by_number: BTreeMap<usize, Vec<(&str, &str)>> = BTreeMap::new();
+    for (name, value) in found {
+        let rest = name
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.split_once('.'));
+        if let Some((number, name)) = rest
+            && let Ok(number) = number.parse()
+        {
+            by_number.entry(number).or_default().push((name, value));
+        }
+    }
+    by_number
+}
