@@ -5,8 +5,9 @@ pub(super) use super::import_read::Import;
 use super::import_read::{Importing, Made, Named, Read, Target, several};
 use super::import_store::{Written, follow, log_report, write_store};
 use super::input;
+use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
-use crate::app::present::stores::Address;
+use crate::app::present::stores::{Access, Address};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::{ImportOptions, MessageLocation, Report};
 use serde_json::json;
@@ -116,7 +117,7 @@ impl Importing<'_> {
             let message = format!("`{other}` is not a copy of a store, as the others are");
             return Err(Failure::usage(message).with_help("import it by itself"));
         }
-        let store = self.open(address)?;
+        let store = open_store(address.store, Access::Create)?;
         let mut written = Written::default();
         for copy in &args.logs {
             let (sessions, snapshots) = import_copy(copy, &store)?;

@@ -101,19 +101,6 @@ impl Importing<'_> {
     pub(super) fn is_into_store(&self) -> bool {
         matches!(self.target, Target::Store(_))
     }
-
-    /// The directory for what does not fit into memory, if logs are not read as a whole.
-    pub(super) fn spools(&self) -> Option<PathBuf> {
-        match self.target {
-            Target::Store(address) => Some(address.directory()),
-            _ => None,
-        }
-    }
-
-    /// Opens the store, which is made if it is missing.
-    pub(super) fn open(&self, address: Address<'_>) -> Result<Store, Failure> {
-        open_store(address.store, Access::Create)
-    }
 }
 
 /// The failure for several sessions where there is a place for one.
@@ -447,8 +434,9 @@ impl Importing<'_> {
     /// The sessions of a log that is large; `None` if it is not, or no JSON Lines.
     fn read_large(&self, path: &str) -> Result<Option<OfFile>, Failure> {
         // What is not of the named format may be a session, which is read as a whole.
-        let Some(directory) = self.spools().filter(|_| self.options.format.is_none()) else {
-            return Ok(None);
+        let directory = match self.target {
+            Target::Store(address) if self.options.format.is_none() => address.directory(),
+            _ => return Ok(None),
         };
         let failed = |error| Failure::file(path, &error);
         let Some(log) = self.open_large(path).map_err(failed)? else {

@@ -8,13 +8,14 @@ use super::command::say;
 use super::import_read::{Importing, Log, Made, Named, Target, session_of, several};
 use super::interrupt::leave;
 use super::progress::Progress;
+use super::sessions::open_store;
 use super::words::quoted;
 use super::write::new_name;
-use crate::app::present::stores::{Address, Which};
+use crate::app::present::stores::{Access, Address, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::unique;
 use crate::store::{LogImport, Store};
-use crate::support::diag::Code;
+use crate::support::diag::{Code, Diagnostic, Error};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -101,7 +102,7 @@ pub(super) fn write_store(
     mut sessions: Vec<Named>,
 ) -> Result<Written, Failure> {
     importing.rename(address, &mut sessions)?;
-    let store = importing.open(address)?;
+    let store = open_store(address.store, Access::Create)?;
     let listed = match &sessions[..] {
         // Looked up by its name.
         [one] if one.log.is_none() => store.sessions(&one.name)?,
@@ -217,7 +218,11 @@ fn exists(address: Address<'_>, name: &str, sessions: usize, more: usize) -> Fai
         }
     };
     let message = format!("the store {store} has a session `{name}` already");
-    Failure::exists(message, help)
+    Error::new(
+        "",
+        Diagnostic::error(Code::SessionExists, message).with_help(help),
+    )
+    .into()
 }
 
 /// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
@@ -284,7 +289,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     let Target::Store(address) = importing.target else {
         return Err(Failure::internal("logs are followed into a store"));
     };
-    let store = importing.open(address)?;
+    let store = open_store(address.store, Access::Create)?;
     let mut followed = Followed::default();
     while !stop.load(Ordering::Relaxed) {
         let began = Instant::now();

@@ -104,6 +104,9 @@ value, 4 input missing, 5 input invalid, 6 input or output failed, 7 internal er
 (--fail-if-empty), 9 a condition does not hold (assert), 124 --timeout is over, 130 interrupted.
 ";
 
+/// The place of options that every command has: below its own.
+const LAST: usize = 900;
+
 /// Query and change what language models saw.
 #[derive(Parser, Debug)]
 #[command(
@@ -115,26 +118,26 @@ value, 4 input missing, 5 input invalid, 6 input or output failed, 7 internal er
 )]
 struct Cli {
     /// Print JSON, and errors as JSON.
-    #[arg(long, global = true, conflicts_with = "format")]
+    #[arg(long, global = true, display_order = LAST, conflicts_with = "format")]
     json: bool,
     /// How the result is printed: text or json; of `select` also ids, nodes, table or tree, of `show` markdown.
     #[arg(
         long,
         value_enum,
-        global = true,
+        global = true, display_order = LAST,
         value_name = "FORMAT",
         hide_possible_values = true
     )]
     format: Option<Format>,
     /// When to colour the output: `auto` is on a terminal, unless NO_COLOR is set or TERM is `dumb`.
-    #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
+    #[arg(long, value_enum, default_value_t, global = true, display_order = LAST, value_name = "WHEN")]
     color: ColorChoice,
     /// Refuse inputs of more than this many bytes after unpacking. K, M and G are factors of 1024, 1024² and
     /// 1024³.
-    #[arg(long, global = true, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    #[arg(long, global = true, display_order = LAST, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     max_input: u64,
     /// End after this time, with exit code 124: `500ms`, `30s`, `5m`.
-    #[arg(long, global = true, value_name = "TIME", value_parser = interrupt::time)]
+    #[arg(long, global = true, display_order = LAST, value_name = "TIME", value_parser = interrupt::time)]
     timeout: Option<std::time::Duration>,
     #[command(subcommand)]
     command: Command,

@@ -6,9 +6,8 @@ use super::options::EditionArgs;
 use super::progress::Progress;
 use super::sessions::{self, open_store};
 use super::words::quoted;
-use crate::app::present::notes;
 use crate::app::present::stores::{Access, Address, Which};
-use crate::app::present::{Exit, Failure, sessions as opened};
+use crate::app::present::{Exit, Failure, answer, sessions as opened};
 use crate::engine::{Context, ContextBuilder, short_form};
 use crate::history::Session;
 use crate::logs::file::{FileError, SessionFile, write_context, write_file};
@@ -176,7 +175,7 @@ impl WriteArgs {
         }
         let mut lines = String::new();
         if let Ok(selection) = writing.context().select(selector) {
-            notes::of_empty(selection.why_empty(), with.is_json(), &mut lines);
+            answer::note_empty(selection.why_empty(), with.is_json(), &mut lines);
         }
         say(&lines);
         print_ids(with, &ids)?;

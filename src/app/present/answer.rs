@@ -1,14 +1,15 @@
 //! Answers to selectors: the blocks that fit a budget, JSON, and remarks.
 
 use super::failure::Failure;
-use super::notes;
+use crate::advice::EmptyReason;
 use crate::budget::Query;
 use crate::engine::{Answer, Fit, Node, Prepared};
 use crate::history::Session;
 use crate::support::cancel::check;
 use crate::support::diag::ColorChoice;
-use crate::support::text::counted;
+use crate::support::text::{counted, printable};
 use serde::Serialize;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -73,7 +74,11 @@ impl<'a> Found<'a> {
         let fit = match (budget, answer) {
             (None, _) => None,
             (Some(Budget { query, tokens }), Answer::Rows(rows)) => Some(rows.fit(query, *tokens)),
-            (Some(_), Answer::Range(_)) => return Err(Failure::budget_of_range()),
+            (Some(_), Answer::Range(_)) => {
+                let failure = Failure::value("a range has differences, not blocks to choose from");
+                return Err(failure
+                    .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest"));
+            }
         };
         Ok(Self { answer, fit })
     }
@@ -146,7 +151,26 @@ impl<'a> Found<'a> {
             }
             Answer::Rows(rows) => rows.why_empty(),
         };
-        notes::of_empty(why, as_json, &mut lines);
+        note_empty(why, as_json, &mut lines);
         lines
+    }
+}
+
+/// Why an answer is empty: a line each, or one line of JSON with the fields of each reason and its text.
+pub(crate) fn note_empty(why: Vec<EmptyReason>, as_json: bool, out: &mut String) {
+    if !as_json {
+        for reason in why {
+            let _ = writeln!(out, "note: {}", printable(&reason.to_string()));
+        }
+        return;
+    }
+    let note = |reason: EmptyReason| {
+        let mut note = json!(reason);
+        note["message"] = reason.to_string().into();
+        note
+    };
+    let notes: Vec<_> = why.into_iter().map(note).collect();
+    if !notes.is_empty() {
+        let _ = writeln!(out, "{}", json!({ "notes": notes }));
     }
 }

@@ -4,7 +4,7 @@ use crate::budget::CacheError;
 use crate::history::LoadError;
 use crate::history::LoadFailure;
 use crate::support::cancel::Cancelled;
-use crate::support::diag::{Code, ColorChoice, Diagnostic, Error};
+use crate::support::diag::{Code, ColorChoice, Error};
 use crate::support::text::printable;
 use crate::tree::{InputError, SourceError};
 use serde_json::{Value, json};
@@ -93,12 +93,6 @@ impl Failure {
         Self::plain(Exit::Value, message)
     }
 
-    /// A session of a store that is there already.
-    pub(crate) fn exists(message: String, help: String) -> Self {
-        let diagnostic = Diagnostic::error(Code::SessionExists, message).with_help(help);
-        Error::new("", diagnostic).into()
-    }
-
     /// A bug in the program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::plain(Exit::Internal, message)
@@ -124,12 +118,6 @@ impl Failure {
     pub(crate) fn busy(message: String) -> Self {
         Self::coded(Code::SessionBusy.as_str(), Exit::Io, message)
             .with_help("wait until it is done, then run the command again")
-    }
-
-    /// A budget for the differences of a range.
-    pub(crate) fn budget_of_range() -> Self {
-        Self::value("a range has differences, not blocks to choose from")
-            .with_help("a budget takes one snapshot, @*, @mode=union or @mode=latest")
     }
 
     /// A selector's error in one of several sessions.
