@@ -6,7 +6,6 @@ use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
-use crate::index::NodeRef;
 use crate::render::Wording;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Table, Tint};
@@ -74,22 +73,24 @@ impl Report for DuplicateReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let (chosen, counts) = options.read(engine, session)?;
+        let history = session.history();
+        let (chosen, counts) = options.read(engine, &history)?;
         let mut finder = Finder {
             counts,
             hashes: HashMap::new(),
         };
-        let snapshots = chosen.iter().map(|chosen| {
-            let texts = finder.find(chosen);
-            SnapshotDuplicates {
+        let snapshots = chosen.map(|chosen| {
+            let chosen = chosen?;
+            let texts = finder.find(&chosen);
+            Ok(SnapshotDuplicates {
                 label: chosen.at.to_string(),
                 cycle: chosen.snapshot.cycle(),
                 repeated_tokens: texts.iter().map(|text| text.repeated_tokens).sum(),
                 texts,
-            }
+            })
         });
         Ok(Self {
-            snapshots: snapshots.collect(),
+            snapshots: snapshots.collect::<Result<_, Error>>()?,
             tokenizer: finder.counts.tokenizer(),
         })
     }
@@ -115,34 +116,34 @@ struct Finder {
 
 impl Finder {
     fn find(&mut self, chosen: &Chosen) -> Vec<Duplicate> {
-        let text_of = |(node, region)| {
+        let text_of = |node, region| {
             let text = Wording::of_node(node, region == Region::Sys).text;
             text.filter(|text| !text.is_empty())
         };
-        let mut copies: HashMap<ContentHash, Vec<(NodeRef<'_>, Region)>> = HashMap::new();
-        for block in chosen.blocks() {
-            let read = || text_of(block).map(|text| text_hash(&text));
-            let known = self.hashes.entry(block.0.version());
+        let mut copies: HashMap<ContentHash, Vec<u32>> = HashMap::new();
+        for (node, region) in chosen.blocks() {
+            let read = || text_of(node, region).map(|text| text_hash(&text));
+            let known = self.hashes.entry(node.version());
             if let Some(hash) = *known.or_insert_with(read) {
-                copies.entry(hash).or_default().push(block);
+                copies.entry(hash).or_default().push(node.row());
             }
         }
-        let mut copies: Vec<_> = copies.into_iter().collect();
-        copies.retain(|(_, blocks)| blocks.len() > 1);
+        let mut copies: Vec<(ContentHash, Vec<u32>)> = copies.into_iter().collect();
+        copies.retain(|(_, rows)| rows.len() > 1);
         // In document order, which the sort by size keeps.
-        copies.sort_unstable_by_key(|(_, blocks)| blocks[0].0.row());
-        let texts = copies.into_iter().map(|(hash, blocks)| {
-            let text = text_of(blocks[0]).unwrap_or_default();
+        copies.sort_unstable_by_key(|(_, rows)| rows[0]);
+        let texts = copies.into_iter().map(|(hash, rows)| {
+            let mut blocks = rows.iter().map(|row| chosen.snapshot.node(*row)).peekable();
+            let first = blocks.peek().map(|node| (*node, Region::of(*node)));
+            let text = first.and_then(|(node, region)| text_of(node, region?));
+            let text = text.unwrap_or_default();
             let tokens = self.counts.text(&text);
             Duplicate {
                 sha256: hex(&hash),
                 bytes: text.len() as u64,
                 tokens,
-                repeated_tokens: tokens * (blocks.len() as u64 - 1),
-                blocks: blocks
-                    .iter()
-                    .map(|(node, _)| node.id().to_owned())
-                    .collect(),
+                repeated_tokens: tokens * (rows.len() as u64 - 1),
+                blocks: blocks.map(|node| node.id().to_owned()).collect(),
                 text,
             }
         });

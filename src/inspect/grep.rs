@@ -76,6 +76,7 @@ impl Report for GrepReport {
             places: HashMap::new(),
         };
         for chosen in options.part.chosen(engine, &session.history())? {
+            let chosen = chosen?;
             let label = match chosen.at {
                 At::Committed(_) => format!("@c{}", chosen.snapshot.cycle()),
                 at => at.to_string(),

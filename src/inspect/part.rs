@@ -114,30 +114,31 @@ impl Part {
         Ok(found)
     }
 
-    /// The snapshots, oldest first, each with the rows that are asked for.
-    pub(super) fn chosen(
-        &self,
-        engine: &Engine,
-        history: &Arc<History>,
-    ) -> Result<Vec<Chosen>, Error> {
-        self.with_rows(engine, history, self.snapshots(engine, history)?)
+    /// The snapshots, oldest first, each with the rows that are asked for, which are looked up one snapshot at a
+    /// time: together they can be as many as the snapshots times their nodes.
+    pub(super) fn chosen<'a>(
+        &'a self,
+        engine: &'a Engine,
+        history: &'a Arc<History>,
+    ) -> Result<impl Iterator<Item = Result<Chosen, Error>> + 'a, Error> {
+        let snapshots = self.snapshots(engine, history)?;
+        Ok(self.with_rows(engine, history, snapshots))
     }
 
-    pub(super) fn with_rows(
-        &self,
-        engine: &Engine,
-        history: &Arc<History>,
+    pub(super) fn with_rows<'a>(
+        &'a self,
+        engine: &'a Engine,
+        history: &'a Arc<History>,
         snapshots: Vec<(At, Arc<Snapshot>)>,
-    ) -> Result<Vec<Chosen>, Error> {
-        let snapshots = snapshots.into_iter();
-        let chosen = snapshots.inspect(|_| ensure()).map(|(at, snapshot)| {
+    ) -> impl Iterator<Item = Result<Chosen, Error>> + 'a {
+        let snapshots = snapshots.into_iter().inspect(|_| ensure());
+        snapshots.map(move |(at, snapshot)| {
             Ok(Chosen {
                 rows: self.rows(engine, history, at, &snapshot)?,
                 at,
                 snapshot,
             })
-        });
-        chosen.collect()
+        })
     }
 
     fn rows(

@@ -11,7 +11,7 @@ use super::prices::Prices;
 use super::search::Search;
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
-use crate::history::Session;
+use crate::history::{History, Session};
 use crate::index::Snapshot;
 use crate::render::Provider;
 use crate::support::diag::Error;
@@ -127,14 +127,14 @@ impl ReportOptions {
     }
 
     /// The snapshots that a report is about, and what counts their tokens.
-    pub(super) fn read(
-        &self,
-        engine: &Engine,
-        session: &Session,
-    ) -> Result<(Vec<Chosen>, Counts), Error> {
-        let chosen = self.part.chosen(engine, &session.history())?;
-        let counts = self.counts(chosen.iter().map(|chosen| &chosen.snapshot));
-        Ok((chosen, counts))
+    pub(super) fn read<'a>(
+        &'a self,
+        engine: &'a Engine,
+        history: &'a Arc<History>,
+    ) -> Result<(impl Iterator<Item = Result<Chosen, Error>> + 'a, Counts), Error> {
+        let snapshots = self.part.snapshots(engine, history)?;
+        let counts = self.counts(snapshots.iter().map(|(_, snapshot)| snapshot));
+        Ok((self.part.with_rows(engine, history, snapshots), counts))
     }
 }
 

@@ -46,12 +46,12 @@ impl Report for ShowReport {
     type Line = Shown;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let (chosen, mut counts) = options.read(engine, session)?;
         let history = session.history();
-        let snapshots = chosen.iter().inspect(|_| ensure());
+        let (chosen, mut counts) = options.read(engine, &history)?;
+        let before_reply = options.before_reply;
         let snapshots =
-            snapshots.map(|chosen| one(&history, chosen, options.before_reply, &mut counts));
-        let snapshots = snapshots.collect::<Result<_, _>>()?;
+            chosen.map(|chosen| Ok(one(&history, &chosen?, before_reply, &mut counts)?));
+        let snapshots = snapshots.collect::<Result<_, Error>>()?;
         Ok(Self { snapshots })
     }
 

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 #[cfg(feature = "tokens")]
-use super::vocabulary::{self, Vocabulary};
+use super::vocabulary;
 use crate::index::Snapshot;
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -93,9 +93,9 @@ impl Tokenizer {
     pub fn count(self, text: &str) -> u64 {
         match self {
             #[cfg(feature = "tokens")]
-            Self::O200k => vocabulary::count(Vocabulary::O200k, text),
+            Self::O200k => vocabulary::O200K.count(text),
             #[cfg(feature = "tokens")]
-            Self::Cl100k => vocabulary::count(Vocabulary::Cl100k, text),
+            Self::Cl100k => vocabulary::CL100K.count(text),
             Self::Bytes4 => (text.len() as u64).div_ceil(4),
         }
     }

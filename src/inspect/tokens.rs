@@ -10,7 +10,6 @@ use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
-use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Table, Tint};
 use crate::support::text::{amount, counted, printable};
@@ -105,16 +104,17 @@ impl Report for TokenReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let (chosen, mut counts) = options.read(engine, session)?;
+        let history = session.history();
+        let (chosen, mut counts) = options.read(engine, &history)?;
         let mut groups = Groups::new(options.by);
-        let snapshots = chosen.iter().inspect(|_| ensure());
-        let snapshots = snapshots.map(|chosen| {
-            let groups = groups.add_up(chosen, &mut counts);
+        let snapshots = chosen.map(|chosen| {
+            let chosen = chosen?;
+            let groups = groups.add_up(&chosen, &mut counts);
             let totals: Totals = groups.iter().map(|group| group.totals).sum();
-            let reply = reply(chosen, &mut counts);
+            let reply = reply(&chosen, &mut counts);
             let call = Call::of(&chosen.snapshot);
             let counted = (totals.tokens.saturating_sub(reply.tokens), reply.tokens);
-            SnapshotTokens {
+            Ok(SnapshotTokens {
                 cost: Cost::of(&options.prices, &call, counted, chosen.rows.is_none()),
                 label: chosen.at.to_string(),
                 cycle: chosen.snapshot.cycle(),
@@ -122,10 +122,10 @@ impl Report for TokenReport {
                 reply,
                 groups,
                 call,
-            }
+            })
         });
         Ok(Self {
-            snapshots: snapshots.collect(),
+            snapshots: snapshots.collect::<Result<_, Error>>()?,
             tokenizer: counts.tokenizer(),
             by: options.by,
             distinct: counts.distinct(),
@@ -232,7 +232,7 @@ impl Top {
         let mut groups = Groups::new(self.by.unwrap_or_default());
         let mut sums: Vec<Group> = Vec::new();
         for chosen in part.chosen(engine, &session.history())? {
-            merge(&mut sums, groups.add_up(&chosen, &mut self.counts));
+            merge(&mut sums, groups.add_up(&chosen?, &mut self.counts));
         }
         match self.by {
             None => {

@@ -102,12 +102,16 @@ impl Report for UnusedReport {
     type Line = Self;
 
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let (chosen, mut counts) = options.read(engine, session)?;
+        let history = session.history();
+        let (chosen, mut counts) = options.read(engine, &history)?;
+        let mut snapshots = 0;
         let mut calls = Calls::default();
         let mut tools: BTreeMap<String, UnusedTool> = BTreeMap::new();
         let mut model = None;
-        for chosen in &chosen {
+        for chosen in chosen {
+            let chosen = chosen?;
             let snapshot = &chosen.snapshot;
+            snapshots += 1;
             calls.read(snapshot);
             let call = Call::of(snapshot);
             let price = call.model.as_deref();
@@ -133,7 +137,7 @@ impl Report for UnusedReport {
         tools.sort_by_key(|tool| Reverse(tool.sent_tokens));
         Ok(Self {
             tokenizer: counts.tokenizer(),
-            snapshots: chosen.len() as u64,
+            snapshots,
             defined,
             tools,
             prices: options.prices.date().to_owned(),

@@ -12,39 +12,44 @@ use regex_automata::{Anchored, Input};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::BuildHasher;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use tiktoken::CoreBpe;
 
 /// A vocabulary with its pattern.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Vocabulary {
-    O200k,
-    Cl100k,
-}
-
-impl Vocabulary {
+pub(super) struct Vocabulary {
     /// What the library has of it, unpacked when it is first asked for.
     ///
     /// Not by its name: the library's table of names would bring every vocabulary into the program, and
     /// those of other models have five times the size of these two.
-    fn library(self) -> &'static CoreBpe {
-        static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
-        static CL100K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
-        match self {
-            Self::O200k => &O200K,
-            Self::Cl100k => &CL100K,
+    library: LazyLock<CoreBpe>,
+    pieces: &'static [&'static str],
+    /// What texts that are not ASCII need. Made when the first one is counted.
+    own: OnceLock<Option<Own>>,
+}
+
+pub(super) static O200K: Vocabulary =
+    Vocabulary::new(tiktoken::encoding::o200k_base, &O200K_PIECES);
+pub(super) static CL100K: Vocabulary =
+    Vocabulary::new(tiktoken::encoding::cl100k_base, &CL100K_PIECES);
+
+impl Vocabulary {
+    const fn new(library: fn() -> CoreBpe, pieces: &'static [&'static str]) -> Self {
+        Self {
+            library: LazyLock::new(library),
+            pieces,
+            own: OnceLock::new(),
         }
     }
 
-    /// What texts that are not ASCII need. Made when the first one is counted.
-    fn own(self) -> Option<&'static Own> {
-        static O200K: LazyLock<Option<Own>> =
-            LazyLock::new(|| Own::new(Vocabulary::O200k, &O200K_PIECES));
-        static CL100K: LazyLock<Option<Own>> =
-            LazyLock::new(|| Own::new(Vocabulary::Cl100k, &CL100K_PIECES));
-        match self {
-            Self::O200k => O200K.as_ref(),
-            Self::Cl100k => CL100K.as_ref(),
+    fn own(&self) -> Option<&Own> {
+        self.own.get_or_init(|| Own::new(self)).as_ref()
+    }
+
+    pub(super) fn count(&self, text: &str) -> u64 {
+        if text.is_ascii() {
+            count_ascii(self, text, STEP)
+        } else {
+            count_pieces(self, text)
         }
     }
 }
@@ -55,16 +60,8 @@ const STEP: usize = 1 << 16;
 /// The longest piece that the library merges. It takes a few milliseconds.
 const LONGEST: usize = 1 << 14;
 
-pub(super) fn count(vocabulary: Vocabulary, text: &str) -> u64 {
-    if text.is_ascii() {
-        count_ascii(vocabulary, text, STEP)
-    } else {
-        count_pieces(vocabulary, text)
-    }
-}
-
-/// As [`count`], of a text that is ASCII, in parts of `step` bytes and somewhat more.
-fn count_ascii(vocabulary: Vocabulary, text: &str, step: usize) -> u64 {
+/// The tokens of a text that is ASCII, in parts of `step` bytes and somewhat more.
+fn count_ascii(vocabulary: &Vocabulary, text: &str, step: usize) -> u64 {
     let (mut rest, mut tokens) = (text, 0);
     while !rest.is_empty() {
         ensure();
@@ -73,7 +70,7 @@ fn count_ascii(vocabulary: Vocabulary, text: &str, step: usize) -> u64 {
         tokens += if part.len() > 2 * step.max(LONGEST) {
             count_pieces(vocabulary, part)
         } else {
-            vocabulary.library().count(part) as u64
+            vocabulary.library.count(part) as u64
         };
         rest = after;
     }
@@ -103,9 +100,9 @@ fn border(text: &[u8], from: usize) -> Option<usize> {
     (from.max(1)..text.len()).find(is_border)
 }
 
-/// As [`count`], cut here, piece by piece.
-fn count_pieces(vocabulary: Vocabulary, text: &str) -> u64 {
-    let encoding = vocabulary.library();
+/// The tokens of a text that is cut here, piece by piece.
+fn count_pieces(vocabulary: &Vocabulary, text: &str) -> u64 {
+    let encoding = &vocabulary.library;
     let Some(own) = vocabulary.own() else {
         return encoding.count(text) as u64;
     };
@@ -154,9 +151,9 @@ struct Own {
 }
 
 impl Own {
-    fn new(vocabulary: Vocabulary, pieces: &[&str]) -> Option<Self> {
-        let cutter = Regex::new_many(&[&*pieces.join("|"), r"\s+"]).ok()?;
-        let ranks = Ranks::new(vocabulary.library());
+    fn new(vocabulary: &Vocabulary) -> Option<Self> {
+        let cutter = Regex::new_many(&[&*vocabulary.pieces.join("|"), r"\s+"]).ok()?;
+        let ranks = Ranks::new(&vocabulary.library);
         Some(Self { cutter, ranks })
     }
 }
@@ -275,7 +272,7 @@ fn slice<'a>(bytes: &'a [u8], &(start, end, _): &(u32, u32, u32)) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Vocabulary, count, count_ascii, count_pieces, pieces};
+    use super::{CL100K, O200K, count_ascii, count_pieces, pieces};
     use crate::support::cancel::Cancel;
 
     #[test]
@@ -296,20 +293,19 @@ mod tests {
             ("é \n x", "é| \n| x", "é| \n| x"),
             ("e\u{301}A//\n", "e\u{301}|A|//\n", "e|\u{301}A|//\n"),
         ] {
-            for (vocabulary, expected) in [(Vocabulary::O200k, o200k), (Vocabulary::Cl100k, cl100k)]
-            {
+            for (vocabulary, expected) in [(&O200K, o200k), (&CL100K, cl100k)] {
                 let own = vocabulary.own().expect("a pattern");
                 let found: Vec<&str> = pieces(&own.cutter, text).collect();
-                assert_eq!(found.join("|"), expected, "{vocabulary:?}");
+                assert_eq!(found.join("|"), expected, "{text:?}");
             }
         }
     }
 
     #[test]
     fn pieces_are_merged_as_the_library_does() {
-        for vocabulary in [Vocabulary::O200k, Vocabulary::Cl100k] {
+        for vocabulary in [&O200K, &CL100K] {
             let own = vocabulary.own().expect("a vocabulary");
-            let library = vocabulary.library();
+            let library = &vocabulary.library;
             for word in [
                 "a",
                 "supercalifragilistic",
@@ -340,12 +336,12 @@ mod tests {
             random ^= random << 17;
             random as usize % below
         };
-        for vocabulary in [Vocabulary::O200k, Vocabulary::Cl100k] {
+        for vocabulary in [&O200K, &CL100K] {
             for _ in 0..2_000 {
                 let text: String = (0..1 + next(24))
                     .map(|_| SIGNS[next(SIGNS.len())])
                     .collect();
-                let whole = vocabulary.library().count(&text) as u64;
+                let whole = vocabulary.library.count(&text) as u64;
                 for step in [1, 2, 5] {
                     let parts = count_ascii(vocabulary, &text, step);
                     assert_eq!(parts, whole, "{text:?} in parts of {step}");
@@ -362,12 +358,12 @@ mod tests {
         let (letters, space) = ("ab".repeat(200_000), " \t".repeat(200_000));
         for text in [&prose, &letters, &space, &format!("{prose}é")] {
             let free = Cancel::at_check(0);
-            assert!(free.run(|| count(Vocabulary::O200k, text)).is_ok());
+            assert!(free.run(|| O200K.count(text)).is_ok());
             let (all, _) = free.checks();
             let least = (text.len() >> 18) as u64;
             assert!(all > least, "{all} looks at {} bytes", text.len());
             let cancel = Cancel::at_check(3);
-            assert!(cancel.run(|| count(Vocabulary::O200k, text)).is_err());
+            assert!(cancel.run(|| O200K.count(text)).is_err());
             assert!(cancel.checks().1 <= 4, "{:?}", cancel.checks());
         }
     }

@@ -195,7 +195,8 @@ impl Report for PrefixReport {
         };
         let alone = before.is_some();
         snapshots.splice(0..0, before);
-        let chosen = part.with_rows(engine, &history, snapshots)?;
+        let chosen = part.with_rows(engine, &history, snapshots);
+        let chosen: Vec<Chosen> = chosen.collect::<Result<_, _>>()?;
         let all = chosen.iter().map(|chosen| &chosen.snapshot);
         let mut counts = options.counts(all.clone());
         let found = walk(&history, all, options.provider, &mut counts);

@@ -245,19 +245,20 @@ impl Requests {
         let mut parameters = None;
         for record in records {
             let key = (Arc::as_ptr(&record).cast::<u8>() as u64, RECORD);
-            if !self.known.contains_key(&key) && !self.parameters.contains_key(&key) {
-                let thread = Thread::from_records([&record]).ok()?;
-                if let Some(text) = thread.parameters() {
-                    self.parameters.insert(key, text.into());
-                } else {
-                    let block = thread.into_blocks().next()?;
-                    self.known.insert(key, Arc::new(block));
+            if !self.known.contains_key(&key) {
+                if let Some(text) = self.parameters.get(&key) {
+                    parameters = Some(text.clone());
+                    continue;
                 }
+                let thread = Thread::from_records([&record]).ok()?;
                 self.held.push(record);
-            }
-            if let Some(text) = self.parameters.get(&key) {
-                parameters = Some(text.clone());
-                continue;
+                if let Some(text) = thread.parameters() {
+                    parameters = Some(text.into());
+                    self.parameters.insert(key, text.into());
+                    continue;
+                }
+                let block = thread.into_blocks().next()?;
+                self.known.insert(key, Arc::new(block));
             }
             keys.push(key);
         }

@@ -12,6 +12,7 @@ use crate::inspect::steps::{events, time_of};
 use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
 use crate::json::Redactor;
 use crate::render::Provider;
+use crate::support::macros::setters;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
@@ -40,11 +41,9 @@ impl PageOptions {
         }
     }
 
-    /// Compares requests in the form of this provider.
-    #[must_use]
-    pub fn provider(mut self, provider: Option<Provider>) -> Self {
-        self.provider = provider;
-        self
+    setters! {
+        /// Compares requests in the form of this provider.
+        provider: Option<Provider>;
     }
 }
 
