@@ -39,7 +39,6 @@ pub(super) struct Batches<T> {
     ahead: Option<Ahead<T>>,
 }
 
-/// A batch that another thread answers.
 #[derive(Debug)]
 struct Ahead<T>(Receiver<std::thread::Result<Answered<T>>>);
 
@@ -55,7 +54,6 @@ impl<T: Send + 'static> Batches<T> {
         }
     }
 
-    /// Number of sessions in the list.
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }

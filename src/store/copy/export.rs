@@ -212,7 +212,6 @@ fn begin(root: &Path, options: &ParquetExport) -> Result<Copy, StoreError> {
     )))
 }
 
-/// An export that is running.
 struct Run<'r> {
     root: &'r Path,
     exports: ParquetExported,

@@ -29,7 +29,6 @@ pub(crate) const ROWS: usize = 32_768;
 /// The most bytes of the texts of a row group, unless one row has more; what a writer needs of memory.
 pub(crate) const BYTES: usize = 16 << 20;
 
-/// What a file has.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Written {
     /// From the directory of the copy, with `/`.
@@ -151,7 +150,6 @@ impl FileWriter {
         }
     }
 
-    /// Number of rows so far.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
@@ -276,7 +274,6 @@ fn properties(kinds: &[Column]) -> Result<WriterProperties> {
 /// Columns with long texts.
 const LONG: &[&str] = &["content", "meta", "runtime", "request", "params", "extra"];
 
-/// The hash of a file, in hexadecimal digits.
 pub(crate) fn hash_of(path: &Path) -> Result<String> {
     let io = |error| StoreError::Io(path.to_owned(), error);
     let mut file = File::open(path).map_err(io)?;

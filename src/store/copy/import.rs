@@ -103,7 +103,6 @@ fn whole<'c>(copy: &'c Copy, name: &str) -> Result<&'c Written, StoreError> {
     found.ok_or_else(|| StoreError::Damaged(format!("there is no file {path}")))
 }
 
-/// An import that is running.
 struct Run<'r> {
     root: &'r Path,
     /// Of each session of the copy its number in the store.

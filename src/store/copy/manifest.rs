@@ -22,17 +22,13 @@ use crate::support::scratch::{Part, is_part};
 /// The directory of the manifests. Engines pass over names that begin so.
 pub(crate) const DIRECTORY: &str = "_pactql";
 
-/// The version of the files.
 const FORMAT: u32 = 1;
 
-/// The manifest of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Copy {
     pub(crate) format: u32,
-    /// The layout of the tables.
     pub(crate) layout: i64,
     pub(crate) written_by: String,
-    /// Number of buckets.
     pub(crate) buckets: i64,
     /// The pattern of names, of which an empty one matches all.
     pub(crate) sessions: String,
@@ -44,7 +40,6 @@ pub(crate) struct Copy {
     pub(crate) state: Vec<(i64, String)>,
 }
 
-/// The manifest of a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bucket {
     /// Grows when everything is rewritten. Numbers of units differ between generations.
@@ -131,11 +126,9 @@ impl Copy {
     }
 }
 
-/// The most buckets.
 pub(crate) const MOST_BUCKETS: i64 = 65_536;
 
 impl Bucket {
-    /// Where the manifest of a bucket is.
     pub(crate) fn path(root: &Path, bucket: i64) -> PathBuf {
         root.join(DIRECTORY).join(format!("bucket={bucket}.json"))
     }
@@ -152,7 +145,6 @@ impl Bucket {
         write(&Self::path(root, bucket), self)
     }
 
-    /// Its files of a table.
     pub(crate) fn files<'b>(&'b self, table: &'b str) -> impl Iterator<Item = &'b Written> {
         let of = |file: &&Written| file.path.split('/').next() == Some(table);
         self.files.iter().filter(of)

@@ -24,7 +24,6 @@ use crate::store::layout::schema::{Column, Table};
 /// no row of more than a gigabyte, here with its body.
 const PAGES: i64 = 2 << 30;
 
-/// A file of a table, to be read.
 pub(crate) struct FileRows {
     path: PathBuf,
     bytes: i64,
@@ -229,7 +228,6 @@ fn unread(path: &Path, error: &ParquetError) -> StoreError {
     StoreError::Damaged(format!("{} cannot be read: {error}", path.display()))
 }
 
-/// Rows of a row group that was read.
 struct Cells {
     /// The values of a column, and of each row the number of its value.
     columns: Vec<(ColumnValues, Vec<Option<u32>>)>,

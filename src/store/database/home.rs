@@ -91,7 +91,6 @@ impl Place {
         Self::at(Path::new(path))
     }
 
-    /// The file at a path.
     pub(crate) fn at(path: &Path) -> Result<Self> {
         if path.as_os_str().is_empty() {
             return Err(StoreError::Refused(
@@ -112,7 +111,6 @@ impl Place {
         }
     }
 
-    /// Which file the path leads to.
     fn file(&self) -> Option<FileId> {
         match self {
             Self::File(path) => file_id(path).ok().flatten(),
@@ -133,7 +131,6 @@ impl fmt::Display for Place {
 }
 
 impl Home {
-    /// Whether it is a file, and not a server.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.place, Place::File(_))
     }

@@ -109,7 +109,6 @@ impl fmt::Display for Address {
     }
 }
 
-/// A connection to a schema.
 pub(crate) struct Postgres {
     client: Link,
     address: Address,
@@ -126,7 +125,6 @@ pub(crate) struct Postgres {
 /// What a transaction has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// There is none.
     Idle,
     Open {
         write: bool,
@@ -186,7 +184,6 @@ impl Postgres {
         Ok(())
     }
 
-    /// Makes the connection again.
     fn reconnect(&mut self) -> Result<()> {
         self.client = connect(&self.address, self.access, self.busy)?;
         self.statements.clear();
@@ -312,7 +309,6 @@ impl Postgres {
         done.map_err(|error| said(&self.address, &error))
     }
 
-    /// Copies all tables to a new file.
     fn copy_to(&mut self, to: &Path) -> Result<()> {
         let mut target = Sqlite::open(to, Access::Create, self.busy)?;
         schema::create(&mut target, &to.display().to_string())?;

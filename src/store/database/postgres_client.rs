@@ -142,7 +142,6 @@ impl<'v> Parameter<'v> {
     }
 }
 
-/// A row.
 pub(crate) struct Found(pub(crate) postgres::Row);
 
 impl Found {

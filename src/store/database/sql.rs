@@ -38,19 +38,13 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
 
 /// A row of a result. Columns are numbered from 0; `None` is null.
 pub(crate) trait Row {
-    /// An integer.
     fn int(&self, at: usize) -> Result<Option<i64>>;
-    /// A floating-point number.
     fn real(&self, at: usize) -> Result<Option<f64>>;
-    /// A truth value.
     fn bool(&self, at: usize) -> Result<Option<bool>>;
-    /// A text.
     fn text(&self, at: usize) -> Result<Option<&str>>;
-    /// Bytes.
     fn bytes(&self, at: usize) -> Result<Option<&[u8]>>;
 }
 
-/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Id,
@@ -84,7 +78,6 @@ pub(crate) enum Dialect {
     Postgres,
 }
 
-/// What a transaction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
     /// It sees one state of the store, that of its first statement, until it ends.
@@ -118,7 +111,6 @@ impl Savepoint {
 
 /// One connection. Statements outside a transaction are one each.
 pub(crate) trait Database: Send {
-    /// Whose SQL it speaks.
     fn dialect(&self) -> Dialect;
 
     /// Runs a statement. Returns the number of rows inserted, changed or deleted.
@@ -153,7 +145,6 @@ pub(crate) trait Database: Send {
         })
     }
 
-    /// Begins a transaction.
     fn begin(&mut self, begin: Begin) -> Result<()>;
 
     /// Ends the transaction. With an error, nothing of it was kept, or it is not known whether all was.
@@ -271,7 +262,6 @@ pub(crate) fn text(row: &dyn Row, at: usize) -> Result<&str> {
     row.text(at)?.ok_or_else(|| null(at))
 }
 
-/// A digest.
 pub(crate) fn digest(row: &dyn Row, at: usize) -> Result<[u8; 32]> {
     let bytes = row.bytes(at)?.ok_or_else(|| null(at))?;
     let wrong = || StoreError::Damaged(format!("a hash of {} bytes", bytes.len()));

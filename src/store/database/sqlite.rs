@@ -36,12 +36,10 @@ const PAGES: i32 = 256;
 /// How large the log of recent commits may stay after it was copied into the file.
 const LOG_BYTES: i64 = 16 << 20;
 
-/// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// To write it; it is made if it is missing.
     Create,
-    /// To write it.
     Write,
     /// To read it beside a connection that writes.
     Read,
@@ -49,7 +47,6 @@ pub(crate) enum Access {
     ReadOnly,
 }
 
-/// A connection to a file.
 pub(crate) struct Sqlite {
     connection: Connection,
     path: PathBuf,
@@ -492,7 +489,6 @@ impl ToSql for Value<'_> {
     }
 }
 
-/// A row.
 struct Found<'r, 's>(&'r rusqlite::Row<'s>);
 
 impl Found<'_, '_> {

@@ -14,12 +14,10 @@ use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NONE, NodeClass, NodeHeaders, Present, Tree, is_header, push_row};
 
-/// The columns that [`Units::read`] reads.
 const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
      n.sibling_offset, n.ttl, n.expires, n.priority, n.cycle, n.created_at_ns, n.created_at_iso, \
      n.creation_index, n.cadence, n.content_hash, n.present, n.extra, b.json, b.text";
 
-/// Their types.
 const KINDS: [Type; 23] = {
     use Type::{Bool, Int, Text};
     [
@@ -28,7 +26,6 @@ const KINDS: [Type; 23] = {
     ]
 };
 
-/// Which units are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted<'u> {
     /// At least one unit, and at most [`TOGETHER`].
@@ -45,7 +42,6 @@ const TOGETHER: usize = 64;
 /// So many units are read one by one: SQLite makes a table of a list, which costs as much as this.
 const FEW: usize = 4;
 
-/// Units as they were read.
 #[derive(Debug, Default)]
 pub(crate) struct Units {
     /// The rows of the units one after the other, each in document order, at their levels.
@@ -64,17 +60,14 @@ pub(crate) struct Units {
     values: String,
 }
 
-/// What is in the place of a content that was erased.
 const ERASED: &str = "[erased]";
 
-/// A row of `node`, with its body.
 struct Found<'w> {
     unit: i64,
     pre: i64,
     level: u32,
     class: NodeClass,
     id: &'w str,
-    /// The texts of [`HEADERS`].
     headers: [Option<&'w str>; 4],
     offset: i64,
     ttl: Option<i64>,
@@ -101,7 +94,6 @@ struct Attribute {
     is_tag: bool,
 }
 
-/// The headers that are texts.
 const HEADERS: [&str; 4] = ["nodeType", "role", "kind", "key"];
 
 /// The fields of a payload record: names, and where their values are in [`Units::values`].
@@ -191,7 +183,6 @@ impl Units {
         rows.filter_map(|(row, until)| until.map(|_| row)).collect()
     }
 
-    /// The rows of each unit.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (i64, Range<u32>)> {
         let ends = self.starts.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([self.tree.rows.len() as u32]);
@@ -315,7 +306,6 @@ impl Wanted<'_> {
     }
 }
 
-/// The place of a header among [`HEADERS`].
 fn header_at(name: &str) -> Option<usize> {
     HEADERS.iter().position(|header| *header == name)
 }

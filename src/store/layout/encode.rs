@@ -18,10 +18,8 @@ use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NodeClass, Present as Given, is_header, text_list};
 
-/// A digest.
 pub(crate) type Hash = [u8; 32];
 
-/// A unit version, to be written.
 #[derive(Debug)]
 pub(crate) struct Unit {
     pub(crate) kind: &'static str,
@@ -101,7 +99,6 @@ pub(crate) struct Node {
     pub(crate) attrs: Vec<Attr>,
 }
 
-/// A row of `body`.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) hash: Hash,
@@ -170,7 +167,6 @@ struct Rows {
     below_sys: bool,
 }
 
-/// An open row.
 struct Open {
     level: i64,
     row: usize,
@@ -259,7 +255,6 @@ impl Rows {
     }
 }
 
-/// The row of an implicit core.
 fn core(parent: usize, level: i64, base_depth: Option<i64>) -> Node {
     Node {
         parent_pre: Some(parent as i64),
@@ -349,7 +344,6 @@ fn encode_node(node: NodeRef<'_>, inside: bool) -> Node {
     row
 }
 
-/// Adds the rows of the tags of a node.
 fn add_tags(attrs: &mut Vec<Attr>, tags: JsonValue<'_>) {
     let tags = text_list(tags);
     if tags.is_empty() {
@@ -453,7 +447,6 @@ fn first_bytes(hash: Hash) -> i64 {
     i64::from_be_bytes(bytes)
 }
 
-/// A value of a line.
 enum Member<'a> {
     Number(i64),
     Value(JsonValue<'a>),
@@ -530,7 +523,6 @@ fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, spelling: &mut Option<Sha256
     out.extend_from_slice(if before == b"," { b"}\n" } else { b" {}\n" });
 }
 
-/// A row of `attr`.
 #[derive(Debug, Default)]
 pub(crate) struct Attr {
     pub(crate) name: String,

@@ -21,10 +21,8 @@ pub(crate) const LAYOUT: i64 = 1;
 /// `PACT`: what `file` and other tools know a store in SQLite by, at offset 68 of the file.
 const APPLICATION_ID: i64 = 0x5041_4354;
 
-/// A table.
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// What one row is.
     row: &'static str,
     /// `name type`, with `?` after the type where it may be null. An `id` is an integer that the database
     /// gives out, and never gives out again. A `check_sum` is the last.
@@ -239,7 +237,6 @@ const INDEXES: &[(&str, &str, &str, &str)] = &[
     ("attr_by_text", "attr", "name, text", ATTR_BY_TEXT),
 ];
 
-/// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
@@ -248,7 +245,6 @@ pub(crate) struct Column {
 }
 
 impl Table {
-    /// Its columns, in order.
     pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
         // They are read once: rows are compared and summed by them.
         static ALL: LazyLock<Vec<Vec<Column>>> =
@@ -327,7 +323,6 @@ impl Table {
             .collect()
     }
 
-    /// The statement that makes it.
     fn create(&self, dialect: Dialect) -> String {
         let mut lines: Vec<String> = Vec::new();
         for column in self.columns() {
@@ -490,7 +485,6 @@ pub(crate) fn statements(dialect: Dialect) -> Vec<String> {
     all
 }
 
-/// What `format.written_by` says.
 fn program() -> String {
     format!("pactql {}", env!("CARGO_PKG_VERSION"))
 }
@@ -520,12 +514,9 @@ pub(crate) fn differences(database: &mut dyn Database) -> Result<Vec<String>> {
     Ok(different)
 }
 
-/// What a database has.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// No tables.
     Nothing,
-    /// Tables of something else.
     Other,
     /// The layout with this number, made by this program.
     Layout(i64, String),

@@ -23,7 +23,6 @@ const TEXT: u8 = 2;
 const OTHER: u8 = 3;
 
 impl Wide {
-    /// Forgets the rows.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
@@ -31,12 +30,10 @@ impl Wide {
         self.bytes.reserve(8192);
     }
 
-    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Where the next value will be.
     pub(crate) fn end(&self) -> usize {
         self.bytes.len()
     }
@@ -46,7 +43,6 @@ impl Wide {
         self.rows.push(at);
     }
 
-    /// Adds an integer.
     #[inline]
     pub(crate) fn add_int(&mut self, value: Option<i64>) {
         match value {
@@ -81,7 +77,6 @@ impl Wide {
         self.bytes.push(OTHER);
     }
 
-    /// The rows, in the order of the result.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Cells<'_>> {
         let from = |at: &usize| self.bytes.get(*at..).unwrap_or_default();
         self.rows.iter().map(move |at| Cells {
@@ -99,7 +94,6 @@ pub(crate) struct Cells<'w> {
     at: usize,
 }
 
-/// A value that was read.
 enum Cell<'w> {
     Null,
     Int(i64),
@@ -151,7 +145,6 @@ impl<'w> Cells<'w> {
         }
     }
 
-    /// The next text.
     #[inline]
     pub(crate) fn text(&mut self) -> Result<Option<&'w str>> {
         match self.next() {

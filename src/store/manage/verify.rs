@@ -168,7 +168,6 @@ pub(crate) fn unit_faults(
     Ok(faults)
 }
 
-/// What is wrong with a unit.
 fn unit_fault(
     database: &mut dyn Database,
     unit: i64,
@@ -298,7 +297,6 @@ fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()
     Ok(())
 }
 
-/// A row of `snapshot`, for the chain.
 struct Link {
     seq: i64,
     cycle: Option<i64>,
@@ -336,7 +334,6 @@ pub(crate) fn session(
     Ok(())
 }
 
-/// The snapshots of a session, oldest first.
 fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>> {
     let links = "select seq, cycle, working, meta, note, hash, base from snapshot \
          where session_id = ?1 order by seq";

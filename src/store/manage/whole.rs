@@ -66,7 +66,6 @@ pub(crate) fn fork(
     touch(database, session, None)
 }
 
-/// Gives a session another name.
 pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Result<()> {
     let entry = catalog::get(database, from)?;
     catalog::check_name(to)?;
@@ -200,7 +199,6 @@ pub(crate) fn base_hash(
     Ok(Some(hash.finalize().into()))
 }
 
-/// Writes that hash of a snapshot.
 pub(crate) fn put_base(database: &mut dyn Database, session: i64, seq: i64) -> Result<()> {
     if let Some(base) = base_hash(database, session, seq)? {
         let update = "update snapshot set base = ?3 where session_id = ?1 and seq = ?2";

@@ -18,11 +18,9 @@ pub(crate) struct Entry {
     pub(crate) parent: Option<(String, i64)>,
     /// What a context keeps, as JSON text.
     pub(crate) runtime: Option<String>,
-    /// Grows with every write.
     pub(crate) changed: i64,
     /// The seqs of the oldest and the newest commit.
     pub(crate) seqs: Option<(i64, i64)>,
-    /// The cycle of the newest commit.
     pub(crate) cycle: Option<i64>,
     /// The column `meta` of the newest commit.
     pub(crate) meta: Option<String>,
@@ -31,7 +29,6 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Number of commits.
     pub(crate) fn snapshots(&self) -> usize {
         self.seqs
             .and_then(|(first, last)| last.checked_sub(first)?.checked_add(1))
@@ -68,7 +65,6 @@ fn entry(row: &dyn Row) -> Result<Entry> {
     })
 }
 
-/// The session of a name.
 pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Entry>> {
     let sql = format!("{SELECT} where s.name = ?1");
     first(database, &sql, &[name.into()], entry)
@@ -79,7 +75,6 @@ pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry> {
     find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
 }
 
-/// The session of a number.
 pub(crate) fn by_id(database: &mut dyn Database, session: i64) -> Result<Option<Entry>> {
     let sql = format!("{SELECT} where s.session_id = ?1");
     first(database, &sql, &[session.into()], entry)
@@ -149,7 +144,6 @@ pub(crate) fn some(database: &mut dyn Database, sessions: &[i64]) -> Result<Vec<
 pub(crate) struct Listed {
     pub(crate) session: i64,
     pub(crate) name: String,
-    /// As [`Entry::changed`].
     pub(crate) changed: i64,
 }
 
@@ -158,9 +152,7 @@ pub(crate) struct Listed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) session: i64,
-    /// As [`Entry::changed`].
     pub(crate) changed: i64,
-    /// As [`Entry::seqs`].
     pub(crate) seqs: Option<(i64, i64)>,
     /// The hash and the time of the newest commit.
     pub(crate) hash: Option<Vec<u8>>,
@@ -242,7 +234,6 @@ pub(crate) fn placing(
     Ok(found)
 }
 
-/// The number of sessions whose name matches.
 pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize> {
     if glob.is_all() {
         let count = one_int(database, "select count(*) from session", &[])?;
@@ -400,7 +391,6 @@ impl Glob {
         Self { parts }
     }
 
-    /// Whether a name matches.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let [first, rest @ ..] = &self.parts[..] else {
             return true;
@@ -427,7 +417,6 @@ impl Glob {
         self.parts.first().map_or("", |first| first)
     }
 
-    /// Whether every name matches.
     pub(crate) fn is_all(&self) -> bool {
         self.parts.is_empty()
     }

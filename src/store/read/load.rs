@@ -27,7 +27,6 @@ pub(crate) struct Place {
     pub(crate) last_seq: i64,
 }
 
-/// The columns of a [`Place`].
 const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
      p.id, p.first_seq, p.last_seq from placement p join unit u on u.unit_id = p.unit_id";
 

@@ -18,7 +18,6 @@ use crate::support::diag::{Code, Diagnostic, Error};
 pub(crate) struct OpenSessions {
     by_id: HashMap<i64, Open>,
     ids: HashMap<String, i64>,
-    /// The sessions by the number of their last use.
     uses: BTreeMap<u64, i64>,
     /// The budget, in bytes.
     memory: usize,
@@ -26,7 +25,6 @@ pub(crate) struct OpenSessions {
     total: usize,
     /// Sessions that may have grown since they were counted.
     growing: Vec<i64>,
-    /// Counts uses.
     clock: u64,
     /// All sessions of the store, and the number of its last commit when they were listed.
     list: Option<(i64, Arc<[Listed]>)>,

@@ -46,7 +46,6 @@ impl Stored {
         lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
     }
 
-    /// Counts the bytes of a part.
     pub(crate) fn count(&self, part: &Snapshot) {
         let bytes = part.pieces().iter().map(|piece| {
             let segment = piece.segment();
@@ -55,12 +54,10 @@ impl Stored {
         self.parts.fetch_add(bytes.sum(), Ordering::Relaxed);
     }
 
-    /// Whether it is of this store.
     pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
         Arc::ptr_eq(&self.core, core)
     }
 
-    /// The row it was opened as.
     pub(crate) fn entry(&self) -> &Entry {
         &self.entry
     }
@@ -80,7 +77,6 @@ impl Stored {
         })
     }
 
-    /// The seq at a position.
     fn seq(&self, position: Position) -> i64 {
         let (first, last) = self.entry.seqs.unwrap_or((1, 0));
         match position {

@@ -82,7 +82,6 @@ pub(crate) fn texts_of_unit(
     Ok(texts.filter(|text| text.chars().nth(2).is_some()).collect())
 }
 
-/// What a text is known by.
 pub(crate) fn text_hash(folded: &str) -> [u8; 16] {
     let mut hash = [0; 16];
     hash.copy_from_slice(&Sha256::digest(folded.as_bytes())[..16]);

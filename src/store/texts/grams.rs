@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use crate::query::ir::Required;
 use crate::store::database::sql::Dialect;
 
-/// The characters of a run.
 const LENGTH: usize = 3;
 
 /// The most runs of a text that are asked for. More of them hardly leave fewer candidates.

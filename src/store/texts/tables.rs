@@ -60,7 +60,6 @@ pub(crate) fn size(database: &mut dyn Database) -> Result<Option<(u64, u64)>> {
     Ok(Some((count(texts), count(behind))))
 }
 
-/// Makes the tables.
 pub(crate) fn create(database: &mut dyn Database) -> Result<()> {
     let statements: &[&str] = match database.dialect() {
         Dialect::Sqlite => &[

@@ -32,7 +32,6 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Whether it is a working state.
     pub(crate) fn is_working(&self) -> bool {
         self.working
     }
@@ -88,7 +87,6 @@ pub(crate) fn meta_text(meta: &Meta) -> String {
     text + "}"
 }
 
-/// A unit version in force.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) unit: i64,
@@ -148,7 +146,6 @@ impl SessionRows {
         })
     }
 
-    /// Begins a session of a new name.
     pub(crate) fn create(
         database: &mut dyn Database,
         name: &str,

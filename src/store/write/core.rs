@@ -9,7 +9,6 @@ use crate::store::error::Result;
 use crate::store::write::queue::Queue;
 use crate::store::write::writer::{Job, SessionWriter, all_fail, run};
 
-/// How a store is written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
     /// Whether commits of several sessions share a transaction.
@@ -23,7 +22,6 @@ pub(crate) struct WriteOptions {
 /// Numbers the writers of this process, as each needs a name of its own.
 static WRITERS: AtomicU64 = AtomicU64::new(1);
 
-/// An open store.
 #[derive(Debug)]
 pub(crate) struct Core {
     home: Home,
@@ -67,7 +65,6 @@ impl Core {
         (job, result.unwrap_or(Ok(())))
     }
 
-    /// Keeps several steps in one transaction.
     pub(crate) fn keep_all(&self, jobs: &mut [Job]) -> Vec<Result<()>> {
         match self.home.writer() {
             Ok(mut writer) => run(&mut *writer, jobs),
@@ -96,7 +93,6 @@ impl Core {
         statement(&mut *self.home.reader()?)
     }
 
-    /// Writes in one transaction.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut dyn Database) -> Result<T>) -> Result<T> {
         transaction(&mut *self.home.writer()?, Begin::Write, work)
     }

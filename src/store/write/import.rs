@@ -13,7 +13,6 @@ use crate::store::write::change::SessionRows;
 use crate::store::write::records::Beside;
 use crate::support::diag::Error;
 
-/// The most sessions of a transaction.
 const SESSIONS: usize = 256;
 
 /// The most snapshots of a transaction, unless one session has more.

@@ -61,7 +61,6 @@ impl StoreKeeper {
         })
     }
 
-    /// Takes the writer back.
     fn ended(&mut self, job: Job, result: Result<()>) -> Result<(), Error> {
         if result.is_err() {
             self.unnoted = job.beside.retired;
@@ -87,7 +86,6 @@ impl Drop for StoreKeeper {
     }
 }
 
-/// Commits contexts of one store in one transaction.
 pub(crate) fn commit_all<'c>(
     core: &Arc<Core>,
     contexts: impl IntoIterator<Item = &'c mut Context>,

@@ -5,7 +5,6 @@ use crate::store::error::{Result, StoreError};
 use crate::support::cancel;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
-/// The right to write a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
     pub(crate) session: i64,
@@ -107,7 +106,6 @@ impl Lease {
         Ok(database.execute(sql, &values)? == 1)
     }
 
-    /// Gives the lease back, if it is still held.
     pub(crate) fn give_back(&self, database: &mut dyn Database) -> Result<()> {
         // Also by work that is cancelled: others wait for it.
         cancel::free(|| self.set(database, 0)).map(|_| ())

@@ -33,7 +33,6 @@ impl Row {
         self.source.as_deref().unwrap_or_default()
     }
 
-    /// Grows with every write.
     pub(crate) fn changed(&self) -> i64 {
         self.changed
     }
@@ -106,7 +105,6 @@ impl Ledger<'_> {
         Ok(rows)
     }
 
-    /// Whether there is a session of a name.
     pub(crate) fn has(&mut self, name: &str) -> Result<bool, Error> {
         Ok(catalog::find(self.database, name)?.is_some())
     }

@@ -163,7 +163,6 @@ fn common<'a>(a: &'a str, b: &str) -> &'a str {
     a.get(..end).unwrap_or_default()
 }
 
-/// What is done with each session of the log.
 fn steps<'a>(
     sessions: &[(String, Session)],
     candidates: &'a [LogCandidate],

@@ -9,7 +9,6 @@ use crate::store::error::{Result, StoreError};
 use crate::store::write::writer::Job;
 use crate::support::cancel;
 
-/// Steps that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,

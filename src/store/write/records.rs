@@ -149,7 +149,6 @@ pub(crate) fn pins(database: &mut dyn Database, session: i64) -> Result<Vec<(Str
     })
 }
 
-/// Replaces the references of a session.
 fn put_pins(database: &mut dyn Database, session: i64, pins: &[(String, String)]) -> Result<()> {
     database.execute("delete from pin where session_id = ?1", &[session.into()])?;
     for (name, id) in pins {

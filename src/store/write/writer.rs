@@ -195,7 +195,6 @@ fn together(database: &mut dyn Database, jobs: &mut [Job]) -> Result<Vec<Result<
         .collect())
 }
 
-/// The same error for every job.
 pub(crate) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<()>> {
     let again = match &error {
         StoreError::Conflict(text) => (StoreError::Conflict as fn(String) -> _, text.clone()),
