@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::store::database::home::{Home, Options as HomeOptions, Place};
+use crate::store::database::home::{Home, Options as HomeOptions, StorePlace};
 use crate::store::read::open::OpenSessions;
 use crate::store::write::core::{Core, WriteOptions};
 use crate::support::diag::Error;
@@ -103,7 +103,7 @@ impl StoreBuilder {
     /// # Errors
     /// As [`Store::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store, Error> {
-        let home = Home::open_at(Place::at(path.as_ref())?, &self.home)?;
+        let home = Home::open_at(StorePlace::at(path.as_ref())?, &self.home)?;
         Ok(self.store(home))
     }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::query::sql::Dialect;
 use crate::store::error::StoreError;
-use crate::store::layout::schema::{Files, TABLES};
+use crate::store::layout::schema::{CopyFiles, TABLES};
 use crate::support::diag::Error;
 
 /// The statements that make a view for each table of STORE §2 over the files of a copy: of `directory`, which
@@ -56,18 +56,18 @@ pub fn parquet_views(
     for table in TABLES {
         let name = table.name;
         let files = match (dialect, table.files) {
-            (_, Files::None) => continue,
+            (_, CopyFiles::None) => continue,
             (Dialect::Spark, _) => {
                 format!(
                     "parquet.{}",
                     dialect.name_of(&format!("{directory}/{name}"))
                 )
             }
-            (_, Files::Whole) => {
+            (_, CopyFiles::Whole) => {
                 let path = dialect.text(&format!("{directory}/{name}/*.parquet"));
                 format!("read_parquet({path}, hive_partitioning = false)")
             }
-            (_, Files::Added | Files::Replaced) => {
+            (_, CopyFiles::Added | CopyFiles::Replaced) => {
                 let path = dialect.text(&format!("{directory}/{name}/*/*.parquet"));
                 format!(
                     "read_parquet({path}, hive_partitioning = true, hive_types = {{'bucket': bigint}})"

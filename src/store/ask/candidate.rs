@@ -10,17 +10,17 @@ use crate::store::read::catalog::{self, Glob, Listed};
 
 /// What a session needs to have for a selector to match in it: the statement that finds the units that have it, and its
 /// values.
-pub(crate) type Candidate = (String, Vec<String>);
+pub(crate) type SessionCandidate = (String, Vec<String>);
 
 /// One requirement for each chain, any of which must hold; `None` if a chain requires nothing that a store
 /// has an index for.
-pub(crate) fn candidate(bound: &Bound) -> Option<Vec<Candidate>> {
+pub(crate) fn candidate(bound: &Bound) -> Option<Vec<SessionCandidate>> {
     bound.chains.iter().map(of_chain).collect()
 }
 
 /// The most selective requirement of a chain: a node of an id, one with a text as the value of a custom attribute or as
 /// a member of it, one of a key.
-fn of_chain(chain: &BoundChain) -> Option<Candidate> {
+fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
     let node = |column: &str, text: &str| {
         let units = format!("select unit_id from node where {}", equals(column, text));
         (units, vec![text.to_owned()])
@@ -78,7 +78,7 @@ fn is_indexed(text: &str) -> bool {
 /// order of names. Linear in the nodes that have it, in all sessions.
 pub(crate) fn candidates(
     database: &mut dyn Database,
-    wanted: &[Candidate],
+    wanted: &[SessionCandidate],
     glob: &Glob,
 ) -> Result<Vec<Listed>> {
     let mut units = Vec::with_capacity(wanted.len());

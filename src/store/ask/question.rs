@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 
 use crate::engine::{Answer, Prepared};
 use crate::history::{RangeOptions, Session};
+use crate::store::database::sql::Database;
 use crate::store::read::catalog::{self, Entry, Listed};
 use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
@@ -51,9 +52,8 @@ impl Question {
         let missing = group.iter().map(|listed| listed.session);
         let missing: Vec<i64> = missing.filter(|id| !found.contains_key(id)).collect();
         if !missing.is_empty() {
-            let entries = self
-                .core
-                .read_once(|database| catalog::some(database, &missing));
+            let some = |database: &mut dyn Database| catalog::some(database, &missing);
+            let entries = self.core.read_once(some);
             for entry in entries.unwrap_or_default() {
                 found.insert(entry.session, self.opened(entry));
             }
@@ -71,10 +71,6 @@ impl Question {
         listed: &Listed,
         session: Option<Arc<Session>>,
     ) -> Result<Option<SessionAnswer>, Error> {
-        let now = || {
-            self.core
-                .read_once(|database| catalog::by_id(database, listed.session))
-        };
         let failed = match session {
             None => None,
             Some(session) => match self.answer_of(listed, &session) {
@@ -83,7 +79,8 @@ impl Question {
             },
         };
         // It may have been pruned, changed or deleted since it was listed.
-        match (now()?, failed) {
+        let now = |database: &mut dyn Database| catalog::by_id(database, listed.session);
+        match (self.core.read_once(now)?, failed) {
             (None, _) => Ok(None),
             (Some(entry), Some(error)) if entry.changed == listed.changed => Err(error),
             (Some(entry), _) => self.answer_of(listed, &self.opened(entry)),

@@ -7,19 +7,19 @@
 //! one file, decide which units are seen, so none is seen twice while the old and the new files are both there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hashbrown::HashSet;
 use sha2::{Digest, Sha256};
 
-use crate::store::copy::file::{FileWriter, Written, hash_of};
+use crate::store::copy::file::{FileWriter, WrittenFile, hash_of};
 use crate::store::copy::manifest::{
-    Bucket, Copy, DIRECTORY, Exported, Lock, MOST_BUCKETS, clean, remove, sweep,
+    BucketManifest, CopyLock, CopyManifest, DIRECTORY, Exported, MOST_BUCKETS, clean, remove, sweep,
 };
 use crate::store::database::new_file::sync_name;
 use crate::store::database::sql::{Database, Value, int, one_int, text};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::schema::{Files, TABLES, Table, list, table};
+use crate::store::layout::schema::{CopyFiles, TABLES, Table, list, table};
 use crate::store::read::catalog::Glob;
 use crate::store::write::change::IN_FORCE;
 use crate::store::{Store, catalog};
@@ -118,35 +118,31 @@ pub(crate) fn export(
     options: &ParquetExport,
 ) -> Result<ParquetExported, StoreError> {
     check_empty(root)?;
-    let _lock = Lock::take(root)?;
+    let _lock = CopyLock::take(root)?;
     let mut copy = begin(root, options)?;
     let known = sweep(root)?;
     let newest = one_int(database, "select max(unit_id) from unit", &[])?;
     number(0, 0, newest.unwrap_or(0))?;
     let sessions = by_bucket(database, &copy)?;
-    let mut run = Run {
+    let mut run = ExportRun {
         root,
         exports: ParquetExported::default(),
     };
     copy.state.clear();
-    for bucket in sessions
-        .keys()
-        .copied()
-        .chain(known)
-        .collect::<BTreeSet<_>>()
-    {
+    let buckets: BTreeSet<i64> = sessions.keys().copied().chain(known).collect();
+    for bucket in buckets {
         let listed = sessions.get(&bucket).map_or(&[][..], |all| all);
         if listed.is_empty() && bucket != 0 {
             run.exports.buckets += 1;
             // In this order: files without a manifest are removed by the next export, and a manifest without its files
             // would be believed.
-            remove(&Bucket::path(root, bucket))?;
-            clean(root, bucket, &Bucket::default())?;
+            remove(&BucketManifest::path(root, bucket))?;
+            clean(root, bucket, &BucketManifest::default())?;
             continue;
         }
         run.bucket(database, bucket, listed)?;
         copy.state
-            .push((bucket, hash_of(&Bucket::path(root, bucket))?));
+            .push((bucket, hash_of(&BucketManifest::path(root, bucket))?));
     }
     let all: Vec<&Exported> = sessions.values().flatten().collect();
     copy.files = run.whole(database, &copy, all)?;
@@ -171,18 +167,18 @@ fn check_empty(root: &Path) -> Result<(), StoreError> {
 }
 
 /// The manifest that was written last, or a new one.
-fn begin(root: &Path, options: &ParquetExport) -> Result<Copy, StoreError> {
+fn begin(root: &Path, options: &ParquetExport) -> Result<CopyManifest, StoreError> {
     let ParquetExport {
         sessions, since_ns, ..
     } = options;
-    let Some(copy) = Copy::read(root)? else {
+    let Some(copy) = CopyManifest::read(root)? else {
         let buckets = options.buckets.map_or(BUCKETS, i64::from);
         if !(1..=MOST_BUCKETS).contains(&buckets) {
             return Err(StoreError::Refused(format!(
                 "`{buckets}` buckets are not from 1 to {MOST_BUCKETS}"
             )));
         }
-        let copy = Copy::new(buckets, sessions, *since_ns);
+        let copy = CopyManifest::new(buckets, sessions, *since_ns);
         // Whatever comes later, this is a copy with these settings.
         copy.write(root)?;
         return Ok(copy);
@@ -212,7 +208,7 @@ fn begin(root: &Path, options: &ParquetExport) -> Result<Copy, StoreError> {
     )))
 }
 
-struct Run<'r> {
+struct ExportRun<'r> {
     root: &'r Path,
     exports: ParquetExported,
 }
@@ -235,7 +231,7 @@ fn rows_of(table: &Table) -> (String, usize) {
     // That of a unit has no session in the store.
     let session = [("session_id", "cast(?1 as bigint)")];
     let spelled = match table.files {
-        Files::Added => [&session[..], &spelled].concat(),
+        CopyFiles::Added => [&session[..], &spelled].concat(),
         _ => spelled.to_vec(),
     };
     let (name, columns) = (table.name, list(table.file_columns(), "t.", &spelled));
@@ -267,7 +263,7 @@ fn rows_of(table: &Table) -> (String, usize) {
     (format!("select {columns} {rows}"), parameters)
 }
 
-impl Run<'_> {
+impl ExportRun<'_> {
     /// Writes what is new in a bucket, if anything is.
     fn bucket(
         &mut self,
@@ -275,7 +271,7 @@ impl Run<'_> {
         bucket: i64,
         sessions: &[Exported],
     ) -> Result<(), StoreError> {
-        let found = Bucket::read(self.root, bucket)?;
+        let found = BucketManifest::read(self.root, bucket)?;
         if let Some(known) = &found
             && !known.open
             && is_as(&known.sessions, sessions)
@@ -284,17 +280,20 @@ impl Run<'_> {
         }
         self.exports.buckets += 1;
         if let Some(known) = &found {
-            let open = true;
             let known = known.clone();
-            Bucket { open, ..known }.write(self.root, bucket)?;
+            BucketManifest {
+                open: true,
+                ..known
+            }
+            .write(self.root, bucket)?;
         }
         let known = found.unwrap_or_default();
         let (sessions, altered) = placed(database, &known.sessions, sessions)?;
         let rewrites = altered || known.parts >= MOST_PARTS;
         let mut next = if rewrites {
-            Bucket {
+            BucketManifest {
                 generation: known.generation + 1,
-                ..Bucket::default()
+                ..BucketManifest::default()
             }
         } else {
             known
@@ -303,19 +302,14 @@ impl Run<'_> {
         let old = std::mem::replace(&mut next.sessions, sessions);
         // Placements come after the units that they show.
         let mut added = false;
-        for files in [Files::Added, Files::Replaced] {
+        for files in [CopyFiles::Added, CopyFiles::Replaced] {
             for table in TABLES.iter().filter(|table| table.files == files) {
                 added |= self.table(database, bucket, &mut next, &old, table)?;
             }
         }
         next.parts += i64::from(added);
-        let directories: BTreeSet<PathBuf> = next
-            .files
-            .iter()
-            .map(|file| self.root.join(&file.path))
-            .collect();
-        for path in &directories {
-            sync_name(path)?;
+        for file in &next.files {
+            sync_name(&self.root.join(&file.path))?;
         }
         next.write(self.root, bucket)?;
         clean(self.root, bucket, &next)
@@ -327,11 +321,11 @@ impl Run<'_> {
         &mut self,
         database: &mut dyn Database,
         bucket: i64,
-        next: &mut Bucket,
+        next: &mut BucketManifest,
         old: &[Exported],
         table: &Table,
     ) -> Result<bool, StoreError> {
-        let (name, is_added) = (table.name, table.files == Files::Added);
+        let (name, is_added) = (table.name, table.files == CopyFiles::Added);
         let file = if is_added {
             format!("{:04}-{:04}", next.generation, next.parts)
         } else {
@@ -366,7 +360,7 @@ impl Run<'_> {
         Ok(is_added)
     }
 
-    fn written(&mut self, writer: FileWriter) -> Result<Written, StoreError> {
+    fn written(&mut self, writer: FileWriter) -> Result<WrittenFile, StoreError> {
         let written = writer.finish()?;
         self.exports.bytes += written.bytes;
         Ok(written)
@@ -376,9 +370,9 @@ impl Run<'_> {
     fn whole(
         &mut self,
         database: &mut dyn Database,
-        copy: &Copy,
+        copy: &CopyManifest,
         mut sessions: Vec<&Exported>,
-    ) -> Result<Vec<Written>, StoreError> {
+    ) -> Result<Vec<WrittenFile>, StoreError> {
         sessions.sort_unstable_by_key(|session| session.id);
         let copied: HashSet<i64> = sessions.iter().map(|session| session.id).collect();
         let ends = sessions.first().zip(sessions.last());
@@ -423,7 +417,7 @@ impl Run<'_> {
 /// The sessions that are copied, by bucket, in order of their numbers. One statement.
 pub(crate) fn by_bucket(
     database: &mut dyn Database,
-    copy: &Copy,
+    copy: &CopyManifest,
 ) -> Result<BTreeMap<i64, Vec<Exported>>> {
     // The first bucket has a file of every table, so that an engine finds one.
     let mut all: BTreeMap<i64, Vec<Exported>> = BTreeMap::from([(0, Vec::new())]);

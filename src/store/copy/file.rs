@@ -30,7 +30,7 @@ pub(crate) const ROWS: usize = 32_768;
 pub(crate) const BYTES: usize = 16 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct WrittenFile {
     /// From the directory of the copy, with `/`.
     pub(crate) path: String,
     pub(crate) rows: u64,
@@ -50,7 +50,7 @@ pub(crate) enum ColumnValues {
 
 /// Rows of a row group, column by column.
 #[derive(Debug)]
-struct Group {
+struct RowGroup {
     columns: Vec<ColumnValues>,
     /// Of each column, of each row: 1 if it is not null.
     given: Vec<Vec<i16>>,
@@ -58,7 +58,7 @@ struct Group {
     bytes: usize,
 }
 
-impl Group {
+impl RowGroup {
     fn new(columns: &[Column]) -> Self {
         let empty = columns.iter().map(|column| match column.kind {
             Type::Bool => ColumnValues::Bool(Vec::new()),
@@ -106,7 +106,7 @@ pub(crate) struct FileWriter {
     root: PathBuf,
     path: String,
     kinds: Vec<Column>,
-    group: Group,
+    group: RowGroup,
     writer: SerializedFileWriter<File>,
     rows: u64,
 }
@@ -132,7 +132,7 @@ impl FileWriter {
             part,
             root: root.to_owned(),
             path,
-            group: Group::new(&kinds),
+            group: RowGroup::new(&kinds),
             kinds,
             writer: writer.map_err(failed)?,
             rows: 0,
@@ -182,13 +182,13 @@ impl FileWriter {
             writer.close().map_err(failed)?;
         }
         group.close().map_err(failed)?;
-        self.group = Group::new(&self.kinds);
+        self.group = RowGroup::new(&self.kinds);
         Ok(())
     }
 
     /// Ends the file and gives it its name; one of that name is replaced in the same moment. It is on the
     /// disk then, but its name may not be yet.
-    pub(crate) fn finish(mut self) -> Result<Written> {
+    pub(crate) fn finish(mut self) -> Result<WrittenFile> {
         self.flush()?;
         let target = self.root.join(&self.path);
         let io = |error| StoreError::Io(target.clone(), error);
@@ -196,7 +196,7 @@ impl FileWriter {
         let bytes = self.writer.bytes_written() as u64;
         self.part.open().sync_all().map_err(io)?;
         self.part.rename(&target).map_err(io)?;
-        Ok(Written {
+        Ok(WrittenFile {
             path: self.path,
             rows: self.rows,
             bytes,

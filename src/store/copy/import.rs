@@ -7,8 +7,8 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 
-use super::file::{Written, hash_of};
-use super::manifest::{Bucket, Copy};
+use super::file::{WrittenFile, hash_of};
+use super::manifest::{BucketManifest, CopyManifest};
 use super::read::FileRows;
 use crate::store::database::sql::{Database, Row, Value, first, int, text};
 use crate::store::error::StoreError;
@@ -61,7 +61,7 @@ pub(crate) fn import(
 }
 
 fn import_all(database: &mut dyn Database, root: &Path) -> Result<ParquetImported, StoreError> {
-    let Some(copy) = Copy::read(root)? else {
+    let Some(copy) = CopyManifest::read(root)? else {
         return Err(StoreError::Refused(format!(
             "{} is not a copy of a store",
             root.display()
@@ -76,19 +76,21 @@ fn import_all(database: &mut dyn Database, root: &Path) -> Result<ParquetImporte
     }
     let mut buckets = Vec::with_capacity(copy.state.len());
     for (number, hash) in &copy.state {
-        match Bucket::read(root, *number)? {
-            Some(bucket) if hash_of(&Bucket::path(root, *number))? == *hash => buckets.push(bucket),
+        match BucketManifest::read(root, *number)? {
+            Some(bucket) if hash_of(&BucketManifest::path(root, *number))? == *hash => {
+                buckets.push(bucket)
+            }
             _ => return unfinished(),
         }
     }
-    let mut run = Run {
+    let mut run = ImportRun {
         root,
         sessions: HashMap::new(),
         imports: ParquetImported::default(),
     };
     run.sessions(database, whole(&copy, "session")?)?;
     let snapshots = whole(&copy, "snapshot")?;
-    run.imports.snapshots = run.rows(database, snapshots, "snapshot", &Units::new())?;
+    run.imports.snapshots = run.rows(database, snapshots, "snapshot", &UnitNumbers::new())?;
     for bucket in &buckets {
         run.bucket(database, bucket)?;
     }
@@ -97,13 +99,13 @@ fn import_all(database: &mut dyn Database, root: &Path) -> Result<ParquetImporte
 }
 
 /// The file of a table that is whole.
-fn whole<'c>(copy: &'c Copy, name: &str) -> Result<&'c Written, StoreError> {
+fn whole<'c>(copy: &'c CopyManifest, name: &str) -> Result<&'c WrittenFile, StoreError> {
     let path = format!("{name}/{name}.parquet");
     let found = copy.files.iter().find(|file| file.path == path);
     found.ok_or_else(|| StoreError::Damaged(format!("there is no file {path}")))
 }
 
-struct Run<'r> {
+struct ImportRun<'r> {
     root: &'r Path,
     /// Of each session of the copy its number in the store.
     sessions: HashMap<i64, i64>,
@@ -111,15 +113,19 @@ struct Run<'r> {
 }
 
 /// Units by their numbers in the copy: the number in the store, and whether it is new there.
-type Units = HashMap<i64, (i64, bool)>;
+type UnitNumbers = HashMap<i64, (i64, bool)>;
 
 /// Where a column is in a file.
 fn place(columns: &[Column], name: &str) -> Option<usize> {
     columns.iter().position(|column| column.name == name)
 }
 
-impl Run<'_> {
-    fn sessions(&mut self, database: &mut dyn Database, file: &Written) -> Result<(), StoreError> {
+impl ImportRun<'_> {
+    fn sessions(
+        &mut self,
+        database: &mut dyn Database,
+        file: &WrittenFile,
+    ) -> Result<(), StoreError> {
         let table = table("session");
         let columns = table.file_columns();
         let at = |name: &str| place(&columns, name).unwrap_or(usize::MAX);
@@ -163,8 +169,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn bucket(&self, database: &mut dyn Database, bucket: &Bucket) -> Result<(), StoreError> {
-        let mut units = Units::new();
+    fn bucket(
+        &self,
+        database: &mut dyn Database,
+        bucket: &BucketManifest,
+    ) -> Result<(), StoreError> {
+        let mut units = UnitNumbers::new();
         for file in bucket.files("unit") {
             self.units(database, file, &mut units)?;
         }
@@ -192,8 +202,8 @@ impl Run<'_> {
     fn units(
         &self,
         database: &mut dyn Database,
-        file: &Written,
-        units: &mut Units,
+        file: &WrittenFile,
+        units: &mut UnitNumbers,
     ) -> Result<(), StoreError> {
         let table = table("unit");
         let columns = table.file_columns();
@@ -216,9 +226,9 @@ impl Run<'_> {
     fn rows(
         &self,
         database: &mut dyn Database,
-        file: &Written,
+        file: &WrittenFile,
         name: &str,
-        units: &Units,
+        units: &UnitNumbers,
     ) -> Result<u64, StoreError> {
         let table = table(name);
         let in_file = table.file_columns();
@@ -281,7 +291,7 @@ impl Run<'_> {
 }
 
 /// What has the number in the store that a row says.
-fn known<T: ::core::marker::Copy>(
+fn known<T: Copy>(
     all: &HashMap<i64, T>,
     row: &dyn Row,
     at: usize,

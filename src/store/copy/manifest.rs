@@ -13,10 +13,10 @@ use hashbrown::HashSet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::store::copy::file::Written;
+use crate::store::copy::file::WrittenFile;
 use crate::store::database::new_file::sync_name;
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::schema::{Files, LAYOUT, TABLES, Table};
+use crate::store::layout::schema::{CopyFiles, LAYOUT, TABLES, Table};
 use crate::support::scratch::{Part, is_part};
 
 /// The directory of the manifests. Engines pass over names that begin so.
@@ -25,7 +25,7 @@ pub(crate) const DIRECTORY: &str = "_pactql";
 const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Copy {
+pub(crate) struct CopyManifest {
     pub(crate) format: u32,
     pub(crate) layout: i64,
     pub(crate) written_by: String,
@@ -35,13 +35,13 @@ pub(crate) struct Copy {
     /// Only sessions with a commit at or after this time, in nanoseconds since 1970.
     pub(crate) since_ns: Option<i64>,
     /// The files of the tables that are whole.
-    pub(crate) files: Vec<Written>,
+    pub(crate) files: Vec<WrittenFile>,
     /// The buckets that have sessions, and 0: their numbers, and the hashes of their manifests.
     pub(crate) state: Vec<(i64, String)>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Bucket {
+pub(crate) struct BucketManifest {
     /// Grows when everything is rewritten. Numbers of units differ between generations.
     pub(crate) generation: i64,
     /// Number of times that something was added in this generation.
@@ -50,7 +50,7 @@ pub(crate) struct Bucket {
     #[serde(default)]
     pub(crate) open: bool,
     pub(crate) sessions: Vec<Exported>,
-    pub(crate) files: Vec<Written>,
+    pub(crate) files: Vec<WrittenFile>,
 }
 
 /// What a bucket has of a session.
@@ -78,7 +78,7 @@ impl Exported {
     }
 }
 
-impl Copy {
+impl CopyManifest {
     pub(crate) fn new(buckets: i64, sessions: &str, since_ns: Option<i64>) -> Self {
         Self {
             format: FORMAT,
@@ -128,7 +128,7 @@ impl Copy {
 
 pub(crate) const MOST_BUCKETS: i64 = 65_536;
 
-impl Bucket {
+impl BucketManifest {
     pub(crate) fn path(root: &Path, bucket: i64) -> PathBuf {
         root.join(DIRECTORY).join(format!("bucket={bucket}.json"))
     }
@@ -145,8 +145,8 @@ impl Bucket {
         write(&Self::path(root, bucket), self)
     }
 
-    pub(crate) fn files<'b>(&'b self, table: &'b str) -> impl Iterator<Item = &'b Written> {
-        let of = |file: &&Written| file.path.split('/').next() == Some(table);
+    pub(crate) fn files<'b>(&'b self, table: &'b str) -> impl Iterator<Item = &'b WrittenFile> {
+        let of = |file: &&WrittenFile| file.path.split('/').next() == Some(table);
         self.files.iter().filter(of)
     }
 }
@@ -188,9 +188,9 @@ fn write(path: &Path, value: &impl Serialize) -> Result<()> {
 
 /// The right to write a copy, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Lock(File);
+pub(crate) struct CopyLock(File);
 
-impl Lock {
+impl CopyLock {
     /// Takes it; the directories are made.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for CopyLock {
     fn drop(&mut self) {
         // A file system without locks has none to give back.
         let _ = self.0.unlock();
@@ -247,7 +247,7 @@ pub(crate) fn sweep(root: &Path) -> Result<BTreeSet<i64>> {
         known.extend(number);
     }
     for bucket in found.union(&known) {
-        let manifest = Bucket::read(root, *bucket)?.unwrap_or_default();
+        let manifest = BucketManifest::read(root, *bucket)?.unwrap_or_default();
         if !manifest.open {
             clean(root, *bucket, &manifest)?;
         }
@@ -256,7 +256,7 @@ pub(crate) fn sweep(root: &Path) -> Result<BTreeSet<i64>> {
 }
 
 /// Removes the files of a bucket that its manifest does not name, and the directories that are empty then.
-pub(crate) fn clean(root: &Path, bucket: i64, manifest: &Bucket) -> Result<()> {
+pub(crate) fn clean(root: &Path, bucket: i64, manifest: &BucketManifest) -> Result<()> {
     let named: HashSet<&str> = manifest.files.iter().map(|file| &*file.path).collect();
     for table in bucketed() {
         let directory = format!("{}/bucket={bucket}", table.name);
@@ -281,7 +281,7 @@ pub(crate) fn clean(root: &Path, bucket: i64, manifest: &Bucket) -> Result<()> {
 /// The tables that have a directory for each bucket.
 fn bucketed() -> impl Iterator<Item = &'static Table> {
     let tables = TABLES.iter();
-    tables.filter(|table| matches!(table.files, Files::Added | Files::Replaced))
+    tables.filter(|table| matches!(table.files, CopyFiles::Added | CopyFiles::Replaced))
 }
 
 /// Whether an export gives such a name to a file of a table.

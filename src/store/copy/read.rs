@@ -15,7 +15,7 @@ use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::file::{BYTES, ColumnValues, ROWS, Written, hash_of, physical};
+use super::file::{BYTES, ColumnValues, ROWS, WrittenFile, hash_of, physical};
 use crate::store::database::sql::Row;
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Column, Table};
@@ -39,7 +39,7 @@ impl FileRows {
     ///
     /// # Errors
     /// [`StoreError::Damaged`] if it is another file; the file system's.
-    pub(crate) fn open(root: &Path, written: &Written, table: &Table) -> Result<Self> {
+    pub(crate) fn open(root: &Path, written: &WrittenFile, table: &Table) -> Result<Self> {
         let path = root.join(&written.path);
         if hash_of(&path)? != written.sha256 {
             return Err(StoreError::Damaged(format!(
@@ -80,13 +80,13 @@ impl FileRows {
         for at in 0..self.reader.num_row_groups() {
             let group = guarded(&self.path, || self.group(at))?;
             for row in 0..group.rows {
-                each(&At { group: &group, row })?;
+                each(&GroupRow { group: &group, row })?;
             }
         }
         Ok(())
     }
 
-    fn group(&self, at: usize) -> Result<Cells> {
+    fn group(&self, at: usize) -> Result<GroupCells> {
         let wrong = |error: ParquetError| unread(&self.path, &error);
         let group = self.reader.get_row_group(at).map_err(wrong)?;
         let rows = bounds(group.metadata(), self.bytes).map_err(wrong)?;
@@ -105,12 +105,10 @@ impl FileRows {
             };
             columns.push(read.map_err(wrong)?);
         }
-        let cells = Cells { columns, rows };
-        if cells.texts() < BYTES {
-            Ok(cells)
-        } else {
-            Err(wrong(large("a row group has longer texts")))
-        }
+        let cells = GroupCells { columns, rows };
+        let fits = cells.texts() < BYTES;
+        let longer = || wrong(large("a row group has longer texts"));
+        fits.then_some(cells).ok_or_else(longer)
     }
 }
 
@@ -135,11 +133,8 @@ fn bounds(group: &RowGroupMetaData, bytes: i64) -> Result<usize, ParquetError> {
         let size = chunk.uncompressed_size();
         left = left.saturating_sub(if size < 0 { PAGES } else { size });
     }
-    if left > 0 {
-        Ok(rows)
-    } else {
-        Err(large("a row group has larger pages"))
-    }
+    let larger = || large("a row group has larger pages");
+    (left > 0).then_some(rows).ok_or_else(larger)
 }
 
 fn large(what: &str) -> ParquetError {
@@ -228,13 +223,13 @@ fn unread(path: &Path, error: &ParquetError) -> StoreError {
     StoreError::Damaged(format!("{} cannot be read: {error}", path.display()))
 }
 
-struct Cells {
+struct GroupCells {
     /// The values of a column, and of each row the number of its value.
     columns: Vec<(ColumnValues, Vec<Option<u32>>)>,
     rows: usize,
 }
 
-impl Cells {
+impl GroupCells {
     /// The bytes of the texts of all rows but the last, which may be longer.
     fn texts(&self) -> usize {
         let length = |(column, places): &(ColumnValues, Vec<Option<u32>>), row: usize| match column
@@ -254,12 +249,12 @@ impl Cells {
 }
 
 /// A row of them.
-struct At<'g> {
-    group: &'g Cells,
+struct GroupRow<'g> {
+    group: &'g GroupCells,
     row: usize,
 }
 
-impl At<'_> {
+impl GroupRow<'_> {
     fn find(&self, at: usize) -> Result<Option<(&ColumnValues, usize)>> {
         let column = self.group.columns.get(at);
         let (column, places) = column.ok_or_else(|| unlike(at))?;
@@ -273,7 +268,7 @@ fn unlike(at: usize) -> StoreError {
     StoreError::Damaged(format!("column {at} of a file has another type"))
 }
 
-impl Row for At<'_> {
+impl Row for GroupRow<'_> {
     fn int(&self, at: usize) -> Result<Option<i64>> {
         match self.find(at)? {
             None => Ok(None),

@@ -45,7 +45,7 @@ impl Options {
 
 /// An open store. Threads share it.
 pub(crate) struct Home {
-    place: Place,
+    place: StorePlace,
     options: Options,
     /// Connections that read and are not in use.
     idle: Mutex<Vec<Box<dyn Database>>>,
@@ -58,7 +58,7 @@ pub(crate) struct Home {
 }
 
 /// What an address means.
-pub(crate) enum Place {
+pub(crate) enum StorePlace {
     File(PathBuf),
     #[cfg(feature = "postgres")]
     Server(Box<Address>),
@@ -67,7 +67,7 @@ pub(crate) enum Place {
 /// How many readers that are not in use stay open.
 const IDLE: usize = 8;
 
-impl Place {
+impl StorePlace {
     /// Understands `PATH`, `sqlite:PATH`, `postgres://…` and `postgresql://…`.
     fn of(url: &str) -> Result<Self> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StorePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
@@ -132,7 +132,7 @@ impl fmt::Display for Place {
 
 impl Home {
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.place, Place::File(_))
+        matches!(self.place, StorePlace::File(_))
     }
 
     /// Opens the store at `PATH`, `sqlite:PATH` or `postgres://…`, and makes it if it is missing and the options allow that.
@@ -142,11 +142,11 @@ impl Home {
     /// [`StoreError::Missing`], [`StoreError::NotAStore`], [`StoreError::OtherLayout`];
     /// [`StoreError::Refused`] of an address that cannot be understood; errors of the database.
     pub(crate) fn open(url: &str, options: &Options) -> Result<Self> {
-        Self::open_at(Place::of(url)?, options)
+        Self::open_at(StorePlace::of(url)?, options)
     }
 
     /// As [`Home::open`].
-    pub(crate) fn open_at(place: Place, options: &Options) -> Result<Self> {
+    pub(crate) fn open_at(place: StorePlace, options: &Options) -> Result<Self> {
         let mut home = Self {
             place,
             options: options.clone(),
@@ -163,7 +163,8 @@ impl Home {
         match schema::check(&mut *first, &name) {
             // An empty file, or an empty schema of a server, becomes a store.
             Err(StoreError::NotAStore(_))
-                if options.may_create() && schema::find(&mut *first)? == schema::Found::Nothing =>
+                if options.may_create()
+                    && schema::find(&mut *first)? == schema::FoundLayout::Nothing =>
             {
                 first = home.create()?;
                 schema::check(&mut *first, &name)?;

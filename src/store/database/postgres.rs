@@ -15,7 +15,7 @@ use postgres::{Config, NoTls, Statement};
 
 use crate::store::database::new_file::into_new_file;
 use crate::store::database::postgres_client::{
-    Found, Link, Parameter, apart, in_runtime, respelled,
+    ClientLink, Parameter, PostgresRow, apart, in_runtime, respelled,
 };
 use crate::store::database::sql::{Begin, Database, Dialect, Each, Savepoint, Value, one_int};
 use crate::store::database::sqlite::{Access, Sqlite};
@@ -110,12 +110,12 @@ impl fmt::Display for Address {
 }
 
 pub(crate) struct Postgres {
-    client: Link,
+    client: ClientLink,
     address: Address,
     access: Access,
     busy: Duration,
     statements: HashMap<Box<str>, Statement>,
-    state: State,
+    state: TransactionState,
     /// The process of the server that answers here.
     own: i32,
     /// How many commits of others were announced, and connections made.
@@ -124,7 +124,7 @@ pub(crate) struct Postgres {
 
 /// What a transaction has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TransactionState {
     Idle,
     Open {
         write: bool,
@@ -150,7 +150,7 @@ impl Postgres {
             access,
             busy,
             statements: HashMap::new(),
-            state: State::Idle,
+            state: TransactionState::Idle,
             own: 0,
             version: 0,
         };
@@ -187,7 +187,7 @@ impl Postgres {
     fn reconnect(&mut self) -> Result<()> {
         self.client = connect(&self.address, self.access, self.busy)?;
         self.statements.clear();
-        self.state = State::Idle;
+        self.state = TransactionState::Idle;
         self.listen()
     }
 
@@ -207,7 +207,7 @@ impl Postgres {
             let _ = self.client.batch_execute("rollback");
             return Err(said(&self.address, &error));
         }
-        self.state = State::Open {
+        self.state = TransactionState::Open {
             write,
             wrote: false,
             failed: false,
@@ -260,7 +260,7 @@ impl Postgres {
                 Ok::<_, postgres::Error>((all, rows.rows_affected()))
             })?;
             for row in rows {
-                if let Err(error) = each(&Found(row)) {
+                if let Err(error) = each(&PostgresRow(row)) {
                     return Ok(Err(error));
                 }
             }
@@ -271,7 +271,7 @@ impl Postgres {
         };
         let mut rows = client.query_raw(&statement, values())?;
         while let Some(row) = rows.next()? {
-            if let Err(error) = each(&Found(row)) {
+            if let Err(error) = each(&PostgresRow(row)) {
                 return Ok(Err(error));
             }
         }
@@ -281,7 +281,7 @@ impl Postgres {
     /// Runs a statement in the transaction, or in one of its own.
     fn told(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64> {
         let reads = sql.trim_start().starts_with("select");
-        if self.state == State::Idle {
+        if self.state == TransactionState::Idle {
             // What was lost before it began is begun again; what was lost later is not known.
             self.begin(if reads { Begin::Read } else { Begin::Write })?;
             let done = self.told(sql, values, each);
@@ -294,7 +294,7 @@ impl Postgres {
             };
         }
         let done = self.run(sql, values, each);
-        if let State::Open { wrote, failed, .. } = &mut self.state {
+        if let TransactionState::Open { wrote, failed, .. } = &mut self.state {
             *wrote |= !reads;
             *failed |= done.is_err();
         }
@@ -303,7 +303,7 @@ impl Postgres {
 
     fn batch(&mut self, sql: &str) -> Result<()> {
         let done = self.client.batch_execute(sql);
-        if let State::Open { failed, .. } = &mut self.state {
+        if let TransactionState::Open { failed, .. } = &mut self.state {
             *failed |= done.is_err();
         }
         done.map_err(|error| said(&self.address, &error))
@@ -359,16 +359,16 @@ impl Database for Postgres {
     }
 
     fn commit(&mut self) -> Result<()> {
-        let state = std::mem::replace(&mut self.state, State::Idle);
+        let state = std::mem::replace(&mut self.state, TransactionState::Idle);
         let sql = match state {
-            State::Open { failed: true, .. } => {
+            TransactionState::Open { failed: true, .. } => {
                 let _ = self.client.batch_execute("rollback");
                 return Err(StoreError::Database(format!(
                     "{}: a statement of the transaction had failed; nothing was written",
                     self.address
                 )));
             }
-            State::Open {
+            TransactionState::Open {
                 write: true,
                 wrote: true,
                 ..
@@ -393,15 +393,15 @@ impl Database for Postgres {
     }
 
     fn rollback(&mut self) {
-        if self.state != State::Idle {
-            self.state = State::Idle;
+        if self.state != TransactionState::Idle {
+            self.state = TransactionState::Idle;
             let _ = self.client.batch_execute("rollback");
         }
     }
 
     fn savepoint(&mut self, what: Savepoint) -> Result<()> {
         self.batch(what.sql())?;
-        if let (Savepoint::Undo, State::Open { failed, .. }) = (what, &mut self.state) {
+        if let (Savepoint::Undo, TransactionState::Open { failed, .. }) = (what, &mut self.state) {
             *failed = false;
         }
         Ok(())
@@ -414,7 +414,7 @@ impl Database for Postgres {
 
     fn data_version(&mut self) -> Result<i64> {
         // What was announced before this question comes before its answer.
-        if self.state == State::Idle {
+        if self.state == TransactionState::Idle {
             let asked = self.client.batch_execute("select 1");
             if asked.is_err() {
                 self.reconnect()?;
@@ -435,7 +435,7 @@ impl Database for Postgres {
     }
 
     fn backup(&mut self, to: &Path) -> Result<()> {
-        let within = self.state != State::Idle;
+        let within = self.state != TransactionState::Idle;
         if !within {
             self.begin(Begin::Read)?;
         }
@@ -458,10 +458,10 @@ impl Database for Postgres {
     }
 }
 
-fn connect(address: &Address, access: Access, busy: Duration) -> Result<Link> {
+fn connect(address: &Address, access: Access, busy: Duration) -> Result<ClientLink> {
     let failed = |error| said(address, &error);
     let client = apart(|| address.config.connect(NoTls)).map_err(failed)?;
-    let mut client = Link(Some(client));
+    let mut client = ClientLink(Some(client));
     let read_only = match access {
         Access::Create | Access::Write => "off",
         Access::Read | Access::ReadOnly => "on",

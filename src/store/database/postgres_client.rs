@@ -26,9 +26,9 @@ pub(crate) fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// A client, used and closed where it may wait.
-pub(crate) struct Link(pub(crate) Option<Client>);
+pub(crate) struct ClientLink(pub(crate) Option<Client>);
 
-impl Link {
+impl ClientLink {
     pub(crate) fn batch_execute(&mut self, sql: &str) -> Result<(), postgres::Error> {
         self.with(|client| client.batch_execute(sql))
     }
@@ -47,7 +47,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for ClientLink {
     fn drop(&mut self) {
         let client = self.0.take();
         apart(|| drop(client));
@@ -142,9 +142,9 @@ impl<'v> Parameter<'v> {
     }
 }
 
-pub(crate) struct Found(pub(crate) postgres::Row);
+pub(crate) struct PostgresRow(pub(crate) postgres::Row);
 
-impl Found {
+impl PostgresRow {
     fn get<'r, T: FromSql<'r>>(&'r self, at: usize) -> Result<Option<T>> {
         let value = self.0.try_get(at);
         value.map_err(|error| StoreError::Damaged(format!("column {at} of a result: {error}")))
@@ -155,7 +155,7 @@ impl Found {
     }
 }
 
-impl Row for Found {
+impl Row for PostgresRow {
     fn int(&self, at: usize) -> Result<Option<i64>> {
         match self.kind(at) {
             Some(&Type::INT4) => Ok(self.get::<i32>(at)?.map(i64::from)),

@@ -310,7 +310,7 @@ impl Database for Sqlite {
         let mut statement = self.connection.prepare_cached(sql).map_err(mine)?;
         let mut rows = statement.query(params_from_iter(values)).map_err(mine)?;
         while let Some(row) = rows.next().map_err(mine)? {
-            each(&Found(row))?;
+            each(&SqliteRow(row))?;
         }
         Ok(())
     }
@@ -489,9 +489,9 @@ impl ToSql for Value<'_> {
     }
 }
 
-struct Found<'r, 's>(&'r rusqlite::Row<'s>);
+struct SqliteRow<'r, 's>(&'r rusqlite::Row<'s>);
 
-impl Found<'_, '_> {
+impl SqliteRow<'_, '_> {
     fn get<'r, T>(
         &'r self,
         at: usize,
@@ -508,7 +508,7 @@ impl Found<'_, '_> {
     }
 }
 
-impl Row for Found<'_, '_> {
+impl Row for SqliteRow<'_, '_> {
     fn int(&self, at: usize) -> Result<Option<i64>> {
         self.get(at, "an integer", |value| value.as_i64_or_null())
     }

@@ -62,7 +62,7 @@ pub(crate) struct Units {
 
 const ERASED: &str = "[erased]";
 
-struct Found<'w> {
+struct NodeRow<'w> {
     unit: i64,
     pre: i64,
     level: u32,
@@ -86,7 +86,7 @@ struct Found<'w> {
 }
 
 /// A row of `attr`: an attribute that no column has, or a tag.
-struct Attribute {
+struct AttributeRow {
     /// The unit, and the place of the node in it.
     node: (i64, i64),
     name: String,
@@ -97,7 +97,7 @@ struct Attribute {
 const HEADERS: [&str; 4] = ["nodeType", "role", "kind", "key"];
 
 /// The fields of a payload record: names, and where their values are in [`Units::values`].
-type Fields<'f> = SmallVec<[(Cow<'f, str>, Range<usize>); 8]>;
+type PayloadFields<'f> = SmallVec<[(Cow<'f, str>, Range<usize>); 8]>;
 
 impl Units {
     /// Units in which the contents and the custom attributes of some nodes are erased.
@@ -141,7 +141,7 @@ impl Units {
         );
         let mut wide = std::mem::take(&mut self.wide);
         database.query_wide(COLUMNS, &KINDS, &rest, &values, &mut wide)?;
-        let mut found: Vec<Found<'_>> = Vec::with_capacity(wide.len());
+        let mut found: Vec<NodeRow<'_>> = Vec::with_capacity(wide.len());
         for cells in wide.rows() {
             found.push(read_node(cells)?);
         }
@@ -190,7 +190,7 @@ impl Units {
         starts.map(|((unit, start), end)| (*unit, *start..end))
     }
 
-    fn push(&mut self, node: &Found<'_>, attributes: &[Attribute]) -> Result<()> {
+    fn push(&mut self, node: &NodeRow<'_>, attributes: &[AttributeRow]) -> Result<()> {
         let row = self.tree.rows.len() as u32;
         let last = self.starts.last();
         let first = last.is_none_or(|(unit, _)| *unit != node.unit);
@@ -201,7 +201,7 @@ impl Units {
         self.close(node.level);
         let parent = self.open.last().copied();
         if !self.fits(node, parent, first) {
-            let Found {
+            let NodeRow {
                 id, level, class, ..
             } = node;
             return Err(StoreError::Damaged(format!(
@@ -248,7 +248,7 @@ impl Units {
 
     /// Whether a node can follow the rows of its unit: the index relies on levels without gaps, and on
     /// regions that are where they belong.
-    fn fits(&self, node: &Found<'_>, parent: Option<u32>, first: bool) -> bool {
+    fn fits(&self, node: &NodeRow<'_>, parent: Option<u32>, first: bool) -> bool {
         use NodeClass::{Head, Root, Seq, Sys};
         let class = |row: u32| self.tree.rows.get(row as usize).map(|row| row.class);
         let Some(parent) = parent else {
@@ -310,7 +310,7 @@ fn header_at(name: &str) -> Option<usize> {
     HEADERS.iter().position(|header| *header == name)
 }
 
-impl Found<'_> {
+impl NodeRow<'_> {
     /// The headers that are texts, also those that no column can hold, which `extra` has.
     fn all_headers(&self) -> [Option<Cow<'_, str>>; 4] {
         let mut headers = self.headers.map(|text| text.map(Cow::Borrowed));
@@ -344,12 +344,12 @@ impl Found<'_> {
     /// The fields of the payload record, sorted by name. Their values are appended to `values`.
     fn fields<'f>(
         &'f self,
-        attributes: &'f [Attribute],
+        attributes: &'f [AttributeRow],
         parent: Option<&str>,
         values: &mut String,
-    ) -> Result<Fields<'f>> {
+    ) -> Result<PayloadFields<'f>> {
         let has = |bit| self.present & bit != 0;
-        let mut fields = Fields::new();
+        let mut fields = PayloadFields::new();
         let mut add = |name: Cow<'f, str>, value: JsonValue<'_>| {
             let start = values.len();
             value.store(values);
@@ -409,12 +409,12 @@ impl Found<'_> {
     }
 }
 
-fn read_node(mut row: Cells<'_>) -> Result<Found<'_>> {
+fn read_node(mut row: Cells<'_>) -> Result<NodeRow<'_>> {
     let wrong = |what: &str| StoreError::Damaged(format!("a node has {what}"));
     let (unit, pre) = (row.given_int()?, row.given_int()?);
     let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
     let class = NodeClass::parse(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
-    let found = Found {
+    let found = NodeRow {
         unit,
         pre,
         level,
@@ -437,11 +437,9 @@ fn read_node(mut row: Cells<'_>) -> Result<Found<'_>> {
         body: row.text()?,
     };
     let body = found.body.filter(|_| found.body_is_json);
-    if body.is_none_or(is_json) && found.extra.as_deref().is_none_or(is_json) {
-        Ok(found)
-    } else {
-        Err(wrong("a value that is not JSON"))
-    }
+    let is_sound = body.is_none_or(is_json) && found.extra.as_deref().is_none_or(is_json);
+    let unreadable = || wrong("a value that is not JSON");
+    is_sound.then_some(found).ok_or_else(unreadable)
 }
 
 /// Whether a text is one JSON value, as everything relies on that reads one later.
@@ -451,7 +449,7 @@ fn is_json(text: &str) -> bool {
 }
 
 /// The attribute of a row; `None` if the value is in `extra`.
-fn read_attr(row: &dyn Row) -> Result<Option<Attribute>> {
+fn read_attr(row: &dyn Row) -> Result<Option<AttributeRow>> {
     let (name, ordinal) = (text(row, 2)?, int(row, 3)?);
     let is_tag = name == TAGS.name && ordinal >= 0;
     let (is_tag, value) = match (text(row, 4)?, row.text(5)?) {
@@ -464,7 +462,7 @@ fn read_attr(row: &dyn Row) -> Result<Option<Attribute>> {
         }
         (_, None) => return Ok(None),
     };
-    Ok(Some(Attribute {
+    Ok(Some(AttributeRow {
         node: (int(row, 0)?, int(row, 1)?),
         name: name.to_owned(),
         value,

@@ -162,20 +162,20 @@ pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = NodeRef<'a>
 #[derive(Default)]
 struct Rows {
     done: Vec<Node>,
-    open: Vec<Open>,
+    open: Vec<OpenRow>,
     /// Whether the rows are those of `^sys` and below.
     below_sys: bool,
 }
 
-struct Open {
+struct OpenRow {
     level: i64,
     row: usize,
-    core: Core,
+    core: ImplicitCore,
 }
 
 /// The implicit core of an open row (LANGUAGE §1).
 #[derive(Clone, Copy)]
-enum Core {
+enum ImplicitCore {
     None,
     /// It comes before the first child whose offset is not negative.
     Due,
@@ -190,17 +190,19 @@ impl Rows {
         }
         if let Some(top) = self.open.last_mut() {
             row.parent_pre = Some(top.row as i64);
-            if node.offset() >= 0 && matches!(top.core, Core::Due) {
+            if node.offset() >= 0 && matches!(top.core, ImplicitCore::Due) {
                 let (parent, level) = (top.row, top.level + 1);
-                top.core = Core::At(self.done.len());
+                top.core = ImplicitCore::At(self.done.len());
                 let depth = self.done[parent].base_depth;
                 self.done.push(core(parent, level, depth));
             }
             match top.core {
-                Core::At(core) if node.offset() == 0 && node.class() == NodeClass::Block => {
+                ImplicitCore::At(core)
+                    if node.offset() == 0 && node.class() == NodeClass::Block =>
+                {
                     row.core_pre = Some(core as i64);
                 }
-                Core::At(core) if node.offset() > 0 && self.done[core].pre_end == 0 => {
+                ImplicitCore::At(core) if node.offset() > 0 && self.done[core].pre_end == 0 => {
                     self.done[core].pre_end = self.done.len() as i64;
                 }
                 _ => {}
@@ -219,10 +221,14 @@ impl Rows {
             && !node
                 .children()
                 .any(|child| child.offset() == 0 && child.class() == NodeClass::Container);
-        self.open.push(Open {
+        self.open.push(OpenRow {
             level,
             row: self.done.len(),
-            core: if cored { Core::Due } else { Core::None },
+            core: if cored {
+                ImplicitCore::Due
+            } else {
+                ImplicitCore::None
+            },
         });
         row.level = level;
         self.done.push(row);
@@ -231,7 +237,7 @@ impl Rows {
     fn close(&mut self) {
         let Some(top) = self.open.pop() else { return };
         match top.core {
-            Core::Due => {
+            ImplicitCore::Due => {
                 let depth = self.done[top.row].base_depth;
                 self.done.push(core(top.row, top.level + 1, depth));
                 let end = self.done.len() as i64;
@@ -239,7 +245,7 @@ impl Rows {
                     core.pre_end = end;
                 }
             }
-            Core::At(core) if self.done[core].pre_end == 0 => {
+            ImplicitCore::At(core) if self.done[core].pre_end == 0 => {
                 self.done[core].pre_end = self.done.len() as i64;
             }
             _ => {}
@@ -447,13 +453,13 @@ fn first_bytes(hash: Hash) -> i64 {
     i64::from_be_bytes(bytes)
 }
 
-enum Member<'a> {
+enum LineMember<'a> {
     Number(i64),
     Value(JsonValue<'a>),
 }
 
 /// The members of a node, sorted by name, `expires` instead of a ttl that counts down.
-fn line_members(node: NodeRef<'_>) -> Vec<(&str, Member<'_>)> {
+fn line_members(node: NodeRef<'_>) -> Vec<(&str, LineMember<'_>)> {
     let given = node.present();
     let number = |bit, value: i64| given.has(bit).then_some(value);
     let created_at_ns = number(Given::CREATED_AT_NS, node.created_at_ns());
@@ -475,17 +481,17 @@ fn line_members(node: NodeRef<'_>) -> Vec<(&str, Member<'_>)> {
         ("nodeType", node.node_type()),
         ("role", node.role()),
     ];
-    let mut members: Vec<(&str, Member<'_>)> = Vec::with_capacity(16);
+    let mut members: Vec<(&str, LineMember<'_>)> = Vec::with_capacity(16);
     for (name, value) in numbers {
-        members.extend(value.map(|value| (name, Member::Number(value))));
+        members.extend(value.map(|value| (name, LineMember::Number(value))));
     }
     for (name, value) in texts {
-        members.extend(value.map(|value| (name, Member::Value(JsonValue::Text(value)))));
+        members.extend(value.map(|value| (name, LineMember::Value(JsonValue::Text(value)))));
     }
     let fields = node.fields();
-    members.extend(fields.map(|(name, value)| (name, Member::Value(value))));
+    members.extend(fields.map(|(name, value)| (name, LineMember::Value(value))));
     if given.has(Given::EMPTY_CHILDREN) {
-        members.push(("children", Member::Value(JsonValue::List("[]"))));
+        members.push(("children", LineMember::Value(JsonValue::List("[]"))));
     }
     members.sort_by(|a, b| a.0.cmp(b.0));
     members
@@ -505,10 +511,10 @@ fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, spelling: &mut Option<Sha256
         out.push(b':');
         let start = out.len();
         let _ = match value {
-            Member::Number(value) => write!(out, "{value}"),
-            Member::Value(value) => value.write_canonical(out),
+            LineMember::Number(value) => write!(out, "{value}"),
+            LineMember::Value(value) => value.write_canonical(out),
         };
-        if let Member::Value(value) = value
+        if let LineMember::Value(value) = value
             && !value.is_text()
             && let json = value.json()
             && out.get(start..) != Some(json.as_bytes())

@@ -34,12 +34,12 @@ pub(crate) struct Table {
     stand_in: &'static str,
     unique: &'static str,
     /// Where its rows are in a copy.
-    pub(crate) files: Files,
+    pub(crate) files: CopyFiles,
 }
 
 /// Where the rows of a table are in a copy (STORE §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Files {
+pub(crate) enum CopyFiles {
     /// Nowhere: of the moment alone, or in `node`.
     None,
     /// One file with the rows of all sessions.
@@ -57,7 +57,7 @@ const PLAIN: Table = Table {
     key: "",
     stand_in: "",
     unique: "",
-    files: Files::None,
+    files: CopyFiles::None,
 };
 
 /// The tables, each after those it refers to.
@@ -66,7 +66,7 @@ pub(crate) const TABLES: &[Table] = &[
         name: "format",
         row: "the layout",
         columns: "version int, written_by text, check_sum int",
-        files: Files::Whole,
+        files: CopyFiles::Whole,
         ..PLAIN
     },
     Table {
@@ -76,7 +76,7 @@ pub(crate) const TABLES: &[Table] = &[
                   parent_seq int?, meta text?, runtime text?, changed int, check_sum int?, \
                   runtime_sum int?",
         unique: "name",
-        files: Files::Whole,
+        files: CopyFiles::Whole,
         ..PLAIN
     },
     Table {
@@ -86,7 +86,7 @@ pub(crate) const TABLES: &[Table] = &[
                   hash bytes, usage text?, note text?, parent_hash bytes?, base bytes?, \
                   check_sum int",
         key: "session_id, seq",
-        files: Files::Whole,
+        files: CopyFiles::Whole,
         ..PLAIN
     },
     Table {
@@ -94,7 +94,7 @@ pub(crate) const TABLES: &[Table] = &[
         row: "a version of a unit",
         columns: "unit_id id, kind text, hash bytes, spelling int",
         unique: "kind, hash, spelling",
-        files: Files::Added,
+        files: CopyFiles::Added,
         ..PLAIN
     },
     Table {
@@ -103,7 +103,7 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, unit_id int, first_seq int, last_seq int, sibling_offset int, \
                   created_at_ns int, creation_index int, id text, rank int, turn bool",
         key: "session_id, unit_id, first_seq",
-        files: Files::Replaced,
+        files: CopyFiles::Replaced,
         ..PLAIN
     },
     Table {
@@ -123,7 +123,7 @@ pub(crate) const TABLES: &[Table] = &[
                   creation_index int?, cadence int?, content_hash text?, body_id int?, present int, \
                   version int?, extra text?",
         key: "unit_id, pre",
-        files: Files::Added,
+        files: CopyFiles::Added,
         ..PLAIN
     },
     Table {
@@ -133,7 +133,7 @@ pub(crate) const TABLES: &[Table] = &[
                   real real?, big text?",
         key: "unit_id, pre, name, ordinal",
         stand_in: "index attr_by_node on attr (unit_id, pre)",
-        files: Files::Added,
+        files: CopyFiles::Added,
         ..PLAIN
     },
     Table {
@@ -143,7 +143,7 @@ pub(crate) const TABLES: &[Table] = &[
                   ended_at text?, provider text, model text?, params text, token_in int?, \
                   token_out int?, error text?, request text?, check_sum int",
         key: "session_id, number",
-        files: Files::Replaced,
+        files: CopyFiles::Replaced,
         ..PLAIN
     },
     Table {
@@ -152,7 +152,7 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, pin_id text, id text, owner text?, expires_at_ns int?, check_sum int",
         key: "session_id, pin_id",
         stand_in: "index pin_by_session on pin (session_id)",
-        files: Files::Replaced,
+        files: CopyFiles::Replaced,
         ..PLAIN
     },
     Table {
@@ -161,7 +161,7 @@ pub(crate) const TABLES: &[Table] = &[
         columns: "session_id int, id text, check_sum int",
         key: "session_id, id",
         stand_in: "unique index retired_by_id on retired (session_id, md5(id))",
-        files: Files::Replaced,
+        files: CopyFiles::Replaced,
         ..PLAIN
     },
     Table {
@@ -288,7 +288,7 @@ impl Table {
         };
         let mut all: Vec<Column> = self.columns().collect();
         all.retain(|column| !["changed", "check_sum", "runtime_sum"].contains(&column.name));
-        if self.files == Files::Added {
+        if self.files == CopyFiles::Added {
             all.insert(0, extra("session_id", Type::Int));
         }
         match self.name {
@@ -515,7 +515,7 @@ pub(crate) fn differences(database: &mut dyn Database) -> Result<Vec<String>> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FoundLayout {
     Nothing,
     Other,
     /// The layout with this number, made by this program.
@@ -523,7 +523,7 @@ pub(crate) enum Found {
 }
 
 /// Says what a database has. Two statements.
-pub(crate) fn find(database: &mut dyn Database) -> Result<Found> {
+pub(crate) fn find(database: &mut dyn Database) -> Result<FoundLayout> {
     let tables = match database.dialect() {
         Dialect::Sqlite => {
             "select name from sqlite_master where type = 'table' and name not like 'sqlite%'"
@@ -534,17 +534,19 @@ pub(crate) fn find(database: &mut dyn Database) -> Result<Found> {
     };
     let tables = texts(database, tables, &[])?;
     if tables.is_empty() {
-        return Ok(Found::Nothing);
+        return Ok(FoundLayout::Nothing);
     }
     let has = |name: &str| tables.iter().any(|table| table == name);
     if !has("format") || !has("session") {
-        return Ok(Found::Other);
+        return Ok(FoundLayout::Other);
     }
     let layout = "select version, written_by from format";
     let layout = first(database, layout, &[], |row| {
         Ok((int(row, 0)?, text(row, 1)?.to_owned()))
     })?;
-    Ok(layout.map_or(Found::Other, |(version, by)| Found::Layout(version, by)))
+    Ok(layout.map_or(FoundLayout::Other, |(version, by)| {
+        FoundLayout::Layout(version, by)
+    }))
 }
 
 /// Makes the layout in a database without tables; does nothing in one that has it. One transaction, so of
@@ -555,9 +557,9 @@ pub(crate) fn find(database: &mut dyn Database) -> Result<Found> {
 /// [`StoreError::NotAStore`] if there are other tables; errors of the database.
 pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<()> {
     transaction(database, Begin::Alone, |database| match find(database)? {
-        Found::Layout(..) => Ok(()),
-        Found::Other => Err(StoreError::NotAStore(place.to_owned())),
-        Found::Nothing => {
+        FoundLayout::Layout(..) => Ok(()),
+        FoundLayout::Other => Err(StoreError::NotAStore(place.to_owned())),
+        FoundLayout::Nothing => {
             for statement in statements(database.dialect()) {
                 database.execute(&statement, &[])?;
             }
@@ -577,9 +579,9 @@ pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<()> {
         return Ok(());
     }
     match find(database)? {
-        Found::Nothing | Found::Other => Err(StoreError::NotAStore(place.to_owned())),
-        Found::Layout(LAYOUT, _) => Ok(()),
-        Found::Layout(version, written_by) => Err(StoreError::OtherLayout {
+        FoundLayout::Nothing | FoundLayout::Other => Err(StoreError::NotAStore(place.to_owned())),
+        FoundLayout::Layout(LAYOUT, _) => Ok(()),
+        FoundLayout::Layout(version, written_by) => Err(StoreError::OtherLayout {
             version,
             written_by,
             known: LAYOUT,

@@ -130,9 +130,8 @@ impl Store {
     /// Those of the database.
     pub fn sessions(&self, glob: &str) -> Result<Vec<SessionInfo>, Error> {
         let glob = Glob::new(glob);
-        let entries = self
-            .core
-            .read(|database| catalog::matching(database, &glob))?;
+        let matching = |database: &mut dyn sql::Database| catalog::matching(database, &glob);
+        let entries = self.core.read(matching)?;
         let info = |entry: catalog::Entry| SessionInfo {
             snapshots: entry.snapshots(),
             name: entry.name,

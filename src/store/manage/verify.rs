@@ -18,19 +18,19 @@ use crate::store::layout::schema::{self, Table, list, table};
 use crate::store::layout::sums::{self, Finding, holds};
 use crate::store::manage::whole::{add_units, base_hash, unit_changes};
 use crate::store::read::catalog::{self, Entry};
-use crate::store::read::load::{Place, places, restore_unit};
+use crate::store::read::load::{Placement, places, restore_unit};
 use crate::store::read::stored::check_text;
 use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::records;
 
 /// A part of the check, which notes what it finds.
-type Part = fn(&mut dyn Database, &mut Vec<Finding>) -> Result<()>;
+type CheckPart = fn(&mut dyn Database, &mut Vec<Finding>) -> Result<()>;
 
 /// All contradictions of a store. Linear in it.
 pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>> {
     let mut found: Vec<Finding> = Vec::new();
-    let parts: [Part; 7] = [layout, pages, bodies, units, left_over, sums, sessions];
+    let parts: [CheckPart; 7] = [layout, pages, bodies, units, left_over, sums, sessions];
     let mut strange = None;
     for part in parts {
         // What cannot be read is damage too, and the other parts are still worth reading.
@@ -297,7 +297,7 @@ fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()
     Ok(())
 }
 
-struct Link {
+struct SnapshotLink {
     seq: i64,
     cycle: Option<i64>,
     working: bool,
@@ -308,7 +308,7 @@ struct Link {
 }
 
 /// What contradicts itself in a session: the cycle of the first snapshot concerned, and what.
-type Wrong = Vec<(Option<i64>, String)>;
+type SessionFaults = Vec<(Option<i64>, String)>;
 
 /// Checks a session: its chain, its placements, and what is beside them.
 pub(crate) fn session(
@@ -316,8 +316,8 @@ pub(crate) fn session(
     entry: &Entry,
     found: &mut Vec<Finding>,
 ) -> Result<()> {
-    let mut wrong = Wrong::new();
-    let mut note = |part: Result<Wrong>| {
+    let mut wrong = SessionFaults::new();
+    let mut note = |part: Result<SessionFaults>| {
         match part {
             Err(StoreError::Damaged(what)) => wrong.push((None, what)),
             part => wrong.extend(part?),
@@ -327,14 +327,14 @@ pub(crate) fn session(
     let session = entry.session;
     note(chain(database, session))?;
     note(misplaced(database, session))?;
-    note(records::attempts(database, session).map(|_| Wrong::new()))?;
+    note(records::attempts(database, session).map(|_| SessionFaults::new()))?;
     wrong.extend(check_text(entry).map(|what| (None, what)));
     let name = || Some(entry.name.clone());
     found.extend(wrong.into_iter().map(|(cycle, what)| (name(), cycle, what)));
     Ok(())
 }
 
-fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>> {
+fn links(database: &mut dyn Database, session: i64) -> Result<Vec<SnapshotLink>> {
     let links = "select seq, cycle, working, meta, note, hash, base from snapshot \
          where session_id = ?1 order by seq";
     collect(database, links, &[session.into()], |row| {
@@ -342,7 +342,7 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>> {
             let note = row.text(4)?.map(ToOwned::to_owned);
             Ok((text(row, 3)?.to_owned(), note))
         };
-        Ok(Link {
+        Ok(SnapshotLink {
             seq: int(row, 0)?,
             cycle: row.int(1)?,
             working: row.bool(2)?.unwrap_or(false),
@@ -355,14 +355,14 @@ fn links(database: &mut dyn Database, session: i64) -> Result<Vec<Link>> {
 
 /// Looks for placements that overlap, and computes the chain of hashes again. Returns the cycles where it differs, and
 /// how.
-fn chain(database: &mut dyn Database, session: i64) -> Result<Wrong> {
+fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
     let places = places(database, session, (0, IN_FORCE))?;
-    let mut wrong: Wrong = overlap(&places)
+    let mut wrong: SessionFaults = overlap(&places)
         .map(|what| (None, what))
         .into_iter()
         .collect();
     let changes = unit_changes(database, session, &places)?;
-    let mut before: Option<Link> = None;
+    let mut before: Option<SnapshotLink> = None;
     let links = links(database, session)?;
     let ends = links.first().zip(links.last());
     let ends = ends.map_or((1, 0), |(first, last)| (first.seq, last.seq));
@@ -415,7 +415,7 @@ fn chain(database: &mut dyn Database, session: i64) -> Result<Wrong> {
 }
 
 /// Placements in another order than their top nodes say.
-fn misplaced(database: &mut dyn Database, session: i64) -> Result<Wrong> {
+fn misplaced(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
     collect(
         database,
         "select n.id, s.cycle from placement p join unit u on u.unit_id = p.unit_id \
@@ -435,7 +435,7 @@ fn misplaced(database: &mut dyn Database, session: i64) -> Result<Wrong> {
 }
 
 /// Whether two placements of one top node are in force at the same time.
-fn overlap(places: &[Place]) -> Option<String> {
+fn overlap(places: &[Placement]) -> Option<String> {
     let mut by_id: HashMap<&str, Vec<(i64, i64)>> = HashMap::new();
     for place in places {
         let spans = by_id.entry(&place.order.id).or_default();

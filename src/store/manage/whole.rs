@@ -18,7 +18,7 @@ use crate::store::layout::rows::put_unit;
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{seal_attempts, seal_session};
 use crate::store::read::catalog::{self, Entry, touch};
-use crate::store::read::load::{Place, places, restore_unit};
+use crate::store::read::load::{Placement, places, restore_unit};
 use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::garbage;
@@ -208,14 +208,14 @@ pub(crate) fn put_base(database: &mut dyn Database, session: i64, seq: i64) -> R
 }
 
 /// The hashes of the units that went and of those that came with each snapshot, in document order.
-pub(crate) type UnitChanges = HashMap<i64, [Vec<Hash>; 2]>;
+pub(crate) type ChangesBySeq = HashMap<i64, [Vec<Hash>; 2]>;
 
 /// Those of a session, of which these are all placements.
 pub(crate) fn unit_changes(
     database: &mut dyn Database,
     session: i64,
-    places: &[Place],
-) -> Result<UnitChanges> {
+    places: &[Placement],
+) -> Result<ChangesBySeq> {
     let hashes = "select u.unit_id, u.hash from placement p join unit u on u.unit_id = p.unit_id \
          where p.session_id = ?1";
     // One of another length is of no unit, so the snapshots of that unit are not what they say.
@@ -224,7 +224,7 @@ pub(crate) fn unit_changes(
         Ok((int(row, 0)?, hash.unwrap_or_default()))
     })?;
     let hashes: HashMap<i64, Hash> = hashes.into_iter().collect();
-    let mut changes = UnitChanges::new();
+    let mut changes = ChangesBySeq::new();
     for place in places {
         let hash = hashes.get(&place.unit).copied().unwrap_or_default();
         changes.entry(place.first_seq).or_default()[1].push(hash);
@@ -256,7 +256,7 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     let now = database.now_ns()?;
     let all = places(database, entry.session, (0, IN_FORCE))?;
     let mut known: BTreeSet<&str> = BTreeSet::new();
-    let mut units: Vec<&Place> = Vec::new();
+    let mut units: Vec<&Placement> = Vec::new();
     let here = "select 1 from node where unit_id = ?1 and id = ?2";
     for place in &all {
         for id in ids {

@@ -150,7 +150,7 @@ pub(crate) struct Listed {
 /// What the commits of a session span, without what they say.
 #[cfg(feature = "parquet")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct CommitSpan {
     pub(crate) session: i64,
     pub(crate) changed: i64,
     pub(crate) seqs: Option<(i64, i64)>,
@@ -161,14 +161,14 @@ pub(crate) struct Span {
 
 /// The sessions whose name matches, of each what its commits span. One statement.
 #[cfg(feature = "parquet")]
-pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Span>> {
+pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<CommitSpan>> {
     let select = "select s.session_id, s.name, s.changed, \
          (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
          n.seq, n.hash, n.committed_at_ns from session s \
          left join snapshot n on n.session_id = s.session_id and n.seq = \
          (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
     matching_rows(database, select, glob, |row| {
-        Ok(Span {
+        Ok(CommitSpan {
             session: int(row, 0)?,
             changed: int(row, 2)?,
             seqs: row.int(3)?.zip(row.int(4)?),

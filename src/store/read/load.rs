@@ -19,7 +19,7 @@ use crate::tree::{NodeClass, Tree};
 
 /// A placement, with the kind of its unit.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     pub(crate) unit: i64,
     pub(crate) kind: UnitKind,
     pub(crate) order: Order,
@@ -30,7 +30,7 @@ pub(crate) struct Place {
 const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_ns, p.creation_index, \
      p.id, p.first_seq, p.last_seq from placement p join unit u on u.unit_id = p.unit_id";
 
-impl Place {
+impl Placement {
     /// What a part of a tree has of its placements, which are in document order.
     pub(crate) fn only(places: &mut Vec<Self>, part: &Part) {
         let turns = places.iter().filter(|place| place.kind == UnitKind::Turn);
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-fn place(row: &dyn Row) -> Result<Place> {
+fn place(row: &dyn Row) -> Result<Placement> {
     let name = text(row, 1)?;
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {name:?}"));
     let kind = UnitKind::parse(name).ok_or_else(unknown)?;
@@ -65,7 +65,7 @@ fn place(row: &dyn Row) -> Result<Place> {
         let what = format!("a unit of kind {name:?} has the rank of another kind");
         return Err(StoreError::Damaged(what));
     }
-    Ok(Place {
+    Ok(Placement {
         unit: int(row, 0)?,
         kind,
         order,
@@ -75,7 +75,7 @@ fn place(row: &dyn Row) -> Result<Place> {
 }
 
 /// Checks what the index relies on: one preamble, which is first, and no unit twice.
-fn check_order<'p>(mut places: impl Iterator<Item = &'p Place>) -> Result<()> {
+fn check_order<'p>(mut places: impl Iterator<Item = &'p Placement>) -> Result<()> {
     let wrong = |what: &str| Err(StoreError::Damaged(format!("a snapshot has {what}")));
     let Some(mut last) = places
         .next()
@@ -101,7 +101,7 @@ pub(crate) fn places(
     database: &mut dyn Database,
     session: i64,
     seqs: (i64, i64),
-) -> Result<Vec<Place>> {
+) -> Result<Vec<Placement>> {
     let sql = format!(
         "select {PLACE} where p.session_id = ?1 and p.last_seq >= ?2 and p.first_seq <= ?3"
     );
@@ -121,7 +121,7 @@ pub(crate) struct Now {
 }
 
 /// The units of a rank, in document order. Linear in them.
-pub(crate) fn in_force(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>> {
+pub(crate) fn in_force(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Placement>> {
     let mut places = closed(database, now, rank)?;
     places.extend(from_end(database, now, rank, i64::MAX)?);
     places.retain(|place| place.first_seq <= now.seq);
@@ -131,7 +131,12 @@ pub(crate) fn in_force(database: &mut dyn Database, now: Now, rank: i64) -> Resu
 
 /// The last units of a rank that are not closed, in reverse document order. Linear in them: the index
 /// `placement_in_force` is read from its end.
-fn from_end(database: &mut dyn Database, now: Now, rank: i64, limit: i64) -> Result<Vec<Place>> {
+fn from_end(
+    database: &mut dyn Database,
+    now: Now,
+    rank: i64,
+    limit: i64,
+) -> Result<Vec<Placement>> {
     let sql = format!(
         "select {PLACE} where p.session_id = ?1 and p.rank = ?2 and p.last_seq = {IN_FORCE} \
          order by p.sibling_offset desc, p.created_at_ns desc, p.creation_index desc, p.id desc limit ?3"
@@ -141,7 +146,7 @@ fn from_end(database: &mut dyn Database, now: Now, rank: i64, limit: i64) -> Res
 }
 
 /// The units of a rank that end with the newest commit: those that the working state has closed.
-fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Place>> {
+fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Placement>> {
     if !now.saved {
         return Ok(Vec::new());
     }
@@ -160,17 +165,17 @@ pub(crate) fn newest_turns(
     database: &mut dyn Database,
     now: Now,
     turns: u64,
-) -> Result<Vec<Place>> {
+) -> Result<Vec<Placement>> {
     let closed = closed(database, now, 1)?;
-    let is_turn = |place: &Place| place.kind == UnitKind::Turn;
+    let is_turn = |place: &Placement| place.kind == UnitKind::Turn;
     let mut limit = i64::try_from(turns).unwrap_or(i64::MAX);
     loop {
         let read = from_end(database, now, 1, limit)?;
         let all = (read.len() as i64) < limit;
         // Nothing older than what was read is known to be complete.
         let complete_to = read.last().map(|place| place.order.clone());
-        let complete = |place: &&Place| all || complete_to.as_ref() <= Some(&place.order);
-        let mut newest: Vec<Place> = closed.iter().filter(complete).cloned().collect();
+        let complete = |place: &&Placement| all || complete_to.as_ref() <= Some(&place.order);
+        let mut newest: Vec<Placement> = closed.iter().filter(complete).cloned().collect();
         newest.extend(read.into_iter().filter(|place| place.first_seq <= now.seq));
         newest.sort_unstable_by(|a, b| b.order.cmp(&a.order));
         let found = newest.iter().filter(|place| is_turn(place)).count() as u64;
@@ -200,7 +205,7 @@ pub(crate) fn with_id(
     session: i64,
     seq: i64,
     id: &str,
-) -> Result<Vec<Place>> {
+) -> Result<Vec<Placement>> {
     let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
     let units = format!(
         "select unit_id from node where {} limit ?2",
@@ -289,7 +294,7 @@ pub(crate) fn meta_of(cycle: i64, working: bool, json: &str) -> Meta {
 
 /// The units of a session that are in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Cache {
+pub(crate) struct UnitCache {
     writer: Writer,
     /// By id of the unit version: its segment, and its index there.
     units: HashMap<i64, (Arc<Segment>, u32)>,
@@ -301,7 +306,7 @@ pub(crate) struct Cache {
     pub(crate) bytes: usize,
 }
 
-impl Cache {
+impl UnitCache {
     pub(crate) fn new() -> Self {
         Self {
             writer: Writer::counting(),
@@ -315,9 +320,9 @@ impl Cache {
         &self,
         database: &mut dyn Database,
         session: i64,
-        places: impl Iterator<Item = &'p Place> + Clone,
+        places: impl Iterator<Item = &'p Placement> + Clone,
         seqs: (i64, i64),
-    ) -> Result<Fresh> {
+    ) -> Result<FreshUnits> {
         let missing = places.clone().map(|place| place.unit);
         let missing: BTreeSet<i64> = missing
             .filter(|unit| !self.units.contains_key(unit))
@@ -334,8 +339,8 @@ impl Cache {
     /// The snapshot of these placements, which are in document order. Linear in them.
     pub(crate) fn snapshot(
         &mut self,
-        fresh: &Fresh,
-        places: &[&Place],
+        fresh: &FreshUnits,
+        places: &[&Placement],
         meta: Meta,
     ) -> Result<Arc<Snapshot>> {
         check_order(places.iter().copied())?;
@@ -359,10 +364,10 @@ impl Cache {
     /// The snapshot after `previous`, in which some placements have ended and others begun. Linear in those.
     pub(crate) fn next(
         &mut self,
-        fresh: &Fresh,
+        fresh: &FreshUnits,
         previous: &Snapshot,
-        gone: &[&Place],
-        came: &[&Place],
+        gone: &[&Placement],
+        came: &[&Placement],
         meta: Meta,
     ) -> Result<Arc<Snapshot>> {
         let mut parts = Vec::with_capacity(came.len());
@@ -397,7 +402,7 @@ impl Cache {
     }
 
     /// The unit of a placement: in memory, or of what was read.
-    fn part(&self, fresh: &Fresh, place: &Place) -> Result<UnitPart> {
+    fn part(&self, fresh: &FreshUnits, place: &Placement) -> Result<UnitPart> {
         if let Some((segment, unit)) = self.units.get(&place.unit) {
             let top = segment.unit_rows(*unit).start;
             place.check_id(segment.id(top))?;
@@ -424,12 +429,12 @@ impl Cache {
 }
 
 /// As [`check_order`], of a snapshot that differs so from the one before.
-fn check_change(previous: &Snapshot, gone: &[&Place], came: &[&Place]) -> Result<()> {
-    let ids = |places: &[&Place]| -> HashSet<String> {
+fn check_change(previous: &Snapshot, gone: &[&Placement], came: &[&Placement]) -> Result<()> {
+    let ids = |places: &[&Placement]| -> HashSet<String> {
         places.iter().map(|place| place.order.id.clone()).collect()
     };
-    let is_preamble = |place: &&&Place| place.kind == UnitKind::Preamble;
-    let preambles = |places: &[&Place]| places.iter().filter(is_preamble).count();
+    let is_preamble = |place: &&&Placement| place.kind == UnitKind::Preamble;
+    let preambles = |places: &[&Placement]| places.iter().filter(is_preamble).count();
     let (leaving, arriving) = (ids(gone), ids(came));
     // The unit in which an id was, which must go if the id comes with another unit.
     let top = |id: &str| {
@@ -449,13 +454,13 @@ fn check_change(previous: &Snapshot, gone: &[&Place], came: &[&Place]) -> Result
 }
 
 /// Units that were read, ready to be made snapshots of.
-pub(crate) struct Fresh {
+pub(crate) struct FreshUnits {
     tree: Tree,
     expires: Vec<u32>,
     ranges: HashMap<i64, Range<u32>>,
 }
 
-impl From<Units> for Fresh {
+impl From<Units> for FreshUnits {
     fn from(read: Units) -> Self {
         Self {
             expires: read.expires(),
@@ -465,7 +470,7 @@ impl From<Units> for Fresh {
     }
 }
 
-impl Fresh {
+impl FreshUnits {
     /// How a number of its units get one segment. One that shares its records keeps all that was read in
     /// memory, so it has to have all of it.
     fn layout(&self, units: usize) -> Layout {
@@ -489,15 +494,12 @@ impl Fresh {
             UnitKind::Head => top.class == NodeClass::Head,
             UnitKind::Rest => top.class != NodeClass::Head && top.level == 1,
         });
-        if fits {
-            Ok(UnitPart::Fresh(kind, rows.clone()))
-        } else {
-            Err(wrong("is not of the kind that it says"))
-        }
+        let part = fits.then(|| UnitPart::Fresh(kind, rows.clone()));
+        part.ok_or_else(|| wrong("is not of the kind that it says"))
     }
 
-    /// As [`Fresh::part`], if its top node is what the placement says.
-    fn placed(&self, place: &Place) -> Result<UnitPart> {
+    /// As [`FreshUnits::part`], if its top node is what the placement says.
+    fn placed(&self, place: &Placement) -> Result<UnitPart> {
         let part = self.part(place.kind, place.unit, &place.order.id)?;
         if let UnitPart::Fresh(_, rows) = &part {
             place.check_id(self.tree.id(rows.start))?;
@@ -507,10 +509,10 @@ impl Fresh {
 }
 
 /// A unit, and how many turns after it are left out before the next one.
-pub(crate) type Spaced = (Place, u32);
+pub(crate) type Spaced = (Placement, u32);
 
 /// The snapshot of a number of units that were read, which shares nothing.
-fn unshared(fresh: &Fresh, parts: Vec<UnitPart>, units: usize, meta: Meta) -> Snapshot {
+fn unshared(fresh: &FreshUnits, parts: Vec<UnitPart>, units: usize, meta: Meta) -> Snapshot {
     let (writer, layout) = (Writer::new().without_merging(), fresh.layout(units));
     let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);
     made.snapshot
@@ -526,7 +528,7 @@ pub(crate) fn part(
     let mut read = Units::default();
     let units: Vec<i64> = places.iter().map(|(place, _)| place.unit).collect();
     read.read_all(database, &units, outline)?;
-    let fresh = Fresh::from(read);
+    let fresh = FreshUnits::from(read);
     check_order(places.iter().map(|(place, _)| place))?;
     let mut parts = Vec::with_capacity(places.len());
     for (place, gap) in places {
@@ -541,7 +543,7 @@ pub(crate) fn part(
 /// A unit alone, to read its nodes.
 pub(crate) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot> {
     let unit = read.starts.first().map_or(0, |(unit, _)| *unit);
-    let fresh = Fresh::from(read);
+    let fresh = FreshUnits::from(read);
     let parts = vec![fresh.part(kind, unit, "")?];
     Ok(unshared(&fresh, parts, 1, Meta::default()))
 }

@@ -16,7 +16,7 @@ use crate::support::diag::{Code, Diagnostic, Error};
 /// Open sessions, those that were used longest ago first to go.
 #[derive(Debug)]
 pub(crate) struct OpenSessions {
-    by_id: HashMap<i64, Open>,
+    by_id: HashMap<i64, OpenSession>,
     ids: HashMap<String, i64>,
     uses: BTreeMap<u64, i64>,
     /// The budget, in bytes.
@@ -35,7 +35,7 @@ pub(crate) struct OpenSessions {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSession {
     session: Arc<Session>,
     stored: Arc<Stored>,
     /// As of its row.
@@ -108,7 +108,7 @@ impl OpenSessions {
     }
 
     /// The open session of a number, which is used now, and may grow.
-    fn used(&mut self, id: i64, is_current: impl Fn(&Open) -> bool) -> Option<Arc<Session>> {
+    fn used(&mut self, id: i64, is_current: impl Fn(&OpenSession) -> bool) -> Option<Arc<Session>> {
         let known = self.by_id.get(&id).filter(|open| is_current(open))?;
         let session = Arc::clone(&known.session);
         self.note_use(id);
@@ -128,7 +128,7 @@ impl OpenSessions {
     fn insert(&mut self, session: &Arc<Session>, stored: &Arc<Stored>) {
         let entry = stored.entry();
         self.remove(entry.session);
-        let open = Open {
+        let open = OpenSession {
             session: Arc::clone(session),
             stored: Arc::clone(stored),
             changed: entry.changed,
@@ -212,7 +212,7 @@ pub(crate) fn by_name(
         let mut open = lock(open);
         open.count();
         let id = open.ids.get(name).copied();
-        let is_current = |known: &Open| known.version == version;
+        let is_current = |known: &OpenSession| known.version == version;
         if let Some(session) = id.and_then(|id| open.used(id, is_current)) {
             return Ok(session);
         }
@@ -237,7 +237,7 @@ pub(crate) fn by_name(
 pub(crate) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry) -> Arc<Session> {
     let mut open = lock(open);
     open.count();
-    let is_current = |known: &Open| *known.stored.entry() == entry;
+    let is_current = |known: &OpenSession| *known.stored.entry() == entry;
     if let Some(session) = open.used(entry.session, is_current) {
         return session;
     }
@@ -254,7 +254,7 @@ pub(crate) fn current(open: &Mutex<OpenSessions>, list: &[Listed]) -> HashMap<i6
     open.count();
     let mut found = HashMap::with_capacity(list.len());
     for listed in list {
-        let is_current = |known: &Open| known.changed == listed.changed;
+        let is_current = |known: &OpenSession| known.changed == listed.changed;
         if let Some(session) = open.used(listed.session, is_current) {
             found.insert(listed.session, session);
         }

@@ -12,7 +12,7 @@ use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
 use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog::Entry;
-use crate::store::read::load::{self, Cache, Place, Spaced};
+use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
 use crate::store::write::queue::lock;
 use crate::store::write::records::{self, Beside};
@@ -22,7 +22,7 @@ use crate::store::write::records::{self, Beside};
 pub(crate) struct Stored {
     core: Arc<Core>,
     entry: Entry,
-    cache: Arc<Mutex<Cache>>,
+    cache: Arc<Mutex<UnitCache>>,
     /// Bytes of the parts that were read.
     parts: AtomicUsize,
 }
@@ -36,7 +36,7 @@ impl Stored {
         Self {
             core: Arc::clone(core),
             entry,
-            cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(Cache::new()))),
+            cache: cache.unwrap_or_else(|| Arc::new(Mutex::new(UnitCache::new()))),
             parts: AtomicUsize::new(0),
         }
     }
@@ -174,7 +174,7 @@ impl Stored {
     fn snapshots(
         &self,
         database: &mut dyn Database,
-        cache: &mut Cache,
+        cache: &mut UnitCache,
         start: i64,
         end: i64,
     ) -> Result<Vec<Arc<Snapshot>>> {
@@ -183,9 +183,9 @@ impl Stored {
         let read = cache.missing(database, session, places.iter(), (start, end))?;
         let (mut came, mut gone) = (HashMap::new(), HashMap::new());
         for place in &places {
-            let began: &mut Vec<&Place> = came.entry(place.first_seq).or_default();
+            let began: &mut Vec<&Placement> = came.entry(place.first_seq).or_default();
             began.push(place);
-            let ended: &mut Vec<&Place> = gone.entry(place.last_seq).or_default();
+            let ended: &mut Vec<&Placement> = gone.entry(place.last_seq).or_default();
             ended.push(place);
         }
         let mut snapshots: Vec<Arc<Snapshot>> = Vec::new();
@@ -214,10 +214,10 @@ impl Stored {
         seq: i64,
         part: &Part,
         in_force: bool,
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<Placement>> {
         if !in_force {
             let mut places = load::places(database, self.entry.session, (seq, seq))?;
-            Place::only(&mut places, part);
+            Placement::only(&mut places, part);
             return Ok(places);
         }
         let now = self.now(seq);

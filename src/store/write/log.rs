@@ -105,11 +105,8 @@ impl Store {
             };
             *count += 1;
             if !step.is_kept {
-                done.snapshots += session
-                    .history()
-                    .committed()
-                    .len()
-                    .saturating_sub(step.there);
+                let length = session.history().committed().len();
+                done.snapshots += length.saturating_sub(step.there);
             }
         }
         for (from, _) in &moved {

@@ -11,20 +11,20 @@ use crate::support::cancel;
 
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Wakes those who wait when results were handed out.
     turn: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: Vec<(Arc<Slot>, Job)>,
+struct QueueState {
+    waiting: Vec<(Arc<JobSlot>, Job)>,
     /// Whether somebody keeps steps.
     busy: bool,
 }
 
 /// A step that was kept, and its result.
-type Slot = Mutex<Option<(Job, Result<()>)>>;
+type JobSlot = Mutex<Option<(Job, Result<()>)>>;
 
 /// A lock whose holder panicked holds what it held before: every change under it is one assignment.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -33,14 +33,14 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Steps that are being kept. Dropping it hands out their results and lets the next one keep steps, also
 /// after a panic: then those who wait get an error, and their steps back.
-struct Turn<'q> {
+struct QueueTurn<'q> {
     queue: &'q Queue,
-    slots: Vec<Arc<Slot>>,
+    slots: Vec<Arc<JobSlot>>,
     jobs: Vec<Job>,
     results: Vec<Result<()>>,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for QueueTurn<'_> {
     fn drop(&mut self) {
         let mut results = self.results.drain(..);
         for (slot, mut job) in self.slots.iter().zip(self.jobs.drain(..)) {
@@ -67,7 +67,7 @@ impl Queue {
         job: Job,
         run: impl FnOnce(&mut [Job]) -> Vec<Result<()>>,
     ) -> (Job, Result<()>) {
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(JobSlot::default());
         let mut state = lock(&self.state);
         state.waiting.push((Arc::clone(&slot), job));
         while state.busy {
@@ -85,7 +85,7 @@ impl Queue {
         let taken = std::mem::take(&mut state.waiting);
         drop(state);
         let (slots, jobs) = taken.into_iter().unzip();
-        let mut turn = Turn {
+        let mut turn = QueueTurn {
             queue: self,
             slots,
             jobs,
