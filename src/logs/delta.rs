@@ -2,9 +2,8 @@
 
 use super::export::{members, write_document, write_members, write_whole};
 use super::json::{canonical, json_text, push_member, quoted};
-use crate::index::{NodeRef, Segment, Snapshot};
+use crate::index::{Changes, NodeRef, Snapshot};
 use crate::tree::Present;
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -84,11 +83,7 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
     {
         return None;
     }
-    let changed = Unshared::new(older, newer);
-    let (then, now) = (
-        NodeLookup::new(older, &changed.older),
-        NodeLookup::new(newer, &changed.newer),
-    );
+    let changed = changes(newer, older);
     // Members other than the difference are the line's own, never those of its base.
     let extra = extra.iter();
     let mut members: Vec<(&str, String)> =
@@ -104,11 +99,11 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
         json_text(name, &mut line);
         let _ = write!(line, ":{value},");
     }
-    push_removed(older, &changed, &now, &mut line);
+    push_removed((older, newer), &changed.older, &mut line);
     while let Some((name, value)) = members.next_if(|(name, _)| *name < REPLACE) {
         push_member(name, &value, &mut line);
     }
-    let kept = push_replaced(newer, &changed, &then, &mut line)?;
+    let kept = push_replaced((older, newer), &changed.newer, &mut line)?;
     for (name, value) in members {
         push_member(name, &value, &mut line);
     }
@@ -121,13 +116,30 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
     Some(line)
 }
 
-/// Appends `"remove":[…]`: the roots of the subtrees that `now` lacks.
-fn push_removed(older: &Snapshot, changed: &Unshared, now: &NodeLookup<'_>, line: &mut String) {
+/// What differs, as rows. The parents of units are the root and `^seq`: where these are other nodes, everything.
+fn changes(newer: &Snapshot, older: &Snapshot) -> Changes {
+    let seq = |snapshot: &Snapshot| {
+        let row = snapshot.seq_row();
+        row.map(|row| snapshot.node(row).id().to_owned())
+    };
+    if seq(older) == seq(newer) {
+        return Changes::between(newer, older);
+    }
+    let all = vec![0..u32::MAX];
+    Changes {
+        newer: all.clone(),
+        older: all,
+    }
+}
+
+/// Appends `"remove":[…]`: the roots of the subtrees that the newer snapshot lacks, of changed rows of the older.
+fn push_removed((older, newer): (&Snapshot, &Snapshot), changed: &[Range<u32>], line: &mut String) {
     line.push_str("\"remove\":[");
     let mut first = true;
-    for node in changed.older.iter().flat_map(|run| run.nodes(older)) {
+    let has = |node: NodeRef<'_>| newer.find(node.id()).is_some();
+    for node in changed.iter().flat_map(|rows| older.nodes_in(rows.clone())) {
         // Removing a node removes its descendants. A node whose parent stays is listed.
-        if !now.has(node) && node.parent().is_none_or(|parent| now.has(parent)) {
+        if !has(node) && node.parent().is_none_or(has) {
             if !std::mem::take(&mut first) {
                 line.push(',');
             }
@@ -137,198 +149,53 @@ fn push_removed(older: &Snapshot, changed: &Unshared, now: &NodeLookup<'_>, line
     line.push(']');
 }
 
-/// Appends `,"replace":[…]`: the nodes that `then` lacks or has otherwise.
-/// Returns a lower bound of the number of nodes that are not listed; `None` if a line cannot
-/// express the difference.
+/// Appends `,"replace":[…]`: the nodes that the older snapshot lacks or has otherwise, of changed rows of the
+/// newer. Returns the number of nodes that are not listed; `None` if a line cannot express the difference.
 fn push_replaced(
-    newer: &Snapshot,
-    changed: &Unshared,
-    then: &NodeLookup<'_>,
+    (older, newer): (&Snapshot, &Snapshot),
+    changed: &[Range<u32>],
     line: &mut String,
 ) -> Option<usize> {
     line.push_str(",\"replace\":[");
-    let mut replaced: Vec<NodeRef<'_>> = changed
-        .ttl_rows
-        .iter()
-        .map(|row| newer.node(*row))
-        .collect();
-    let mut kept = changed.shared_units;
-    for node in changed.newer.iter().flat_map(|run| run.nodes(newer)) {
-        if then.same(node)? {
-            kept += 1;
-        } else {
-            replaced.push(node);
+    let mut replaced = 0;
+    for node in changed.iter().flat_map(|rows| newer.nodes_in(rows.clone())) {
+        if is_in(older, node)? {
+            continue;
         }
-    }
-    replaced.sort_unstable_by_key(|node| node.row());
-    for (at, node) in replaced.into_iter().enumerate() {
         // A line has no form for an empty list of children, a root without an id, or a field
         // named `parent_id`.
         let odd = Present::EMPTY_CHILDREN | Present::ID_IMPLIED;
         if node.present().0 & odd != 0 || node.field("parent_id").is_some() {
             return None;
         }
-        line.push_str(if at == 0 { "{" } else { ",{" });
+        line.push_str(if replaced == 0 { "{" } else { ",{" });
         let parent = node.parent().map(|parent| quoted(parent.id()));
-        match &parent {
-            Some(parent) => write_members(node, &[("parent_id", parent)], line),
-            None => write_members(node, &[], line),
-        }
+        let parent = parent.as_deref().map(|parent| ("parent_id", parent));
+        write_members(node, parent.as_slice(), line);
         line.push('}');
+        replaced += 1;
     }
     line.push(']');
-    Some(kept)
+    Some(newer.len() - replaced)
 }
 
-/// The parts of two neighbouring snapshots to compare node by node: all units except those that
-/// both snapshots have as the same rows of the same segment.
-#[derive(Default)]
-struct Unshared {
-    older: Vec<UnitRun>,
-    newer: Vec<UnitRun>,
-    /// Rows of the newer snapshot, in shared units, whose ttl differs.
-    ttl_rows: Vec<u32>,
-    /// The number of shared units.
-    shared_units: usize,
-}
-
-/// Neighbouring units of one piece.
-struct UnitRun {
-    piece: usize,
-    units: Range<u32>,
-}
-
-impl Unshared {
-    fn new(older: &Snapshot, newer: &Snapshot) -> Self {
-        let mut found = Self::default();
-        let seq = |snapshot: &Snapshot| {
-            snapshot
-                .seq_row()
-                .map(|row| snapshot.node(row).id().to_owned())
-        };
-        // The parents of units are the root and `^seq`, which must be the same nodes.
-        let comparable = seq(older) == seq(newer);
-        let mut shared_older: Vec<Vec<Range<u32>>> = vec![Vec::new(); older.pieces().len()];
-        for (at, piece) in newer.pieces().iter().enumerate() {
-            let mut shared = Vec::new();
-            for (then, twin) in older.pieces().iter().enumerate() {
-                let (mine, theirs) = (piece.units(), twin.units());
-                let units = mine.start.max(theirs.start)..mine.end.min(theirs.end);
-                if !comparable
-                    || piece.has_dead()
-                    || twin.has_dead()
-                    || units.is_empty()
-                    || !Arc::ptr_eq(piece.segment(), twin.segment())
-                {
-                    continue;
-                }
-                let segment = piece.segment();
-                segment
-                    .with_ttl()
-                    .for_each_in(segment_rows(segment, &units), |row| {
-                        if segment.ttl(row, newer.cycle()) != segment.ttl(row, older.cycle()) {
-                            found.ttl_rows.push(row + piece.shift());
-                        }
-                    });
-                found.shared_units += units.len();
-                shared.push(units.clone());
-                shared_older[then].push(units);
-            }
-            subtract(at, piece.units(), shared, &mut found.newer);
-        }
-        for (at, (piece, shared)) in older.pieces().iter().zip(shared_older).enumerate() {
-            subtract(at, piece.units(), shared, &mut found.older);
-        }
-        found
+/// Whether a snapshot has the same node under the same parent; `None` if a delta line cannot express the
+/// difference.
+fn is_in(older: &Snapshot, node: NodeRef<'_>) -> Option<bool> {
+    let Some(twin) = older.find(node.id()) else {
+        return Some(false);
+    };
+    // Rows of one version differ at most in their ttl. The first row of a unit may also have another parent.
+    if twin.version() == node.version() && node.version().1 > 0 {
+        return Some(twin.ttl() == node.ttl());
     }
-}
-
-/// The rows of neighbouring units, which are not empty.
-fn segment_rows(segment: &Segment, units: &Range<u32>) -> Range<u32> {
-    segment.unit_rows(units.start).start..segment.unit_rows(units.end - 1).end
-}
-
-/// Appends the runs of `units` outside the ranges in `shared`, which do not overlap.
-fn subtract(piece: usize, units: Range<u32>, mut shared: Vec<Range<u32>>, out: &mut Vec<UnitRun>) {
-    shared.sort_unstable_by_key(|range| range.start);
-    shared.push(units.end..units.end);
-    let mut start = units.start;
-    for range in shared {
-        if start < range.start {
-            let units = start..range.start;
-            out.push(UnitRun { piece, units });
-        }
-        start = range.end;
+    let parent = |node: NodeRef<'_>| node.parent().map(|parent| parent.id().to_owned());
+    if parent(twin) != parent(node) || members(twin, &[]) != members(node, &[]) {
+        return Some(false);
     }
-}
-
-impl UnitRun {
-    /// The nodes of these units, in document order.
-    fn nodes<'a>(&self, snapshot: &'a Snapshot) -> impl Iterator<Item = NodeRef<'a>> + use<'a> {
-        let piece = &snapshot.pieces()[self.piece];
-        let segment = piece.segment();
-        segment_rows(segment, &self.units)
-            .filter(|row| !piece.is_dead(*row) && !segment.is_core(*row))
-            .map(|row| snapshot.node(row + piece.shift()))
-    }
-}
-
-/// Finds the nodes of one snapshot in its neighbour.
-struct NodeLookup<'a> {
-    snapshot: &'a Snapshot,
-    /// The first row of each unit that is not shared, by the version of the unit.
-    units: HashMap<u64, u32>,
-}
-
-impl<'a> NodeLookup<'a> {
-    fn new(snapshot: &'a Snapshot, unshared: &[UnitRun]) -> Self {
-        let mut units = HashMap::new();
-        for run in unshared {
-            let piece = &snapshot.pieces()[run.piece];
-            for unit in run.units.clone() {
-                let version = piece.segment().units()[unit as usize].version;
-                let start = piece.segment().unit_rows(unit).start + piece.shift();
-                units.insert(version, start);
-            }
-        }
-        Self { snapshot, units }
-    }
-
-    /// The row of the same version of `node`, if it is live here.
-    fn row(&self, node: NodeRef<'_>) -> Option<u32> {
-        let (version, offset) = node.version();
-        let row = self.units.get(&version)? + offset;
-        (!self.snapshot.is_dead(row)).then_some(row)
-    }
-
-    /// Whether a node has this id.
-    fn has(&self, node: NodeRef<'_>) -> bool {
-        self.row(node).is_some() || self.snapshot.find(node.id()).is_some()
-    }
-
-    /// Whether this snapshot has the same node under the same parent; `None` if a delta line
-    /// cannot express the difference.
-    fn same(&self, node: NodeRef<'_>) -> Option<bool> {
-        let twin = match self.row(node) {
-            // Rows of one version differ at most in their ttl. The first row of a unit may also
-            // have another parent.
-            Some(row) if node.version().1 > 0 => {
-                return Some(self.snapshot.node(row).ttl() == node.ttl());
-            }
-            Some(row) => Some(self.snapshot.node(row)),
-            None => self.snapshot.find(node.id()),
-        };
-        let Some(twin) = twin else {
-            return Some(false);
-        };
-        let parent = |node: NodeRef<'_>| node.parent().map(|parent| parent.id().to_owned());
-        if parent(twin) != parent(node) || members(twin, &[]) != members(node, &[]) {
-            return Some(false);
-        }
-        // The class of a node without a nodeType follows from its position when it was new.
-        let empty = |node: NodeRef<'_>| node.present().0 & Present::EMPTY_CHILDREN;
-        (twin.class() == node.class() && empty(twin) == empty(node)).then_some(true)
-    }
+    // The class of a node without a nodeType follows from its position when it was new.
+    let empty = |node: NodeRef<'_>| node.present().0 & Present::EMPTY_CHILDREN;
+    (twin.class() == node.class() && empty(twin) == empty(node)).then_some(true)
 }
 
 /// Takes this many bytes and no more.

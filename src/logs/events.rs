@@ -8,29 +8,43 @@ use crate::json::{Member, ValueType, elements, get, members, string, value_type}
 use crate::render::Provider;
 use std::collections::BTreeMap;
 
-/// A reply that came as events.
+/// A reply that came as server-sent events, put together.
+///
+/// ```
+/// use pactql::logs::record::StreamedReply;
+/// use pactql::Provider;
+/// let events = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"On its\"}}]}\n\n\
+///               data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" way.\"}}]}\n\n";
+/// let reply = StreamedReply::of(Provider::OpenAi, events);
+/// assert!(reply.response.is_some_and(|json| json.contains("On its way.")));
+/// assert!(!reply.whole); // there is more to come, or the stream was cut off
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Streamed {
-    /// The response as JSON; `None` if nothing of it came.
-    pub(crate) response: Option<String>,
+#[non_exhaustive]
+pub struct StreamedReply {
+    /// The response as the API would have sent it in one piece, JSON; `None` if nothing came.
+    pub response: Option<String>,
     /// Whether the API said that it is whole.
-    pub(crate) whole: bool,
+    pub whole: bool,
     /// What the API said that went wrong, as JSON.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
-/// Puts the events of a response together. Linear in the text.
-pub(crate) fn assemble(provider: Provider, text: &str) -> Streamed {
-    let events = events(text);
-    match provider {
-        Provider::Anthropic => Blocks::default().read(&events),
-        Provider::OpenAiResponses => Items::default().read(&events),
-        Provider::OpenAi | Provider::Thread => Chunks::default().read(&events),
+impl StreamedReply {
+    /// Puts the events of a response together, as far as they go. Linear in the text.
+    #[must_use]
+    pub fn of(provider: Provider, events: &str) -> Self {
+        let events = data_of(events);
+        match provider {
+            Provider::Anthropic => Blocks::default().read(&events),
+            Provider::OpenAiResponses => Items::default().read(&events),
+            Provider::OpenAi | Provider::Thread => Chunks::default().read(&events),
+        }
     }
 }
 
 /// The data of each event.
-fn events(text: &str) -> Vec<String> {
+fn data_of(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut data = String::new();
     let mut has_data = false;
@@ -151,11 +165,11 @@ struct Chunks {
     around: BTreeMap<String, String>,
     /// Message and reason to stop, by the number of the choice.
     choices: BTreeMap<u64, (Option<Grown>, Option<String>)>,
-    out: Streamed,
+    out: StreamedReply,
 }
 
 impl Chunks {
-    fn read(mut self, events: &[String]) -> Streamed {
+    fn read(mut self, events: &[String]) -> StreamedReply {
         for data in events {
             if data.trim() == "[DONE]" {
                 self.out.whole = true;
@@ -227,7 +241,7 @@ struct Blocks {
     message: BTreeMap<String, String>,
     usage: BTreeMap<String, String>,
     blocks: BTreeMap<u64, Block>,
-    out: Streamed,
+    out: StreamedReply,
 }
 
 /// A block of content: its members, and the arguments of a call as they came.
@@ -237,7 +251,7 @@ struct Block {
 }
 
 impl Blocks {
-    fn read(mut self, events: &[String]) -> Streamed {
+    fn read(mut self, events: &[String]) -> StreamedReply {
         for data in events {
             let found = event(data);
             let at = get(&found, "index").and_then(|raw| raw.parse().ok());
@@ -353,11 +367,11 @@ struct Items {
     items: BTreeMap<u64, String>,
     /// Texts of items that are not: the item as it began, and its texts by the index of the part.
     open: BTreeMap<u64, (String, BTreeMap<u64, String>)>,
-    out: Streamed,
+    out: StreamedReply,
 }
 
 impl Items {
-    fn read(mut self, events: &[String]) -> Streamed {
+    fn read(mut self, events: &[String]) -> StreamedReply {
         for data in events {
             let found = event(data);
             let number = |name: &str| {
@@ -406,7 +420,7 @@ impl Items {
         }
     }
 
-    fn finish(mut self) -> Streamed {
+    fn finish(mut self) -> StreamedReply {
         if self.out.whole || (self.response.is_none() && self.items.is_empty()) {
             self.out.response = self.response;
             return self.out;

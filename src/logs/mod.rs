@@ -59,8 +59,6 @@ pub(crate) use builder::Numbers;
 pub use delta::write_session;
 #[doc(hidden)]
 pub use equality::{Comparison, Mismatch};
-#[cfg(feature = "store")]
-pub(crate) use events::assemble;
 pub use export::write_document;
 #[doc(hidden)]
 pub use export::write_members;

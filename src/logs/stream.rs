@@ -151,6 +151,22 @@ struct PreparedLine<'a> {
     line: Line,
 }
 
+impl PreparedLine<'_> {
+    /// The record that it is, if it is one: its number, and that of its line.
+    fn record<'r>(&'r self, jumps: &'r Jumps, line: usize, number: usize) -> Option<Record<'r>> {
+        let Line::Value { raw, own } = &self.line else {
+            return None;
+        };
+        Some(Record {
+            raw: self.text.get(raw.clone()).unwrap_or_default(),
+            list: "",
+            at: At::Line(line),
+            json: jumps.of(&self.text, own.clone()),
+            number,
+        })
+    }
+}
+
 impl<'l> LogFile<'l> {
     fn new(file: &'l File, options: &'l ImportOptions) -> io::Result<Self> {
         Ok(Self {
@@ -193,14 +209,8 @@ impl<'l> LogFile<'l> {
                 Err(_) if lines == 0 => return Ok(None),
                 Err(_) => break,
             };
-            if let Line::Value { raw, own } = prepared.line {
-                goes_on = looks.more(&Record {
-                    raw: prepared.text.get(raw).unwrap_or_default(),
-                    list: "",
-                    at: At::Line(1),
-                    json: jumps.of(&prepared.text, own),
-                    number: 0,
-                });
+            if let Some(record) = prepared.record(&jumps, 1, 0) {
+                goes_on = looks.more(&record);
                 lines += 1;
             } else if !matches!(prepared.line, Line::Blank) && lines == 0 {
                 return Ok(None);
@@ -229,23 +239,23 @@ impl<'l> LogFile<'l> {
         let mut redacted = Redacted::default();
         let text = redact_log(text, &self.options.redact, &mut redacted);
         report.redacted(&redacted);
-        match input::line(&text, is_last, lenient, jumps) {
-            Ok(line) => Ok(PreparedLine {
-                text,
-                halved: false,
-                line,
-            }),
+        let (text, line) = match input::line(&text, is_last, lenient, jumps) {
+            Ok(line) => (text, line),
             Err(error) => {
-                let Some((mended, _)) = mend_surrogates(&text) else {
-                    return Err(error);
-                };
-                Ok(PreparedLine {
-                    line: input::line(&mended, is_last, lenient, jumps)?,
+                let (mended, _) = mend_surrogates(&text).ok_or(error)?;
+                let line = input::line(&mended, is_last, lenient, jumps)?;
+                return Ok(PreparedLine {
+                    line,
                     text: mended.into(),
                     halved: true,
-                })
+                });
             }
-        }
+        };
+        Ok(PreparedLine {
+            text,
+            halved: false,
+            line,
+        })
     }
 
     /// Has a format read every line.
@@ -286,24 +296,16 @@ impl<'l> LogFile<'l> {
                 halved.push(number);
             }
             prepared.line.count(number, &mut out.report);
+            let number_of_record = self.places.borrow().len();
+            let record = prepared.record(&jumps, number, number_of_record);
             // After a fault the others are looked for, and nothing is read.
-            if let (Line::Value { raw, own }, None) = (prepared.line, &failed) {
-                let mut places = self.places.borrow_mut();
-                places.push(RecordPlace {
+            if let (Some(record), None) = (record, &failed) {
+                self.places.borrow_mut().push(RecordPlace {
                     start: place,
                     length: line.len(),
                     line: number,
                     hash: self.hasher.hash_one(&line),
                 });
-                let number_of_record = places.len() - 1;
-                drop(places);
-                let record = Record {
-                    raw: prepared.text.get(raw).unwrap_or_default(),
-                    list: "",
-                    at: At::Line(number),
-                    json: jumps.of(&prepared.text, own),
-                    number: number_of_record,
-                };
                 reader.record(&record, self, out);
             }
         }
@@ -331,32 +333,17 @@ impl<'l> LogFile<'l> {
         let place = self.places.borrow().get(number).copied();
         let place = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
         let mut bytes = vec![0; place.length];
-        self.read_exactly(place.start, &mut bytes)?;
+        let (log, at) = (self, place.start);
+        Bytes { log, at }.read_exact(&mut bytes)?;
         if self.hasher.hash_one(&bytes) != place.hash {
             return Err(changed().into());
         }
         let mut jumps = Jumps::default();
         // It was counted the first time.
         let prepared = self.prepare(&bytes, place.start, &mut jumps, &mut Report::default())?;
-        let Line::Value { raw, own } = prepared.line else {
-            return Err(changed().into());
-        };
-        read(&Record {
-            raw: prepared.text.get(raw).unwrap_or_default(),
-            list: "",
-            at: At::Line(place.line),
-            json: jumps.of(&prepared.text, own),
-            number,
-        });
+        let record = prepared.record(&jumps, place.line, number);
+        read(&record.ok_or_else(changed)?);
         Ok(())
-    }
-
-    fn read_exactly(&self, start: u64, into: &mut [u8]) -> io::Result<()> {
-        let mut bytes = Bytes {
-            log: self,
-            at: start,
-        };
-        bytes.read_exact(into)
     }
 }
 

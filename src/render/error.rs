@@ -1,14 +1,14 @@
 //! Why a thread has no form for a provider.
 
 use crate::tree::InputError;
-use std::fmt;
 use std::io;
 
 /// Why a thread cannot be rendered for a provider. What was written before is not a whole request.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
     /// A block has content that the provider's API has no place for.
+    #[error("block `{id}`: {message}")]
     Block {
         /// The id of the block.
         id: String,
@@ -18,6 +18,7 @@ pub enum RenderError {
         help: String,
     },
     /// The request parameters are no object, or have a member that rendering writes.
+    #[error("request parameters: {message}")]
     Parameters {
         /// What was expected: lower case, no full stop.
         message: String,
@@ -25,7 +26,8 @@ pub enum RenderError {
         help: String,
     },
     /// The writer failed.
-    Write(io::Error),
+    #[error("{0}")]
+    Write(#[from] io::Error),
 }
 
 impl RenderError {
@@ -47,30 +49,5 @@ impl RenderError {
             message: message.into(),
             help: help.into(),
         }
-    }
-}
-
-impl fmt::Display for RenderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Block { id, message, .. } => write!(f, "block `{id}`: {message}"),
-            Self::Parameters { message, .. } => write!(f, "request parameters: {message}"),
-            Self::Write(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RenderError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Write(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<io::Error> for RenderError {
-    fn from(error: io::Error) -> Self {
-        Self::Write(error)
     }
 }

@@ -146,9 +146,7 @@ pub(crate) fn write_file(path: &Path, mut context: Context) -> Result<(), FileEr
     let failed = |error| FileError::Io(path.to_owned(), error);
     match path.metadata() {
         Ok(data) if !data.is_file() => {
-            let mut out = io::BufWriter::new(std::fs::File::create(path).map_err(failed)?);
-            let written = write_context(&mut context, &mut out);
-            written.and_then(|()| out.flush()).map_err(failed)
+            output(path, |out| write_context(&mut context, out)).map_err(failed)
         }
         Ok(_) => {
             let (locked, path) = durable::open(path)?;

@@ -1,6 +1,6 @@
 //! What is recorded of a call.
 
-use crate::logs::{Redaction, assemble};
+use crate::logs::Redaction;
 use crate::render::Provider;
 use serde::de::IgnoredAny;
 
@@ -79,39 +79,4 @@ pub struct Recorded {
     pub cycle: i64,
     /// The id of the attempt, if the call failed or was stopped.
     pub attempt: Option<String>,
-}
-
-/// A reply that came as server-sent events, put together.
-///
-/// ```
-/// use pactql::logs::record::StreamedReply;
-/// use pactql::Provider;
-/// let events = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"On its\"}}]}\n\n\
-///               data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" way.\"}}]}\n\n";
-/// let reply = StreamedReply::of(Provider::OpenAi, events);
-/// assert!(reply.response.is_some_and(|json| json.contains("On its way.")));
-/// assert!(!reply.whole); // there is more to come, or the stream was cut off
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StreamedReply {
-    /// The response as the API would have sent it in one piece, JSON; `None` if nothing came.
-    pub response: Option<String>,
-    /// Whether the API said that it is whole.
-    pub whole: bool,
-    /// What the API said that went wrong, as JSON.
-    pub error: Option<String>,
-}
-
-impl StreamedReply {
-    /// Puts the events of a response together, as far as they go. Linear in the text.
-    #[must_use]
-    pub fn of(provider: Provider, events: &str) -> Self {
-        let streamed = assemble(provider, events);
-        Self {
-            response: streamed.response,
-            whole: streamed.whole,
-            error: streamed.error,
-        }
-    }
 }

@@ -16,7 +16,8 @@ mod call;
 mod choice;
 mod write;
 
-pub use call::{ProviderCall, Recorded, StreamedReply};
+pub use super::events::StreamedReply;
+pub use call::{ProviderCall, Recorded};
 
 use crate::logs::Redaction;
 use crate::store::Store;
