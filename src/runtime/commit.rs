@@ -18,7 +18,7 @@ use crate::json::MAX_NESTING;
 use crate::tree::NodeClass;
 
 /// What a commit did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct Commit {
     /// The cycle.

@@ -3,7 +3,7 @@
 use super::command::{Invocation, Run, print};
 use super::options::FormArgs;
 use super::sessions::{self, open_store};
-use super::words::{is_file, quoted};
+use super::words::quoted;
 use super::write::{
     HowArgs, NodeArgs, WriteArgs, check_plain_file, check_target, fields, new_name, print_ids,
     write_to,
@@ -15,7 +15,7 @@ use crate::history::{Attempt, AttemptStatus};
 use crate::logs::file::SessionFile;
 use crate::runtime::{Commit as Committed, Measure, NewNode, Policy, Scope};
 use crate::support::diag::{Code, Diagnostic, Error, nearest};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -247,16 +247,8 @@ impl Commit {
         let mut writing = self.write.open_with(policy, with)?;
         let report = writing.context().commit()?;
         writing.save_commit()?;
-        let json = json!({
-            "cycle": report.cycle,
-            "turn": report.turn,
-            "expired": report.expired,
-            "compacted": report.compacted,
-            "pruned": report.pruned,
-            "emptied": report.emptied,
-            "over": report.over,
-        });
-        with.print(&json, || text(&report))
+        // By way of a value, whose members are in the order of their names.
+        with.print(&json!(report), || text(&report))
     }
 }
 
@@ -316,17 +308,11 @@ impl Fork {
         let to = to.map_or("", |to| to);
         let (from, target) = (Address::of(&self.session), Address::of(to));
         if self.output.is_none() && target.is_none() {
-            let line = format!(
-                "pactql edit fork {} {}",
-                quoted(&self.session),
-                self.address
+            return Err(
+                Failure::usage("the new file is the value of `-o`").with_help(
+                    "a new session of a store is named with its store, such as agents.db#retry",
+                ),
             );
-            let place = match from {
-                Some(from) if !is_file(to) => quoted(&format!("{}#{to}", from.store)),
-                _ => format!("-o {}", quoted(to)),
-            };
-            return Err(Failure::usage("the new file is the value of `-o`")
-                .with_help(format!("{line} {place}")));
         }
         check_target(to, &[&self.session], self.force)?;
         if let (Some(from), Some(target)) = (from, target)
@@ -359,7 +345,8 @@ struct Refs {
     #[command(flatten)]
     write: WriteArgs,
     /// What to do; without it, the references are listed.
-    action: Option<RefAction>,
+    #[arg(value_parser = ["add", "drop"])]
+    action: Option<String>,
     /// The name of the reference.
     #[arg(requires = "action")]
     name: Option<String>,
@@ -368,24 +355,16 @@ struct Refs {
     selector: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum RefAction {
-    /// Pin a node under a name.
-    Add,
-    /// Drop a reference.
-    Drop,
-}
-
 impl Refs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        match (self.action, &self.name, &self.selector) {
+        match (self.action.as_deref(), &self.name, &self.selector) {
             (None, ..) => self.list(with),
-            (Some(RefAction::Add), Some(name), Some(selector)) => {
+            (Some("add"), Some(name), Some(selector)) => {
                 self.write.change(with, selector, Exit::Ok, |context, _| {
                     Ok(vec![context.pin_as(name, selector)?])
                 })
             }
-            (Some(RefAction::Drop), Some(name), None) => {
+            (Some("drop"), Some(name), None) => {
                 let mut writing = self.write.open(with)?;
                 let Some(id) = writing.context().unpin(name) else {
                     let known = writing.context().references().map(|(name, _)| name);
@@ -436,7 +415,8 @@ struct Attempts {
     #[command(flatten)]
     write: WriteArgs,
     /// What to do; without it, the calls are listed.
-    action: Option<CallAction>,
+    #[arg(value_parser = ["begin", "end"])]
+    action: Option<String>,
     /// List: only those of this cycle.
     #[arg(long, value_name = "N", conflicts_with = "action")]
     cycle: Option<i64>,
@@ -448,14 +428,6 @@ struct Attempts {
     form: FormArgs,
     #[command(flatten)]
     ending: Ending,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CallAction {
-    /// Print the request of the turn in progress, and note that it is sent.
-    Begin,
-    /// Note how the running call ended.
-    End,
 }
 
 /// How a call ended.
@@ -478,17 +450,17 @@ struct Ending {
 impl Attempts {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let ends = self.ending != Ending::default();
-        let message = match (self.action, self.form.provider) {
-            (Some(CallAction::Begin), Some(provider)) if !ends => {
+        let message = match (self.action.as_deref(), self.form.provider) {
+            (Some("begin"), Some(provider)) if !ends => {
                 let mut writing = self.write.open(with)?;
                 let request = writing.context().render(provider)?;
                 writing.save()?;
                 return print(&request.body);
             }
-            (Some(CallAction::End), None) => return self.end(with),
+            (Some("end"), None) => return self.end(with),
             (None, None) if !ends => return self.list(with),
-            (Some(CallAction::Begin), _) if ends => "`attempts SESSION begin` takes no result",
-            (Some(CallAction::Begin), _) => "`attempts SESSION begin` needs `--as`",
+            (Some("begin"), _) if ends => "`attempts SESSION begin` takes no result",
+            (Some("begin"), _) => "`attempts SESSION begin` needs `--as`",
             (_, Some(_)) => "`--as` is the form of a request that begins",
             _ => "a result is noted when an attempt ends",
         };

@@ -378,7 +378,11 @@ impl Importing<'_> {
         if let Some(large) = self.read_large(file)? {
             return Ok(large);
         }
-        let bytes = input::read(file, self.limits).map_err(|failure| self.unread(file, failure))?;
+        if Path::new(file).is_dir() {
+            return Err(Failure::usage(format!("`{file}` is a directory without a log"))
+                .with_help("give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized"));
+        }
+        let bytes = input::read(file, self.limits)?;
         let name = input::name(file);
         if bytes.trim_ascii().is_empty() {
             return Err(no_messages(format!("{} is empty", name.display())));
@@ -489,23 +493,6 @@ impl Importing<'_> {
         }
         let message = format!("{input} is no log, and `--redact` reads logs");
         Err(Failure::usage(message).with_help("pactql store erase takes a text out of a store"))
-    }
-
-    /// The failure for a log that cannot be read.
-    fn unread(&self, log: &str, failure: Failure) -> Failure {
-        if Path::new(log).is_dir() {
-            return Failure::usage(format!("`{log}` is a directory without a log"))
-                .with_help("give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized");
-        }
-        match &self.args.logs[..] {
-            [first, second] if second == log && self.args.output.is_none() => {
-                let (first, second) = (quoted(first), quoted(second));
-                failure.with_help(format!(
-                    "the output is the value of `-o`: pactql import {first} -o {second}"
-                ))
-            }
-            _ => failure,
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared};
 use crate::history::Session;
 use crate::store::{SessionAnswer, SqlRow, Store};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
@@ -56,9 +56,9 @@ pub(super) struct Select {
     #[arg(long)]
     fail_if_empty: bool,
     /// Who answers: with `sql` the database of a store, by one statement (`pactql sql` prints it).
-    #[arg(long, value_enum, default_value_t, hide_default_value = true)]
-    #[arg(conflicts_with_all = ["file", "list", "all"])]
-    via: Via,
+    #[arg(long, value_name = "WHO", default_value = "engine", value_parser = ["engine", "sql"])]
+    #[arg(hide_default_value = true, conflicts_with_all = ["file", "list", "all"])]
+    via: String,
     #[command(flatten)]
     range: RangeArgs,
     #[command(flatten)]
@@ -96,7 +96,7 @@ impl Run for Select {
                 Err(Failure::value("--file answers in JSON only").with_help("leave `--format` out"))
             }
             Some(file) => self.run_file(file, &how),
-            None if self.via == Via::Sql => self.run_sql(&how),
+            None if self.via == "sql" => self.run_sql(&how),
             None => self.run_sessions(&how),
         }
     }
@@ -540,14 +540,4 @@ fn run_line(
     }
     let found = Found::new(&answer, how.budget.as_ref())?;
     Ok((found.json(how.count)?, found.count()))
-}
-
-/// Who answers a selector.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Via {
-    /// The engine, which opens the sessions.
-    #[default]
-    Engine,
-    /// The database, by one statement; for comparison, and for stores too large to load.
-    Sql,
 }

@@ -4,7 +4,6 @@
 use super::command::{Invocation, say};
 use super::input;
 use super::progress::Progress;
-use super::words::quoted;
 use crate::app::present::stores::{self, Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, counted, printable, sessions as opened};
 use crate::engine::{Context, ContextBuilder, Engine};
@@ -22,7 +21,7 @@ use crate::tree::source::{
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -187,7 +186,7 @@ pub(super) fn open_words(
     limits: Limits,
 ) -> Result<(Vec<NamedSession>, bool), Failure> {
     let (names, several) = expand(words)?;
-    let opened = open_all(&names, limits).map_err(|failure| explain_directory(failure, words))?;
+    let opened = open_all(&names, limits)?;
     Ok((names.into_iter().zip(opened).collect(), several))
 }
 
@@ -219,30 +218,6 @@ pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
         }
     }
     Ok((all, several))
-}
-
-/// Says which files of a directory are sessions, if the failure is that of another one in it.
-pub(super) fn explain_directory(failure: Failure, names: &[String]) -> Failure {
-    const ENDINGS: [&str; 4] = [".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"];
-    let text = failure.to_string();
-    for name in names {
-        let files = sessions_in(Path::new(name)).ok().flatten();
-        let files: Vec<String> = files
-            .unwrap_or_default()
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect();
-        let ending = |file: &String| ENDINGS.into_iter().find(|end| file.ends_with(end));
-        let mut others = files.iter().filter(|file| ending(file).is_none());
-        if others.any(|other| text.contains(other.as_str())) {
-            let endings: BTreeSet<&str> = files.iter().filter_map(ending).collect();
-            let folder = quoted(name.trim_end_matches('/'));
-            let globs = endings.iter().map(|end| format!("{folder}/*{end}"));
-            let globs = globs.collect::<Vec<_>>().join(" ");
-            return failure.with_help(format!("name the sessions: {globs}"));
-        }
-    }
-    failure
 }
 
 /// Opens several sessions in parallel. Of several failures the first in order is returned.
@@ -475,8 +450,7 @@ impl SessionsArgs {
             let (names, directory) = expand(run)?;
             several |= directory;
             for names in names.chunks(TOGETHER) {
-                let opened = open_all(names, with.limits)
-                    .map_err(|failure| explain_directory(failure, run))?;
+                let opened = open_all(names, with.limits)?;
                 for (name, session) in names.iter().zip(opened) {
                     let name = without_passwords(name).into_owned();
                     visit(&Opened {

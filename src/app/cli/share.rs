@@ -103,12 +103,7 @@ impl Share {
 
 /// How many matches were taken out, and which patterns took out none.
 fn remarks(redactor: &Redactor) -> String {
-    let count = redactor.count();
-    let matches = match count {
-        1 => "1 match".to_owned(),
-        _ => format!("{count} matches"),
-    };
-    let mut text = format!("redacted {matches}\n");
+    let mut text = format!("redacted {}\n", counted(redactor.count(), "match"));
     for pattern in redactor.unmatched() {
         let _ = writeln!(text, "warning: nothing matches `{}`", clean(pattern, 80));
     }

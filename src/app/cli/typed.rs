@@ -258,7 +258,7 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
     if let Some((_, here)) = rows(COMMANDS).find(|(names, _)| has(names, &lower)) {
         let rest = typed.rest.get(1..).unwrap_or_default();
         let line = here.replace("{word}", &lower);
-        let line = line.replace("{}", &after(&line, rest, typed.command));
+        let line = line.replace("{}", &after(&line, rest));
         let message = format!(
             "there is no command `{word}`; type: pactql {}",
             line.trim_end()
@@ -274,13 +274,9 @@ fn command(word: &str, typed: &Typed<'_>) -> Failure {
 
 /// The words after a command of the table: a selector in several words is one, and where sessions are many, the
 /// value of `--where`.
-fn after(line: &str, words: &[String], program: &Command) -> String {
+fn after(line: &str, words: &[String]) -> String {
     let name = line.split(' ').next().unwrap_or_default();
-    let command = program.find_subcommand(name);
-    let takes_where = command.is_some_and(|command| {
-        let mut known = command.get_arguments();
-        known.any(|argument| argument.get_long() == Some("where"))
-    });
+    let takes_where = has("show steps tokens prefix", name);
     let mut out = Vec::new();
     for word in whole(words) {
         if takes_where && is_selector(&word) {

@@ -86,14 +86,11 @@ pub(super) fn store(address: Address<'_>, json: bool) -> Result<Exit, Failure> {
     let damages = opened.verify()?;
     let sessions = opened.sessions("")?;
     let snapshots: u64 = sessions.iter().map(|info| info.snapshots as u64).sum();
-    let list = damages.iter().map(
-        |damage| json!({"session": damage.session, "cycle": damage.cycle, "what": damage.what}),
-    );
     let report = json!({
         "valid": damages.is_empty(),
         "sessions": sessions.len(),
         "snapshots": snapshots,
-        "damages": list.collect::<Vec<_>>(),
+        "damages": damages,
     });
     print_as(json, &report, || {
         let mut text = String::new();

@@ -111,7 +111,7 @@ pub struct Pruned {
 }
 
 /// Something in a store that contradicts itself. See [`Store::verify`].
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[non_exhaustive]
 pub struct Damage {
     /// The session, if one is concerned.
