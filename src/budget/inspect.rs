@@ -91,7 +91,7 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
 /// Compares the index of ids with the manifest.
 fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
     let read = |bytes: Vec<u8>| {
-        // Members that are no strings, or no JSON, have the parser's message.
+        // The parser says what is wrong with text that is not JSON and members that are not strings.
         parse::<BTreeMap<String, String>>(&bytes, cache.dir(), INDEX)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };

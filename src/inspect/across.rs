@@ -169,12 +169,12 @@ pub fn parameters(a: &Snapshot, b: &Snapshot) -> Vec<ParameterChange> {
     names.into_iter().filter_map(change).collect()
 }
 
-struct Block<'a> {
+struct ComparedBlock<'a> {
     node: NodeRef<'a>,
     says: Saying<'a>,
 }
 
-impl Block<'_> {
+impl ComparedBlock<'_> {
     fn differs(&self, other: &Self) -> Vec<&'static str> {
         let (a, b) = (self.says, other.says);
         let fields = [
@@ -187,10 +187,10 @@ impl Block<'_> {
     }
 }
 
-fn blocks(snapshot: &Snapshot) -> Vec<Block<'_>> {
+fn blocks(snapshot: &Snapshot) -> Vec<ComparedBlock<'_>> {
     let nodes = snapshot.nodes();
     let blocks = nodes.filter(|node| node.class() == NodeClass::Block);
-    let blocks = blocks.map(|node| Block {
+    let blocks = blocks.map(|node| ComparedBlock {
         node,
         says: saying(node),
     });
@@ -218,7 +218,7 @@ impl Pairs {
 }
 
 /// Pairs blocks that have a key which no other block of their snapshot has.
-fn by_key(a: &[Block<'_>], b: &[Block<'_>], pairs: &mut Pairs) {
+fn by_key(a: &[ComparedBlock<'_>], b: &[ComparedBlock<'_>], pairs: &mut Pairs) {
     let known = keys(b);
     for (key, at) in keys(a) {
         if let (Some(a), Some(Some(b))) = (at, known.get(key)) {
@@ -228,7 +228,7 @@ fn by_key(a: &[Block<'_>], b: &[Block<'_>], pairs: &mut Pairs) {
 }
 
 /// The blocks by their keys; `None` where several have a key.
-fn keys<'a>(blocks: &[Block<'a>]) -> HashMap<&'a str, Option<usize>> {
+fn keys<'a>(blocks: &[ComparedBlock<'a>]) -> HashMap<&'a str, Option<usize>> {
     let mut keys = HashMap::new();
     for (at, block) in blocks.iter().enumerate() {
         if let Some(key) = block.node.key() {
@@ -240,7 +240,7 @@ fn keys<'a>(blocks: &[Block<'a>]) -> HashMap<&'a str, Option<usize>> {
 }
 
 /// Pairs blocks that say the same: the first of one side with the first of the other, and so on.
-fn by_content(a: &[Block<'_>], b: &[Block<'_>], pairs: &mut Pairs) {
+fn by_content(a: &[ComparedBlock<'_>], b: &[ComparedBlock<'_>], pairs: &mut Pairs) {
     let mut open: HashMap<_, VecDeque<usize>> = HashMap::new();
     for (at, block) in a.iter().enumerate() {
         if pairs.a[at].is_none() {
@@ -260,7 +260,12 @@ fn by_content(a: &[Block<'_>], b: &[Block<'_>], pairs: &mut Pairs) {
 const NEAR: usize = 64;
 
 /// Pairs blocks between the same neighbours, in order, if their roles and kinds agree.
-fn by_position(a: &[Block<'_>], b: &[Block<'_>], in_order: &[(usize, usize)], pairs: &mut Pairs) {
+fn by_position(
+    a: &[ComparedBlock<'_>],
+    b: &[ComparedBlock<'_>],
+    in_order: &[(usize, usize)],
+    pairs: &mut Pairs,
+) {
     let mut start = (0, 0);
     for end in in_order.iter().copied().chain([(a.len(), b.len())]) {
         let open = (start.0..end.0).filter(|at| pairs.a[*at].is_none());
@@ -284,7 +289,7 @@ fn by_position(a: &[Block<'_>], b: &[Block<'_>], in_order: &[(usize, usize)], pa
     }
 }
 
-fn lone(blocks: &[Block<'_>], paired: impl Fn(usize) -> bool) -> Vec<Lone> {
+fn lone(blocks: &[ComparedBlock<'_>], paired: impl Fn(usize) -> bool) -> Vec<Lone> {
     let alone = blocks.iter().enumerate().filter(|(at, _)| !paired(*at));
     let lone = alone.map(|(_, block)| Lone {
         id: block.node.id().to_owned(),

@@ -75,7 +75,7 @@ impl Report for DuplicateReport {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let (chosen, counts) = options.read(engine, &history)?;
-        let mut finder = Finder {
+        let mut finder = CopyFinder {
             counts,
             hashes: HashMap::new(),
         };
@@ -108,13 +108,13 @@ impl Report for DuplicateReport {
 }
 
 /// Finds equal texts. The text of a node is read once, however many snapshots have the node.
-struct Finder {
+struct CopyFinder {
     counts: Counts,
     /// Of each node by its version; `None` if it has no text.
     hashes: HashMap<(u64, u32), Option<ContentHash>>,
 }
 
-impl Finder {
+impl CopyFinder {
     fn find(&mut self, chosen: &Chosen) -> Vec<Duplicate> {
         let text_of = |node, region| {
             let text = Wording::of_node(node, region == Region::Sys).text;

@@ -68,7 +68,7 @@ impl Report for GrepReport {
                 blocks: Vec::new(),
             });
         };
-        let mut finder = Finder {
+        let mut finder = LineFinder {
             search,
             blocks: Vec::new(),
             nodes: HashMap::new(),
@@ -112,7 +112,7 @@ impl Report for GrepReport {
     }
 }
 
-struct Finder<'a> {
+struct LineFinder<'a> {
     search: &'a Search,
     blocks: Vec<FoundBlock>,
     /// The block of a node by its version; `None` if it does not match.
@@ -123,7 +123,7 @@ struct Finder<'a> {
     places: HashMap<(String, [u8; 32]), usize>,
 }
 
-impl Finder<'_> {
+impl LineFinder<'_> {
     fn units(&mut self, snapshot: &Snapshot, label: &str) {
         for unit in snapshot.units().inspect(|_| ensure()) {
             let whole = unit.dead_rows().next().is_none();

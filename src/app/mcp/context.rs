@@ -54,13 +54,12 @@ pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Resul
             found.valid = budget::verify(&cache)?.is_empty();
         }
         Err(failure) if failure.exit() == Exit::Input => {
-            let plain = dir
+            let is_file = dir
                 .symlink_metadata(MANIFEST)
                 .is_ok_and(|data| data.is_file());
-            let bytes = plain.then(|| dir.read(MANIFEST).ok()).flatten();
-            let manifest: Value = bytes
-                .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-                .unwrap_or_default();
+            let bytes = is_file.then(|| dir.read(MANIFEST).ok()).flatten();
+            let manifest = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            let manifest: Value = manifest.unwrap_or_default();
             let version = manifest["cache_version"].as_str().unwrap_or_default();
             found.cache_version = version.to_owned();
             found.document_count = manifest["document_count"].as_u64().unwrap_or(0);
@@ -108,7 +107,7 @@ fn missing(name: &str) -> Failure {
 
 /// The result of `context_list_caches`. Members are in the order in which they are printed.
 #[derive(Debug, Serialize)]
-struct Listing {
+struct CacheListing {
     caches: Vec<Listed>,
 }
 
@@ -126,7 +125,7 @@ pub(super) fn list_caches(state: &ServerState, arguments: &Arguments) -> Result<
     let name = arguments.text("root").unwrap_or(".");
     let dir = directory(state, name)?;
     let caches = directories(&dir, name).map_err(|error| Failure::file(name, &error))?;
-    Ok(answer::json(&Listing { caches })?.into())
+    Ok(answer::json(&CacheListing { caches })?.into())
 }
 
 /// The directories in `dir`, which is called `name`. One whose name is not UTF-8 is left out:

@@ -10,18 +10,18 @@ const ENTRIES: usize = 20_000;
 
 /// What may be a session, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Candidate {
+pub(super) enum FoundCandidate {
     /// A file.
-    File(Part),
+    File(FoundFile),
     /// A directory of documents, and its files.
-    Directory(String, Vec<Part>),
+    Directory(String, Vec<FoundFile>),
     /// A store.
-    Store(Part),
+    Store(FoundFile),
 }
 
 /// A file by its path below the root, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct FoundFile {
     pub(super) path: String,
     pub(super) bytes: u64,
 }
@@ -30,7 +30,7 @@ pub(super) struct Part {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// In the order of their paths, directories after the files beside them.
-    pub(super) candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<FoundCandidate>,
     /// Whether it ended before everything was seen.
     pub(super) cut: bool,
     entries: usize,
@@ -100,7 +100,7 @@ impl Found {
         let mut documents = Vec::new();
         let mut lines = false;
         for (last, _) in names.iter().filter(|(_, is_dir)| !is_dir) {
-            let part = || Part {
+            let part = || FoundFile {
                 path: joined(name, last),
                 bytes: dir.symlink_metadata(last).map_or(0, |data| data.len()),
             };
@@ -109,17 +109,19 @@ impl Found {
                     lines |= is_lines;
                     documents.push(part());
                 }
-                None if last.ends_with(".db") => self.candidates.push(Candidate::Store(part())),
+                None if last.ends_with(".db") => {
+                    self.candidates.push(FoundCandidate::Store(part()))
+                }
                 None => {}
             }
         }
         if documents.len() > 1 && !lines {
             let name = if name.is_empty() { "." } else { name };
             self.candidates
-                .push(Candidate::Directory(name.to_owned(), documents));
+                .push(FoundCandidate::Directory(name.to_owned(), documents));
         } else {
             self.candidates
-                .extend(documents.into_iter().map(Candidate::File));
+                .extend(documents.into_iter().map(FoundCandidate::File));
         }
     }
 }
@@ -133,7 +135,7 @@ fn joined(directory: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidate, Found};
+    use super::{Found, FoundCandidate};
     use cap_std::ambient_authority;
     use cap_std::fs::Dir;
 
@@ -169,9 +171,9 @@ mod tests {
             .candidates
             .iter()
             .map(|candidate| match candidate {
-                Candidate::File(part) => format!("{} {}", part.path, part.bytes),
-                Candidate::Store(part) => format!("store {} {}", part.path, part.bytes),
-                Candidate::Directory(name, parts) => format!("{name} of {}", parts.len()),
+                FoundCandidate::File(part) => format!("{} {}", part.path, part.bytes),
+                FoundCandidate::Store(part) => format!("store {} {}", part.path, part.bytes),
+                FoundCandidate::Directory(name, parts) => format!("{name} of {}", parts.len()),
             })
             .collect();
         let expected = [

@@ -48,10 +48,10 @@ struct Loaded {
 
 /// The state of a session's files, by name: a later change makes it another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp(Arc<[Part]>);
+struct Stamp(Arc<[FileState]>);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
+struct FileState {
     /// Its name in the session's directory; empty if the session is one file.
     name: OsString,
     /// Its path below the root, without links.
@@ -152,7 +152,7 @@ impl Kept {
 
     /// Reads a session, or a log of one; messages call it `path`. A log has a note that says so.
     fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Session, String), Failure> {
-        let read = |part: &Part, called: &Path| {
+        let read = |part: &FileState, called: &Path| {
             let failed = |error| SourceError::Io(called.to_owned(), error);
             let file = root.handle().open(&part.place).map_err(failed)?;
             read_all(file, called, self.limits)
@@ -187,7 +187,7 @@ impl Kept {
     }
 }
 
-impl Part {
+impl FileState {
     /// What messages call it; `session` is what they call the session.
     fn called(&self, session: &Path) -> PathBuf {
         if self.name.is_empty() {
@@ -206,7 +206,7 @@ impl Stamp {
     /// failures of the file system.
     fn of(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::file(name, &error);
-        let part = |name: OsString, place: PathBuf, data: &Metadata| Part {
+        let part = |name: OsString, place: PathBuf, data: &Metadata| FileState {
             name,
             place,
             bytes: data.len(),

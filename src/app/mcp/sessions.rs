@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::described::{Attributes, Described, describe};
-use super::found::{Candidate, Found, Part};
+use super::found::{Found, FoundCandidate, FoundFile};
 use super::state::{Answer, ServerState};
 use crate::app::present::{Failure, answer};
 use crate::support::cancel;
@@ -26,7 +26,7 @@ const NAMED: usize = 100;
 
 /// The answer. Members are in the order in which they are printed.
 #[derive(Debug, Default, Serialize)]
-struct Listing {
+struct SessionListing {
     /// The longest first: by snapshots, turns, then name.
     sessions: Vec<Described>,
     /// What the nodes of these sessions have besides the headers.
@@ -38,7 +38,7 @@ struct Listing {
     #[serde(skip_serializing_if = "is_none")]
     not_opened_more: usize,
     /// Files that are neither sessions nor logs of one.
-    no_session: Others,
+    no_session: OtherFiles,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
 }
@@ -56,15 +56,15 @@ struct Unopened {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Others {
+struct OtherFiles {
     files: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     some: Vec<String>,
 }
 
-struct Maker<'a> {
+struct ListingMaker<'a> {
     state: &'a ServerState,
-    listing: Listing,
+    listing: SessionListing,
     limit: usize,
     bytes: u64,
 }
@@ -88,11 +88,11 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         .filter_map(|part| part.to_str().filter(|part| *part != "."))
         .collect();
     let found = Found::below(&dir, &path.join("/")).map_err(|error| Failure::file(name, &error))?;
-    let mut maker = Maker {
+    let mut maker = ListingMaker {
         state,
-        listing: Listing {
+        listing: SessionListing {
             cut: found.cut,
-            ..Listing::default()
+            ..SessionListing::default()
         },
         limit: arguments.size("limit").unwrap_or(DESCRIBED),
         bytes: OPENED_BYTES,
@@ -109,11 +109,11 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
     Ok(answer::json(&listing)?.into())
 }
 
-impl Maker<'_> {
-    fn add(&mut self, candidate: Candidate) -> Result<(), Failure> {
+impl ListingMaker<'_> {
+    fn add(&mut self, candidate: FoundCandidate) -> Result<(), Failure> {
         match candidate {
-            Candidate::File(part) => self.file(part),
-            Candidate::Store(part) => {
+            FoundCandidate::File(part) => self.file(part),
+            FoundCandidate::Store(part) => {
                 let store = self.state.kept.stores().open(&self.state.root, &part.path);
                 let Ok(store) = store else {
                     self.other(part.path);
@@ -132,7 +132,7 @@ impl Maker<'_> {
                     }
                 }
             }
-            Candidate::Directory(name, parts) => {
+            FoundCandidate::Directory(name, parts) => {
                 let bytes = parts.iter().map(|part| part.bytes).sum();
                 if !self.describe(name, Some(bytes)) {
                     // Each may be a log.
@@ -143,7 +143,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn file(&mut self, part: Part) {
+    fn file(&mut self, part: FoundFile) {
         if !self.describe(part.path.clone(), Some(part.bytes)) {
             self.other(part.path);
         }

@@ -42,7 +42,7 @@ const RUN: [(&str, Run); 14] = [
 
 /// The file.
 #[derive(Deserialize)]
-struct Described {
+struct DescribedTools {
     /// Parameters that several tools have, by what they are called in the file.
     shared: HashMap<String, Parameter>,
     tools: Vec<DescribedTool>,
@@ -64,11 +64,11 @@ enum DescribedParameter {
 
 /// The tools in the order in which they are listed. A test reads the file.
 pub(super) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    let file: Option<Described> = serde_json::from_str(include_str!("tools.json")).ok();
-    file.map(Described::tools).unwrap_or_default()
+    let file: Option<DescribedTools> = serde_json::from_str(include_str!("tools.json")).ok();
+    file.map(DescribedTools::tools).unwrap_or_default()
 });
 
-impl Described {
+impl DescribedTools {
     fn tools(self) -> Vec<Tool> {
         let parameter = |described| match described {
             DescribedParameter::Shared(name) => self.shared.get(&name).cloned(),

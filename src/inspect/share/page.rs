@@ -4,7 +4,7 @@
 //! policy in the document names the hashes of the style and of the script, so nothing else runs, whatever a text
 //! contains.
 
-use super::table::{Block, Splice, Table, TableStep};
+use super::table::{Splice, Table, TableBlock, TableStep};
 use crate::history::History;
 use crate::inspect::lists::Numbered;
 use crate::inspect::prefix::by_cycle;
@@ -265,7 +265,7 @@ impl<'a> PageWriter<'a> {
         self.names.number(name, redacted)
     }
 
-    fn block(&mut self, block: &'a Block) -> BlockRow<'a> {
+    fn block(&mut self, block: &'a TableBlock) -> BlockRow<'a> {
         // Anything but the number of a cycle is no reply.
         let is_cycle = |cycle: &&str| cycle.parse::<i64>().is_ok();
         (

@@ -3,7 +3,7 @@
 //! It has counts, sizes, hashes and shapes. Names of tools and of models stay, if they look like names; ids, keys,
 //! parameters, errors and texts do not. Roles and kinds that are not the usual ones are `other`.
 
-use super::table::{Block, Splice, Table, TableStep};
+use super::table::{Splice, Table, TableBlock, TableStep};
 use crate::history::History;
 use crate::inspect::call::is_zero;
 use crate::inspect::prefix::by_cycle;
@@ -155,7 +155,7 @@ pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Count
     let (found, _) = by_cycle(history, provider, counts);
     let blocks = table.blocks.list.iter();
     let blocks: Vec<ReceiptBlock> = blocks.map(|block| without_content(block, &table)).collect();
-    let mut shape = Shape::default();
+    let mut shape = StepShape::default();
     let steps = table.steps.iter();
     let steps = steps.map(|step| {
         shape.change(&step.splices, &blocks);
@@ -172,13 +172,13 @@ pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Count
 }
 
 #[derive(Default)]
-struct Shape {
+struct StepShape {
     list: Vec<u32>,
     roles: BTreeMap<&'static str, u64>,
     kinds: BTreeMap<&'static str, u64>,
 }
 
-impl Shape {
+impl StepShape {
     fn change(&mut self, splices: &[Splice], blocks: &[ReceiptBlock]) {
         let mut count = |block: u32, more: i64| {
             let block = &blocks[block as usize];
@@ -197,7 +197,7 @@ impl Shape {
     }
 }
 
-fn without_content(block: &Block, table: &Table) -> ReceiptBlock {
+fn without_content(block: &TableBlock, table: &Table) -> ReceiptBlock {
     let text = table.text(block);
     let kind = block.kind.as_deref();
     ReceiptBlock {
@@ -212,7 +212,7 @@ fn without_content(block: &Block, table: &Table) -> ReceiptBlock {
     }
 }
 
-fn of_step(step: &TableStep, shape: &Shape, prefix: Option<&PrefixStep>) -> ReceiptStep {
+fn of_step(step: &TableStep, shape: &StepShape, prefix: Option<&PrefixStep>) -> ReceiptStep {
     let call = &step.call;
     let mut calls = BTreeMap::new();
     for event in events(&step.snapshot, call) {

@@ -22,7 +22,7 @@ pub(super) struct Table {
     pub(super) ids: Numbered<String>,
     pub(super) turns: Numbered<String>,
     pub(super) texts: Numbered<ContentHash, Text>,
-    pub(super) blocks: Numbered<Block>,
+    pub(super) blocks: Numbered<TableBlock>,
     /// One for each committed snapshot, oldest first.
     pub(super) steps: Vec<TableStep>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Text {
 
 /// A block as it is in one or many snapshots.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Block {
+pub(super) struct TableBlock {
     pub(super) id: u32,
     pub(super) region: Region,
     /// The index of the id of its turn.
@@ -86,7 +86,7 @@ impl Table {
         builder.table
     }
 
-    pub(super) fn text(&self, block: &Block) -> &Text {
+    pub(super) fn text(&self, block: &TableBlock) -> &Text {
         &self.texts.list[block.text as usize]
     }
 }
@@ -184,7 +184,7 @@ impl TableBuilder<'_> {
         let before = newest.map(|(block, _, _)| self.table.blocks.list[block as usize].text);
         let text = text_of(&read);
         let hash = text_hash(&text);
-        let block = Block {
+        let block = TableBlock {
             id,
             region,
             turn,
