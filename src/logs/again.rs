@@ -36,7 +36,7 @@ pub fn lost_in_export<'a>(
     let mut again = Again {
         count: 0,
         previous: Previous::None,
-        comparison: Comparison::new(),
+        comparison: Comparison::default(),
         lost: Vec::new(),
         failed: false,
     };
@@ -165,7 +165,7 @@ impl<'a> Again<'a> {
         if envelope(&found, found.meta().cycle_given) != *around {
             return Ok(Some(Mismatch::Document));
         }
-        let differs = Comparison::new().first(part.iter().copied(), found.nodes());
+        let differs = Comparison::default().first(part.iter().copied(), found.nodes());
         Ok(differs.map(|node| Mismatch::Node(node.id().to_owned())))
     }
 
@@ -290,7 +290,7 @@ mod tests {
         let again = Again {
             count: 0,
             previous: Previous::None,
-            comparison: Comparison::new(),
+            comparison: Comparison::default(),
             lost: Vec::new(),
             failed: false,
         };

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// Compares snapshots of one session with those of another. Remembers which rows were equal, so
 /// rows that snapshots share are compared once.
 #[derive(Debug, Default)]
-pub struct Comparison {
+pub(super) struct Comparison {
     /// Row versions of the first session, with the version of the row of the second that is equal
     /// except for its ttl.
     equal: HashMap<(u64, u32), (u64, u32)>,
@@ -16,7 +16,7 @@ pub struct Comparison {
 
 /// The first difference of two snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mismatch {
+pub(super) enum Mismatch {
     /// In the document around its tree: cycle, `spec_version`, other members.
     Document,
     /// At this node of the first snapshot, or at this surplus node of the second.
@@ -24,17 +24,12 @@ pub enum Mismatch {
 }
 
 impl Comparison {
-    /// An empty comparison.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The first difference between the canonical documents of `one` and `other`; `None` if they
     /// are equal byte for byte, except that only `other` may state its cycle. Every call takes
     /// `one` from the same session, and `other` from the same other session.
     ///
     /// Linear in the units that they do not share; where they differ, in all nodes.
-    pub fn difference(&mut self, one: &Snapshot, other: &Snapshot) -> Option<Mismatch> {
+    pub(super) fn difference(&mut self, one: &Snapshot, other: &Snapshot) -> Option<Mismatch> {
         let stated = other.meta().cycle_given;
         let written = envelope(one, stated || one.meta().cycle_given);
         if one.cycle() != other.cycle() || written != envelope(other, stated) {
@@ -104,7 +99,7 @@ mod tests {
                     .expect("a valid tree");
                 Writer::new().append(None, &tree, meta).0
             };
-            Comparison::new().difference(&read(base), &read(text))
+            Comparison::default().difference(&read(base), &read(text))
         };
         let node = |id: &str| Some(Mismatch::Node(id.to_owned()));
         assert_eq!(compare(base), None);

@@ -57,8 +57,6 @@ pub use again::{Lost, lost_in_export};
 #[cfg(feature = "store")]
 pub(crate) use builder::Numbers;
 pub use delta::write_session;
-#[doc(hidden)]
-pub use equality::{Comparison, Mismatch};
 pub use export::write_document;
 #[doc(hidden)]
 pub use export::write_members;

@@ -111,7 +111,7 @@ impl<'a> Grouping<'a> {
             return Ok(());
         }
         match self.provider {
-            Provider::Thread => out.extend(open.iter().map(|sent| plain::object(&sent.block))),
+            Provider::Thread => out.extend(open.iter().map(|sent| plain::write(&sent.block))),
             Provider::OpenAiResponses => out.push(responses::item(open)),
             Provider::Anthropic => out.push(anthropic::message(open)),
             Provider::OpenAi => self.answer(&open, out)?,

@@ -1,7 +1,7 @@
 //! Images and documents: where their bytes are, in whatever provider's spelling they were stored.
 
 use super::block::ThreadBlock;
-use super::json::{braced, push_member, quoted};
+use super::json::{object, quoted};
 use crate::json::{Member, get, members, string};
 
 /// Where the bytes of an image or a document are.
@@ -89,7 +89,6 @@ impl Media {
 
     /// Anthropic's `source`.
     pub(super) fn source(&self) -> String {
-        let mut out = String::new();
         let fields: &[(&str, &str)] = match self {
             Self::Url(url) => &[("type", "url"), ("url", url)],
             Self::Bytes { media_type, data } => &[
@@ -104,10 +103,7 @@ impl Media {
                 ("data", text),
             ],
         };
-        for (name, value) in fields {
-            push_member(name, &quoted(value), &mut out);
-        }
-        braced(&out)
+        object(fields.iter().map(|(name, value)| (name, quoted(value))))
     }
 }
 

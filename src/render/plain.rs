@@ -4,26 +4,25 @@
 //! left out. Strings and numbers are canonical.
 
 use super::block::ThreadBlock;
-use super::json::{canonical, json_text, push_member};
+use super::json::{canonical, object, quoted};
 
 /// The object of a block.
-pub(super) fn object(block: &ThreadBlock) -> String {
-    let mut text = String::from("{\"id\":");
-    json_text(block.id(), &mut text);
-    text.push_str(",\"role\":");
-    json_text(block.role(), &mut text);
-    if let Some(kind) = block.kind() {
-        text.push_str(",\"kind\":");
-        json_text(kind, &mut text);
-    }
-    match block.content() {
-        None | Some("null") => {}
-        // The order and spelling of definitions is for providers.
-        Some(content) if block.is_tool() => {
-            push_member("content", &canonical(content), &mut text);
+pub(super) fn write(block: &ThreadBlock) -> String {
+    let content = block.content().filter(|content| *content != "null");
+    let content = content.map(|content| {
+        if block.is_tool() {
+            // The order and spelling of definitions is for providers.
+            canonical(content)
+        } else {
+            content.to_owned()
         }
-        Some(content) => push_member("content", content, &mut text),
-    }
-    text.push('}');
-    text
+    });
+    let members = [
+        ("id", Some(quoted(block.id()))),
+        ("role", Some(quoted(block.role()))),
+        ("kind", block.kind().map(quoted)),
+        ("content", content),
+    ];
+    let members = members.into_iter();
+    object(members.filter_map(|(name, value)| Some((name, value?))))
 }

@@ -5,7 +5,7 @@
 //! `{"parameters": …}`.
 
 use super::block::ThreadBlock;
-use super::json::{canonical, compact, json_text, push_member, quoted};
+use super::json::{canonical, compact, object, quoted};
 
 use crate::json::{Member, Reader, get, string};
 use crate::tree::InputError;
@@ -18,27 +18,19 @@ pub(super) enum Record {
 }
 
 pub(super) fn of_block(block: &ThreadBlock) -> Arc<str> {
-    let mut out = String::from("{\"id\":");
-    json_text(&block.id, &mut out);
-    push_member("role", &quoted(&block.role), &mut out);
-    let headers = [("kind", &block.kind), ("key", &block.key)];
-    for (name, text) in headers {
-        if let Some(text) = text {
-            push_member(name, &quoted(text), &mut out);
-        }
-    }
-    push_member("parent", &quoted(&block.parent), &mut out);
-    if block.system {
-        push_member("system", "true", &mut out);
-    }
-    if let Some(content) = &block.content {
-        push_member("content", content, &mut out);
-    }
-    for (name, value) in &block.data {
-        push_member(name, value, &mut out);
-    }
-    out.push('}');
-    out.into()
+    let text = |text: &Option<Box<str>>| text.as_deref().map(quoted);
+    let own = [
+        ("id", Some(quoted(&block.id))),
+        ("role", Some(quoted(&block.role))),
+        ("kind", text(&block.kind)),
+        ("key", text(&block.key)),
+        ("parent", Some(quoted(&block.parent))),
+        ("system", block.system.then(|| "true".to_owned())),
+        ("content", block.content.as_deref().map(str::to_owned)),
+    ];
+    let own = own.iter();
+    let own = own.filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+    object(own.chain(block.fields())).into()
 }
 
 pub(super) fn of_parameters(parameters: &str) -> Arc<str> {
@@ -51,7 +43,7 @@ pub(super) fn of_parameters(parameters: &str) -> Arc<str> {
 /// Anything that the functions above do not write.
 pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
     let wrong = |what: &str| InputError::at_path(format!("$[{at}]"), what.to_owned());
-    let Some(found) = object(text) else {
+    let Some(found) = members_of(text) else {
         return Err(wrong("expected a JSON object without repeated keys"));
     };
     if let [(name, parameters)] = &found[..]
@@ -110,7 +102,7 @@ pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
 /// The members of the object that a text is; `None` if it is anything else, or repeats a key.
 ///
 /// They are read one by one, so that each may nest as deep as a field of a document.
-fn object(text: &str) -> Option<Vec<Member<'_>>> {
+fn members_of(text: &str) -> Option<Vec<Member<'_>>> {
     let mut reader = Reader::new(text);
     reader.begin_object().ok()?;
     let mut found: Vec<Member<'_>> = Vec::new();

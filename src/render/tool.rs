@@ -7,30 +7,6 @@ use super::json::{braced, compact, object_in, push_member};
 use super::provider::Provider;
 use crate::json::{Member, get, members, string};
 
-/// Whose form a definition has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// `{"type":"function","function":{…}}`
-    Chat,
-    /// `{"type":"function","name":…,"parameters":…}`
-    Responses,
-    /// `{"name":…,"input_schema":…}`
-    Anthropic,
-    /// Everything else with a name and a schema, such as MCP's `inputSchema`.
-    Other,
-}
-
-impl Form {
-    fn provider(self) -> Option<Provider> {
-        match self {
-            Self::Chat => Some(Provider::OpenAi),
-            Self::Responses => Some(Provider::OpenAiResponses),
-            Self::Anthropic => Some(Provider::Anthropic),
-            Self::Other => None,
-        }
-    }
-}
-
 /// Whether a provider is sent a definition, which is JSON, in the form it has.
 pub(crate) fn is_kept(raw: &str, provider: Provider) -> bool {
     if object_in(raw).is_none() {
@@ -38,7 +14,7 @@ pub(crate) fn is_kept(raw: &str, provider: Provider) -> bool {
     }
     let found = members(raw);
     match function(&found) {
-        Some(function) => function.form.provider() == Some(provider),
+        Some(function) => function.form == Some(provider),
         None => get(&found, "type")
             .and_then(string)
             .is_some_and(|kind| is_hosted(&kind, &found, provider)),
@@ -47,7 +23,10 @@ pub(crate) fn is_kept(raw: &str, provider: Provider) -> bool {
 
 /// A function that the model can call. The values are JSON.
 struct Function<'a> {
-    form: Form,
+    /// Whose form its definition has: `{"type":"function","function":{…}}` is that of Chat Completions,
+    /// `{"type":"function","name":…,"parameters":…}` of Responses, `{"name":…,"input_schema":…}` of
+    /// Anthropic; `None` for everything else with a name and a schema, such as MCP's `inputSchema`.
+    form: Option<Provider>,
     name: &'a str,
     description: Option<&'a str>,
     schema: Option<&'a str>,
@@ -76,7 +55,7 @@ pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<Stri
     let Some(function) = function(&found) else {
         return hosted(block, &found, provider).map(|()| compact(raw).into_owned());
     };
-    if function.form.provider() == Some(provider) {
+    if function.form == Some(provider) {
         return Ok(compact(raw).into_owned());
     }
     Ok(function.translated(provider))
@@ -87,7 +66,7 @@ fn function<'a>(found: &[Member<'a>]) -> Option<Function<'a>> {
         && let Some(name) = get(&inner, "name")
     {
         return Some(Function {
-            form: Form::Chat,
+            form: Some(Provider::OpenAi),
             name,
             description: get(&inner, "description"),
             schema: get(&inner, "parameters"),
@@ -100,11 +79,11 @@ fn function<'a>(found: &[Member<'a>]) -> Option<Function<'a>> {
     let schema = schema.or_else(|| get(found, "parameters"));
     let kind = get(found, "type").and_then(string);
     let form = match kind.as_deref() {
-        Some("function") => Form::Responses,
-        _ if anthropic.is_some() => Form::Anthropic,
+        Some("function") => Some(Provider::OpenAiResponses),
+        _ if anthropic.is_some() => Some(Provider::Anthropic),
         // A hosted tool has a type and no schema.
         Some(_) if schema.is_none() => return None,
-        _ => Form::Other,
+        _ => None,
     };
     Some(Function {
         form,
