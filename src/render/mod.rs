@@ -14,7 +14,8 @@
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
 //! | imported messages as they were | `openai`, `anthropic_imported`, `responses_imported` |
 //! | what of a block reaches the model | `wording` |
-//! | what the forms share | `head`, `grouping`, `piece`, `media`, `tool`, `json` |
+//! | which blocks are one message | `grouping` |
+//! | what the forms share | `head`, `piece`, `media`, `tool`, `json` |
 
 mod anthropic;
 mod anthropic_imported;

@@ -11,9 +11,9 @@
 //! 1. Write `formats/NAME.rs`: a reader, and a function that distinguishes a record of the format from
 //!    others by its members ([`Sniff`]).
 //! 2. Count every record with `report.line`, every message and part with `report.message` and
-//!    `report.part`. What has no field of its own becomes `data_part` or `data_…`
-//!    ([`Part::keep_rest`](super::log::Part::keep_rest)); a part of unknown type becomes
-//!    [`Part::verbatim`](super::log::Part::verbatim). Nothing with text in it is left out without
+//!    `report.part`; [`transcript`] says what becomes of contents, parts, calls and results, and counts
+//!    them. What has no field of its own becomes `data_part` or `data_…`
+//!    ([`Part::keep_rest`](super::log::Part::keep_rest)). Nothing with text in it is left out without
 //!    being counted as skipped, with a reason.
 //! 3. Add a line to [`ALL`], and a variant to [`Format`].
 //! 4. Write fixtures by hand under `tests/cases/logs/NAME/`, say in their names that they are
