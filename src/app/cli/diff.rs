@@ -70,11 +70,9 @@ impl Run for Diff {
             return self.across(with);
         }
         let Some(b) = &self.b else {
-            let ends = self.a.split_once("..").unwrap_or(("@t-1", "@t0"));
-            let line = format!("{} {} {}", quoted(&self.session), ends.0, ends.1);
+            let line = format!("pactql diff {} @t-1 @t0", quoted(&self.session));
             return Err(
-                Failure::usage("`diff` takes two snapshots, or two sessions")
-                    .with_help(format!("pactql diff {line}")),
+                Failure::usage("`diff` takes two snapshots, or two sessions").with_help(line),
             );
         };
         let (a, b) = (place(&self.a)?, place(b)?);
@@ -85,14 +83,9 @@ impl Run for Diff {
         }
         let json = with.is_json_in_pipe();
         // Text always shows changed contents.
-        let mode = self.mode().or((!json).then_some(ContentMode::Unified));
         let options = DiffOptions {
             moves: self.moves,
-            content: mode.map(|mode| ContentOptions {
-                mode,
-                context_lines: self.context_lines,
-                ..ContentOptions::default()
-            }),
+            content: (!json || self.content.is_some()).then(|| self.contents()),
         };
         let session = sessions::open(&self.session, with.limits)?;
         let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
@@ -103,9 +96,12 @@ impl Run for Diff {
 }
 
 impl Diff {
-    /// How contents are compared, if the command line says so.
-    fn mode(&self) -> Option<ContentMode> {
-        ContentMode::named(self.content.as_deref()?)
+    /// How contents are compared.
+    fn contents(&self) -> ContentOptions {
+        let mode = self.content.as_deref().and_then(ContentMode::named);
+        ContentOptions::default()
+            .mode(mode.unwrap_or_default())
+            .context_lines(self.context_lines)
     }
 
     /// Compares snapshots of two sessions.
@@ -123,10 +119,7 @@ impl Diff {
         };
         let (_, older) = open(first)?;
         let (_, newer) = open(second)?;
-        let options = ContentOptions::default()
-            .mode(self.mode().unwrap_or_default())
-            .context_lines(self.context_lines);
-        let found = across(&older, &newer, &options);
+        let found = across(&older, &newer, &self.contents());
         let places = [(first.0, older), (second.0, newer)];
         print_as(with.is_json_in_pipe(), &found, || {
             text_across(&found, &places, with.paint())

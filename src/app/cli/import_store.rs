@@ -208,14 +208,11 @@ impl Importing<'_> {
 fn exists(address: Address<'_>, name: &str, sessions: usize, more: usize) -> Failure {
     let store = address.store;
     let whole = quoted(&format!("{store}#{name}"));
+    let delete = format!("to replace it, first: pactql store delete {whole} --yes");
     let help = match (sessions, more) {
-        (1, _) => format!("choose another name, or first: pactql store delete {whole} --yes"),
-        (_, 0) => format!(
-            "`--skip-existing` imports the others; to replace it, first: pactql store delete {whole} --yes"
-        ),
-        (_, more) => {
-            format!("and {more} more of these names; `--skip-existing` imports the others")
-        }
+        (1, _) => format!("choose another name; {delete}"),
+        (_, 0) => format!("`--skip-existing` imports the others; {delete}"),
+        _ => format!("and {more} more of these names; `--skip-existing` imports the others"),
     };
     let message = format!("the store {store} has a session `{name}` already");
     Error::new(

@@ -330,8 +330,7 @@ pub(super) struct TopCommand {
 impl Run for TopCommand {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split("top", &self.sessions.sessions, &[])?;
-        let selector = selectors.concat();
-        let selector = &*selector;
+        let selector = &*selectors.concat();
         let engine = Engine::new();
         // An invalid selector is reported before anything is read.
         engine.prepare_timeless(selector)?;
@@ -435,11 +434,8 @@ impl Run for Grep {
         let options = ReportOptions::new(part).search(search.clone());
         let mut found_any = false;
         let among = |store: &Store, glob: &str| {
-            let found = if is_all {
-                search.sessions(store, glob)?
-            } else {
-                None
-            };
+            let found = is_all.then(|| search.sessions(store, glob)).transpose()?;
+            let found = found.flatten();
             if found.is_none() && store.text_index()?.is_some() {
                 say(if is_all { WITHOUT_LETTERS } else { WITH_TIME });
             }
