@@ -33,7 +33,6 @@ pub struct History {
     whole: Option<Arc<History>>,
 }
 
-/// A working state.
 #[derive(Clone, Debug, Default)]
 enum Working {
     #[default]
@@ -138,9 +137,8 @@ impl History {
         }
     }
 
-    /// This history after a commit: with `snapshot` as the newest one, older ones moved to the
-    /// segments that the commit merged, and without a working state. Logarithmic in the snapshots,
-    /// and linear in those that moved.
+    /// This history after a commit: with `snapshot` as the newest one, older ones moved to the segments that the commit
+    /// merged, and without a working state. Logarithmic in the snapshots, and linear in those that moved.
     #[doc(hidden)]
     #[must_use]
     pub fn appended(&self, snapshot: Arc<Snapshot>, merges: &[Merge]) -> Self {
@@ -196,8 +194,7 @@ impl History {
         }
     }
 
-    /// The provider calls of the session. If they have to be loaded, as [`Snapshots::get`]: none if that
-    /// fails.
+    /// The provider calls of the session. If they have to be loaded, as [`Snapshots::get`]: none if that fails.
     pub fn attempts(&self) -> &Attempts {
         static NONE: LazyLock<Attempts> = LazyLock::new(Attempts::default);
         match (&self.attempts, &self.archive) {
@@ -208,9 +205,6 @@ impl History {
     }
 
     /// Has the provider calls in memory.
-    ///
-    /// # Errors
-    /// They cannot be loaded.
     pub(crate) fn fetch_attempts(&self) -> Result<(), LoadFailure> {
         match (&self.attempts, &self.archive) {
             (None, Some(archive)) => archive.attempts().map(|_| ()),
@@ -247,8 +241,7 @@ impl History {
         self.working().or(self.committed.last())
     }
 
-    /// The position of [`History::latest`]: [`Position::Working`] only if the session has a working
-    /// state of its own.
+    /// The position of [`History::latest`]: [`Position::Working`] only if the session has a working state of its own.
     ///
     /// # Errors
     /// There is neither a working state nor a snapshot.
@@ -311,7 +304,6 @@ impl History {
         Unresolved { why, which }
     }
 
-    /// Which snapshots there are, as text.
     fn inventory(&self) -> String {
         let Some(back) = self.committed.len().checked_sub(1) else {
             return "there is no committed snapshot".to_owned();
@@ -444,9 +436,6 @@ impl History {
     }
 
     /// The snapshot at a position, loaded; `None` if there is none.
-    ///
-    /// # Errors
-    /// It cannot be loaded.
     pub(crate) fn load(&self, position: Position) -> Result<Option<&Arc<Snapshot>>, LoadFailure> {
         self.fetch(position)?;
         Ok(self.get(position))

@@ -1,8 +1,7 @@
 //! Snapshots that come into memory when they are asked for.
 //!
-//! An [`Archive`] has a place for each committed snapshot of a session that is kept elsewhere, and
-//! asks its [`Source`] for what is missing. It knows no layout and no database: the store brings the
-//! source.
+//! An [`Archive`] has a place for each committed snapshot of a session that is kept elsewhere, and asks its [`Source`]
+//! for what is missing. It knows no layout and no database: the store brings the source.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -166,8 +165,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// An archive of this many committed snapshots, and perhaps a working state. Loads nothing, and
-    /// makes no places.
+    /// An archive of this many committed snapshots, and perhaps a working state. Loads nothing, and makes no places.
     pub fn new(source: Arc<dyn Source>, len: usize, has_working: bool) -> Self {
         Self {
             source,
@@ -182,7 +180,6 @@ impl Archive {
         }
     }
 
-    /// Where the snapshots come from.
     #[cfg(feature = "store")]
     pub(super) fn source(&self) -> &Arc<dyn Source> {
         &self.source
@@ -223,9 +220,6 @@ impl Archive {
     }
 
     /// The provider calls of the session.
-    ///
-    /// # Errors
-    /// Those of the source.
     pub(super) fn attempts(&self) -> Result<&Attempts, LoadFailure> {
         if let Some(attempts) = self.attempts.get() {
             return Ok(attempts);
@@ -237,8 +231,7 @@ impl Archive {
         Ok(self.attempts.get_or_init(Attempts::default))
     }
 
-    /// Has these snapshots in memory, those past the end left out. Runs of missing ones are asked for
-    /// at once.
+    /// Has these snapshots in memory, those past the end left out. Runs of missing ones are asked for at once.
     ///
     /// # Errors
     /// Those of the source; snapshots loaded before them stay.
@@ -286,9 +279,6 @@ impl Archive {
     }
 
     /// A snapshot with a part of the one at a position; `None` if it has to be loaded whole.
-    ///
-    /// # Errors
-    /// Those of the source.
     pub(super) fn part(
         &self,
         position: Position,
@@ -368,7 +358,6 @@ impl Archive {
         Some(start..end.unwrap_or(wanted.end))
     }
 
-    /// Waits until no other thread loads.
     fn alone(&self) -> MutexGuard<'_, ()> {
         held(&self.loading)
     }

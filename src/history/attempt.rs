@@ -69,13 +69,11 @@ pub struct Attempt {
 pub(crate) struct Sent {
     /// How many records it begins with that the one before begins with.
     head: usize,
-    /// Records of its own.
     own: Vec<Arc<str>>,
     /// How many records it ends with that the one before ends with.
     tail: usize,
 }
 
-/// An attempt and what it was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     #[serde(flatten)]
@@ -182,7 +180,6 @@ impl Attempts {
         self.len() - later.count()
     }
 
-    /// Those up to a cycle.
     pub(crate) fn up_to(&self, cycle: i64) -> Self {
         let kept = self.before(cycle.saturating_add(1));
         Self(self.0.with_end(kept, []))

@@ -52,8 +52,7 @@ pub enum BlameKind {
     Went,
 }
 
-/// The history of one node id over the committed snapshots and the working state; `None` if the
-/// id never existed.
+/// The history of one node id over the committed snapshots and the working state; `None` if the id never existed.
 ///
 /// One look-up a snapshot; fields are compared only where the node's unit has another version, or
 /// its effective ttl or parent id differs.

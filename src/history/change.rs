@@ -78,8 +78,7 @@ impl Serialize for Delta {
     }
 }
 
-/// The node with the same id in another snapshot: the same row of a shared segment, else a
-/// look-up by id.
+/// The node with the same id in another snapshot: the same row of a shared segment, else a look-up by id.
 pub(super) fn counterpart<'a>(node: NodeRef<'_>, other: &'a Snapshot) -> Option<NodeRef<'a>> {
     other.shared(node).or_else(|| other.find(node.id()))
 }
@@ -108,7 +107,6 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
     found.into_change(newer.id())
 }
 
-/// Compares the headers that have columns.
 fn columns(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
     let pair = |read: fn(NodeRef<'_>) -> Option<i64>| (read(newer), read(older));
     for (name, (from, to)) in [
@@ -208,8 +206,7 @@ fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
     }
 }
 
-/// Compares the computed content hashes if `rehash` is set, and the stored ones where those are
-/// equal.
+/// Compares the computed content hashes if `rehash` is set, and the stored ones where those are equal.
 fn content_hash(newer: NodeRef<'_>, older: NodeRef<'_>, rehash: bool, found: &mut Found) {
     if rehash {
         let (from, to) = (newer.content_hash(), older.content_hash());

@@ -8,7 +8,6 @@ use crate::support::cancel::ensure;
 /// Nodes that are compared between two looks at the token.
 const ROWS: usize = 1024;
 
-/// Some nodes of a snapshot.
 pub(super) struct MatchedNodes<'a> {
     pub(super) snapshot: &'a Snapshot,
     /// Their rows, also as a set; `None` if all nodes are compared.
@@ -48,7 +47,6 @@ impl<'a> MatchedNodes<'a> {
     }
 }
 
-/// What differs between the nodes of two snapshots.
 pub(super) struct Comparison<'a> {
     /// In the newer only, in its order.
     pub(super) added: Vec<NodeRef<'a>>,
@@ -83,7 +81,6 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The ids of nodes.
 pub(super) fn ids(nodes: &[NodeRef<'_>]) -> Vec<String> {
     nodes.iter().map(|node| node.id().to_owned()).collect()
 }

@@ -18,8 +18,7 @@ use crate::support::macros::setters;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ContentMode {
-    /// By lines, as `diff -u` writes it. Content that is not a string is compared as canonical
-    /// JSON (RUNTIME §2).
+    /// By lines, as `diff -u` writes it. Content that is not a string is compared as canonical JSON (RUNTIME §2).
     #[default]
     Unified,
     /// A JSON Patch (RFC 6902), if both contents are objects or arrays, or both are strings that
@@ -110,8 +109,7 @@ pub struct ContentDiff {
     pub mime: Option<String>,
     /// Sizes, and whether the contents are equal.
     pub summary: ContentSummary,
-    /// In mode `unified`: text for `patch`, with the headers `--- @t-1/id` and `+++ @t0/id`;
-    /// empty for equal contents.
+    /// In mode `unified`: text for `patch`, with the headers `--- @t-1/id` and `+++ @t0/id`; empty for equal contents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// In mode `jsonpatch`: the list of operations.
@@ -213,7 +211,6 @@ pub fn content_diff(
     outcome
 }
 
-/// The hunks of two contents.
 fn token_hunks(older: &str, newer: &str) -> Vec<TokenHunk> {
     let (old_words, new_words) = (words(older), words(newer));
     let starts = |words: &[&str]| -> Vec<usize> {
@@ -295,7 +292,6 @@ impl Material {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Its value in a node, as JSON text.
     fn of(self, node: NodeRef<'_>) -> Option<String> {
         let first = |names: &[&str]| names.iter().find_map(|name| node.field(name)).map(shown);
         match self {

@@ -10,7 +10,6 @@ use super::snapshots::Snapshots;
 use crate::index::{Piece, Segment};
 use crate::support::cancel::ensure;
 
-/// The cycle in which each id occurs first.
 #[derive(Debug, Default)]
 pub(super) struct FirstSeen {
     pub(super) cycles: HashMap<Box<str>, i64>,

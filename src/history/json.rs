@@ -14,8 +14,7 @@ pub(super) fn shown(value: JsonValue<'_>) -> String {
     }
 }
 
-/// A content as text: the string itself, or the canonical JSON of any other value; empty where
-/// there is none.
+/// A content as text: the string itself, or the canonical JSON of any other value; empty where there is none.
 pub(crate) fn text_of(content: Option<JsonValue<'_>>) -> Cow<'_, str> {
     content.map_or(Cow::Borrowed(""), JsonValue::plain)
 }
@@ -49,7 +48,6 @@ fn same_number(a: &str, b: &str) -> bool {
         .is_some_and(|(a, b)| a.compare(&b).is_eq())
 }
 
-/// The tokens of a canonical JSON text.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-/// Elements in a chunk.
 pub(super) const CHUNK: usize = 32;
 
 /// Elements in order. Cheap to clone.

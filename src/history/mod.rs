@@ -4,8 +4,7 @@
 //! Addresses resolve to positions in it; ranges compare the rows of neighbouring snapshots in
 //! parallel; `@*`, union and latest merge the rows of several into one list.
 //!
-//! This module may use execution and what is below it. It knows no selector text, no engine and
-//! no command line.
+//! This module may use execution and what is below it. It knows no selector text, no engine and no command line.
 
 pub(crate) mod address;
 mod archive;

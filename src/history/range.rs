@@ -1,9 +1,8 @@
 //! Ranges: the rows of snapshots compared, pair by pair or end to end (LANGUAGE §8).
 //!
-//! If a plan's rows in a unit depend on that unit alone, only units that differ between the two
-//! snapshots are run, so a range costs what changed in it. Any other plan runs once over each
-//! whole snapshot. Pairs are compared in parallel and collected in snapshot order, so results do
-//! not depend on the number of threads.
+//! If a plan's rows in a unit depend on that unit alone, only units that differ between the two snapshots are run, so a
+//! range costs what changed in it. Any other plan runs once over each whole snapshot. Pairs are compared in parallel
+//! and collected in snapshot order, so results do not depend on the number of threads.
 
 use std::sync::{Arc, OnceLock};
 
@@ -205,8 +204,7 @@ impl RangeDiff {
     }
 }
 
-/// Runs `bound` over the snapshots of a range and compares their rows. `query` is the selector's
-/// text.
+/// Runs `bound` over the snapshots of a range and compares their rows. `query` is the selector's text.
 pub(crate) fn run_range(
     query: &str,
     bound: &Bound,
@@ -315,7 +313,6 @@ pub(super) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
         }
 }
 
-/// A range in progress.
 struct Range<'a> {
     bound: &'a Bound,
     history: &'a History,
@@ -327,8 +324,7 @@ struct Range<'a> {
     full: Vec<OnceLock<(MatchedRows, Trace)>>,
 }
 
-/// Up to this many rows a range runs on the calling thread: waking others takes as long as they
-/// would save.
+/// Up to this many rows a range runs on the calling thread: waking others takes as long as they would save.
 const SHORT: usize = 8_192;
 /// Estimated cost of one comparison of the units that differ, in rows.
 const PAIR: usize = 256;

@@ -18,23 +18,19 @@ use crate::tree::documents::Documents;
 #[cfg(feature = "store")]
 const WINDOW: usize = 64;
 
-/// Makes snapshots of documents.
 #[derive(Debug)]
 struct Replay {
     documents: Arc<dyn Documents>,
     made: Mutex<Made>,
 }
 
-/// How far it is.
 #[derive(Debug, Default)]
 struct Made {
     builder: SnapshotBuilder,
-    /// The index of the next document.
     next: usize,
 }
 
 impl Made {
-    /// The snapshot of the next document.
     fn grow(&mut self, documents: &dyn Documents) -> Result<Arc<Snapshot>, LoadFailure> {
         if stopped() {
             return Err(LoadFailure {
@@ -139,9 +135,6 @@ impl History {
 
     /// Hands out the committed snapshots from an index on, then the working state, each with the committed one
     /// before it. Those of a replayed session are in memory only for that.
-    ///
-    /// # Errors
-    /// One of them cannot be loaded; those of `each`.
     pub(crate) fn walk<E: From<LoadFailure>>(
         &self,
         from: usize,

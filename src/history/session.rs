@@ -30,9 +30,7 @@ pub struct Session {
     history: ArcSwap<History>,
     /// What a writer kept beside the documents, as JSON text.
     kept: Option<Box<str>>,
-    /// Its name in a store.
     name: Option<Box<str>>,
-    /// What the store knows of it.
     #[cfg(feature = "store")]
     origin: std::sync::Mutex<Option<Origin>>,
 }
@@ -66,7 +64,6 @@ impl Session {
         }
     }
 
-    /// A session of a store.
     #[cfg(feature = "store")]
     pub(crate) fn stored(name: &str, history: History, origin: Origin) -> Self {
         Self {
@@ -76,7 +73,6 @@ impl Session {
         }
     }
 
-    /// What the store knows of it.
     #[cfg(feature = "store")]
     pub(crate) fn origin(&self) -> std::sync::MutexGuard<'_, Option<Origin>> {
         let origin = self.origin.lock();
@@ -194,8 +190,7 @@ impl Session {
         }
     }
 
-    /// Replaces the history for readers that ask from now on. Constant time; only one thread may
-    /// publish.
+    /// Replaces the history for readers that ask from now on. Constant time; only one thread may publish.
     #[doc(hidden)]
     pub fn publish(&self, history: History) {
         self.history.store(Arc::new(history));
@@ -218,7 +213,6 @@ impl Session {
 pub struct Moment(Guard<Arc<History>>);
 
 impl Moment {
-    /// The history, for long use.
     pub(crate) fn into_history(self) -> Arc<History> {
         Guard::into_inner(self.0)
     }
@@ -251,7 +245,6 @@ impl std::fmt::Debug for Moment {
     }
 }
 
-/// What a writer kept of its attempts.
 fn attempts(order: &DocumentOrder) -> Result<Attempts, InputError> {
     let Some(runtime) = order.runtime() else {
         return Ok(Attempts::default());

@@ -33,9 +33,6 @@ pub enum At {
 
 impl At {
     /// The snapshot at this address.
-    ///
-    /// # Errors
-    /// The history has none there.
     pub(crate) fn of(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
         match self {
             Self::Working => history.latest().ok_or_else(|| history.nothing()),
@@ -159,8 +156,7 @@ pub struct ChangedNode {
 pub struct Move {
     /// Its id in the newer snapshot.
     pub id: String,
-    /// Its id in the older one, if that was another: an added node with the content hash of a
-    /// removed one.
+    /// Its id in the older one, if that was another: an added node with the content hash of a removed one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_id: Option<String>,
     /// Its parent in the older snapshot.
@@ -279,8 +275,7 @@ pub fn diff(
 }
 
 impl<'a> Comparison<'a> {
-    /// The nodes that moved. Equal contents are paired in document order; only blocks with content
-    /// are paired.
+    /// The nodes that moved. Equal contents are paired in document order; only blocks with content are paired.
     fn moves(&self) -> Vec<Move> {
         let content = |node: &NodeRef<'_>| {
             let has = node.class() == NodeClass::Block && node.field("content").is_some();
@@ -316,7 +311,6 @@ impl<'a> Comparison<'a> {
         found.into_iter().map(|(_, found)| found).collect()
     }
 
-    /// Nodes whose parent changed.
     fn reparented(&self) -> impl Iterator<Item = (NodeRef<'a>, NodeRef<'a>)> {
         self.changed
             .iter()
@@ -324,7 +318,6 @@ impl<'a> Comparison<'a> {
             .map(|(node, other, _)| (*node, *other))
     }
 
-    /// The children added and removed, by parent.
     fn children(&self, newer: &Snapshot, older: &Snapshot) -> (Children, Children) {
         let list = |mut nodes: Vec<(NodeRef<'_>, bool)>, other: &Snapshot| {
             nodes.sort_by_key(|(node, _)| node.row());

@@ -21,7 +21,6 @@ use crate::index::Snapshot;
 pub struct Snapshots {
     /// The oldest ones, which come in when they are asked for.
     archived: Option<Arc<Archived>>,
-    /// All others.
     live: SharedList<Arc<Snapshot>>,
 }
 
@@ -137,8 +136,7 @@ impl Snapshots {
         low
     }
 
-    /// The index of the snapshot of a cycle. Constant time for the newest one, logarithmic for
-    /// others.
+    /// The index of the snapshot of a cycle. Constant time for the newest one, logarithmic for others.
     pub fn index_of(&self, cycle: i64) -> Option<usize> {
         let last = self.len().checked_sub(1)?;
         if self.cycle_at(last) == Some(cycle) {
@@ -148,7 +146,6 @@ impl Snapshots {
         (self.cycle_at(at)? == cycle).then_some(at)
     }
 
-    /// Number of archived snapshots.
     fn archived_len(&self) -> usize {
         self.archived.as_ref().map_or(0, |archived| archived.len)
     }
@@ -159,9 +156,6 @@ impl Snapshots {
     }
 
     /// Has these snapshots in memory.
-    ///
-    /// # Errors
-    /// Those of the source of the archived ones.
     pub(super) fn fetch(&self, wanted: Range<usize>) -> Result<(), LoadFailure> {
         match &self.archived {
             Some(archived) => {
@@ -186,8 +180,7 @@ impl Snapshots {
         }
     }
 
-    /// The list of the first `count` snapshots, which are shared with this one. Logarithmic; loads
-    /// none.
+    /// The list of the first `count` snapshots, which are shared with this one. Logarithmic; loads none.
     #[must_use]
     pub(super) fn first_n(&self, count: usize) -> Self {
         let archived = match &self.archived {

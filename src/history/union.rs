@@ -15,7 +15,6 @@ use crate::support::cancel::ensure;
 /// Neighbouring committed snapshots, read as one list in which each id occurs once.
 #[derive(Clone, Debug)]
 pub(crate) struct Union {
-    /// Positions in the history.
     snapshots: Range<usize>,
     /// `@mode=latest`: only the newest version of a node among these snapshots may match.
     latest: bool,
@@ -30,7 +29,6 @@ impl Union {
         }
     }
 
-    /// The snapshots of a range.
     pub(crate) fn of(span: SnapshotRange, latest: bool) -> Self {
         Self {
             snapshots: span.oldest..span.newest + 1,
@@ -44,9 +42,8 @@ impl Union {
     }
 }
 
-/// Calls `visit` with the position and node of each row of the list, newest snapshot first, until
-/// it returns false. Each id occurs once, in the newest snapshot that matches it (LANGUAGE §6,
-/// §7).
+/// Calls `visit` with the position and node of each row of the list, newest snapshot first, until it returns false.
+/// Each id occurs once, in the newest snapshot that matches it (LANGUAGE §6, §7).
 ///
 /// What a snapshot shares with the next newer one is not run again where the plan's answer in a
 /// unit depends on that unit alone.

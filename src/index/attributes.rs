@@ -48,7 +48,6 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Forgets the values.
     fn clear(&mut self) {
         self.many = true;
         self.values.clear();

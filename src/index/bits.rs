@@ -1,8 +1,7 @@
 //! Bitmaps over a window of rows, the sets that execution works on.
 //!
-//! Roaring bitmaps store posting lists; for results, which are dense or in small windows, plain
-//! words are faster to fill, intersect and walk. A bitmap covers whole 64-row words, so words of
-//! posting lists are copied without shifting.
+//! Roaring bitmaps store posting lists; for results, which are dense or in small windows, plain words are faster to
+//! fill, intersect and walk. A bitmap covers whole 64-row words, so words of posting lists are copied without shifting.
 
 use std::ops::Range;
 
@@ -124,6 +123,7 @@ impl Bits {
     /// Changes the word of a row in the window; its bit is given.
     #[inline]
     fn change(&mut self, row: u32, change: impl FnOnce(&mut u64, u64)) {
+        // A row below the window wraps to a large index, so one bounds check covers both ends.
         let word = (row / 64).wrapping_sub(self.first_word) as usize;
         if let Some(word) = self.words.get_mut(word) {
             change(word, 1 << (row % 64));

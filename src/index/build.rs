@@ -35,7 +35,6 @@ pub(super) struct SegmentBuilder {
     irregular_cores: bool,
 }
 
-/// A text column under construction.
 #[derive(Default)]
 struct TextColumn {
     codes: Vec<u32>,
@@ -67,7 +66,6 @@ impl TextColumn {
         self.codes.push(own);
     }
 
-    /// Adds a row with this text.
     fn push_text(&mut self, text: &str) {
         let own = self.dictionary.intern(text);
         self.codes.push(own);
@@ -77,19 +75,15 @@ impl TextColumn {
 /// First character of an implied nodeType in the dictionary under construction, which keeps it
 /// apart from the same nodeType given by a node.
 const IMPLIED: &str = "\0";
-/// First character of a given nodeType.
 const GIVEN: &str = "\u{1}";
 
 /// An open row of the unit that is read.
 struct Open {
-    /// Its row in the segment.
     row: u32,
-    /// The end of its subtree in the tree.
     end: u32,
     core: Core,
 }
 
-/// The state of a row's implicit core.
 #[derive(Clone, Copy, PartialEq)]
 enum Core {
     /// There is none, or it is closed.
@@ -101,7 +95,6 @@ enum Core {
 }
 
 impl SegmentBuilder {
-    /// Number of rows so far.
     pub(super) fn len(&self) -> u32 {
         self.parent.len() as u32
     }
@@ -274,7 +267,6 @@ impl SegmentBuilder {
         }
     }
 
-    /// Closes the innermost open row.
     fn close(&mut self, open: &mut Vec<Open>) {
         let Some(top) = open.pop() else { return };
         let core = match top.core {
@@ -411,6 +403,8 @@ impl SegmentBuilder {
                 || self.class[row] == NodeClass::Seq as u8
         });
         let has_ttl = self.posting(|row| self.present[row] & Present::TTL != 0);
+        // The same nodeType can be there twice, given and implied. The marks kept the two apart while rows were added; now
+        // their codes do, and readers compare the text without its mark.
         let types = &mut self.texts[header::NODE_TYPE].dictionary;
         let implied = types.values().iter().map(|name| name.starts_with(IMPLIED));
         let type_implied = implied.collect();

@@ -62,8 +62,7 @@ impl Snapshot {
     /// another version, and those that lost rows. A ttl that counts down makes no difference. A
     /// unit of the same content that was indexed twice has two versions and is in both lists.
     ///
-    /// Linear in pieces, differing units, and units in different segments, plus sorting of what
-    /// differs.
+    /// Linear in pieces, differing units, and units in different segments, plus sorting of what differs.
     pub fn unit_changes<'a>(&'a self, older: &'a Self) -> UnitChanges<'a> {
         let units = Units::between(self, older, false);
         let sorted = |snapshot: &'a Self, mut units: Vec<UnitAt>| {
@@ -163,7 +162,6 @@ impl Rest {
         Self(snapshot.pieces().iter().map(whole).collect())
     }
 
-    /// Removes units of a piece.
     fn take(&mut self, piece: usize, units: &Range<u32>) {
         let left = &mut self.0[piece];
         for range in std::mem::take(left) {
@@ -179,7 +177,6 @@ impl Rest {
         self.0[piece].is_empty()
     }
 
-    /// The units left, each with its piece.
     fn units(&self) -> Vec<(usize, u32)> {
         let pieces = self.0.iter().enumerate();
         pieces
@@ -188,8 +185,7 @@ impl Rest {
     }
 }
 
-/// The units of `units`, which two pieces share, that differ in dead rows or, with the cycles of both,
-/// in ttls.
+/// The units of `units`, which two pieces share, that differ in dead rows or, with the cycles of both, in ttls.
 fn differing(
     piece: &Piece,
     other: &Piece,
@@ -257,7 +253,6 @@ fn same_dead(one: (&Piece, u32), other: (&Piece, u32)) -> bool {
     dead(one) == dead(other)
 }
 
-/// Sorts ranges and joins those that touch.
 fn join(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
     ranges.sort_unstable_by_key(|rows| rows.start);
     let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());

@@ -11,7 +11,6 @@ pub struct IntColumn {
     codes: Codes,
 }
 
-/// Unsigned integers of the smallest width that fits.
 #[derive(Clone, Debug)]
 pub(crate) enum Codes {
     /// All are zero.
@@ -49,7 +48,6 @@ impl Codes {
         }
     }
 
-    /// The code of a row.
     #[inline]
     pub(crate) fn get(&self, row: u32) -> u64 {
         let row = row as usize;

@@ -114,8 +114,7 @@ struct Touched {
 }
 
 impl Touched {
-    /// Looks up every id of `delta`. Ids that are not found are new, or [`patch::apply`] rejects
-    /// them.
+    /// Looks up every id of `delta`. Ids that are not found are new, or [`patch::apply`] rejects them.
     fn new(previous: &Snapshot, delta: &Delta, cycle: i64, counting: bool) -> Self {
         let place = |node: NodeRef<'_>| (node.piece() as usize, node.unit());
         let head = previous.head_rows();
@@ -170,8 +169,7 @@ impl Touched {
         }
     }
 
-    /// Adds the units with ttls that would be lower in `cycle`: a delta keeps the ttl of a node it
-    /// does not name.
+    /// Adds the units with ttls that would be lower in `cycle`: a delta keeps the ttl of a node it does not name.
     fn add_falling(&mut self, previous: &Snapshot, cycle: i64) {
         for (at, piece) in previous.pieces().iter().enumerate() {
             let segment = &piece.segment;
@@ -246,7 +244,6 @@ fn takes_seq(previous: &Snapshot, tree: &Tree, units: &[UnitRows]) -> bool {
         .is_some_and(|row| seq != Some(previous.node(row).id()))
 }
 
-/// A run of some units of a piece.
 fn run(piece: &Piece, units: Range<u32>) -> Run {
     let segment = &piece.segment;
     let mut dead = piece.dead.clone();

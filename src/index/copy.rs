@@ -5,8 +5,7 @@ use crate::tree::{Tree, TreeBuilder, header};
 
 #[doc(hidden)]
 impl Snapshot {
-    /// The tree of this snapshot, equal to the one it was made from; ttls are those of its cycle.
-    /// Linear in the nodes.
+    /// The tree of this snapshot, equal to the one it was made from; ttls are those of its cycle. Linear in the nodes.
     pub fn to_tree(&self) -> Tree {
         let mut copy = TreeBuilder::default();
         self.nodes()
@@ -15,8 +14,7 @@ impl Snapshot {
     }
 }
 
-/// Appends a node with the ttl it has in `cycle`, its snapshot's or a later one in which ttls have
-/// counted down.
+/// Appends a node with the ttl it has in `cycle`, its snapshot's or a later one in which ttls have counted down.
 pub(super) fn push_node(copy: &mut TreeBuilder, node: NodeRef<'_>, cycle: i64) {
     // A stored ttl that is above 0 counts from here on, too: the writer that asks for a later cycle is one
     // whose ttls all count down.

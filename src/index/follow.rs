@@ -17,7 +17,6 @@ pub struct SnapshotBuilder {
 }
 
 impl SnapshotBuilder {
-    /// Keeps all snapshots.
     pub(crate) fn of_all(mut writer: Writer) -> Self {
         writer.stop_early();
         Self {
@@ -40,7 +39,6 @@ impl SnapshotBuilder {
         &self.committed
     }
 
-    /// The same, at the end.
     pub(crate) fn into_committed(self) -> Vec<Arc<Snapshot>> {
         self.committed
     }
@@ -55,6 +53,8 @@ impl SnapshotBuilder {
         body: &Body,
     ) -> Result<Option<Arc<Snapshot>>, InputError> {
         let newest = self.committed.last().map(|newest| &**newest);
+        // Cycles ascend, so the base is found by bisection. Where only the newest snapshot is kept, the same search says
+        // whether the difference is to that one.
         let base = match body {
             Body::Delta(delta) => {
                 let cycle = |snapshot: &Arc<Snapshot>| snapshot.cycle();
@@ -156,9 +156,6 @@ fn make(
 
 impl Writer {
     /// The snapshot that a difference makes of `base`, after `newest`, which may be another one.
-    ///
-    /// # Errors
-    /// Why it cannot be applied.
     pub(crate) fn apply(
         &mut self,
         newest: Option<&Snapshot>,

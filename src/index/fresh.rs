@@ -8,7 +8,6 @@ use super::records::Records;
 use crate::tree::hash_text;
 use crate::tree::{RecordPlace, Tree};
 
-/// What the ttls of a tree's rows mean.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ttl<'a> {
     /// They count down from this cycle.

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 /// Ids by row. Rows are only appended.
 ///
-/// Listing ids is most of the work of a selector with many matches. Slicing with checks for
-/// character boundaries takes 1.6 times as long for 76,000 ids, so slices are unchecked. This is
-/// sound as only this type makes the cuts.
+/// Listing ids is most of the work of a selector with many matches. Slicing with checks for character boundaries takes
+/// 1.6 times as long for 76,000 ids, so slices are unchecked. This is sound as only this type makes the cuts.
 #[derive(Debug)]
 pub(crate) struct Ids {
     /// The start of each row's id; the next entry is its end.
@@ -43,7 +42,6 @@ impl Ids {
         self.cuts.push(end.unwrap_or(start));
     }
 
-    /// Adds some rows of another list.
     pub(crate) fn append(&mut self, other: &Self, rows: Range<u32>) {
         let cuts = &other.cuts[rows.start as usize..=rows.end as usize];
         let from = other.cuts[rows.start as usize];
@@ -57,19 +55,16 @@ impl Ids {
             .extend(cuts[1..].iter().map(|cut| cut - from + start));
     }
 
-    /// Frees reserved memory that is not used.
     pub(crate) fn shrink(&mut self) {
         self.cuts.shrink_to_fit();
         self.text.shrink_to_fit();
     }
 
-    /// The id of a row.
     #[inline]
     pub(crate) fn get(&self, row: u32) -> &str {
         self.view().get(row)
     }
 
-    /// A reader of many ids.
     #[inline]
     pub(crate) fn view(&self) -> IdView<'_> {
         IdView {
@@ -93,7 +88,6 @@ pub(crate) struct IdView<'a> {
 }
 
 impl<'a> IdView<'a> {
-    /// The id of a row.
     #[inline]
     pub(crate) fn get(self, row: u32) -> &'a str {
         let row = row as usize;
@@ -119,7 +113,6 @@ impl<'a> IdView<'a> {
         }
     }
 
-    /// The text between two neighbouring cuts.
     #[inline]
     #[allow(unsafe_code)]
     fn between(self, start: u32, end: u32) -> &'a str {

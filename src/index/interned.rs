@@ -9,7 +9,6 @@ use hashbrown::HashTable;
 
 use crate::tree::hash_text;
 
-/// The contents that segments have, and their hashes.
 static CONTENTS: Mutex<Contents> = Mutex::new(Contents {
     table: HashTable::new(),
     sweep_at: 64,

@@ -22,8 +22,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Where a unit of an old segment is in [`Merge::output`]; `None` if it was not merged. Linear
-    /// in the inputs.
+    /// Where a unit of an old segment is in [`Merge::output`]; `None` if it was not merged. Linear in the inputs.
     pub fn moved_unit(&self, segment: &Arc<Segment>, unit: u32) -> Option<u32> {
         let mut first = 0;
         for (input, units) in &self.inputs {
@@ -140,8 +139,7 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
 
 #[doc(hidden)]
 impl Snapshot {
-    /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it
-    /// has none of them.
+    /// The same snapshot on the merged segments, so that the old ones can be freed; `None` if it has none of them.
     pub fn moved(&self, merges: &[Merge]) -> Option<Self> {
         if merges.is_empty() {
             return None;

@@ -1,9 +1,8 @@
 //! Columnar indexes over trees: segments shared between snapshots.
 //!
-//! A [`Segment`] is an immutable index over a run of neighbouring units: the preamble (root, `^sys`
-//! and `^seq`), turns, or the active head. A [`Snapshot`] is a short list of pieces of segments, so
-//! a commit costs what it changes. Rows are numbered in document order, so ascending row order is
-//! result order, and a subtree is an interval.
+//! A [`Segment`] is an immutable index over a run of neighbouring units: the preamble (root, `^sys` and `^seq`), turns,
+//! or the active head. A [`Snapshot`] is a short list of pieces of segments, so a commit costs what it changes. Rows
+//! are numbered in document order, so ascending row order is result order, and a subtree is an interval.
 //!
 //! This module knows trees. It knows no selectors, no history and no addresses.
 //!

@@ -86,6 +86,9 @@ impl Posting {
             }
             return words.into_iter().map(Self::from_word).collect();
         }
+        // One pass over the rows, whatever the number of values: a bitmap for each value would take memory for all rows,
+        // and a column of keys may have a value for every row. Rows come ascending, so appending keeps each list sorted,
+        // and only when a list is whole can its form be chosen by its length.
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); values];
         for (row, code) in (0..).zip(codes) {
             if let Some(list) = lists.get_mut(code as usize) {
@@ -134,7 +137,6 @@ impl Posting {
         }
     }
 
-    /// Retains the rows that are in the list.
     pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>) {
         match &self.0 {
             Repr::Dense { words, .. } => rows.retain(|row| has_bit(words, *row)),
@@ -243,9 +245,8 @@ fn within(out: &Bits, rows: Range<u32>, shift: u32) -> Option<(u32, u32)> {
     (start < end).then_some((start, end))
 }
 
-/// Visits the words of `out` for the segment rows `rows`, which `shift` takes to rows of `out`: the
-/// word, the word of `posting` for the same rows, and the mask of `rows`. Words after the end of
-/// `posting` are skipped.
+/// Visits the words of `out` for the segment rows `rows`, which `shift` takes to rows of `out`: the word, the word of
+/// `posting` for the same rows, and the mask of `rows`. Words after the end of `posting` are skipped.
 ///
 /// Only the first and the last mask are not all ones. They are visited apart, so that the rest is a
 /// plain loop over two slices.
@@ -284,8 +285,7 @@ pub(crate) fn zip_words(
     }
 }
 
-/// As [`zip_words`], without a posting list: the word's index in the segment, the mask of `rows`, and
-/// the word.
+/// As [`zip_words`], without a posting list: the word's index in the segment, the mask of `rows`, and the word.
 #[inline]
 pub(crate) fn each_word(
     out: &mut Bits,

@@ -20,20 +20,17 @@ const INTERNED: usize = 1 << 9;
 /// also more than the records.
 const UNUSED: usize = 1 << 16;
 
-/// The payload records of a segment. The parts of a record have places: byte ranges in all chunks, one after the
-/// other.
+/// The payload records of a segment. The parts of a record have places: byte ranges in all chunks, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     /// None is empty.
     chunks: Box<[Chunk]>,
 }
 
-/// A part of the memory that segments share.
 #[derive(Clone, Debug)]
 struct Chunk {
     /// Bytes in the chunks before it.
     start: u32,
-    /// Where it begins in the memory.
     from: u32,
     len: u32,
     memory: Arc<String>,
@@ -59,7 +56,6 @@ impl Chunk {
 }
 
 impl Records {
-    /// The record at a place.
     #[inline]
     pub(super) fn record(&self, place: RecordPlace) -> Record<'_> {
         Record {

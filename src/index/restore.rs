@@ -16,8 +16,7 @@ use crate::tree::Tree;
 /// A unit of a snapshot that is restored.
 #[derive(Clone, Debug)]
 pub enum UnitPart {
-    /// The unit at this index of a segment, without these dead rows, which are rows of the segment
-    /// inside the unit.
+    /// The unit at this index of a segment, without these dead rows, which are rows of the segment inside the unit.
     Kept(Arc<Segment>, u32, Option<Arc<RoaringBitmap>>),
     /// Rows of the tree, the unit's top node first.
     Fresh(UnitKind, Range<u32>),
@@ -28,8 +27,7 @@ pub enum UnitPart {
 /// A snapshot that was restored.
 #[derive(Debug)]
 pub struct Restored {
-    /// The snapshot; [`Snapshot::units`] has as many units as there were parts, gaps aside, in the same
-    /// order.
+    /// The snapshot; [`Snapshot::units`] has as many units as there were parts, gaps aside, in the same order.
     pub snapshot: Snapshot,
     /// The merges made, for [`Snapshot::moved`] and [`Merge::moved_unit`].
     pub merges: Vec<Merge>,
@@ -65,6 +63,8 @@ impl Writer {
         layout: Layout,
         meta: Meta,
     ) -> Restored {
+        // A version is given when a source is made, before it is known which segment the unit comes to be in, so what is
+        // merged below keeps it.
         let versions = sources.iter().filter_map(|source| match source {
             UnitSource::Fresh { version, .. } => Some(*version),
             UnitSource::Shared(_) | UnitSource::Gap(_) => None,
@@ -78,9 +78,8 @@ impl Writer {
         }
     }
 
-    /// The snapshot that follows `previous`: without the units of these top nodes, and with those of
-    /// `came`, each after its rank and the columns that siblings are sorted by. `tree` and `expires` are as
-    /// in [`Writer::restore`].
+    /// The snapshot that follows `previous`: without the units of these top nodes, and with those of `came`, each after
+    /// its rank and the columns that siblings are sorted by. `tree` and `expires` are as in [`Writer::restore`].
     ///
     /// Linear in what went and came, logarithmic in the other units, except for merges.
     pub fn restore_next(

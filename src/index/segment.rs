@@ -1,8 +1,7 @@
 //! A segment: an immutable columnar index over a run of neighbouring units.
 //!
-//! Rows are dense `u32` numbers in document order, and the subtree of `row` is
-//! `row..end_of(row)`. Readers outside [`crate::index`] use these methods and no fields; all
-//! are constant time unless they say otherwise:
+//! Rows are dense `u32` numbers in document order, and the subtree of `row` is `row..end_of(row)`. Readers outside
+//! [`crate::index`] use these methods and no fields; all are constant time unless they say otherwise:
 //!
 //! | question | methods |
 //! |---|---|
@@ -179,7 +178,6 @@ impl Segment {
         start..end
     }
 
-    /// The rows of neighbouring units, at least one.
     pub(super) fn rows_of(&self, units: &Range<u32>) -> Range<u32> {
         self.unit_rows(units.start).start..self.unit_rows(units.end - 1).end
     }
@@ -225,8 +223,7 @@ impl Segment {
         &self.classes[usize::from(CORE)]
     }
 
-    /// The rows of a level, implicit cores included; `None` from level [`Segment::levels_indexed`]
-    /// on.
+    /// The rows of a level, implicit cores included; `None` from level [`Segment::levels_indexed`] on.
     #[inline]
     pub fn at_level(&self, level: u32) -> Option<&Posting> {
         self.levels.get(level as usize)
@@ -297,7 +294,6 @@ impl Segment {
         self.ids.get(row)
     }
 
-    /// The ids of all rows.
     #[inline]
     pub(crate) fn ids(&self) -> IdView<'_> {
         self.ids.view()
@@ -329,7 +325,6 @@ impl Segment {
         })
     }
 
-    /// The stored nodeType of a row.
     pub(super) fn node_type(&self, row: u32) -> Option<&str> {
         let code = self.types().code(row)? as usize;
         (!self.type_implied[code]).then(|| &*self.types().values()[code])
@@ -353,8 +348,7 @@ impl Segment {
         Present(self.present[row as usize])
     }
 
-    /// One bit for each of the rows `start..start + 64` that was given the field `bit`, a
-    /// constant of [`Present`].
+    /// One bit for each of the rows `start..start + 64` that was given the field `bit`, a constant of [`Present`].
     #[inline]
     pub fn present_word(&self, start: u32, bit: u8) -> u64 {
         let present = self.present.get(start as usize..).unwrap_or(&[]);

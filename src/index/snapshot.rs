@@ -15,11 +15,8 @@ pub(super) type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
 /// A run of units of one segment inside a snapshot.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// The segment.
     pub(super) segment: Arc<Segment>,
-    /// The units, by index.
     pub(super) units: Range<u32>,
-    /// Their rows in the segment.
     pub(super) rows: Range<u32>,
     /// The snapshot's row of `rows.start`.
     ///

@@ -28,9 +28,7 @@ impl Snapshot {
 #[derive(Clone, Copy, Debug)]
 pub struct UnitRef<'a> {
     snapshot: &'a Snapshot,
-    /// The piece of the snapshot.
     piece: usize,
-    /// Its index in the segment.
     unit: u32,
 }
 

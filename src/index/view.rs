@@ -103,11 +103,8 @@ impl Snapshot {
 pub struct NodeRef<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) segment: &'a Segment,
-    /// The row in the snapshot.
     pub(super) row: u32,
-    /// The row in the segment.
     pub(super) local: u32,
-    /// The piece of the snapshot.
     pub(super) piece: u32,
 }
 
@@ -287,7 +284,6 @@ impl<'a> NodeRef<'a> {
         self.segment.record(self.local)
     }
 
-    /// Index in the segment of the node's unit.
     pub(super) fn unit(self) -> u32 {
         self.segment.unit_of(self.local)
     }

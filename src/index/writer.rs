@@ -1,9 +1,8 @@
 //! Makes snapshots: unchanged units are found and shared, the others are indexed.
 //!
-//! A [`Writer`] takes trees in the order of their cycles: whole ones here, deltas in
-//! [`super::commit`]. Each unit of a tree is compared, row by row, with the unit of the same id in
-//! the previous snapshot. An equal one is shared, one that only lost blocks is shared with those
-//! rows dead, and others are indexed again.
+//! A [`Writer`] takes trees in the order of their cycles: whole ones here, deltas in [`super::commit`]. Each unit of a
+//! tree is compared, row by row, with the unit of the same id in the previous snapshot. An equal one is shared, one
+//! that only lost blocks is shared with those rows dead, and others are indexed again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,7 +46,6 @@ impl Default for Writer {
     }
 }
 
-/// A unit of a tree.
 #[derive(Clone, Debug)]
 pub(super) struct UnitRows {
     pub(super) kind: UnitKind,
@@ -124,8 +122,7 @@ impl Writer {
         self.assemble(tree, parts, layout, meta)
     }
 
-    /// Shares the unit of the previous snapshot that was found for a unit of a tree, if they are
-    /// equal.
+    /// Shares the unit of the previous snapshot that was found for a unit of a tree, if they are equal.
     pub(super) fn compare(
         &mut self,
         tree: &Tree,

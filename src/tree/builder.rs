@@ -5,18 +5,15 @@ use std::sync::Arc;
 use super::model::{NONE, NodeClass, NodeHeaders, Present, Tree};
 use super::payload::{Record, copy_record};
 
-/// A tree under construction.
 #[derive(Default)]
 pub(crate) struct TreeBuilder {
     tree: Tree,
     /// The bytes of [`Tree::payload`] to be.
     payload: String,
-    /// The open rows, by level.
     open: Vec<u32>,
 }
 
 impl TreeBuilder {
-    /// Reserves memory for a copy of a tree.
     pub(crate) fn reserve(&mut self, tree: &Tree) {
         self.tree.rows.reserve(tree.rows.len());
         self.tree.ids.reserve(tree.ids.len());
@@ -41,7 +38,6 @@ impl TreeBuilder {
         (row.parent, row.level, row.class) = (parent, level, class);
     }
 
-    /// The tree of all nodes.
     pub(crate) fn finish(mut self) -> Tree {
         self.close(0);
         self.tree.payload = Arc::new(self.payload);

@@ -1,9 +1,7 @@
-//! Checks of a whole tree: classes, the rules of regions and cores, duplicate ids, and canonical
-//! order.
+//! Checks of a whole tree: classes, the rules of regions and cores, duplicate ids, and canonical order.
 //!
-//! A draft has its rows in the order of the text; here they become a [`Tree`] in canonical
-//! document order, or faults. Every step is a loop over rows in which parents come before their
-//! children, so nothing recurses.
+//! A draft has its rows in the order of the text; here they become a [`Tree`] in canonical document order, or faults.
+//! Every step is a loop over rows in which parents come before their children, so nothing recurses.
 
 use std::fmt::Arguments;
 use std::sync::Arc;
@@ -95,7 +93,6 @@ fn check_claims(tree: &Tree, claims: &[ParentClaim<'_>], faults: &mut Faults) {
     }
 }
 
-/// Reports duplicate ids.
 pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) {
     let mut table: HashTable<u32> = HashTable::with_capacity(tree.rows.len());
     for row in 0..tree.rows.len() as u32 {
@@ -122,8 +119,7 @@ pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) 
     }
 }
 
-/// Sets the class of every row and checks regions and cores. Returns whether the rows are in
-/// canonical order already.
+/// Sets the class of every row and checks regions and cores. Returns whether the rows are in canonical order already.
 pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults) -> bool {
     let classes = classes(&tree.texts[header::NODE_TYPE]);
     let count = tree.rows.len();

@@ -46,14 +46,12 @@ pub struct Origin {
     pub line: u64,
     /// Byte offset of its text in the file.
     pub start: u64,
-    /// Positions of its members.
     pub(crate) marks: Marks,
 }
 
 /// Positions of members in the text of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// The document itself.
     pub(crate) document: Position,
     /// The values of `base`, `cycle` and `working`; the document's own where absent.
     pub(crate) base: Position,
@@ -117,8 +115,7 @@ const RUNTIME: &str = "runtime";
 /// The byte order mark.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads one document, on the calling thread. A byte order mark at the start is skipped. Linear
-/// in the input.
+/// Reads one document, on the calling thread. A byte order mark at the start is skipped. Linear in the input.
 ///
 /// # Errors
 /// Every fault of RUNTIME §1, each with its JSON path.
@@ -194,11 +191,9 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     }
 }
 
-/// A line that is not blank.
 pub(super) struct Line<'a> {
     /// From 1.
     pub(super) number: u64,
-    /// Its first byte in the text.
     pub(super) start: usize,
     pub(super) bytes: &'a [u8],
 }
@@ -219,7 +214,6 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     lines.filter(|line| !line.bytes.trim_ascii().is_empty())
 }
 
-/// A member of a document as read.
 struct Member<'a> {
     name: Cow<'a, str>,
     /// As written; empty if it was read elsewhere.
@@ -278,9 +272,6 @@ struct Members<'a> {
 }
 
 /// Reads the text of one document.
-///
-/// # Errors
-/// As [`read_document`].
 pub(super) fn read_text(text: &str) -> Result<Document, InputError> {
     let mut reader = Reader::new(text);
     let mut faults = Faults::default();

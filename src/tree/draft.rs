@@ -33,7 +33,6 @@ pub(crate) struct Draft<'a> {
     pub(crate) claims: Vec<ParentClaim<'a>>,
 }
 
-/// The two ways to write nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A tree: `children` nest; `parent_id` is an ordinary field and is checked.
@@ -42,14 +41,12 @@ pub(crate) enum Form {
     Listed,
 }
 
-/// A field of an open node.
 pub(super) struct Field<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) value: FieldValue<'a>,
     pub(super) at: usize,
 }
 
-/// The value of a field as read.
 #[derive(Clone, Copy)]
 pub(super) enum FieldValue<'a> {
     Text(Text<'a>),
@@ -58,7 +55,6 @@ pub(super) enum FieldValue<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// The value of accepted JSON text.
     pub(super) fn of_json(json: &'a str) -> Self {
         match json.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) {
             Some(raw) => Self::Text(Text {
@@ -69,7 +65,6 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The value as written.
     pub(super) fn written(self) -> Cow<'a, str> {
         match self {
             Self::Text(text) => Cow::Owned(["\"", text.raw, "\""].concat()),
@@ -93,7 +88,6 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// A node whose object is open.
 pub(super) struct Open {
     row: u32,
     /// Where its fields start on the stack of fields.
@@ -118,7 +112,6 @@ mod name {
     pub(super) const BAD_ID: u32 = 1 << 15;
 }
 
-/// Reads nodes into a draft.
 pub(crate) struct NodeReader<'r, 'a> {
     pub(super) reader: &'r mut Reader<'a>,
     pub(super) faults: &'r mut Faults,
@@ -259,8 +252,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads one member. Returns true if its value is an array of children, of which only the
-    /// bracket was taken.
+    /// Reads one member. Returns true if its value is an array of children, of which only the bracket was taken.
     #[inline]
     fn member(&mut self, row: u32, key: Text<'a>, at: usize) -> Result<bool, Halt> {
         let name = key.decode();
@@ -298,7 +290,6 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         true
     }
 
-    /// Adds a field to the top node.
     #[inline]
     fn keep(&mut self, name: Cow<'a, str>, value: FieldValue<'a>, at: usize) {
         self.fields.push(Field { name, value, at });
@@ -406,8 +397,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads an integer that is not short. An explicit null is kept as a field; other values are
-    /// reported.
+    /// Reads an integer that is not short. An explicit null is kept as a field; other values are reported.
     fn other_integer(
         &mut self,
         name: &'static str,

@@ -14,7 +14,6 @@ use crate::support::cancel::Cancelled;
 /// and a report is readable.
 pub const MAX_FAULTS: usize = 100;
 
-/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// Byte offset.
@@ -26,7 +25,6 @@ pub(crate) struct Position {
 }
 
 impl Default for Position {
-    /// The start.
     fn default() -> Self {
         Self {
             offset: 0,
@@ -40,8 +38,7 @@ impl Default for Position {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// The file, in reports on sessions, which may have several; `None` where the caller named the
-    /// input.
+    /// The file, in reports on sessions, which may have several; `None` where the caller named the input.
     pub file: Option<Arc<Path>>,
     /// JSON path from the document, such as `$.root.children[1].offset`.
     pub path: String,
@@ -155,7 +152,6 @@ pub(crate) struct RawFault {
     pub(crate) offset: usize,
     /// Suffix of the path of the value at `offset`: a member with its dot, or empty.
     pub(crate) member: &'static str,
-    /// The message.
     pub(crate) message: String,
     /// Offset of another value the message names.
     pub(crate) other: Option<usize>,
@@ -206,7 +202,6 @@ impl Faults {
         self.list.len() == MAX_FAULTS
     }
 
-    /// Adds the problems the JSON reader found.
     pub(crate) fn take_problems(&mut self, reader: &Reader<'_>) {
         for Problem { offset, kind } in reader.problems() {
             let message = match kind {
@@ -279,8 +274,7 @@ impl Faults {
     }
 }
 
-/// Counts lines and columns. One pass over the text for rising offsets; an offset below the last
-/// one starts again.
+/// Counts lines and columns. One pass over the text for rising offsets; an offset below the last one starts again.
 pub(crate) struct Lines<'a> {
     text: &'a [u8],
     /// The offset counted to.
@@ -326,7 +320,6 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// One step of a path.
 enum PathStep<'a> {
     /// A member of an object; `None` before its first key.
     Member(Option<Text<'a>>),

@@ -92,7 +92,6 @@ pub fn hex(hash: &[u8]) -> String {
         .collect()
 }
 
-/// Writes into a digest.
 struct Digesting(Sha256);
 
 impl Write for Digesting {

@@ -15,7 +15,6 @@ use super::model::NONE;
 use super::payload::Fields;
 use crate::json::Reader;
 
-/// A document that is being read.
 pub(super) struct Large {
     /// Bytes to reserve for the fields of nodes.
     size: usize,
@@ -25,7 +24,6 @@ pub(super) struct Large {
     open: Vec<Open>,
     /// The fields of the open nodes: names, and values as written.
     fields: Vec<(String, String)>,
-    /// The rows that say whose children they are.
     claimed: Vec<u32>,
     /// The members but the root, which is empty, as the text of a document.
     others: String,
@@ -36,7 +34,6 @@ pub(super) struct Large {
     position: Position,
 }
 
-/// What comes next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Start,
@@ -45,7 +42,6 @@ enum Stage {
     End,
 }
 
-/// What became of a window.
 pub(super) struct Read {
     /// Bytes of it that were read.
     pub(super) bytes: usize,
@@ -169,7 +165,6 @@ impl Large {
         })
     }
 
-    /// Adds a member to the others.
     fn keep(&mut self, name: &str, value: &str) {
         if self.others.len() > 1 {
             self.others.push(',');
@@ -179,7 +174,6 @@ impl Large {
         }
     }
 
-    /// The document.
     pub(super) fn finish(mut self) -> Option<Document> {
         self.others.push('}');
         let mut document = read_text(&self.others).ok()?;

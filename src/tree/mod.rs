@@ -1,9 +1,7 @@
-//! Trees as data: reading and validating documents, canonical order, canonical bytes, content
-//! hashes.
+//! Trees as data: reading and validating documents, canonical order, canonical bytes, content hashes.
 //!
-//! A document's bytes become a [`Tree`]: its nodes in canonical document order, in one flat
-//! arena. This module knows JSON and the tree's invariants (RUNTIME §1, §2). It knows no
-//! selectors, no index and no history.
+//! A document's bytes become a [`Tree`]: its nodes in canonical document order, in one flat arena. This module knows
+//! JSON and the tree's invariants (RUNTIME §1, §2). It knows no selectors, no index and no history.
 //!
 //! | step | in | out | file |
 //! |---|---|---|---|

@@ -1,9 +1,8 @@
 //! The flat form of a tree: what the reader produces and the index is built from.
 //!
-//! Rows are in canonical document order (LANGUAGE §6), so a subtree is an interval and a parent
-//! comes before its children. Repeated strings (nodeType, role, kind, key) are codes into
-//! dictionaries of the tree; ids share one string; every other field is in
-//! the row's payload record, its text decoded.
+//! Rows are in canonical document order (LANGUAGE §6), so a subtree is an interval and a parent comes before its
+//! children. Repeated strings (nodeType, role, kind, key) are codes into dictionaries of the tree; ids share one
+//! string; every other field is in the row's payload record, its text decoded.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -331,9 +330,8 @@ pub fn text_list(tags: JsonValue<'_>) -> Vec<Cow<'_, str>> {
     }
 }
 
-/// Whether a field of a payload record is a header (RUNTIME §1), not a custom attribute
-/// (LANGUAGE §5). Both spellings of `tags` and `cadence` are headers; `removable` and
-/// `provenance` are custom, as selectors have no names for them.
+/// Whether a field of a payload record is a header (RUNTIME §1), not a custom attribute (LANGUAGE §5). Both spellings
+/// of `tags` and `cadence` are headers; `removable` and `provenance` are custom, as selectors have no names for them.
 pub fn is_header(name: &str) -> bool {
     let others = [CONTENT, "content_hash", "created_at_iso", "id", "parent_id"];
     alias::TAGS.is(name)

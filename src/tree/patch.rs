@@ -238,9 +238,8 @@ impl<'a> Union<'a> {
         (out.finish(), origins)
     }
 
-    /// Reports the nodes of the patch on cycles. Unreached nodes are on a cycle or descend from
-    /// one, and every cycle has a node of the patch. Linear: going up from a node stops at nodes
-    /// passed before.
+    /// Reports the nodes of the patch on cycles. Unreached nodes are on a cycle or descend from one, and every cycle
+    /// has a node of the patch. Linear: going up from a node stops at nodes passed before.
     fn report_loops(&self, reached: &[bool], faults: &mut Faults) {
         let patch = self.patch_count();
         let mut passed = vec![NONE; reached.len()];

@@ -48,7 +48,6 @@ impl RecordPlace {
 pub struct Record<'a> {
     /// The content as [`JsonValue::store`] writes it; empty if there is none.
     pub(crate) content: &'a str,
-    /// The other fields.
     pub(crate) fields: &'a str,
 }
 
@@ -72,7 +71,6 @@ pub(crate) fn write_record<'f>(
     RecordPlace::new(start, middle, text.len() as u32)
 }
 
-/// Appends a copy of a record.
 pub(crate) fn copy_record(text: &mut String, record: Record<'_>) -> RecordPlace {
     let start = text.len() as u32;
     text.push_str(record.content);
@@ -84,7 +82,6 @@ pub(crate) fn copy_record(text: &mut String, record: Record<'_>) -> RecordPlace 
 /// The field that has a place of its own.
 pub(crate) const CONTENT: &str = "content";
 
-/// Appends a field to a record.
 #[inline]
 pub(crate) fn write_field(payload: &mut String, name: &str, value: JsonValue<'_>) {
     write_length(payload, name.len());
@@ -108,7 +105,6 @@ fn write_length(payload: &mut String, mut length: usize) {
 /// The fields of a payload record: names and values, sorted by name.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    /// The content, until it is returned.
     content: Option<JsonValue<'a>>,
     record: &'a str,
 }

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// The closing line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Closing {
@@ -36,7 +35,6 @@ pub enum Ending {
     NoLineFeed,
 }
 
-/// What every closing line begins with.
 const START: &[u8] = b"{\"seal\":";
 
 /// The lines before the closing line, which is checked; all bytes if there is none. Hashes the bytes if there is.
@@ -102,9 +100,6 @@ pub(super) fn is_closing(line: &[u8]) -> bool {
 }
 
 /// Whether a closing line fits what is before it.
-///
-/// # Errors
-/// Those of the reader.
 pub(super) fn fits(line: &[u8], mut before: impl Read) -> io::Result<bool> {
     let Some(seal) = seal_of(line) else {
         return Ok(false);

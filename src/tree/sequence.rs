@@ -45,7 +45,6 @@ pub struct PlacedDocument {
     /// A tree, or a difference.
     pub body: Body,
     origin: Origin,
-    /// Its number in the input.
     number: usize,
 }
 
@@ -71,12 +70,9 @@ impl Runtime {
 /// The order of the documents so far, and what is wrong with them.
 #[derive(Debug, Default)]
 pub struct DocumentOrder {
-    /// The number of documents.
     count: usize,
-    /// The document of each cycle.
     cycles: HashMap<i64, Origin>,
     working: Option<Origin>,
-    /// The cycle of the last committed document.
     previous: i64,
     runtime: Option<Runtime>,
     /// The faults, each with the number of its document, and how many are not listed.

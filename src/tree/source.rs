@@ -1,5 +1,4 @@
-//! Reads the documents of files, directories and streams, plain or gzip, one document or one a
-//! line (RUNTIME §1).
+//! Reads the documents of files, directories and streams, plain or gzip, one document or one a line (RUNTIME §1).
 //!
 //! An input is unpacked into memory, up to a limit, and then read. Errors name the file.
 //! [`super::sequence`] puts the documents in order.
@@ -38,8 +37,7 @@ pub enum SourceError {
     /// There is no such file or directory (exit code 4).
     #[error("{}: no such file or directory", .0.display())]
     Missing(PathBuf),
-    /// The documents are not a valid session (exit code 5): the faults of each file, in file
-    /// order.
+    /// The documents are not a valid session (exit code 5): the faults of each file, in file order.
     #[error(fmt = list_faults)]
     Invalid(Vec<(PathBuf, InputError)>),
     /// A directory in which each of these files is a session (RUNTIME §7).
@@ -98,8 +96,7 @@ pub fn sessions_in(path: &Path) -> Result<Option<Vec<PathBuf>>, SourceError> {
     Ok(is_several(&files).then_some(files))
 }
 
-/// Whether each of the files of a directory is a session: there are several, and one of them is
-/// JSON Lines by its name.
+/// Whether each of the files of a directory is a session: there are several, and one of them is JSON Lines by its name.
 pub fn is_several(files: &[PathBuf]) -> bool {
     files.len() > 1 && files.iter().any(|file| is_lines_by_name(file))
 }
@@ -132,9 +129,6 @@ fn entries_of(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SourceError> 
 }
 
 /// The files of a directory and of the directories below it, in order of their paths. Linear in all entries.
-///
-/// # Errors
-/// A directory cannot be read.
 #[cfg(feature = "cli")]
 pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let (mut files, mut left) = entries_of(path)?;
@@ -209,9 +203,6 @@ pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8
 }
 
 /// How a file of lines ends.
-///
-/// # Errors
-/// The file cannot be read.
 #[cfg(feature = "cli")]
 pub(crate) fn ending_of(path: &Path) -> Result<Ending, SourceError> {
     let read = || ending(unpacked(File::open(path)?)?.0);
@@ -219,9 +210,6 @@ pub(crate) fn ending_of(path: &Path) -> Result<Ending, SourceError> {
 }
 
 /// Reads what a reader has, unpacked if it is gzip, which its first two bytes show; and whether it is.
-///
-/// # Errors
-/// Those of the reader.
 pub(super) fn unpacked<'r>(mut reader: impl Read + 'r) -> io::Result<(Box<dyn Read + 'r>, bool)> {
     let mut magic = Vec::new();
     (&mut reader).take(2).read_to_end(&mut magic)?;
@@ -275,7 +263,6 @@ fn is_blank(byte: &u8) -> bool {
     matches!(byte, 0 | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Reads to the end, or to the limit.
 fn take(
     reader: impl Read,
     path: &Path,
@@ -323,8 +310,7 @@ fn read_as(bytes: &[u8], lines: bool) -> Result<Vec<Document>, InputError> {
     }
 }
 
-/// As [`read_slice`], but a file whose name ends in `.jsonl` or `.ndjson`, or in one of them and
-/// `.gz`, is JSON Lines.
+/// As [`read_slice`], but a file whose name ends in `.jsonl` or `.ndjson`, or in one of them and `.gz`, is JSON Lines.
 fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
     let mut documents = read_as(bytes, is_lines_by_name(path) || is_lines(bytes))
         .map_err(|error| SourceError::Invalid(vec![(path.to_owned(), error)]))?;

@@ -45,7 +45,6 @@ impl Sizes {
     }
 }
 
-/// A file that is being read.
 pub(crate) struct Stream {
     file: Arc<Path>,
     text: Text,
@@ -58,7 +57,6 @@ pub(crate) struct Stream {
     over: bool,
 }
 
-/// What comes next in a file.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Some documents, in the order of the file.
@@ -79,7 +77,6 @@ struct Text {
     ended: bool,
     /// Bytes that may still be read.
     left: u64,
-    /// Where the part that was not taken begins.
     offset: u64,
     /// Line feeds before it.
     feeds: u64,
@@ -98,7 +95,6 @@ impl Text {
         }
     }
 
-    /// What was read and not taken.
     fn rest(&self) -> &[u8] {
         self.bytes.get(self.taken..).unwrap_or_default()
     }
@@ -132,9 +128,6 @@ impl Text {
 
 impl Stream {
     /// Opens a file; `None` if it is to be read as a whole.
-    ///
-    /// # Errors
-    /// Those of the system.
     pub(crate) fn open(path: &Path, limits: Limits) -> io::Result<Option<Self>> {
         let file = File::open(path)?;
         let data = file.metadata()?;
@@ -177,9 +170,6 @@ impl Stream {
     }
 
     /// The next documents.
-    ///
-    /// # Errors
-    /// Those of the system.
     pub(crate) fn next(&mut self) -> io::Result<Next> {
         if self.over {
             return Ok(Next::End);
