@@ -132,7 +132,7 @@ fn properties(document: Document, previous: Option<&Snapshot>) -> (Meta, Body) {
 }
 
 /// The snapshot of a document after `newest`: a difference is to `base`. As much of `newest` is shared as of any snapshot before
-/// it. `None` if it is no difference to a snapshot.
+/// it. `None` if it has no base.
 fn make(
     writer: &mut Writer,
     newest: Option<&Snapshot>,

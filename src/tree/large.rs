@@ -113,40 +113,9 @@ impl Large {
                     }
                 }
                 Stage::Nodes => {
-                    let fields = put_aside.iter().map(|(name, value)| Field {
-                        name: Cow::Borrowed(&**name),
-                        value: FieldValue::of_json(value),
-                        at: 0,
-                    });
-                    let mut nodes = NodeReader {
-                        reader: &mut reader,
-                        faults: &mut faults,
-                        draft: std::mem::take(&mut self.draft),
-                        form: Form::Nested,
-                        open: std::mem::take(&mut self.open),
-                        fields: fields.collect(),
-                        decoded: String::new(),
-                    };
-                    if nodes.draft.tree.rows.is_empty() {
-                        nodes.draft.payload.reserve(self.size);
-                        nodes.open_node(NONE).ok()?;
-                    }
-                    if nodes.read_open_nodes(stop).ok()? {
+                    if self.read_nodes(&mut reader, &mut faults, &put_aside, stop)? {
                         self.stage = Stage::Member;
                     }
-                    let claims = nodes.draft.claims.iter();
-                    self.claimed.extend(claims.map(|claim| claim.row));
-                    let fields = nodes.fields.into_iter();
-                    let written = |value: FieldValue<'_>| value.written().into_owned();
-                    let fields = fields.map(|it| (it.name.into_owned(), written(it.value)));
-                    self.fields = fields.collect();
-                    self.open = nodes.open;
-                    // What refers to the text goes: only messages need it.
-                    self.draft = Draft {
-                        tree: nodes.draft.tree,
-                        payload: nodes.draft.payload,
-                        ..Draft::default()
-                    };
                 }
                 Stage::End => {
                     if reader.peek().is_some() {
@@ -163,6 +132,49 @@ impl Large {
             bytes,
             done: self.stage == Stage::End,
         })
+    }
+
+    /// Goes on with the nodes, up to the first member at `stop` or after it. Returns whether they are over.
+    fn read_nodes<'a>(
+        &mut self,
+        reader: &mut Reader<'a>,
+        faults: &mut Faults,
+        put_aside: &'a [(String, String)],
+        stop: usize,
+    ) -> Option<bool> {
+        let fields = put_aside.iter().map(|(name, value)| Field {
+            name: Cow::Borrowed(&**name),
+            value: FieldValue::of_json(value),
+            at: 0,
+        });
+        let mut nodes = NodeReader {
+            reader,
+            faults,
+            draft: std::mem::take(&mut self.draft),
+            form: Form::Nested,
+            open: std::mem::take(&mut self.open),
+            fields: fields.collect(),
+            decoded: String::new(),
+        };
+        if nodes.draft.tree.rows.is_empty() {
+            nodes.draft.payload.reserve(self.size);
+            nodes.open_node(NONE).ok()?;
+        }
+        let done = nodes.read_open_nodes(stop).ok()?;
+        let claims = nodes.draft.claims.iter();
+        self.claimed.extend(claims.map(|claim| claim.row));
+        let fields = nodes.fields.into_iter();
+        let written = |value: FieldValue<'_>| value.written().into_owned();
+        let fields = fields.map(|it| (it.name.into_owned(), written(it.value)));
+        self.fields = fields.collect();
+        self.open = nodes.open;
+        // What refers to the text goes: only messages need it.
+        self.draft = Draft {
+            tree: nodes.draft.tree,
+            payload: nodes.draft.payload,
+            ..Draft::default()
+        };
+        Some(done)
     }
 
     fn keep(&mut self, name: &str, value: &str) {
