@@ -90,7 +90,6 @@ struct Again<'a> {
 }
 
 impl<'a> Again<'a> {
-    /// Reads the line of a snapshot.
     fn line(&mut self, expected: &'a Snapshot, line: String) -> io::Result<()> {
         check().map_err(io::Error::other)?;
         let read = || {
@@ -113,7 +112,6 @@ impl<'a> Again<'a> {
         Ok(())
     }
 
-    /// Reads the document of a snapshot.
     fn document(&mut self, expected: &'a Snapshot, stated: bool) -> io::Result<()> {
         let mut nodes = expected.nodes().peekable();
         let around = envelope(expected, stated);
@@ -169,7 +167,6 @@ impl<'a> Again<'a> {
         Ok(differs.map(|node| Mismatch::Node(node.id().to_owned())))
     }
 
-    /// Notes what became of the next snapshot.
     fn done(&mut self, differs: Option<Mismatch>) {
         let snapshot = Some(self.count);
         self.count += 1;

@@ -7,10 +7,8 @@ use super::json::{braced, compact, list, push_member, quoted, value};
 use crate::tree::InputError;
 use rusqlite::{Connection, MAIN_DB, Row};
 
-/// How a SQLite file begins.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Whether bytes are a SQLite file.
 pub(super) fn is_database(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
@@ -88,7 +86,6 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
     Ok(out)
 }
 
-/// A column of calls.
 fn qualified(column: &str) -> String {
     match column {
         "null" => column.to_owned(),

@@ -153,7 +153,6 @@ impl Grown {
     }
 }
 
-/// The text of an event's member.
 fn text<'a>(found: &[Member<'a>], name: &str) -> std::borrow::Cow<'a, str> {
     get(found, name).and_then(string).unwrap_or_default()
 }

@@ -186,7 +186,6 @@ fn read(
     Ok(())
 }
 
-/// Reads the records of one log.
 fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output) {
     let before = out.len();
     let mut reader = reader(format);

@@ -42,14 +42,12 @@ pub struct ImportOptions {
 pub(super) struct List<'a> {
     /// Where it was found; empty for the whole input.
     pub(super) location: String,
-    /// The raw messages.
     pub(super) elements: Vec<&'a str>,
     /// The value that they are in.
     json: Accepted<'a>,
 }
 
 impl<'a> List<'a> {
-    /// Its elements as records.
     pub(super) fn records(&self) -> Vec<Record<'_>> {
         let records = self.elements.iter().enumerate();
         let record = |(number, raw): (usize, &&'a str)| Record {
@@ -204,7 +202,6 @@ fn usual<'a>(
     Ok(Found::Lists(lists))
 }
 
-/// The error for records of no known format.
 pub(super) fn unknown(records: &[Record<'_>]) -> InputError {
     let place = records.first().map(Record::location).unwrap_or_default();
     let place = match &*place {
@@ -254,7 +251,6 @@ fn refuse(message: String) -> InputError {
     InputError::at_document(message)
 }
 
-/// The text of an input.
 pub(super) fn text(bytes: &[u8]) -> Result<&str, InputError> {
     utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
 }
@@ -355,7 +351,6 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
     failed.map_or(Ok(checked), Err)
 }
 
-/// A line of JSON Lines.
 pub(super) enum Line {
     Blank,
     /// A value, by its place in the line, and which jumps are its own.

@@ -23,7 +23,6 @@ pub(crate) struct Print {
     hash: u64,
     /// Whether it is a part of the system prompt.
     pub(crate) system: bool,
-    /// Whether the model said it.
     pub(crate) reply: bool,
     /// Whether it is the reply of the newest cycle, which was not sent yet.
     pub(crate) last: bool,
@@ -122,7 +121,6 @@ impl LiveCall {
         }
     }
 
-    /// The messages that were sent.
     pub(crate) fn prints(&self) -> Vec<Print> {
         self.request
             .messages
@@ -146,7 +144,6 @@ impl LiveCall {
         self.previous.as_deref()
     }
 
-    /// A text of the parameters.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let found = members(self.request.parameters.as_deref()?);
         Some(get(&found, name).and_then(string)?.into_owned())
@@ -165,7 +162,6 @@ impl LiveCall {
         usage.push(("stop_reason".into(), super::json::quoted(reason)));
     }
 
-    /// Leaves the reply out.
     pub(crate) fn without_reply(mut self) -> Self {
         self.request.reply.clear();
         self

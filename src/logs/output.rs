@@ -37,7 +37,6 @@ impl Output {
         }
     }
 
-    /// Begins a session.
     pub(super) fn session(&mut self, about: About) -> SessionId {
         let spool = self.spool.clone();
         let recording = spool.map_or_else(Recording::default, Recording::spooled);
@@ -79,12 +78,10 @@ impl Output {
             .push(OutputSession::Whole(Box::new((about, recording))));
     }
 
-    /// The number of sessions.
     pub(super) fn len(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Adds a session without anything in it.
     pub(super) fn empty(&mut self, location: &str) {
         self.session(About {
             location: location.to_owned(),

@@ -66,12 +66,10 @@ impl Recording {
         }
     }
 
-    /// Whether its changes are in a spool.
     pub(super) fn is_spooled(&self) -> bool {
         matches!(self.snapshots, RecordedChanges::Spooled(_))
     }
 
-    /// Commits a snapshot.
     pub(super) fn push(&mut self, change: Change) {
         match &mut self.snapshots {
             RecordedChanges::InMemory(changes) => changes.push(change),

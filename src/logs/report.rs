@@ -109,12 +109,10 @@ impl Report {
         }
     }
 
-    /// Counts one message of a role.
     pub(crate) fn message(&mut self, fate: Fate, role: &str) {
         self.count(Counted::Messages(fate), role, 1);
     }
 
-    /// Counts one part of a message.
     pub(crate) fn part(&mut self, fate: Fate, kind: &str) {
         self.count(Counted::Parts(fate), kind, 1);
     }
@@ -139,7 +137,6 @@ impl Report {
         }
     }
 
-    /// Counts one session and its snapshots.
     pub(crate) fn session(&mut self, snapshots: usize) {
         self.sessions += 1;
         self.snapshots += snapshots as u64;

@@ -39,7 +39,6 @@ pub enum LogError {
 /// If one of the first lines has more bytes, the file is taken for a single document and is not read line by line.
 const PROBED: u64 = 64 << 20;
 
-/// The longest line.
 const LINE: u64 = 1 << 30;
 
 /// Reads a log of JSON Lines that may be larger than memory. The documents of its sessions go into `spool`, an
@@ -87,7 +86,6 @@ pub(crate) fn is_lines_of_a_log(log: &File, options: &ImportOptions) -> io::Resu
     Ok(format.is_some())
 }
 
-/// A log in a file.
 struct LogFile<'a> {
     file: RefCell<&'a File>,
     length: u64,
@@ -103,7 +101,6 @@ struct LogFile<'a> {
 struct RecordPlace {
     start: u64,
     length: usize,
-    /// The number of its line.
     line: usize,
     /// Of its bytes, by which it is noticed that the log was rewritten.
     hash: u64,
@@ -328,7 +325,6 @@ impl<'l> LogFile<'l> {
         }
     }
 
-    /// Reads a record a second time.
     fn read_again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) -> Result<(), LogError> {
         let place = self.places.borrow().get(number).copied();
         let place = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;

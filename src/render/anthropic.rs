@@ -34,7 +34,6 @@ pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
     Head::new(source, Provider::Anthropic, system, "messages")
 }
 
-/// Whether a block is a part of `system`.
 pub(super) fn is_system(block: &ThreadBlock) -> Result<bool, RenderError> {
     Ok(system_part(block)?.is_some())
 }
@@ -96,7 +95,6 @@ pub(super) fn is_refused(block: &ThreadBlock, piece: &Piece) -> bool {
     }
 }
 
-/// The message of some blocks.
 pub(super) fn message(blocks: Vec<SentBlock<'_>>) -> String {
     if blocks[0].piece.is_none() {
         let blocks: Vec<&ThreadBlock> = blocks.iter().map(|sent| &*sent.block).collect();
@@ -122,7 +120,6 @@ pub(super) fn message(blocks: Vec<SentBlock<'_>>) -> String {
     object([("role", role), ("content", &content)])
 }
 
-/// Adds a block to the result of its call.
 fn add_result<'a>(
     id: String,
     block: Cow<'a, ThreadBlock>,

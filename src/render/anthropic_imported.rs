@@ -8,7 +8,6 @@ use super::piece::{call_of, is_plain, shape, text_of, verbatim};
 use crate::json::string;
 use std::borrow::Cow;
 
-/// The message of some blocks.
 pub(super) fn message(blocks: &[&ThreadBlock]) -> String {
     let first = blocks[0];
     if let Some(whole) = verbatim(first, "message") {

@@ -104,7 +104,6 @@ impl<'a> Grouping<'a> {
         Ok(())
     }
 
-    /// Ends the open message.
     fn flush(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
         let open = std::mem::take(&mut self.open);
         if open.is_empty() {

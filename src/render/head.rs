@@ -131,7 +131,6 @@ impl Head {
         self.instructions.as_deref()
     }
 
-    /// The form of the request.
     pub(crate) fn provider(&self) -> Provider {
         self.provider
     }

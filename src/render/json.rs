@@ -42,7 +42,6 @@ pub(crate) fn object<N: AsRef<str>, V: AsRef<str>>(
     braced(&out)
 }
 
-/// A list of values.
 pub(crate) fn list<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> String {
     let mut out = String::from("[");
     for value in values {

@@ -19,9 +19,7 @@ pub(super) enum Piece {
     Call(String),
     /// The model's reasoning.
     Thinking(String),
-    /// An image.
     Image(Media),
-    /// A document.
     Document(Media),
 }
 

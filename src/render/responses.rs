@@ -94,7 +94,6 @@ pub(super) fn is_item(block: &ThreadBlock, piece: &Piece) -> bool {
     }
 }
 
-/// The item of some blocks.
 pub(super) fn item(blocks: Vec<SentBlock<'_>>) -> String {
     let first = &blocks[0].block;
     match &blocks[0].piece {
@@ -197,7 +196,6 @@ fn kept(block: &ThreadBlock) -> [Option<(&'static str, String)>; 2] {
     ["id", "encrypted_content"].map(|name| Some((name, member_of_part(block, name)?)))
 }
 
-/// A reasoning item.
 fn reasoning(block: &ThreadBlock, text: &str) -> String {
     let summary = match text {
         "\"\"" => "[]".to_owned(),

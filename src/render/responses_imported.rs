@@ -6,7 +6,6 @@ use super::json::{braced, list, push_member, push_members, quoted};
 use super::piece::{call_of, is_plain, shape, text_of, verbatim};
 use crate::json::{ValueType, value_type};
 
-/// The item of some blocks.
 pub(super) fn item(blocks: &[&ThreadBlock]) -> String {
     let first = blocks[0];
     if let Some(whole) = verbatim(first, "message") {

@@ -37,7 +37,6 @@ impl<'a> From<&'a Thread> for Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The blocks in the order they are sent.
     pub(super) fn blocks(self) -> Box<dyn Iterator<Item = Cow<'a, ThreadBlock>> + 'a> {
         match self {
             Self::Snapshot(snapshot, contents) => {

@@ -107,7 +107,6 @@ impl Builder {
         self.entries.iter().take_while(system).count()
     }
 
-    /// Makes the root and the regions.
     fn open(&mut self) {
         if std::mem::replace(&mut self.opened, true) {
             return;

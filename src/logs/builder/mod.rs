@@ -30,18 +30,15 @@ use std::rc::Rc;
 pub(super) struct Builder {
     pub(super) about: About,
     recording: Recording,
-    /// What has changed since the last commit.
     change: Change,
     /// The nodes it removes, with the time of their turn and their own.
     removed: Vec<((i64, i64), String)>,
     /// The number of nodes made in this cycle.
     made: i64,
     opened: bool,
-    /// Whether the log has times.
     timed: bool,
     /// The time of the call whose messages are added.
     now: Option<i64>,
-    /// The time of the root.
     base: i64,
     entries: Vec<SentMessage>,
     /// Messages that are no longer sent and still in the tree.
@@ -54,7 +51,6 @@ pub(super) struct Builder {
     turns: Vec<Turn>,
     tools: Vec<ToolEntry>,
     new_tools: Option<Vec<Tool>>,
-    /// The last numbers given.
     messages: usize,
     numbered_turns: usize,
     numbered_tools: usize,
@@ -68,9 +64,7 @@ struct SentMessage {
     number: usize,
     /// Its position among the messages of a transcript.
     serial: usize,
-    /// The cycle whose reply it is.
     reply_of: Option<i64>,
-    /// The id of the response whose reply it is.
     response: Option<String>,
     /// Whether it is the last of a reply.
     ends: bool,
@@ -186,7 +180,6 @@ impl Builder {
         self.recording
     }
 
-    /// The number of cycles so far.
     pub(super) fn cycles(&self) -> usize {
         self.recording.snapshots()
     }
@@ -203,7 +196,6 @@ impl Builder {
         }
     }
 
-    /// Adds a message at the end.
     fn push(&mut self, message: Rc<Message>, reply_of: Option<i64>) {
         self.messages += 1;
         self.entries.push(SentMessage {
@@ -323,7 +315,6 @@ impl Builder {
         change
     }
 
-    /// The `meta` of a snapshot.
     fn meta(&self, call: &[Field]) -> Option<String> {
         let source = match self.about.origin {
             Origin::Request => "request",

@@ -88,7 +88,6 @@ impl Builder {
         Some(reading.finish())
     }
 
-    /// The last numbers given.
     pub(in crate::logs) fn numbers(&self) -> Numbers {
         Numbers {
             messages: self.messages,
@@ -129,7 +128,6 @@ impl Builder {
 /// A builder whose tree is being read.
 struct Reading {
     builder: Builder,
-    /// Where the messages are.
     places: Vec<BlockPlace>,
 }
 
@@ -165,7 +163,6 @@ impl Reading {
         Some(())
     }
 
-    /// Reads a sealed turn.
     fn sealed(&mut self, turn: NodeRef<'_>) -> Option<()> {
         let mut cores = turn.children();
         let (core, None) = (cores.next()?, cores.next()) else {
@@ -174,7 +171,6 @@ impl Reading {
         self.core(core, Some(turn))
     }
 
-    /// Reads the core of a turn.
     fn core(&mut self, core: NodeRef<'_>, turn: Option<NodeRef<'_>>) -> Option<()> {
         let number = core.id().strip_prefix("mc:")?;
         if turn.is_some_and(|turn| turn.id().strip_prefix("mt:") != Some(number)) {
@@ -199,7 +195,6 @@ impl Reading {
         Some(())
     }
 
-    /// Reads a block of a message.
     fn block(&mut self, block: NodeRef<'_>, place: BlockPlace) -> Option<()> {
         let (number, n) = block.id().strip_prefix("cb:")?.split_once('-')?;
         let (number, n): (usize, usize) = (number.parse().ok()?, n.parse().ok()?);
@@ -274,7 +269,6 @@ fn role_of(known: Option<String>, block: NodeRef<'_>, own: Option<&str>) -> Opti
     }
 }
 
-/// When a node was made.
 fn made(node: NodeRef<'_>) -> Option<Made> {
     Some(Made {
         cycle: node.cycle()?,

@@ -92,7 +92,6 @@ impl Api for Messages {
     }
 }
 
-/// What a response says of its call.
 pub(super) fn call(found: &[Member<'_>]) -> Call {
     let of = |name| get(found, name).filter(|raw| *raw != "null");
     let said = [

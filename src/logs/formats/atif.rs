@@ -177,7 +177,6 @@ fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Par
     part
 }
 
-/// What a step says of its call.
 fn used(step: &[Member<'_>]) -> Call {
     let metrics = get(step, "metrics").filter(|raw| raw.starts_with('{'));
     let found = metrics.map(members).unwrap_or_default();

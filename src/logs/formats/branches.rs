@@ -16,7 +16,6 @@ pub(super) const REPEATED: &str = "a line that is there already";
 #[derive(Clone, Debug)]
 pub(super) struct BranchLine {
     pub(super) id: Option<Rc<str>>,
-    /// The number of its record.
     pub(super) number: usize,
     /// What makes lines of several branches one.
     pub(super) key: Option<Rc<str>>,

@@ -44,7 +44,6 @@ pub(super) struct ClaudeCode {
 
 /// A subagent in the file of its session.
 struct Child {
-    /// The number of its first line.
     first: usize,
     /// Its session, after the name of that in which it was started, as JSON.
     session: String,

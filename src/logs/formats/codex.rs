@@ -116,7 +116,6 @@ fn parent(payload: &[Member<'_>]) -> Option<String> {
 }
 
 impl Codex {
-    /// Ends the reply, if there is one.
     fn end(&mut self, session: SessionId, out: &mut Output) {
         if !self.reply.is_empty() {
             let reply = std::mem::take(&mut self.reply);

@@ -183,7 +183,6 @@ fn written(form: CalledApi, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<Str
     messages
 }
 
-/// A text as a part.
 fn text_part(form: CalledApi, role: &str, raw: &str) -> String {
     let kind = match (form, role) {
         (CalledApi::Responses, "assistant") => "output_text",

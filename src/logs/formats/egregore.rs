@@ -129,7 +129,6 @@ struct SnapshotReading<'a> {
 struct NextNode<'t> {
     raw: &'t str,
     parent: String,
-    /// The role of its turn.
     role: Option<String>,
     /// A time after which it comes.
     after: i64,
@@ -365,7 +364,6 @@ fn says_something(raw: &str) -> bool {
     !matches!(raw, "null" | "0" | "[]" | "{}" | "false") && text.is_none_or(|text| !text.is_empty())
 }
 
-/// The kind of a block of this type.
 fn kind_of(node_type: &str) -> Option<&'static str> {
     Some(match node_type {
         "text_content" => "text",

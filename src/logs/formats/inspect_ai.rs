@@ -57,13 +57,11 @@ impl Reader for InspectAi {
     }
 }
 
-/// One conversation of a sample.
 struct Open {
     session: SessionId,
     messages: Vec<Rc<Message>>,
 }
 
-/// The conversations of a sample.
 struct Sample {
     name: String,
     location: String,
@@ -169,7 +167,6 @@ impl Sample {
         })
     }
 
-    /// Reads a model event.
     fn call(&mut self, event: &[Member<'_>], out: &mut Output) {
         let mut messages = Vec::new();
         for raw in items(event, "input") {
@@ -235,7 +232,6 @@ fn parameters(event: &[Member<'_>]) -> String {
     object_without(&all, &[]).unwrap_or_else(|| "{}".to_owned())
 }
 
-/// What an output says of the call.
 fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
     let raw = get(output, "usage").filter(|raw| raw.starts_with('{'));
     let usage = raw.map(members).unwrap_or_default();

@@ -99,7 +99,6 @@ fn lossless(message: Message, raw: &str, provider: Provider, report: &mut Report
     Message::of(role, made.parts)
 }
 
-/// The blocks that a message becomes.
 fn blocks(message: &Message) -> Vec<ThreadBlock> {
     let block = |part: &Part| {
         let role = part.role.or(message.role.as_deref());

@@ -178,7 +178,6 @@ const ALL: &[Entry] = entries! {
     Ctrace "ctrace" ctrace::sniff => ctrace::Ctrace::default(),
 };
 
-/// A reader for a format.
 pub(super) fn reader(format: Format) -> Box<dyn Reader> {
     (format.entry().reader)()
 }

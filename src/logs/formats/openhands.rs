@@ -80,7 +80,6 @@ impl Reader for OpenHands {
     }
 }
 
-/// One session.
 struct Run {
     session: SessionId,
     /// What the model is sent now, with the ids of the events.
@@ -94,7 +93,6 @@ struct Run {
 
 /// A reply of several calls, which the log has as an event each.
 struct Pending {
-    /// The id of the response.
     response: String,
     /// How many calls are missing.
     missing: u64,
@@ -189,7 +187,6 @@ impl Run {
         out.event(self.session, Event::said(message, call));
     }
 
-    /// Ends a reply.
     fn flush(&mut self, out: &mut Output) {
         if let Some(pending) = self.pending.take() {
             self.say(pending.ids, pending.message, pending.call, out);
@@ -422,7 +419,6 @@ impl Run {
         out.event(self.session, after);
     }
 
-    /// What the model is sent now.
     fn messages(&self) -> Vec<Message> {
         let messages = self.sent.iter().map(|(_, message)| message.clone());
         messages.collect()

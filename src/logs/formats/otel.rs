@@ -290,7 +290,6 @@ fn attempt(message: &str, attributes: &Attributes) -> String {
     failed(&object([("message", message), ("type", &canonical(kind))]))
 }
 
-/// The ids of a span.
 fn place_of(span: &Span) -> String {
     object([
         ("span_id", quoted(&span.id)),

@@ -13,7 +13,6 @@ use crate::logs::report::Report;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-/// The tool definitions of a request.
 pub(super) fn tools_of(attributes: &Attributes, report: &mut Report) -> Vec<Tool> {
     if let Some(raw) = json_of(attributes, "gen_ai.tool.definitions") {
         return tools(Some(&raw), report);
@@ -105,7 +104,6 @@ const USED: [(&str, &str); 20] = [
     ("", "llm.model_name"),
 ];
 
-/// What the call used.
 pub(super) fn used(attributes: &Attributes, stop: Option<String>) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     for (field, name) in USED {
@@ -211,7 +209,6 @@ pub(super) fn any_value(raw: &str) -> String {
     }
 }
 
-/// The text of an attribute that is a string.
 pub(super) fn text_of(attributes: &Attributes, name: &str) -> Option<String> {
     let raw = attributes.get(name)?;
     string(raw).map(Cow::into_owned)

@@ -90,7 +90,6 @@ impl Record<'_> {
     }
 }
 
-/// Reads the records of one log.
 pub(in crate::logs) trait Reader {
     /// Reads the next record. `records` has those before it, too.
     fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output);

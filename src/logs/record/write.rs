@@ -23,7 +23,6 @@ pub(super) struct Sessions {
     known: HashMap<i64, Known>,
     /// The one of the call in progress.
     touched: Option<i64>,
-    /// Counts uses.
     clock: u64,
     /// The largest number given after a name.
     numbers: HashMap<String, u64>,
@@ -48,7 +47,6 @@ struct Next {
 }
 
 impl Sessions {
-    /// Writes a call.
     pub(super) fn write(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -223,7 +221,6 @@ impl Sessions {
         Ok(true)
     }
 
-    /// The cycle of the next snapshot.
     fn cycle(&self, row: &Row) -> i64 {
         let known = self.known.get(&row.id());
         let newest = known.and_then(|known| known.newest.as_deref());
@@ -304,7 +301,6 @@ impl Sessions {
     }
 }
 
-/// Reads a call.
 fn read(call: &ProviderCall) -> Result<LiveCall, Error> {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let latency = call
@@ -369,7 +365,6 @@ fn not_calls(row: &Row) -> Error {
     ))
 }
 
-/// The error for a call that cannot be recorded.
 fn refused(message: impl Into<String>) -> Error {
     Error::new("", Diagnostic::error(Code::Input, message))
 }
