@@ -27,6 +27,7 @@ impl SnapshotBuilder {
     }
 
     /// Goes on after a snapshot, and keeps only the newest one.
+    #[cfg(feature = "store")]
     pub(crate) fn after(newest: Option<Arc<Snapshot>>) -> Self {
         Self {
             committed: Vec::from_iter(newest),
