@@ -161,15 +161,15 @@ impl Workspace {
     /// The slot of a node that is moved: with its own offset where the target says nothing of it and it
     /// is allowed, else that of a new node.
     fn moved_slot(&self, target: &Destination, mover: Mover<'_>) -> Result<Slot, Refusal> {
-        let anew = Mover {
+        let as_new = Mover {
             offset: None,
             ..mover
         };
         if target.insertion != Insertion::Into {
-            return find_slot(self.state(), target, anew);
+            return find_slot(self.state(), target, as_new);
         }
         let found = find_slot(self.state(), target, mover);
-        found.or_else(|_| find_slot(self.state(), target, anew))
+        found.or_else(|_| find_slot(self.state(), target, as_new))
     }
 
     /// A draft of successors of a node and all below it.
