@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::content::{ContentDiff, Materialized};
 use super::json::{same_value, shown};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::JsonValue;
+use crate::json::{JsonValue, quoted};
 use crate::query::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::is_header;
@@ -220,10 +220,6 @@ fn content_hash(newer: NodeRef<'_>, older: NodeRef<'_>, rehash: bool, found: &mu
         let canonical = |hash: Option<JsonValue<'_>>| hash.map(JsonValue::canonical);
         found.add("content_hash", canonical(from), canonical(to));
     }
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// The differences found so far: name, newer and older value as JSON text.

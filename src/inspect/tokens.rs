@@ -221,7 +221,7 @@ impl Top {
     /// Adds a part of a session. Groups by turn have its name before them, as ids repeat.
     ///
     /// # Errors
-    /// As [`Report::of`](super::Report::of).
+    /// As [`Report::of`].
     pub fn add(
         &mut self,
         engine: &Engine,

@@ -125,10 +125,10 @@ fn changes(newer: &Snapshot, older: &Snapshot) -> Changes {
     if seq(older) == seq(newer) {
         return Changes::between(newer, older);
     }
-    let all = vec![0..u32::MAX];
+    let all = || std::iter::once(0..u32::MAX).collect();
     Changes {
-        newer: all.clone(),
-        older: all,
+        newer: all(),
+        older: all(),
     }
 }
 

@@ -39,8 +39,10 @@ enum Counted {
     Redacted,
 }
 
+type OfFate = fn(Fate) -> Counted;
+
 /// Those with a fate, and what they are called.
-const BY_FATE: [(&str, fn(Fate) -> Counted); 3] = [
+const BY_FATE: [(&str, OfFate); 3] = [
     ("lines", Counted::Lines),
     ("messages", Counted::Messages),
     ("parts", Counted::Parts),

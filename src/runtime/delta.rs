@@ -107,7 +107,7 @@ fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
     });
 }
 
-/// The rows of a new turn, if it is all that the cycle has changed: what [`Writer::append_turn`] takes.
+/// The rows of a new turn, if it is all that the cycle has changed: what `Writer::append_turn` takes.
 pub(super) fn only_turn(state: State<'_>, turn: &str) -> Option<Tree> {
     let overlay = state.overlay;
     let mut parents = overlay.parents();

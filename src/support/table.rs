@@ -114,6 +114,7 @@ impl Table {
     }
 
     /// These columns have numbers.
+    #[cfg(feature = "cli")]
     pub(crate) fn numbers(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         for at in columns {
             self.left[at] = false;

@@ -155,7 +155,7 @@ pub(super) fn write(
 /// Writes to a file or, without one, to standard output; the command is done.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub(super) fn put(
     output: Option<&str>,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -170,7 +170,7 @@ pub(super) fn put(
 /// unless `force` is set.
 ///
 /// # Errors
-/// As [`check_output`] and [`write`]; those of `each`.
+/// As [`check_output`] and [`write()`]; those of `each`.
 pub(super) fn write_each<'a, T, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
     items: &'a [T],
     files: &[String],

@@ -122,7 +122,7 @@ pub struct ReceiptPrefix {
     /// How much of the request before can be reused, in percent. `None` for the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reused_percent: Option<u64>,
-    /// Why the prefix ends, as [`Cause`] spells it in JSON; `None` if all of it can be reused.
+    /// Why the prefix ends, as [`Cause`](crate::inspect::Cause) spells it in JSON; `None` if all of it can be reused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// What the first byte that differs is a part of: `parameter`, `tool`, `system` or `message`.
