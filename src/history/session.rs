@@ -147,7 +147,7 @@ impl Session {
     pub(crate) fn streamed(path: &Path, limits: Limits) -> Option<Self> {
         let mut stream = Stream::open(path, limits).ok()??;
         let mut builder = SnapshotBuilder::of_all(Writer::new());
-        let mut order = DocumentOrder::default();
+        let mut order = DocumentOrder::trusting();
         let mut working = None;
         loop {
             let documents = match stream.next().ok()? {
