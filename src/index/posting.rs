@@ -72,7 +72,7 @@ impl Posting {
 
     /// The lists of `values` values: `codes` has that of each of the `rows` rows, or a larger number where there is none.
     pub(super) fn of_codes(
-        codes: impl Iterator<Item = u32>,
+        codes: impl Iterator<Item = u32> + Clone,
         rows: u32,
         values: usize,
     ) -> Vec<Self> {
@@ -86,10 +86,16 @@ impl Posting {
             }
             return words.into_iter().map(Self::from_word).collect();
         }
-        // One pass over the rows, whatever the number of values: a bitmap for each value would take memory for all rows,
-        // and a column of keys may have a value for every row. Rows come ascending, so appending keeps each list sorted,
-        // and only when a list is whole can its form be chosen by its length.
-        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); values];
+        // A list for each value, and no bitmap: a column of keys may have a value for every row. Counted first, so that no
+        // list grows. Rows come ascending, so appending keeps each list sorted, and only when a list is whole can its
+        // form be chosen by its length.
+        let mut counts = vec![0; values];
+        for code in codes.clone() {
+            if let Some(count) = counts.get_mut(code as usize) {
+                *count += 1;
+            }
+        }
+        let mut lists: Vec<Vec<u32>> = counts.into_iter().map(Vec::with_capacity).collect();
         for (row, code) in (0..).zip(codes) {
             if let Some(list) = lists.get_mut(code as usize) {
                 list.push(row);

@@ -14,10 +14,12 @@ pub(crate) struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    pub(crate) fn reserve(&mut self, tree: &Tree) {
-        self.tree.rows.reserve(tree.rows.len());
-        self.tree.ids.reserve(tree.ids.len());
-        self.payload.reserve(tree.payload.len());
+    /// Room for the nodes of two trees.
+    pub(crate) fn reserve(&mut self, [one, other]: [&Tree; 2]) {
+        self.tree.rows.reserve(one.rows.len() + other.rows.len());
+        self.tree.ids.reserve(one.ids.len() + other.ids.len());
+        self.payload
+            .reserve(one.payload.len() + other.payload.len());
     }
 
     /// Adds a node, which comes after its parent.

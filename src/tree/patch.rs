@@ -181,8 +181,7 @@ impl<'a> Union<'a> {
         let patch = self.patch_count();
         let replace = &self.delta.replace.nodes;
         let mut out = TreeBuilder::default();
-        out.reserve(self.base);
-        out.reserve(replace);
+        out.reserve([self.base, replace]);
         let mut origins = Vec::with_capacity(self.child.len());
         // Of each open node: whether it is removed, and its next child.
         let mut open: Vec<(bool, u32)> = Vec::new();
