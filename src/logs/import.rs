@@ -70,7 +70,8 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
         bytes
     };
     let mut redacted = Redacted::default();
-    let text = redact_log(input::text(bytes)?, &options.redact, &mut redacted);
+    let text = input::text(bytes)?;
+    let text = redact_log(&text, &options.redact, &mut redacted);
     counted.redacted(&redacted);
     let mut out = Output::default();
     let mended;
@@ -139,7 +140,8 @@ pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
     }
     let options = ImportOptions::default();
     let mut report = Report::default();
-    let checked = input::check(input::text(bytes)?, false, &mut report)?;
+    let text = input::text(bytes)?;
+    let checked = input::check(&text, false, &mut report)?;
     let found = checked.find(&options, &mut report)?;
     Ok(match &found {
         Found::Records(records) => super::formats::claims(records),

@@ -8,6 +8,7 @@ use crate::json::{
 };
 use crate::support::cancel::stopped;
 use crate::tree::fault::{Faults, InputError};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Where in an input the messages are.
@@ -221,7 +222,8 @@ const DEPTH: usize = 4;
 /// `/*/traj`; of several places the first. It is looked for in the first element of each list.
 #[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
-    let checked = check(text(bytes).ok()?, false, &mut Report::default()).ok()?;
+    let text = text(bytes).ok()?;
+    let checked = check(&text, false, &mut Report::default()).ok()?;
     messages_below(checked.values.first()?.raw, DEPTH)
 }
 
@@ -251,18 +253,25 @@ fn refuse(message: String) -> InputError {
     InputError::at_document(message)
 }
 
-pub(super) fn text(bytes: &[u8]) -> Result<&str, InputError> {
+pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
     utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
 }
 
-/// As [`text`], of a piece that is not the beginning.
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str, InputError> {
-    simdutf8::compat::from_utf8(bytes).map_err(|error| {
-        let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let mut faults = Faults::default();
-        faults.add(valid.len(), "malformed JSON: not UTF-8");
-        faults.resolve(std::str::from_utf8(valid).unwrap_or_default())
-    })
+/// As [`text`], of a piece that is not the beginning. A letter that is broken off at the end is U+FFFD: the line that it is
+/// in is no JSON, and waits for its rest.
+pub(super) fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
+    simdutf8::compat::from_utf8(bytes)
+        .map(Cow::Borrowed)
+        .or_else(|error| {
+            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let valid = std::str::from_utf8(valid).unwrap_or_default();
+            if error.error_len().is_none() {
+                return Ok(Cow::Owned(format!("{valid}\u{FFFD}")));
+            }
+            let mut faults = Faults::default();
+            faults.add(valid.len(), "malformed JSON: not UTF-8");
+            Err(faults.resolve(valid))
+        })
 }
 
 /// Checks the JSON of an input and decides whether it is one value or JSON Lines.

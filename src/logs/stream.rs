@@ -234,7 +234,11 @@ impl<'l> LogFile<'l> {
             _ => input::utf8(bytes)?,
         };
         let mut redacted = Redacted::default();
-        let text = redact_log(text, &self.options.redact, &mut redacted);
+        let clean = match redact_log(&text, &self.options.redact, &mut redacted) {
+            Cow::Owned(clean) => Some(clean),
+            Cow::Borrowed(_) => None,
+        };
+        let text = clean.map_or(text, Cow::Owned);
         report.redacted(&redacted);
         let (text, line) = match input::line(&text, is_last, lenient, jumps) {
             Ok(line) => (text, line),

@@ -291,6 +291,7 @@ fn tell(
         prompts: HashMap::new(),
         model: String::new(),
         boundary: None,
+        failed: Vec::new(),
     };
     // All lines of a response, at the first of them.
     let mut responses: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -332,6 +333,8 @@ struct Path<'a> {
     model: String,
     /// A compaction whose summary has not come yet.
     boundary: Option<(Option<i64>, Option<String>)>,
+    /// The calls that failed since then.
+    failed: Vec<String>,
 }
 
 impl Path<'_> {
@@ -384,6 +387,7 @@ impl Path<'_> {
             let (began, said) = self.boundary.take().unwrap_or((time, None));
             let compacted = Event::compacted(vec![message], usize::MAX, said, began);
             out.event(self.session, compacted);
+            self.fail(out);
             return;
         }
         self.end(out);
@@ -403,7 +407,11 @@ impl Path<'_> {
                 out.report.line(Fate::Understood, "api_error");
                 let known = ["type", "uuid", "parentUuid", "sessionId", "cwd", "version"];
                 let said = object_without(found, &known).unwrap_or_else(|| "{}".to_owned());
-                out.event(self.session, Event::Failed(failed(&said)));
+                // What fails before a summary comes is of the time after it, which nothing that comes changes.
+                self.failed.push(failed(&said));
+                if self.boundary.is_none() {
+                    self.fail(out);
+                }
             }
             _ => out.report.line(
                 Fate::Skipped,
@@ -417,6 +425,13 @@ impl Path<'_> {
         if let Some((time, said)) = self.boundary.take() {
             let compacted = Event::compacted(Vec::new(), usize::MAX, said, time);
             out.event(self.session, compacted);
+        }
+        self.fail(out);
+    }
+
+    fn fail(&mut self, out: &mut Output) {
+        for failed in self.failed.drain(..) {
+            out.event(self.session, Event::Failed(failed));
         }
     }
 

@@ -89,6 +89,12 @@ pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec
     collect(database, &sql, &[source.into(), now.into()], entry)
 }
 
+/// The sessions of a source, in no order. Linear in the sessions of the store.
+pub(crate) fn of_log(database: &mut dyn Database, source: &str) -> Result<Vec<Entry>> {
+    let sql = format!("{SELECT} where s.source = ?1");
+    collect(database, &sql, &[source.into()], entry)
+}
+
 /// A session by its number, if no context writes or has written it.
 pub(crate) fn free(database: &mut dyn Database, session: i64) -> Result<Option<Entry>> {
     let now = database.now_ns()?;
@@ -187,11 +193,6 @@ fn listed(row: &dyn Row) -> Result<Listed> {
         name: text(row, 1)?.to_owned(),
         changed: int(row, 2)?,
     })
-}
-
-/// All sessions with a name that begins with `prefix`, in byte order of names. Linear in them.
-pub(crate) fn all(database: &mut dyn Database, prefix: &str) -> Result<Vec<Entry>> {
-    with_prefix(database, SELECT, prefix, entry)
 }
 
 /// The sessions whose name matches, in byte order of names. Linear in those with the same beginning.

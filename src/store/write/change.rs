@@ -6,6 +6,7 @@
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
+use crate::history::History;
 use crate::index::{Meta, Snapshot};
 use crate::json::{Appended, write_string, write_value};
 use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints};
@@ -96,13 +97,20 @@ pub(crate) struct Placed {
 }
 
 /// What a writer knows of the session it writes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SessionRows {
     pub(crate) session: i64,
     /// The newest commit: its seq and its hash.
     pub(crate) newest: Option<(i64, Hash)>,
     /// The units of the newest commit, by the id of the top node.
     pub(crate) placed: HashMap<String, Placed>,
+}
+
+/// What a change does to the units in force, and the hash of the snapshot that it makes.
+struct Planned<'c> {
+    gone: Vec<&'c Placed>,
+    new: Vec<&'c Unit>,
+    hash: Hash,
 }
 
 /// A change that was written, to be noted once its transaction is committed.
@@ -184,28 +192,9 @@ impl SessionRows {
     ) -> Result<Written> {
         let seq = self.newest.map_or(1, |(seq, _)| seq + 1);
         let loose = self.undo_working(database)?;
-        // A unit that was indexed twice came and went, and is the same.
-        let is_same = |unit: &Unit| {
-            let placed = self.placed.get(&unit.order.id);
-            placed
-                .is_some_and(|placed| (placed.hash, placed.spelling) == (unit.hash, unit.spelling))
-                && change.gone.contains(&unit.order.id)
-        };
-        let (same, new): (Vec<&Unit>, Vec<&Unit>) = change.came.iter().partition(|u| is_same(u));
-        let mut gone: Vec<&Placed> = Vec::new();
-        for id in &change.gone {
-            if same.iter().all(|unit| unit.order.id != *id) {
-                let missing = || StoreError::Damaged(format!("no unit of {id:?} is in force"));
-                gone.push(self.placed.get(id).ok_or_else(missing)?);
-            }
-        }
-        gone.sort_unstable_by(|a, b| a.order.cmp(&b.order));
-        let parent = self.newest.map(|(_, hash)| hash);
-        let mut hash = chained(parent, change.cycle, &change.meta, None);
+        let Planned { gone, new, hash } = self.plan(change)?;
         for placed in &gone {
             self.close(database, placed, seq - 1)?;
-            hash.update(b"-");
-            hash.update(placed.hash);
         }
         if database.dialect() == Dialect::Postgres {
             put_in_order(database, &new)?;
@@ -213,10 +202,7 @@ impl SessionRows {
         let mut came = Vec::new();
         for unit in new {
             came.push((unit.order.id.clone(), self.place(database, unit, seq)?));
-            hash.update(b"+");
-            hash.update(unit.hash);
         }
-        let hash: Hash = hash.finalize().into();
         let row: [Value<'_>; 11] = [
             self.session.into(),
             seq.into(),
@@ -239,6 +225,37 @@ impl SessionRows {
             gone: gone.iter().map(|placed| placed.order.id.clone()).collect(),
             came,
         })
+    }
+
+    fn plan<'c>(&'c self, change: &'c Change) -> Result<Planned<'c>> {
+        // A unit that was indexed twice came and went, and is the same.
+        let is_same = |unit: &Unit| {
+            let placed = self.placed.get(&unit.order.id);
+            placed
+                .is_some_and(|placed| (placed.hash, placed.spelling) == (unit.hash, unit.spelling))
+                && change.gone.contains(&unit.order.id)
+        };
+        let (same, new): (Vec<&Unit>, Vec<&Unit>) = change.came.iter().partition(|u| is_same(u));
+        let mut gone: Vec<&Placed> = Vec::new();
+        for id in &change.gone {
+            if same.iter().all(|unit| unit.order.id != *id) {
+                let missing = || StoreError::Damaged(format!("no unit of {id:?} is in force"));
+                gone.push(self.placed.get(id).ok_or_else(missing)?);
+            }
+        }
+        gone.sort_unstable_by(|a, b| a.order.cmp(&b.order));
+        let parent = self.newest.map(|(_, hash)| hash);
+        let mut hash = chained(parent, change.cycle, &change.meta, None);
+        for placed in &gone {
+            hash.update(b"-");
+            hash.update(placed.hash);
+        }
+        for unit in &new {
+            hash.update(b"+");
+            hash.update(unit.hash);
+        }
+        let hash = hash.finalize().into();
+        Ok(Planned { gone, new, hash })
     }
 
     /// Ends a placement that is in force.
@@ -302,25 +319,60 @@ impl SessionRows {
         garbage::units(database, &loose).map(|_| ())
     }
 
-    /// Takes the newest commit back, and a working state after it. There must be a commit before it, or it
-    /// is the first that the session ever had. Linear in the units of the newest commit.
-    pub(crate) fn drop_newest(&mut self, database: &mut dyn Database) -> Result<()> {
+    /// Takes the newest commits back, this many, and a working state after them. There must be a commit before them, or
+    /// they are all that the session ever had. Linear in them and in the units of the newest commit that stays.
+    pub(crate) fn take_back(&mut self, database: &mut dyn Database, commits: usize) -> Result<()> {
         self.drop_working(database)?;
-        let Some((seq, _)) = self.newest else {
+        let Some((newest, _)) = self.newest.filter(|_| commits > 0) else {
             return Ok(());
         };
-        let values = [self.session.into(), seq.into()];
-        let placed = "from placement where session_id = ?1 and first_seq = ?2";
+        let kept = newest.saturating_sub(i64::try_from(commits).unwrap_or(i64::MAX));
+        let values = [self.session.into(), kept.into()];
+        let placed = "from placement where session_id = ?1 and first_seq > ?2";
         let loose = ints(database, &format!("select unit_id {placed}"), &values)?;
         database.execute(&format!("delete {placed}"), &values)?;
-        let update = "update placement set last_seq = ?3 where session_id = ?1 and last_seq = ?2";
-        let reopened = [values[0], (seq - 1).into(), IN_FORCE.into()];
-        database.execute(update, &reopened)?;
-        let delete = "delete from snapshot where session_id = ?1 and seq = ?2";
+        let update = "update placement set last_seq = ?3 where session_id = ?1 and last_seq >= ?2";
+        database.execute(update, &[values[0], values[1], IN_FORCE.into()])?;
+        let delete = "delete from snapshot where session_id = ?1 and seq > ?2";
         database.execute(delete, &values)?;
         garbage::units(database, &loose)?;
         *self = Self::read(database, self.session)?;
         Ok(())
+    }
+
+    /// How many snapshots of a history, from the first, a session has that has commits of these hashes. Linear in the
+    /// changes from one to the next.
+    pub(crate) fn shared(history: &History, hashes: &[Hash]) -> Result<usize> {
+        let (mut rows, mut shared, mut differs) = (Self::default(), 0, false);
+        history.walk(0, |older, snapshot| {
+            differs |= snapshot.is_working();
+            if differs {
+                return Ok(());
+            }
+            let change = Change::between(older, snapshot);
+            let Planned { gone, new, hash } = rows.plan(&change)?;
+            differs = hashes.get(shared) != Some(&hash);
+            shared += usize::from(!differs);
+            let came = new.iter().map(|unit| {
+                let placed = Placed {
+                    unit: 0,
+                    hash: unit.hash,
+                    spelling: unit.spelling,
+                    order: unit.order.clone(),
+                };
+                (unit.order.id.clone(), placed)
+            });
+            let written = Written {
+                seq: 0,
+                hash,
+                working: false,
+                gone: gone.iter().map(|placed| placed.order.id.clone()).collect(),
+                came: came.collect(),
+            };
+            rows.note(written);
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(shared)
     }
 
     /// Notes a change whose transaction was committed.

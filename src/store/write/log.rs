@@ -1,14 +1,17 @@
 //! Sessions of a log that may be in the store already, from when the log was shorter.
 
 use crate::store::Store;
-use crate::store::database::sql::Database;
+use crate::store::database::sql::{Database, collect, digest};
 use crate::store::error::StoreError;
+use crate::store::layout::encode::Hash;
 use crate::store::manage::whole;
 use crate::store::read::catalog::{self, Entry};
 use crate::store::read::open;
 use crate::store::write::change::{Change, SessionRows};
+use crate::store::write::core::Core;
 use crate::store::write::records::Beside;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::history::{History, Position, Session};
@@ -60,10 +63,15 @@ struct LogStep<'a> {
     candidate: Option<&'a LogCandidate>,
     /// How many snapshots of the log are there.
     there: usize,
-    /// The newest snapshot of the store was not whole, and is taken back.
-    is_cut: bool,
+    /// How many of them stay as they are. What is after them was not whole, or says what the log said of itself when it was
+    /// shorter, and is written again.
+    kept: usize,
+    /// How many of the newest snapshots of the store are taken back for that.
+    taken_back: usize,
     /// Nothing is written: the log is shorter, or there is nothing new.
     is_kept: bool,
+    /// Whether the session gets snapshots, or another working state.
+    adds: bool,
 }
 
 impl Store {
@@ -82,7 +90,7 @@ impl Store {
         source: Option<&str>,
     ) -> Result<LogImport, Error> {
         let candidates = self.candidates_of(sessions, source)?;
-        let steps = steps(sessions, &candidates, source)?;
+        let steps = self.steps(sessions, &candidates, source)?;
         let mut done = LogImport::default();
         let changes = steps.iter().any(|step| !step.is_kept);
         let moved = renames(sessions, &steps);
@@ -98,10 +106,10 @@ impl Store {
             })?;
         }
         for ((_, session), step) in sessions.iter().zip(&steps) {
-            let count = match (step.is_kept, step.candidate) {
-                (true, _) => &mut done.same,
-                (false, None) => &mut done.new,
-                (false, Some(_)) => &mut done.grown,
+            let count = match (step.candidate, step.adds) {
+                (None, _) => &mut done.new,
+                (Some(_), true) => &mut done.grown,
+                (Some(_), false) => &mut done.same,
             };
             *count += 1;
             if !step.is_kept {
@@ -122,82 +130,85 @@ impl Store {
         sessions: &[(String, Session)],
         source: Option<&str>,
     ) -> Result<Vec<LogCandidate>, Error> {
-        let names = || sessions.iter().map(|(name, _)| &**name);
-        let first = names().next().unwrap_or_default();
-        let shared = names().fold(first, |shared, name| common(shared, name));
-        // A log of several sessions numbers them, and one that had a single one then did not.
-        let shared = match sessions {
-            [_] => shared,
-            _ => shared
-                .trim_end_matches(|c: char| c.is_ascii_digit())
-                .trim_end_matches('-'),
-        };
-        let entries = self.core.read(|database| match shared {
-            "" => {
-                let found = names().map(|name| catalog::find(database, name));
-                let found: Result<Vec<_>, _> = found.collect();
-                Ok(found?.into_iter().flatten().collect())
+        let entries = self.core.read(|database| {
+            let mut entries: Vec<Entry> = Vec::new();
+            for (name, _) in sessions {
+                entries.extend(catalog::find(database, name)?);
             }
-            shared => catalog::all(database, shared),
+            // A session that has no name there may have another one.
+            if let Some(source) = source.filter(|_| entries.len() < sessions.len()) {
+                let others = catalog::of_log(database, source)?.into_iter();
+                let is_other = |entry: &Entry| sessions.iter().all(|(name, _)| *name != entry.name);
+                entries.extend(others.filter(is_other));
+            }
+            Ok(entries)
         })?;
-        let is_of_log = |entry: &Entry| {
-            let has_source = source.is_some() && entry.source.as_deref() == source;
-            has_source || names().any(|name| name == entry.name)
-        };
         let mut candidates = Vec::new();
-        for entry in entries.into_iter().filter(is_of_log) {
+        for entry in entries {
             let session = self.session(&entry.name)?;
             candidates.push(LogCandidate { entry, session });
         }
         Ok(candidates)
     }
-}
 
-/// What two names begin with.
-fn common<'a>(a: &'a str, b: &str) -> &'a str {
-    let same = a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b);
-    let end = same.map_or(a.len().min(b.len()), |((at, _), _)| at);
-    a.get(..end).unwrap_or_default()
-}
+    /// What is done with each session of the log.
+    ///
+    /// A session of the store may be the beginning of several of the log. One that begins as another does is the beginning
+    /// of all that the longer one is: so the longest choose first, and none is left without one.
+    fn steps<'a>(
+        &self,
+        sessions: &[(String, Session)],
+        candidates: &'a [LogCandidate],
+        source: Option<&str>,
+    ) -> Result<Vec<LogStep<'a>>, Error> {
+        let mut steps: Vec<Option<LogStep<'a>>> = sessions.iter().map(|_| None).collect();
+        let mut order: Vec<&LogCandidate> = candidates.iter().collect();
+        order.sort_by_key(|candidate| Reverse(candidate.entry.snapshots()));
+        // Last those of which the log has less.
+        for longer in [false, true] {
+            order = order
+                .into_iter()
+                .filter_map(|candidate| {
+                    self.claim(candidate, sessions, source, longer, &mut steps)
+                        .map(|claimed| (!claimed).then_some(candidate))
+                        .transpose()
+                })
+                .collect::<Result<_, Error>>()?;
+        }
+        Ok(steps.into_iter().map(Option::unwrap_or_default).collect())
+    }
 
-fn steps<'a>(
-    sessions: &[(String, Session)],
-    candidates: &'a [LogCandidate],
-    source: Option<&str>,
-) -> Result<Vec<LogStep<'a>>, Error> {
-    let mut steps: Vec<Option<LogStep<'a>>> = sessions.iter().map(|_| None).collect();
-    let mut claimed = vec![false; candidates.len()];
-    // First those that kept their names and have grown; last those of which the log has less.
-    for (same_name, longer) in [(true, false), (false, false), (true, true)] {
-        for ((name, session), step) in sessions.iter().zip(&mut steps) {
-            if step.is_some() {
-                continue;
-            }
-            let mut best: Option<(usize, LogStep<'a>)> = None;
-            for (at, candidate) in candidates.iter().enumerate() {
-                if claimed[at] || (candidate.entry.name == *name) != same_name {
+    /// Finds the session of the log that one of the store is, that of its name if it can be. Returns whether there is one.
+    fn claim<'a>(
+        &self,
+        candidate: &'a LogCandidate,
+        sessions: &[(String, Session)],
+        source: Option<&str>,
+        longer: bool,
+        steps: &mut [Option<LogStep<'a>>],
+    ) -> Result<bool, Error> {
+        for same_name in [true, false] {
+            for ((name, session), claimed) in sessions.iter().zip(&mut *steps) {
+                if claimed.is_some() || (candidate.entry.name == *name) != same_name {
                     continue;
                 }
-                let Some(found) = candidate.step(session, source)? else {
+                let Some(mut step) = candidate.step(&self.core, session, source)? else {
                     continue;
                 };
-                let counts = if found.is_kept {
-                    longer
-                } else {
-                    same_name || found.there > 0
-                };
-                if counts && best.is_none_or(|(_, best)| best.there < found.there) {
-                    best = Some((at, found));
+                let is_begun = same_name || step.there > 0 || candidate.entry.seqs.is_none();
+                if step.is_kept != longer || !is_begun {
+                    continue;
                 }
-            }
-            if let Some((at, mut best)) = best {
-                claimed[at] = true;
-                best.is_kept |= has_nothing_new(&candidates[at].session, session, best.there)?;
-                *step = Some(best);
+                let length = session.history().committed().len();
+                step.adds = !longer
+                    && (step.there < length || !is_working_same(&candidate.session, session)?);
+                step.is_kept |= !step.adds && step.taken_back == 0;
+                *claimed = Some(step);
+                return Ok(true);
             }
         }
+        Ok(false)
     }
-    Ok(steps.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 /// The snapshot at an index, loaded.
@@ -211,7 +222,12 @@ fn at(history: &History, index: Option<usize>) -> Result<Option<&Arc<Snapshot>>,
 impl LogCandidate {
     /// What is done with a session of the log if this is the one; `None` if they are of different logs, or of different
     /// branches.
-    fn step(&self, session: &Session, source: Option<&str>) -> Result<Option<LogStep<'_>>, Error> {
+    fn step(
+        &self,
+        core: &Core,
+        session: &Session,
+        source: Option<&str>,
+    ) -> Result<Option<LogStep<'_>>, Error> {
         // A context has gone on with it.
         if self.entry.runtime.is_some() {
             return Ok(None);
@@ -237,49 +253,71 @@ impl LogCandidate {
                 return Ok(None);
             };
             let before = at(&old, old.committed().index_of(end.cycle()))?;
-            let is_kept = before.is_some_and(|before| is_same(before, end));
+            let is_kept = before.is_some_and(|before| is_same(before, end, false));
             return Ok(is_kept.then_some(LogStep { is_kept, ..step }));
         };
         let Some(now) = at(&new, Some(index))? else {
             return Ok(None);
         };
-        if is_same(newest, now) {
-            let there = index + 1;
-            return Ok(Some(LogStep { there, ..step }));
+        let there = index + usize::from(is_same(newest, now, false));
+        if is_same(newest, now, true) {
+            let kept = there;
+            return Ok(Some(LogStep {
+                there,
+                kept,
+                ..step
+            }));
         }
-        // Only what was last may have been torn, and nothing that a prune has left alone.
-        let is_torn = if last == 0 {
-            self.entry.seqs.is_some_and(|(first, _)| first == 1)
-        } else {
-            let before = at(&old, Some(last - 1))?.zip(at(&new, index.checked_sub(1))?);
-            before.is_some_and(|(old, new)| is_same(old, new))
+        if !is_within(newest, now) {
+            return Ok(None);
+        }
+        let before = at(&old, last.checked_sub(1))?.zip(at(&new, index.checked_sub(1))?);
+        let kept = match before {
+            Some((old, new)) if is_same(old, new, true) => index,
+            _ => match self.hashes(core)? {
+                Some(hashes) => SessionRows::shared(&new, &hashes)?,
+                None => return Ok(None),
+            },
         };
-        let is_cut = is_torn && is_within(newest, now);
-        Ok(is_cut.then_some(LogStep {
-            there: index,
-            is_cut,
+        let taken_back = (index + 1).saturating_sub(kept);
+        Ok(Some(LogStep {
+            there,
+            kept,
+            taken_back,
             ..step
         }))
     }
+
+    /// The hashes of its commits; `None` if it was pruned or a text was taken out of it: what went does not come back.
+    fn hashes(&self, core: &Core) -> Result<Option<Vec<Hash>>, StoreError> {
+        if self.entry.seqs.is_none_or(|(first, _)| first != 1) {
+            return Ok(None);
+        }
+        let hashes = "select hash, note is null from snapshot where session_id = ?1 and not working order by seq";
+        core.read_once(|database| {
+            collect(database, hashes, &[self.entry.session.into()], |row| {
+                Ok(row.bool(1)?.unwrap_or(false).then_some(digest(row, 0)?))
+            })
+        })
+        .map(|hashes| hashes.into_iter().collect())
+    }
 }
 
-/// Whether a session of the store, of which the log has the first `there` snapshots, is as the log is.
-fn has_nothing_new(old: &Session, new: &Session, there: usize) -> Result<bool, Error> {
+/// Whether the working state of a session of the store is as the log has it.
+fn is_working_same(old: &Session, new: &Session) -> Result<bool, Error> {
     let (old, new) = (old.history(), new.history());
-    if there != new.committed().len() {
-        return Ok(false);
-    }
     let (old, new) = (old.load(Position::Working)?, new.load(Position::Working)?);
     Ok(match (old, new) {
         (None, None) => true,
-        (Some(old), Some(new)) => is_same(old, new),
+        (Some(old), Some(new)) => is_same(old, new, true),
         _ => false,
     })
 }
 
-/// Whether two snapshots have the same units and say the same, but for where a branch left another.
-fn is_same(a: &Snapshot, b: &Snapshot) -> bool {
-    if document_members(a.meta()) != document_members(b.meta()) {
+/// Whether two snapshots have the same units and say the same; unless it is to be `exact`, but for where a branch left
+/// another.
+fn is_same(a: &Snapshot, b: &Snapshot, exact: bool) -> bool {
+    if document_members(a.meta(), exact) != document_members(b.meta(), exact) {
         return false;
     }
     let (a, b) = (Change::between(None, a), Change::between(None, b));
@@ -299,12 +337,12 @@ type DocumentMembers<'a> = Vec<(&'a str, Vec<(Cow<'a, str>, String)>)>;
 
 /// What a snapshot says besides its tree, by value. Which branch is the newest, and so whether a session is a
 /// fork, changes as a log grows.
-fn document_members(meta: &Meta) -> DocumentMembers<'_> {
+fn document_members(meta: &Meta, exact: bool) -> DocumentMembers<'_> {
     let extra = meta.extra.iter();
     extra
         .map(|(name, json)| {
             let mut found = members(json);
-            found.retain(|(member, _)| member != "forked_at");
+            found.retain(|(member, _)| exact || member != "forked_at");
             if found.is_empty() {
                 found.push(("".into(), json));
             }
@@ -391,15 +429,11 @@ fn write(
                 let what = format!("`{name}` has changed meanwhile; import the log again");
                 return Err(StoreError::Refused(what));
             }
-            if step.is_cut {
-                rows.drop_newest(database)?;
-            } else {
-                rows.drop_working(database)?;
-            }
+            rows.take_back(database, step.taken_back)?;
             rows
         }
     };
-    session.history().walk(step.there, |older, snapshot| {
+    session.history().walk(step.kept, |older, snapshot| {
         rows.add(database, older, snapshot)
     })?;
     Beside::default().put(database, rows.session)

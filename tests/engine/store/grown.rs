@@ -1,138 +1,519 @@
-//! A log that is imported while it grows: the store has what one import of the whole log gives, and
-//! what was there keeps its ids.
+//! A log that is imported while it grows: the store has what one import of the whole log gives, byte for
+//! byte, however often the log was imported on the way and wherever it ended then.
 
-use crate::support::random;
+use crate::support::random::{self, Rng};
 use pactql::internals::json::JsonValue;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pactql::logs::{ImportOptions, import, session_names};
+use pactql::logs::{ImportOptions, Imported, import, import_file, session_names, write_session};
 use pactql::{Code, Context, Message, Session, Store};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
-use super::place::{Folder, documents, sound};
+use super::place::{Folder, sound};
 
-/// The sessions of a log, named as the command line does it.
-fn sessions(log: &[u8], name: &str, replayed: bool) -> Option<Vec<(String, Session)>> {
-    let imported = import(log, &ImportOptions::default()).ok()?;
+/// How the sessions of a log are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// From their documents, as another program has them.
+    Documents,
+    /// From the log in memory.
+    Whole,
+    /// Line by line, as of a large file; from memory where the log is not of such a form.
+    Lines,
+}
+
+/// The sessions of a log, named as the command line does it; why it is refused, if it is.
+fn sessions(log: &[u8], name: &str, reading: Reading) -> Result<Vec<(String, Session)>, String> {
+    let options = ImportOptions::default();
+    let whole = || import(log, &options).map_err(|error| error.to_string());
+    let imported: Imported = match reading {
+        Reading::Lines => {
+            let file = || tempfile::tempfile_in(Folder::memory()).expect("a file");
+            let mut bytes = file();
+            std::io::Write::write_all(&mut bytes, log).expect("memory");
+            match import_file(&bytes, file(), &options) {
+                Ok(Some(imported)) => imported,
+                Ok(None) => whole()?,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        _ => whole()?,
+    };
     let names = session_names(name, &imported.sessions);
     let read = |session: pactql::logs::ImportedSession| {
-        let mut bytes = Vec::new();
-        let recording = &session.recording;
-        recording.write_jsonl(&mut bytes, false).expect("memory");
-        if replayed {
-            Session::replayed(Arc::new(session.recording))
-        } else {
-            Session::from_slice(&bytes).expect("a session")
+        let recording = session.recording;
+        if reading != Reading::Documents {
+            return Session::replayed(Arc::new(recording));
         }
+        let mut bytes = Vec::new();
+        recording.write_jsonl(&mut bytes, false).expect("memory");
+        Session::from_slice(&bytes).expect("a session")
     };
     let sessions = imported.sessions.into_iter().map(read);
-    Some(names.into_iter().zip(sessions).collect())
+    Ok(names.into_iter().zip(sessions).collect())
 }
 
-/// What a session says, without where it was forked: that is as of its import.
-fn said(session: &Session) -> (Vec<Value>, Option<Value>) {
-    let (committed, working) = documents(session).expect("documents");
-    let parse = |document: &String| {
-        let mut value: Value = serde_json::from_str(document).expect("JSON");
-        if let Some(meta) = value["meta"].as_object_mut() {
-            meta.remove("forked_at");
+/// All that a store says: what `export` prints of each session, and the rows of all tables.
+///
+/// Two stores of the same sessions differ in the numbers that a database gives out, in whose place is what they stand for;
+/// in the clock (when a session was made, and when a snapshot was written); in `changed`, which counts writes; and in sums
+/// over these.
+fn said(store: &Store, path: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    for info in store.sessions("").expect("a list") {
+        let session = store.session(&info.name).expect("a session");
+        let history = session.history();
+        history.fetch_all().expect("snapshots");
+        let mut text = Vec::new();
+        let working = history.working().map(|working| &**working);
+        write_session(history.committed(), working, false, &mut text).expect("memory");
+        let text = String::from_utf8(text).expect("ASCII");
+        said.extend(text.lines().map(|line| format!("{}: {line}", info.name)));
+    }
+    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let database = database.expect("a database");
+    let texts = |sql: &str| -> Vec<String> {
+        let mut statement = database.prepare(sql).expect("a statement");
+        let rows = statement.query_map([], |row| row.get(0)).expect("rows");
+        rows.map(|row| row.expect("a text")).collect()
+    };
+    let tables = "select name from sqlite_master where type = 'table' and name not like 'sqlite%' order by 1";
+    for table in texts(tables) {
+        let columns = texts(&format!("select name from pragma_table_info('{table}')"));
+        let columns = columns.iter().filter_map(|column| {
+            let of = |what: &str, of: &str, id: &str| {
+                Some(format!(
+                    "(select {what} from {of} o where o.{id} = t.{column})"
+                ))
+            };
+            match (&*table, &**column) {
+                (_, "check_sum")
+                | ("session", "session_id" | "created_at_ns" | "changed")
+                | ("snapshot", "committed_at_ns")
+                | ("unit", "unit_id")
+                | ("body", "body_id") => None,
+                (_, "session_id" | "parent_id") => of("quote(name)", "session", "session_id"),
+                (_, "unit_id") => of("kind || quote(hash) || spelling", "unit", "unit_id"),
+                (_, "body_id") => of("quote(hash)", "body", "body_id"),
+                _ => Some(format!("quote({column})")),
+            }
+        });
+        let columns = columns.map(|column| format!("coalesce({column}, 'NULL')"));
+        let columns = columns.collect::<Vec<_>>().join(" || ', ' || ");
+        let mut rows = texts(&format!("select '{table} ' || {columns} from {table} t"));
+        rows.sort_unstable();
+        said.append(&mut rows);
+    }
+    said
+}
+
+/// Fails with the first thing that one of two stores says and the other does not.
+fn same(what: &str, found: &[String], wanted: &[String]) {
+    let only = |a: &[String], b: &[String]| {
+        let b: std::collections::HashSet<&String> = b.iter().collect();
+        let only: Vec<&String> = a.iter().filter(|line| !b.contains(line)).collect();
+        let first = only
+            .first()
+            .map(|line| line.chars().take(2_000).collect::<String>());
+        (only.len(), first)
+    };
+    assert!(
+        found == wanted,
+        "{what}\ngrown alone: {:?}\nonce alone: {:?}",
+        only(found, wanted),
+        only(wanted, found)
+    );
+}
+
+/// A log as it is written: a store is brought up to what it says whenever it is cut.
+struct Grown {
+    /// How often it was imported.
+    imports: usize,
+    /// How often it could not be, as too little was there.
+    refused: usize,
+    /// How often the store was compared with one import of what was there.
+    compared: usize,
+    snapshots: usize,
+}
+
+/// Imports a log into one store at each cut. After 1, 4, 16 … of them, and after the last, the store is compared with one
+/// that a single import makes of what is there then.
+fn grows(what: &str, log: &[u8], cuts: &[usize], readings: &[Reading]) -> Grown {
+    let source = Some("log.jsonl");
+    let (folder, once) = (Folder::quick(), Folder::quick());
+    let path = folder.file("grown.db");
+    let store = Store::open(&path).expect("a store");
+    let mut grown = Grown {
+        imports: 0,
+        refused: 0,
+        compared: 0,
+        snapshots: 0,
+    };
+    for (at, &end) in cuts.iter().enumerate() {
+        let what = format!("{what} to byte {end} of {}", log.len());
+        let reading = readings[at % readings.len()];
+        let read = match sessions(&log[..end], "log", reading) {
+            Ok(read) => read,
+            Err(_) => {
+                grown.refused += 1;
+                continue;
+            }
+        };
+        let done = store.import_log(&read, source);
+        let done = done.unwrap_or_else(|error| panic!("{what}: {error}"));
+        grown.imports += 1;
+        grown.snapshots += done.snapshots;
+        let is_compared = (at + 1).is_power_of_two() && (at + 1).trailing_zeros() % 2 == 0;
+        if !is_compared && at + 1 < cuts.len() {
+            continue;
         }
-        value
-    };
-    (
-        committed.iter().map(parse).collect(),
-        working.as_ref().map(parse),
-    )
+        grown.compared += 1;
+        let again = store.import_log(&read, source).expect("again");
+        assert_eq!(again.same, read.len(), "{what}: {again:?}");
+        assert_eq!(
+            (again.snapshots, again.grown, again.new),
+            (0, 0, 0),
+            "{what}"
+        );
+        for (number, &reading) in readings.iter().enumerate() {
+            let path = once.file(&format!("{at}-{number}.db"));
+            let other = Store::open(&path).expect("a store");
+            let read = sessions(&log[..end], "log", reading).expect("a log");
+            let named = read
+                .into_iter()
+                .map(|(name, session)| (name, session, source.map(str::to_owned)));
+            other.import_all(named).expect("imported");
+            let what = format!("{what}, {reading:?}");
+            same(
+                &what,
+                &said(&store, &folder.file("grown.db")),
+                &said(&other, &path),
+            );
+        }
+        sound(&store).expect("a sound store");
+    }
+    grown
 }
 
-fn all(store: &Store) -> BTreeMap<String, (Vec<Value>, Option<Value>)> {
-    let infos = store.sessions("").expect("a list");
-    let read = |name: String| {
-        let session = store.session(&name).expect("a session");
-        (name, said(&session))
-    };
-    infos.into_iter().map(|info| read(info.name)).collect()
+/// Where a log is cut: inside of each line, also inside of a letter, and at its end.
+fn cuts(log: &[u8], rng: &mut Rng) -> Vec<usize> {
+    let mut cuts = Vec::new();
+    let mut start = 0;
+    for line in log.split_inclusive(|byte| *byte == b'\n') {
+        let letters: Vec<usize> = (1..line.len())
+            .filter(|at| line[*at] & 0xC0 == 0x80)
+            .collect();
+        let inside = match (&letters[..], line.len()) {
+            (_, 0 | 1) => None,
+            ([], length) => Some(1 + rng.below(length - 1)),
+            (_, length) if rng.chance(50) => Some(1 + rng.below(length - 1)),
+            (letters, _) => Some(*rng.pick(letters)),
+        };
+        cuts.extend(inside.map(|at| start + at));
+        start += line.len();
+        cuts.push(start);
+    }
+    cuts
 }
 
-fn fresh(sessions: &[(String, Session)]) -> BTreeMap<String, (Vec<Value>, Option<Value>)> {
-    sessions
-        .iter()
-        .map(|(name, session)| (name.clone(), said(session)))
-        .collect()
-}
+const WHOLE: &[Reading] = &[Reading::Whole];
+const EVERY: &[Reading] = &[Reading::Lines, Reading::Whole, Reading::Documents];
 
 #[test]
 fn a_log_read_line_by_line_gives_what_the_whole_log_gives() {
-    let fixtures = [
-        "claude-code/synthetic-session.jsonl",
-        "codex/synthetic-rollout.jsonl",
-        "anthropic/synthetic-requests.jsonl",
-        "openai-responses/synthetic-requests.jsonl",
-        "sharegpt/synthetic-conversations.jsonl",
+    let mut logs: Vec<std::path::PathBuf> = vec!["fixtures/release.claude-code.jsonl".into()];
+    for folder in std::fs::read_dir("tests/cases/logs").expect("fixtures") {
+        let files = std::fs::read_dir(folder.expect("a folder").path()).expect("fixtures");
+        let files = files.map(|file| file.expect("a file").path());
+        logs.extend(files.filter(|path| path.extension() == Some("jsonl".as_ref())));
+    }
+    logs.sort();
+    for path in logs {
+        let log = std::fs::read(&path).expect("a fixture");
+        let cuts = cuts(&log, &mut Rng::new(log.len() as u64));
+        let grown = grows(&path.display().to_string(), &log, &cuts, EVERY);
+        assert!(grown.snapshots > 0, "{}", path.display());
+    }
+}
+
+/// Random logs of the formats whose reading of a line can depend on lines that come later.
+#[test]
+fn random_logs_grow() {
+    let makers: [(&str, fn(&mut Rng) -> Vec<Value>); 5] = [
+        ("claude", claude_code),
+        ("pi", pi),
+        ("codex", codex),
+        ("messages", messages),
+        ("requests", requests),
     ];
-    for (fixture, replayed) in fixtures
-        .iter()
-        .flat_map(|fixture| [(fixture, false), (fixture, true)])
-    {
-        let log = std::fs::read(format!("tests/cases/logs/{fixture}")).expect("a fixture");
-        let most = if random::few() { 12 } else { usize::MAX };
-        let told = grows(fixture, &log, &cuts(&log, most), replayed);
-        assert!(told > 0, "{fixture}");
-    }
-}
-
-/// Where a log is cut: at the end of every line and inside of it, and of those at most this many.
-fn cuts(log: &[u8], most: usize) -> Vec<usize> {
-    let mut ends: Vec<usize> = Vec::new();
-    for (at, byte) in log.iter().enumerate() {
-        if *byte == b'\n' {
-            // Also in the middle of a line, which waits for its rest.
-            ends.push(at.saturating_sub(20));
-            ends.push(at + 1);
+    let seeds = u64::from(random::share(100));
+    for (name, make) in makers {
+        for seed in 0..seeds {
+            let mut rng = Rng::new(seed);
+            let lines = make(&mut rng).into_iter().map(|line| format!("{line}\n"));
+            let log = lines.collect::<String>();
+            let cuts = cuts(log.as_bytes(), &mut rng);
+            let what = format!("{name} {seed}\n{log}\n");
+            grows(&what, log.as_bytes(), &cuts, &EVERY[..2]);
         }
     }
-    let step = ends.len().div_ceil(most).max(1);
-    // An odd step takes both kinds in turn.
-    let mut some: Vec<usize> = ends.iter().copied().step_by(step | 1).collect();
-    some.push(log.len());
-    some
 }
 
-/// Imports a log again at each cut, and compares the store with one import of what is there. Returns the
-/// number of snapshots that were added.
-fn grows(fixture: &str, log: &[u8], cuts: &[usize], replayed: bool) -> usize {
-    let folder = Folder::quick();
-    let store = Store::open(folder.file("a.db")).expect("a store");
-    let mut told = 0;
-    for &end in cuts {
-        let Some(sessions) = sessions(&log[..end], "log", replayed) else {
-            continue;
+/// A text, of which a few are long and some not ASCII.
+fn words(rng: &mut Rng) -> String {
+    let word = *rng.pick(&["go", "Grüße — los", "ja \u{1f600}", "«да»", "x"]);
+    format!("{word} {}", rng.below(1_000))
+}
+
+fn time(at: usize) -> String {
+    format!("2026-03-02T09:{:02}:{:02}Z", at / 60 % 60, at % 60)
+}
+
+/// Lines of Claude Code: branches, responses of several lines, calls side by side, compactions, subagents.
+fn claude_code(rng: &mut Rng) -> Vec<Value> {
+    let mut lines: Vec<Value> = Vec::new();
+    let (mut main, mut side): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut calls: Vec<(String, String)> = Vec::new();
+    let (mut response, mut was_side) = (String::new(), false);
+    for at in 0..6 + rng.below(24) {
+        let id = format!("u{at}");
+        let is_side = rng.chance(12);
+        let known = if is_side { &mut side } else { &mut main };
+        let mut parent = known.last().cloned();
+        // A response has several lines, between which are results of its calls and nothing else.
+        let is_elsewhere = rng.chance(12) && !known.is_empty();
+        if is_elsewhere {
+            parent = Some(rng.pick(known).clone());
+        }
+        if is_elsewhere || is_side != was_side || response.is_empty() || rng.chance(25) {
+            response = format!("msg_{at}");
+            calls.clear();
+        }
+        was_side = is_side;
+        let text = words(rng);
+        let said = |part: Value| {
+            json!({"role": "assistant", "id": response, "model": "m", "content": [part],
+            "usage": {"input_tokens": at, "output_tokens": 1}})
         };
-        let wanted = fresh(&sessions);
-        if wanted.values().all(|(committed, _)| committed.is_empty()) {
-            continue;
+        let mut more = json!({});
+        let (kind, message) = match rng.below(13) {
+            0..3 => ("user", json!({"role": "user", "content": text})),
+            3..6 => ("assistant", said(json!({"type": "text", "text": text}))),
+            6..8 => {
+                let call = format!("toolu_{at}");
+                calls.push((call.clone(), id.clone()));
+                let input = json!({"prompt": "Check.", "text": text});
+                (
+                    "assistant",
+                    said(json!({"type": "tool_use", "id": call, "name": "Task", "input": input})),
+                )
+            }
+            8..10 if !calls.is_empty() => {
+                let (call, line) = calls.remove(rng.below(calls.len()));
+                parent = Some(line);
+                if rng.chance(30) {
+                    more = json!({"toolUseResult": {"agentId": "a1"}});
+                }
+                let part = json!({"type": "tool_result", "tool_use_id": call, "content": text});
+                ("user", json!({"role": "user", "content": [part]}))
+            }
+            10 => {
+                more = json!({"subtype": "compact_boundary", "logicalParentUuid": parent,
+                    "compactMetadata": {"trigger": "auto", "preTokens": at}});
+                ("system", Value::Null)
+            }
+            11 => {
+                more = json!({"isCompactSummary": true});
+                ("user", json!({"role": "user", "content": text}))
+            }
+            12 => {
+                more = json!({"subtype": "api_error", "error": {"status": 529}, "retryAttempt": 1});
+                ("system", Value::Null)
+            }
+            _ => {
+                let kind = *rng.pick(&["summary", "queue-operation", "file-history-snapshot"]);
+                lines.push(json!({"type": kind, "summary": text, "leafUuid": parent}));
+                continue;
+            }
+        };
+        let mut line = json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s",
+            "isSidechain": is_side, "timestamp": time(at), "message": message});
+        if kind != "assistant" && !message["content"].is_array() {
+            response.clear();
         }
-        let done = store.import_log(&sessions, Some("log.jsonl"));
-        let done = done.unwrap_or_else(|error| panic!("{fixture} to {end}: {error}"));
-        told += done.snapshots;
-        let found = all(&store);
-        assert_eq!(
-            found.keys().collect::<Vec<_>>(),
-            wanted.keys().collect::<Vec<_>>(),
-            "{fixture} to {end}: {done:?}"
-        );
-        for (name, wanted) in &wanted {
-            assert!(found[name] == *wanted, "{fixture} to {end}: {name}");
+        if is_side {
+            line["agentId"] = json!("a1");
         }
-        let again = store
-            .import_log(&sessions, Some("log.jsonl"))
-            .expect("again");
-        assert_eq!(again.same, sessions.len(), "{fixture} to {end}");
-        assert_eq!((again.snapshots, again.grown, again.new), (0, 0, 0));
+        if message.is_null() {
+            line.as_object_mut().expect("an object").remove("message");
+        }
+        for (name, value) in more.as_object().expect("an object") {
+            line[name] = value.clone();
+        }
+        if is_side { &mut side } else { &mut main }.push(id);
+        if rng.chance(4) {
+            lines.push(line.clone());
+        }
+        lines.push(line);
     }
-    sound(&store).expect("a sound store");
-    told
+    lines
+}
+
+/// Entries of pi, as a list or as a tree.
+fn pi(rng: &mut Rng) -> Vec<Value> {
+    let is_tree = rng.chance(70);
+    let mut lines =
+        vec![json!({"type": "session", "id": "s", "timestamp": time(0), "cwd": "/srv"})];
+    if is_tree {
+        lines[0]["version"] = json!(3);
+    }
+    let mut ids: Vec<String> = Vec::new();
+    for at in 1..4 + rng.below(20) {
+        let text = json!([{"type": "text", "text": words(rng)}]);
+        let message = |message: Value| json!({"type": "message", "message": message});
+        let mut line = match rng.below(8) {
+            0..2 => message(json!({"role": "user", "content": text})),
+            2..4 => message(
+                json!({"role": "assistant", "content": text, "model": "m", "stopReason": "stop",
+                "usage": {"input": at, "output": 1}}),
+            ),
+            4 => message(
+                json!({"role": "assistant", "content": [{"type": "toolCall", "id": format!("c{at}"),
+                "name": "bash", "arguments": {"a": 1}}], "model": *rng.pick(&["m", "n"]), "stopReason": "toolUse"}),
+            ),
+            5 => message(
+                json!({"role": "toolResult", "toolCallId": format!("c{}", at - 1), "toolName": "bash",
+                "isError": false, "content": text}),
+            ),
+            6 if rng.chance(50) => {
+                message(json!({"role": "assistant", "content": [], "stopReason": "aborted"}))
+            }
+            6 => json!({"type": "model_change", "modelId": "n"}),
+            _ => json!({"type": "compaction", "summary": words(rng), "tokensBefore": at,
+                "firstKeptEntryIndex": rng.below(at), "firstKeptEntryId": ids.last()}),
+        };
+        line["timestamp"] = json!(time(at));
+        if is_tree {
+            line["id"] = json!(format!("e{at}"));
+            line["parentId"] = match ids.len() {
+                0 => Value::Null,
+                _ if rng.chance(15) => json!(rng.pick(&ids)),
+                _ => json!(ids.last()),
+            };
+            ids.push(format!("e{at}"));
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+/// Lines of Codex.
+fn codex(rng: &mut Rng) -> Vec<Value> {
+    let base = json!({"text": "Be brief."});
+    let mut lines = vec![
+        json!({"timestamp": time(0), "type": "session_meta", "payload": {"id": "s", "cwd": "/srv",
+        "base_instructions": base}}),
+    ];
+    for at in 1..4 + rng.below(24) {
+        let of = |role: &str, kind: &str, text: String| {
+            json!({"type": "message", "role": role,
+            "content": [{"type": kind, "text": text}]})
+        };
+        let text = words(rng);
+        let (kind, payload) = match rng.below(9) {
+            0..2 => ("response_item", of("user", "input_text", text)),
+            2..4 => ("response_item", of("assistant", "output_text", text)),
+            4 => (
+                "response_item",
+                json!({"type": "function_call", "call_id": format!("c{at}"), "name": "shell",
+                "arguments": "{\"a\":1}"}),
+            ),
+            5 => (
+                "response_item",
+                json!({"type": "function_call_output", "call_id": format!("c{}", at - 1),
+                "output": text}),
+            ),
+            6 => (
+                "event_msg",
+                json!({"type": "token_count", "info": {"last_token_usage": {"input_tokens": at}}}),
+            ),
+            7 => (
+                "turn_context",
+                json!({"model": *rng.pick(&["m", "n"]), "effort": "high"}),
+            ),
+            _ if rng.chance(50) => ("event_msg", json!({"type": "error", "message": text})),
+            _ => (
+                "compacted",
+                json!({"message": text, "replacement_history": [of("user", "input_text", words(rng))]}),
+            ),
+        };
+        lines.push(json!({"timestamp": time(at), "type": kind, "payload": payload}));
+    }
+    lines
+}
+
+/// Messages of OpenAI, one a line.
+fn messages(rng: &mut Rng) -> Vec<Value> {
+    let mut lines = vec![json!({"role": "system", "content": "Be brief."})];
+    for at in 1..4 + rng.below(20) {
+        let text = words(rng);
+        lines.push(match rng.below(4) {
+            0 => json!({"role": "user", "content": text}),
+            1 => json!({"role": "assistant", "content": text}),
+            2 => json!({"role": "assistant", "content": null, "tool_calls": [{"id": format!("c{at}"), "type": "function",
+                "function": {"name": "f", "arguments": "{}"}}]}),
+            _ => json!({"role": "tool", "tool_call_id": format!("c{}", at - 1), "content": text}),
+        });
+    }
+    lines
+}
+
+/// Recorded requests of several conversations, with and without their responses, in a random API.
+fn requests(rng: &mut Rng) -> Vec<Value> {
+    let api = rng.below(3);
+    let mut lines = Vec::new();
+    let mut open: Vec<Vec<Value>> = Vec::new();
+    for at in 0..3 + rng.below(14) {
+        let which = rng.below(open.len() + 1);
+        if which == open.len() || rng.chance(10) {
+            open.push(Vec::new());
+        }
+        let which = which.min(open.len() - 1);
+        let sent = &mut open[which];
+        if rng.chance(10) && sent.len() > 2 {
+            sent.drain(..2);
+        }
+        sent.push(json!({"role": "user", "content": words(rng)}));
+        let list = ["messages", "messages", "input"][api];
+        let mut request = json!({"model": "m", list: sent});
+        if api == 1 {
+            request["max_tokens"] = json!(10);
+            request["system"] = json!("Be brief.");
+        }
+        let text = words(rng);
+        let response = match api {
+            _ if rng.chance(15) => json!({"error": {"message": text}}),
+            0 => {
+                json!({"choices": [{"message": {"role": "assistant", "content": text}}], "usage": {"prompt_tokens": at}})
+            }
+            1 => {
+                json!({"role": "assistant", "type": "message", "content": [{"type": "text", "text": text}],
+                "usage": {"input_tokens": at}})
+            }
+            _ => json!({"id": format!("r{at}"), "output": [{"type": "message", "role": "assistant",
+                "content": [{"type": "output_text", "text": text}]}]}),
+        };
+        if response.get("error").is_none() {
+            sent.push(json!({"role": "assistant", "content": text}));
+        }
+        match rng.below(3) {
+            0 => lines.push(json!({"request": request, "response": response})),
+            1 => lines.extend([request, response]),
+            _ => lines.push(request),
+        }
+    }
+    lines
 }
 
 /// A reply of which more comes, in letters that a store spells otherwise than a log.
@@ -145,34 +526,35 @@ fn a_reply_beyond_ascii_grows() {
         line("4", Some("3"), "user", "да", 4),
     ];
     let log = log.concat();
-    let told = grows(
-        "a growing reply",
-        log.as_bytes(),
-        &cuts(log.as_bytes(), 99),
-        true,
-    );
-    assert!(told > 0);
+    // At every byte.
+    let cuts: Vec<usize> = (1..=log.len()).collect();
+    let grown = grows("a growing reply", log.as_bytes(), &cuts, WHOLE);
+    assert!(grown.snapshots > 0);
 }
 
-/// Every recorded log, as it grew. The logs are not part of the repository.
+/// Every recorded log, as it grew: imported after each line, and in the middle of each. The logs are not part of the
+/// repository.
 #[test]
 fn recorded_logs_grow() {
-    if crate::support::random::left_to_ci() {
+    if random::left_to_ci() {
         return;
     }
-    let mut logs = 0;
     for path in crate::real_data::logs() {
         let log = crate::real_data::contents(&path);
+        let cuts = cuts(&log, &mut Rng::new(log.len() as u64));
         let name = path.display().to_string();
-        let most = match (random::few(), log.len() < 100_000) {
-            (true, true) => 16,
-            (true, false) => 2,
-            (false, true) => 400,
-            (false, false) => 12,
-        };
-        logs += usize::from(grows(&name, &log, &cuts(&log, most), true) > 0);
+        let began = std::time::Instant::now();
+        let grown = grows(&name, &log, &cuts, &EVERY[..2]);
+        println!(
+            "{name}: {} cuts, {} imports, {} too early, {} compared, {} snapshots, {:?}",
+            cuts.len(),
+            grown.imports,
+            grown.refused,
+            grown.compared,
+            grown.snapshots,
+            began.elapsed()
+        );
     }
-    println!("{logs} recorded logs grew");
 }
 
 /// One line of Claude Code.
@@ -197,7 +579,7 @@ fn the_name_follows_the_newest_branch_and_the_old_path_becomes_a_fork() {
     let store = Store::open(folder.file("a.db")).expect("a store");
     let mut log = String::new();
     let bring = |log: &str| {
-        let sessions = sessions(log.as_bytes(), "log", true).expect("a log");
+        let sessions = sessions(log.as_bytes(), "log", Reading::Whole).expect("a log");
         store
             .import_log(&sessions, Some("log.jsonl"))
             .expect("imported")
@@ -249,7 +631,7 @@ fn other_sessions_of_a_name_and_those_that_were_written_are_left_alone() {
     let store = Store::open(folder.file("a.db")).expect("a store");
     let one = |text: &str| {
         let log = line("1", None, "user", "go", 1) + &line("2", Some("1"), "assistant", text, 2);
-        sessions(log.as_bytes(), "log", false).expect("a log")
+        sessions(log.as_bytes(), "log", Reading::Documents).expect("a log")
     };
     store
         .import_log(&one("A"), Some("log.jsonl"))
@@ -263,7 +645,7 @@ fn other_sessions_of_a_name_and_those_that_were_written_are_left_alone() {
         + &line("2", Some("1"), "assistant", "A", 2)
         + &line("3", Some("2"), "user", "on", 3)
         + &line("4", Some("3"), "assistant", "B", 4);
-    let longer = sessions(longer.as_bytes(), "log", true).expect("a log");
+    let longer = sessions(longer.as_bytes(), "log", Reading::Whole).expect("a log");
     assert_eq!(
         store
             .import_log(&longer, Some("log.jsonl"))

@@ -14,12 +14,17 @@ pub(crate) struct Folder(pub(crate) PathBuf);
 impl Folder {
     /// One in memory where the system has that: for tests in which nothing is cut off.
     pub(crate) fn quick() -> Self {
+        Self::below(Self::memory())
+    }
+
+    /// Where the system has files in memory, or those of a short life.
+    pub(crate) fn memory() -> PathBuf {
         let memory = PathBuf::from("/dev/shm");
-        Self::below(if memory.is_dir() {
+        if memory.is_dir() {
             memory
         } else {
             std::env::temp_dir()
-        })
+        }
     }
 
     /// One on the disk.
