@@ -57,8 +57,6 @@ pub struct AssertReport {
 }
 
 impl Report for AssertReport {
-    type Line = Self;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let empty = session.history().latest_position().is_err();
         let mut requests: Option<PrefixReport> = None;
@@ -81,10 +79,6 @@ impl Report for AssertReport {
             holds: checked.iter().all(|checked| checked.holds),
             conditions: checked,
         })
-    }
-
-    fn lines(&self) -> &[Self] {
-        std::slice::from_ref(self)
     }
 
     /// A line for each condition, and one for each of the first failures.

@@ -1,10 +1,12 @@
 //! What a snapshot says of the provider call of its cycle: `usage` and `meta` (INSPECT §1).
 
+use crate::history::{History, LoadFailure, Position};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, elements, get, members, string};
 use crate::render::Provider;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What is known of a provider call besides the request. What a log does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -81,6 +83,23 @@ impl Call {
 pub(super) fn cycle_of(snapshot: &Snapshot) -> i64 {
     let cycle = snapshot.cycle();
     cycle.saturating_add(i64::from(snapshot.is_working()))
+}
+
+/// The committed snapshot before one of `history`.
+pub(super) fn before<'h>(
+    history: &'h History,
+    of: &Snapshot,
+) -> Result<Option<&'h Arc<Snapshot>>, LoadFailure> {
+    history.fetch_cycles()?;
+    let index = if of.is_working() {
+        Some(history.committed().len())
+    } else {
+        history.committed().index_of(of.cycle())
+    };
+    match index.and_then(|index| index.checked_sub(1)) {
+        Some(before) => history.load(Position::Committed(before)),
+        None => Ok(None),
+    }
 }
 
 pub(super) fn is_reply(node: NodeRef<'_>, cycle: &str) -> bool {

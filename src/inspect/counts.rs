@@ -52,7 +52,7 @@ impl Sum for Totals {
 /// assert_eq!([counts.text("twelve bytes"), counts.text("twelve bytes")], [3, 3]);
 /// assert_eq!(counts.distinct().tokens, 3);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Counts {
     tokenizer: Tokenizer,
     texts: HashMap<[u8; 32], u64>,
@@ -66,9 +66,7 @@ impl Counts {
     pub fn new(tokenizer: Tokenizer) -> Self {
         Self {
             tokenizer,
-            texts: HashMap::new(),
-            nodes: HashMap::new(),
-            distinct: Totals::default(),
+            ..Self::default()
         }
     }
 

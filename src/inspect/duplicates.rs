@@ -70,8 +70,6 @@ pub struct Duplicate {
 }
 
 impl Report for DuplicateReport {
-    type Line = Self;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let (chosen, counts) = options.read(engine, &history)?;
@@ -93,10 +91,6 @@ impl Report for DuplicateReport {
             snapshots: snapshots.collect::<Result<_, Error>>()?,
             tokenizer: finder.counts.tokenizer(),
         })
-    }
-
-    fn lines(&self) -> &[Self] {
-        std::slice::from_ref(self)
     }
 
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {

@@ -59,8 +59,6 @@ pub struct FoundBlock {
 }
 
 impl Report for GrepReport {
-    type Line = Self;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let Some(search) = &options.search else {
             return Ok(Self {
@@ -97,10 +95,6 @@ impl Report for GrepReport {
             lines: lines.filter(|line| !line.ranges.is_empty()).count() as u64,
             blocks,
         })
-    }
-
-    fn lines(&self) -> &[Self] {
-        std::slice::from_ref(self)
     }
 
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {

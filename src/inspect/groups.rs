@@ -69,6 +69,7 @@ pub(super) fn sort(groups: &mut [Group]) {
 }
 
 /// Groups by one thing, for snapshots of one session in any order.
+#[derive(Default)]
 pub(super) struct Groups {
     by: By,
     names: Numbered<Option<String>>,
@@ -81,9 +82,7 @@ impl Groups {
     pub(super) fn new(by: By) -> Self {
         Self {
             by,
-            names: Numbered::default(),
-            units: HashMap::new(),
-            tools: ToolNames::default(),
+            ..Self::default()
         }
     }
 

@@ -32,19 +32,14 @@ use std::sync::Arc;
 /// assert!(report.to_text(&options).contains("what happened"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+/// Its JSON is one object, except that of [`ShowReport`](super::ShowReport), which is printed as one for each snapshot.
 pub trait Report: Serialize + Sized {
-    /// What is one object of its JSON: the report itself, or one of the snapshots that it lists.
-    type Line: Serialize;
-
     /// Makes the report.
     ///
     /// # Errors
     /// The time is none, or no snapshot has it; every error of the selector; a request that the provider has
     /// no form for, in reports that need it; a snapshot of a store cannot be loaded.
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error>;
-
-    /// The objects of its JSON, one a line.
-    fn lines(&self) -> &[Self::Line];
 
     /// The report as text. Every line ends in a line feed.
     fn text(&self, options: &ReportOptions, paint: Paint) -> String;

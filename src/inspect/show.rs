@@ -1,7 +1,7 @@
 //! A snapshot as a person reads it: what the model was sent, block by block, and what is new in it
 //! (INSPECT §4).
 
-use super::call::{Call, cycle_of, is_reply};
+use super::call::{Call, before, cycle_of, is_reply};
 use super::counts::Counts;
 use super::groups::ToolNames;
 use super::part::{Chosen, Region, saying};
@@ -9,7 +9,7 @@ use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::steps::{seconds, time_of};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
-use crate::history::{History, LoadFailure, Position, Session};
+use crate::history::{History, LoadFailure, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::string;
 use crate::render::{ThreadBlock, parameters_of};
@@ -43,8 +43,6 @@ pub struct ShowReport {
 }
 
 impl Report for ShowReport {
-    type Line = Shown;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let (chosen, mut counts) = options.read(engine, &history)?;
@@ -53,10 +51,6 @@ impl Report for ShowReport {
             chosen.map(|chosen| Ok(one(&history, &chosen?, before_reply, &mut counts)?));
         let snapshots = snapshots.collect::<Result<_, Error>>()?;
         Ok(Self { snapshots })
-    }
-
-    fn lines(&self) -> &[Shown] {
-        &self.snapshots
     }
 
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
@@ -81,7 +75,7 @@ fn one(
     counts: &mut Counts,
 ) -> Result<Shown, LoadFailure> {
     let snapshot = &*chosen.snapshot;
-    let previous = before(history, snapshot)?;
+    let previous = before(history, snapshot)?.map(|found| &**found);
     let cycle = cycle_of(snapshot);
     let own_reply = cycle.to_string();
     let mut tools = ToolNames::default();
@@ -148,21 +142,6 @@ pub(super) fn text_of(block: &ThreadBlock) -> String {
         None | Some("null") => String::new(),
         Some(content) => string(content).map_or_else(|| content.to_owned(), Cow::into_owned),
     }
-}
-
-/// The committed snapshot before one of `history`.
-fn before<'h>(history: &'h History, of: &Snapshot) -> Result<Option<&'h Snapshot>, LoadFailure> {
-    history.fetch_cycles()?;
-    let index = if of.is_working() {
-        Some(history.committed().len())
-    } else {
-        history.committed().index_of(of.cycle())
-    };
-    let Some(before) = index.and_then(|index| index.checked_sub(1)) else {
-        return Ok(None);
-    };
-    let found = history.load(Position::Committed(before))?;
-    Ok(found.map(|found| &**found))
 }
 
 fn turn_of(node: NodeRef<'_>, region: Region) -> Option<NodeRef<'_>> {

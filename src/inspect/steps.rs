@@ -102,8 +102,6 @@ pub enum StepEvent {
 }
 
 impl Report for StepReport {
-    type Line = Self;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_all()?;
@@ -146,10 +144,6 @@ impl Report for StepReport {
             no_prefixes,
             steps,
         })
-    }
-
-    fn lines(&self) -> &[Self] {
-        std::slice::from_ref(self)
     }
 
     /// A table, without the columns that have nothing in them.

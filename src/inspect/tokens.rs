@@ -101,8 +101,6 @@ pub struct SnapshotTokens {
 }
 
 impl Report for TokenReport {
-    type Line = Self;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let (chosen, mut counts) = options.read(engine, &history)?;
@@ -131,10 +129,6 @@ impl Report for TokenReport {
             distinct: counts.distinct(),
             prices: options.prices.date().to_owned(),
         })
-    }
-
-    fn lines(&self) -> &[Self] {
-        std::slice::from_ref(self)
     }
 
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {

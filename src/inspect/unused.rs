@@ -99,8 +99,6 @@ impl UnusedTool {
 }
 
 impl Report for UnusedReport {
-    type Line = Self;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let (chosen, mut counts) = options.read(engine, &history)?;
@@ -143,10 +141,6 @@ impl Report for UnusedReport {
             prices: options.prices.date().to_owned(),
             model,
         })
-    }
-
-    fn lines(&self) -> &[Self] {
-        std::slice::from_ref(self)
     }
 
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {

@@ -45,6 +45,7 @@ fn is_one_message(last: &SentBlock<'_>, next: &SentBlock<'_>, provider: Provider
 /// Chat Completions asks for the results of all calls right after them. So a message between calls and
 /// results, such as the context before the next turn, is held back until the last result. Imported
 /// messages never are.
+#[derive(Default)]
 pub(crate) struct Grouping<'a> {
     provider: Provider,
     /// The blocks of the open message.
@@ -59,9 +60,7 @@ impl<'a> Grouping<'a> {
     pub(crate) fn new(provider: Provider) -> Self {
         Self {
             provider,
-            open: Vec::new(),
-            unanswered: Vec::new(),
-            held: Vec::new(),
+            ..Self::default()
         }
     }
 

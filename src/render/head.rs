@@ -10,7 +10,7 @@ use crate::json::{members, string};
 use std::borrow::Cow;
 
 /// What a request has besides messages, checked before any of it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(super) provider: Provider,
     /// The members of the parameters with commas between them, as they came.
@@ -36,16 +36,9 @@ impl Head {
     /// A request without anything besides blocks.
     pub(super) fn empty() -> Self {
         Self {
-            provider: Provider::Thread,
-            parameters: String::new(),
-            tools: Vec::new(),
-            system: None,
             list: "blocks",
-            instructions: None,
-            previous: 0,
-            alone: None,
-            given: false,
             has_list: true,
+            ..Self::default()
         }
     }
 

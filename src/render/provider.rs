@@ -1,5 +1,6 @@
 //! Providers by name.
 
+use crate::support::macros::names;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -18,26 +19,12 @@ pub enum Provider {
     Anthropic,
 }
 
-impl Provider {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::Thread,
-        Self::OpenAi,
-        Self::OpenAiResponses,
-        Self::Anthropic,
-    ];
-
-    /// The name on the command line, such as `openai-responses`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Thread => "thread",
-            Self::OpenAi => "openai",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-        }
-    }
-}
+names!(Provider: 4, name {
+    Thread: "thread",
+    OpenAi: "openai",
+    OpenAiResponses: "openai-responses",
+    Anthropic: "anthropic",
+});
 
 impl Serialize for Provider {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

@@ -12,16 +12,19 @@ macro_rules! setters {
     };
 }
 
-/// Gives the variants of an enum their names.
+/// Gives the variants of an enum their names, and the function that returns them its own.
 macro_rules! names {
-    ($type:ident: $count:literal { $($variant:ident: $name:literal,)* }) => {
+    ($type:ident: $count:literal $names:tt) => {
+        names!($type: $count, as_str $names);
+    };
+    ($type:ident: $count:literal, $get:ident { $($variant:ident: $name:literal,)* }) => {
         impl $type {
             /// All of them, in order.
             pub const ALL: [Self; $count] = [$(Self::$variant),*];
 
             /// The name.
             #[must_use]
-            pub fn as_str(self) -> &'static str {
+            pub fn $get(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
@@ -30,7 +33,7 @@ macro_rules! names {
             /// The one with a name.
             #[must_use]
             pub fn parse(name: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|it| it.as_str() == name)
+                Self::ALL.into_iter().find(|it| it.$get() == name)
             }
         }
     };

@@ -2,7 +2,7 @@
 
 use super::command::Invocation;
 use super::options::{Format, Paint, Tint};
-use super::output::{self, Column, PREVIEW, Previews, with_calls};
+use super::output::{self, PREVIEW, Previews, with_calls};
 use crate::app::present::answer::{Budget, Found};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
@@ -57,6 +57,28 @@ impl<'a> Labels<'a> {
             .map(|(_, label)| format!("{}\t", output::printable(label)))
             .collect()
     }
+
+    /// A JSON value with this name beside the labels, or alone without labels.
+    fn json(self, name: &str, value: &str) -> String {
+        let labels = self.named();
+        if labels.is_empty() {
+            return value.to_owned();
+        }
+        let mut json = "{".to_owned();
+        for (name, label) in labels {
+            let _ = write!(json, "\"{name}\":{},", output::quoted(label));
+        }
+        json + &format!("\"{name}\":{value}}}")
+    }
+
+    /// Appends a number of nodes.
+    pub(super) fn append_count(self, count: &str, format: Format, out: &mut String) {
+        out.push_str(&match format {
+            Format::Json => self.json("count", count),
+            _ => self.prefix() + count,
+        });
+        out.push('\n');
+    }
 }
 
 /// Appends an answer.
@@ -74,10 +96,11 @@ pub(super) fn append(
         Failure::value("a range has differences, not nodes")
             .with_help("--format json, table or ids")
     };
+    if how.count {
+        labels.append_count(&found.json(true)?, how.format, out);
+        return Ok(());
+    }
     match (how.format, found.answer, &found.fit) {
-        (Format::Ids | Format::Nodes | Format::Table | Format::Tree, ..) if how.count => {
-            out.extend([&*prefix, &*found.json(true)?, "\n"]);
-        }
         (Format::Tree, _, Some(_)) => {
             return Err(Failure::value(
                 "`--format tree` cannot show the order that a budget chooses",
@@ -111,36 +134,9 @@ pub(super) fn append(
             let nodes = whole.as_ref().unwrap_or(rows).nodes();
             out.extend([&*title, &*output::tree(nodes, &previews())]);
         }
-        _ => {
-            let value = found.json(how.count)?;
-            let name = if how.count { "count" } else { "result" };
-            let labels = labels.named();
-            if labels.is_empty() {
-                out.extend([&*value, "\n"])
-            } else {
-                out.push('{');
-                for (name, label) in labels {
-                    let _ = write!(out, "\"{name}\":{},", output::quoted(label));
-                }
-                let _ = writeln!(out, "\"{name}\":{value}}}");
-            }
-        }
+        _ => out.extend([&*labels.json("result", &found.json(false)?), "\n"]),
     }
     Ok(())
-}
-
-/// Appends that a session has no match, where matches are counted.
-pub(super) fn append_none(labels: Labels<'_>, how: &How, out: &mut String) {
-    match how.format {
-        Format::Json => {
-            out.push('{');
-            for (name, label) in labels.named() {
-                let _ = write!(out, "\"{name}\":{},", output::quoted(label));
-            }
-            out.push_str("\"count\":0}\n");
-        }
-        _ => out.extend([&*labels.prefix(), "0\n"]),
-    }
 }
 
 /// One line for each change: the pair of snapshots, a sign, the id.
@@ -245,13 +241,13 @@ fn fitting(fit: &Fit<'_>, previews: &Previews) -> String {
         (cells, *node)
     });
     let header = [
-        Column::new("id", 0).tint(Tint::Name),
-        Column::new("snapshot", 4).tint(Tint::Place),
-        Column::new("score", 0),
-        Column::new("matches", 1),
-        Column::new("tokens", 5),
-        Column::new("role", 2).tint(Tint::Kind),
-        Column::new("kind", 3).tint(Tint::Kind),
+        ("id", 0, Some(Tint::Name)),
+        ("snapshot", 4, Some(Tint::Place)),
+        ("score", 0, None),
+        ("matches", 1, None),
+        ("tokens", 5, None),
+        ("role", 2, Some(Tint::Kind)),
+        ("kind", 3, Some(Tint::Kind)),
     ];
     let mut text = output::columns(header, rows, previews).unwrap_or_default();
     let _ = writeln!(

@@ -33,16 +33,18 @@ enum ContextCommand {
         /// The directory of the documents.
         #[arg(long, value_name = "DIR")]
         sources: PathBuf,
-        #[command(flatten)]
-        cache: CacheArgs,
+        /// The directory of the cache.
+        #[arg(long, value_name = "DIR")]
+        cache: PathBuf,
         /// Replace a cache that exists already.
         #[arg(long)]
         force: bool,
     },
     /// Choose documents of a cache for a query. Prints JSON, with `--format pretty` indented.
     Resolve {
-        #[command(flatten)]
-        cache: CacheArgs,
+        /// The directory of the cache.
+        #[arg(long, value_name = "DIR")]
+        cache: PathBuf,
         /// The words to look for; without words every score is 0.0.
         #[arg(long, value_name = "QUERY", allow_hyphen_values = true)]
         query: OsString,
@@ -52,23 +54,17 @@ enum ContextCommand {
     },
     /// Print the version of a cache, its documents, its bytes, and whether it is valid.
     Inspect {
-        #[command(flatten)]
-        cache: CacheArgs,
+        /// The directory of the cache.
+        #[arg(long, value_name = "DIR")]
+        cache: PathBuf,
     },
     /// Check a cache and list everything that is wrong with it.
     Verify {
-        #[command(flatten)]
-        cache: CacheArgs,
+        /// The directory of the cache.
+        #[arg(long, value_name = "DIR")]
+        cache: PathBuf,
     },
     Serve(Serve),
-}
-
-/// A cache.
-#[derive(Args, Debug)]
-struct CacheArgs {
-    /// The directory of the cache.
-    #[arg(long, value_name = "DIR")]
-    cache: PathBuf,
 }
 
 impl Run for Context {
@@ -94,7 +90,7 @@ impl Run for Context {
                     force: *force,
                     created_at: SystemTime::now(),
                 };
-                let manifest = budget::build(sources, &cache.cache, options)?;
+                let manifest = budget::build(sources, cache, options)?;
                 if manifest.documents.is_empty() {
                     let sources = sources.display();
                     say(&format!("note: no .md files below {sources}\n"));
@@ -107,14 +103,14 @@ impl Run for Context {
                 budget,
             } => {
                 let query = Query::new(text_of(query)?);
-                let resolution = Cache::open(&cache.cache)?.resolve(&query, *budget)?;
+                let resolution = Cache::open(cache)?.resolve(&query, *budget)?;
                 resolution.to_json(with.format == Some(Format::Pretty))
             }
             ContextCommand::Inspect { cache } => {
-                serde_json::to_string(&budget::inspect(&Cache::open(&cache.cache)?)?)
+                serde_json::to_string(&budget::inspect(&Cache::open(cache)?)?)
             }
             ContextCommand::Verify { cache } => {
-                let cache = Cache::open(&cache.cache)?;
+                let cache = Cache::open(cache)?;
                 let faults = budget::verify(&cache)?;
                 if !faults.is_empty() {
                     return Err(CacheError::Invalid(cache.dir().to_owned(), faults).into());

@@ -10,7 +10,7 @@ use crate::query::ir::{
     Attr, AttrTest, CompareOp, Literal, Operand, Pattern, Patterns, PickOrTest, Query, QueryStep,
     Test,
 };
-pub(super) use crate::support::text::{clean, counted, part, printable, verbatim, width_of};
+pub(super) use crate::support::text::{clean, counted, cut, part, printable, verbatim, width_of};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -42,39 +42,20 @@ pub(super) fn table<'a>(nodes: impl Iterator<Item = Node<'a>>, previews: &Previe
         (cells, node)
     });
     let header = [
-        Column::new("id", 0).tint(Tint::Name),
-        Column::new("snapshot", 5).tint(Tint::Place),
-        Column::new("depth", 3),
-        Column::new("type", 1),
-        Column::new("role", 0).tint(Tint::Kind),
-        Column::new("kind", 4).tint(Tint::Kind),
-        Column::new("ttl", 2),
+        ("id", 0, Some(Tint::Name)),
+        ("snapshot", 5, Some(Tint::Place)),
+        ("depth", 3, None),
+        ("type", 1, None),
+        ("role", 0, Some(Tint::Kind)),
+        ("kind", 4, Some(Tint::Kind)),
+        ("ttl", 2, None),
     ];
     columns(header, rows, previews).unwrap_or_else(|| "no nodes\n".to_owned())
 }
 
-/// A column of a table.
-#[derive(Clone, Copy)]
-pub(super) struct Column {
-    name: &'static str,
-    /// In which order columns are left out where a terminal is too narrow; 0 is never.
-    rank: u8,
-    tint: Option<Tint>,
-}
-
-impl Column {
-    /// A column without colour.
-    pub(super) fn new(name: &'static str, rank: u8) -> Self {
-        let tint = None;
-        Self { name, rank, tint }
-    }
-
-    /// The column in a colour.
-    pub(super) fn tint(self, tint: Tint) -> Self {
-        let tint = Some(tint);
-        Self { tint, ..self }
-    }
-}
+/// A column of a table: its title; in which order columns are left out where a terminal is too narrow, 0 is
+/// never; its colour.
+pub(super) type Column = (&'static str, u8, Option<Tint>);
 
 /// A table with a preview of a node in the last column, as wide as the terminal, one line for each
 /// row; `None` if there are no rows.
@@ -87,7 +68,7 @@ pub(super) fn columns<'a, const N: usize>(
     if rows.is_empty() {
         return None;
     }
-    let mut widths = header.map(|column| Some(column.name.len()));
+    let mut widths = header.map(|(title, ..)| Some(title.len()));
     for (cells, _) in &rows {
         for (width, cell) in widths.iter_mut().zip(cells) {
             *width = (*width).max(Some(width_of(cell)));
@@ -100,12 +81,12 @@ pub(super) fn columns<'a, const N: usize>(
     let mut text = String::new();
     let paint = previews.paint;
     for (at, width) in shown() {
-        push_cell(&mut text, header[at].name, width, Some(Tint::Name), paint);
+        push_cell(&mut text, header[at].0, width, Some(Tint::Name), paint);
     }
     text.extend([" ", &paint.tint(Tint::Name, "content"), "\n"]);
     for (cells, node) in rows {
         for (at, width) in shown() {
-            push_cell(&mut text, &cells[at], width, header[at].tint, paint);
+            push_cell(&mut text, &cells[at], width, header[at].2, paint);
         }
         let preview = previews.show(node, room);
         if preview.is_empty() {
@@ -128,9 +109,8 @@ fn fit(header: &[Column], widths: &mut [Option<usize>], whole: usize) -> usize {
         if room >= LEAST {
             return room;
         }
-        let ranks = header.iter().enumerate();
-        let ranks = ranks.filter(|(at, column)| column.rank > 0 && widths[*at].is_some());
-        if let Some((at, _)) = ranks.min_by_key(|(_, column)| column.rank) {
+        let shown = (0..header.len()).filter(|at| header[*at].1 > 0 && widths[*at].is_some());
+        if let Some(at) = shown.min_by_key(|at| header[*at].1) {
             widths[at] = None;
             continue;
         }
@@ -145,17 +125,10 @@ fn fit(header: &[Column], widths: &mut [Option<usize>], whole: usize) -> usize {
 
 /// Appends a cell of a table, cut or padded to its width.
 fn push_cell(text: &mut String, cell: &str, width: usize, tint: Option<Tint>, paint: Paint) {
-    let cell = if width_of(cell) > width {
-        part(cell, None, width).0
-    } else {
-        cell.to_owned()
-    };
+    let cell = cut(cell, width);
     let padding = width.saturating_sub(width_of(&cell)) + 1;
     text.push(' ');
-    match tint {
-        Some(tint) => text.push_str(&paint.tint(tint, &cell)),
-        None => text.push_str(&cell),
-    }
+    text.push_str(&tint.map_or_else(|| cell.clone(), |tint| paint.tint(tint, &cell)));
     text.extend(std::iter::repeat_n(' ', padding));
 }
 

@@ -67,7 +67,7 @@ fn reports<R: Report>(
         let report: R = opened.report(&engine, options)?;
         visit(&report);
         let text = || report.text(options, with.paint());
-        append(opened, with, report.lines(), text, &mut out)
+        append(opened, with, &[&report], text, &mut out)
     })?;
     Ok((out, count))
 }
@@ -167,27 +167,22 @@ impl Run for Steps {
 
 /// What each snapshot changed.
 #[derive(Serialize)]
-struct Changes([Log; 1]);
+#[serde(transparent)]
+struct Changes(Log);
 
 impl Report for Changes {
-    type Line = Log;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let selector = options.part.selector().unwrap_or("*");
-        Ok(Self([engine.log(session, selector)?]))
-    }
-
-    fn lines(&self) -> &[Log] {
-        &self.0
+        Ok(Self(engine.log(session, selector)?))
     }
 
     fn text(&self, _: &ReportOptions, paint: Paint) -> String {
-        let entries = || self.0.iter().flat_map(|log| &log.snapshots);
+        let entries = &self.0.snapshots;
         let size = |entry: &LogEntry| entry.added + entry.removed + entry.changed;
-        let largest = entries().map(size).max().unwrap_or(0);
+        let largest = entries.iter().map(size).max().unwrap_or(0);
         let titles = "snapshot cycle matches added removed changed ".split(' ');
         let mut table = Table::new(titles).words([1, 6]);
-        for entry in entries() {
+        for entry in entries {
             let counts = [
                 (entry.added, "+", Tint::Added),
                 (entry.removed, "-", Tint::Removed),
@@ -302,7 +297,7 @@ impl Run for Show {
                     report.text(&options, with.paint())
                 }
             };
-            append(opened, with, report.lines(), text, &mut out)
+            append(opened, with, &report.snapshots, text, &mut out)
         })?;
         let is_text = !is_markdown && !with.is_json();
         page(&out, is_text && !self.no_pager)
@@ -484,7 +479,7 @@ impl Grep {
             _ => {
                 let mut out = String::new();
                 let text = || found.text(options, with.paint());
-                append(opened, with, found.lines(), text, &mut out)?;
+                append(opened, with, &[found], text, &mut out)?;
                 out
             }
         })

@@ -1,6 +1,6 @@
 //! `pactql select`: the nodes that a selector finds.
 
-use super::answers::{FitArgs, How, Labels, append, append_none};
+use super::answers::{FitArgs, How, Labels, append};
 use super::command::{Invocation, Run, print, print_as, say};
 use super::options::{EditionArgs, Format, RangeArgs, error_colors};
 use super::{input, operands, output, sessions};
@@ -209,7 +209,17 @@ impl Select {
         };
         for source in &sources {
             match source {
-                Source::Session(name, session) => run.add_session(name, session, &prepared)?,
+                Source::Session(name, session) => {
+                    run.sessions += 1;
+                    let name = &*without_passwords(name);
+                    for each in &prepared {
+                        let labels = run.labels(name, each, prepared.len());
+                        let answer = each
+                            .select_with(session, &how.options)
+                            .map_err(|error| Failure::in_session(error, labels.session))?;
+                        run.add(name, &answer, Some(session), each, labels)?;
+                    }
+                }
                 Source::Store(address) => run.add_store(*address, &prepared)?,
             }
         }
@@ -252,8 +262,18 @@ impl Select {
         let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let mut exit = Exit::Ok;
         let mut found = 0;
+        // The answer as one JSON value, and the number of its rows.
+        let run = |line: Result<&str, String>| {
+            let line = line.map_err(|line| input::not_utf8(&line))?;
+            let answer = how.engine.select_with(&session, line, &how.options)?;
+            for warning in answer.warnings() {
+                say(&warning.to_text(line, error_colors(how.with.color)));
+            }
+            let found = Found::new(&answer, how.budget.as_ref())?;
+            Ok::<_, Failure>((found.json(how.count)?, found.count()))
+        };
         for line in input::lines(&selectors) {
-            let text = match run_line(&session, line, how) {
+            let text = match run(line) {
                 Ok((text, count)) => {
                     found += count;
                     text
@@ -320,25 +340,6 @@ impl Answers<'_> {
         }
     }
 
-    /// Runs the selectors on a session.
-    fn add_session(
-        &mut self,
-        name: &str,
-        session: &Session,
-        prepared: &[Prepared],
-    ) -> Result<(), Failure> {
-        self.sessions += 1;
-        let name = &*without_passwords(name);
-        for each in prepared {
-            let labels = self.labels(name, each, prepared.len());
-            let answer = each
-                .select_with(session, &self.how.options)
-                .map_err(|error| Failure::in_session(error, labels.session))?;
-            self.add(name, &answer, Some(session), each, labels)?;
-        }
-        Ok(())
-    }
-
     /// Runs the selectors on the sessions of a store, and prints while others are queried.
     fn add_store(&mut self, address: Address<'_>, prepared: &[Prepared]) -> Result<(), Failure> {
         let store = sessions::open_store(address.store, Access::Read)?;
@@ -379,7 +380,9 @@ impl Answers<'_> {
                         self.add(&name, &answer, None, each, labels)?;
                         *next = stream.next().transpose()?;
                     }
-                    None if self.select.all => append_none(labels, self.how, &mut self.out),
+                    None if self.select.all => {
+                        labels.append_count("0", self.how.format, &mut self.out)
+                    }
                     None => {}
                 }
             }
@@ -525,19 +528,4 @@ impl Answers<'_> {
             _ => Exit::Ok,
         })
     }
-}
-
-/// Runs one line of a file; returns the answer as one JSON value, and the number of its rows.
-fn run_line(
-    session: &Session,
-    line: Result<&str, String>,
-    how: &How,
-) -> Result<(String, usize), Failure> {
-    let line = line.map_err(|line| input::not_utf8(&line))?;
-    let answer = how.engine.select_with(session, line, &how.options)?;
-    for warning in answer.warnings() {
-        say(&warning.to_text(line, error_colors(how.with.color)));
-    }
-    let found = Found::new(&answer, how.budget.as_ref())?;
-    Ok((found.json(how.count)?, found.count()))
 }

@@ -88,11 +88,8 @@ fn at_place<T>(
     name: &str,
     open: impl FnOnce(PathBuf) -> io::Result<T>,
 ) -> Result<T, Failure> {
-    let place = state
-        .root
-        .resolve(name)
-        .map_err(|refusal| refusal.or_missing(|| missing(name)))?;
-    open(place).map_err(|error| {
+    let place = state.root.resolve(name)?;
+    open(place.ok_or_else(|| missing(name))?).map_err(|error| {
         if is_missing(&error) {
             missing(name)
         } else {

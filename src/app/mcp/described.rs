@@ -23,7 +23,7 @@ const HEADERS: [&str; 7] = [
 ];
 
 /// A session. Members are in the order in which they are printed; those that count nodes are of the newest snapshot.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Described {
     /// The word that names it in other calls.
     pub(super) session: String,
@@ -90,11 +90,7 @@ pub(super) fn describe(
         first_cycle: history.cycles().min(),
         last_cycle: history.cycles().max(),
         working: history.has_working(),
-        turns: 0,
-        nodes: 0,
-        roles: BTreeMap::new(),
-        kinds: BTreeMap::new(),
-        tools: BTreeMap::new(),
+        ..Described::default()
     };
     let newest = match history.committed().len().checked_sub(1) {
         Some(newest) => history.load(Position::Committed(newest))?,

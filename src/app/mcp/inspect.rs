@@ -39,10 +39,8 @@ fn report<R: Report>(
     Ok(report)
 }
 
-/// A report, one line of JSON for each object.
-fn lines<R: Report>(report: &R) -> Result<Answer, Failure> {
-    let lines: Result<Vec<String>, Failure> = report.lines().iter().map(answer::json).collect();
-    Ok(lines?.join("\n").into())
+fn json(report: &impl Report) -> Result<Answer, Failure> {
+    Ok(answer::json(report)?.into())
 }
 
 fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
@@ -58,8 +56,7 @@ fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
 }
 
 fn provider(arguments: &Arguments) -> Option<Provider> {
-    let name = arguments.text("as")?;
-    Provider::ALL.into_iter().find(|known| known.name() == name)
+    Provider::parse(arguments.text("as")?)
 }
 
 /// `pact_show`: the snapshots, with long texts cut.
@@ -79,12 +76,14 @@ pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<Answer
             text.push_str(&format!("… {rest} more bytes"));
         }
     }
-    lines(&found)
+    let lines: Result<Vec<String>, Failure> = found.snapshots.iter().map(answer::json).collect();
+    Ok(lines?.join("\n").into())
 }
 
 /// `pact_steps`: one object for each cycle.
 pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
-    lines::<StepReport>(&report(state, arguments, "", ReportOptions::default())?)
+    let found: StepReport = report(state, arguments, "", ReportOptions::default())?;
+    json(&found)
 }
 
 /// `pact_tokens`: the tokens of snapshots in groups.
@@ -92,7 +91,8 @@ pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<Answ
     let by = arguments.text("by").unwrap_or("region");
     let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
-    lines::<TokenReport>(&report(state, arguments, "", options)?)
+    let found: TokenReport = report(state, arguments, "", options)?;
+    json(&found)
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
@@ -101,7 +101,7 @@ pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<Ans
     if !arguments.flag("all") {
         found.steps.retain(|step| step.difference.is_some());
     }
-    lines(&found)
+    json(&found)
 }
 
 /// `pact_grep`: the lines of texts that a pattern matches, of all snapshots unless one is named.
@@ -111,5 +111,6 @@ pub(super) fn searched(state: &ServerState, arguments: &Arguments) -> Result<Ans
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;
     let search = search.context(arguments.size("context_lines").unwrap_or(0));
     let options = ReportOptions::default().search(search);
-    lines::<GrepReport>(&report(state, arguments, "@history", options)?)
+    let found: GrepReport = report(state, arguments, "@history", options)?;
+    json(&found)
 }

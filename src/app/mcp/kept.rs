@@ -1,6 +1,6 @@
 //! Sessions that stay loaded between calls.
 
-use super::root::{Refusal, Root};
+use super::root::Root;
 use super::stores::Stores;
 use crate::app::present::stores::{Address, Which};
 use crate::app::present::{Exit, Failure, sessions};
@@ -97,9 +97,8 @@ impl Kept {
         {
             return self.stores.session(root, address);
         }
-        let place = root.resolve(name).map_err(|refusal| {
-            refusal.or_missing(|| SourceError::Missing(PathBuf::from(name)).into())
-        })?;
+        let missing = || SourceError::Missing(PathBuf::from(name));
+        let place = root.resolve(name)?.ok_or_else(missing)?;
         let load = |stamp: &Stamp| self.load(root, stamp, Path::new(name));
         for _ in 0..TRIES {
             let stamp = Stamp::of(root, &place, name)?;
@@ -145,7 +144,7 @@ impl Kept {
 
     /// What is to be said of a session that was opened by this name, lines or nothing.
     pub(super) fn said(&self, root: &Root, name: &str) -> Arc<str> {
-        let place = root.resolve(name).ok();
+        let place = root.resolve(name).ok().flatten();
         let loaded = place.and_then(|place| self.cache.get(&place));
         loaded.map_or_else(|| "".into(), |loaded| loaded.said)
     }
@@ -229,15 +228,11 @@ impl Stamp {
                 continue;
             }
             let called = format!("{name}/{}", file_name.to_string_lossy());
-            match root.without_links(&place.join(&file_name), &called) {
-                // Removed meanwhile, or a link to nothing.
-                Err(Refusal::Missing) => {}
-                Err(Refusal::Failure(failure)) => return Err(failure),
-                Ok(place) => {
-                    let data = root.handle().metadata(&place).map_err(failed)?;
-                    if data.is_file() {
-                        parts.push(part(file_name, place, &data));
-                    }
+            // If there is none, it was removed meanwhile, or is a link to nothing.
+            if let Some(place) = root.without_links(&place.join(&file_name), &called)? {
+                let data = root.handle().metadata(&place).map_err(failed)?;
+                if data.is_file() {
+                    parts.push(part(file_name, place, &data));
                 }
             }
         }

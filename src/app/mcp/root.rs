@@ -21,15 +21,6 @@ pub(super) struct Root {
     path: PathBuf,
 }
 
-/// Why a name cannot be read.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    /// Nothing has this name.
-    Missing,
-    /// The name is not allowed or leads out, or the file system failed.
-    Failure(Failure),
-}
-
 impl Root {
     /// Opens the directory at `path`, which may be a link.
     ///
@@ -59,11 +50,11 @@ impl Root {
     /// The path below the root that a client's name means, without links.
     ///
     /// A name with `..` is refused even where it leads back inside. Links are followed as long as
-    /// they end inside; one that ends outside is refused whatever is there.
+    /// they end inside; one that ends outside is refused whatever is there. `None` if nothing has the name.
     ///
     /// # Errors
-    /// The name is empty or absolute, has `..`, leads out, or does not exist.
-    pub(super) fn resolve(&self, name: &str) -> Result<PathBuf, Refusal> {
+    /// The name is empty or absolute, has `..`, or leads out; the file system failed.
+    pub(super) fn resolve(&self, name: &str) -> Result<Option<PathBuf>, Failure> {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(plain) {
             return Err(outside(name));
@@ -71,40 +62,29 @@ impl Root {
         self.without_links(Path::new(name), name)
     }
 
-    /// `path`, which is relative to the root, without links; messages call it `name`.
-    ///
-    /// # Errors
-    /// It leads out, or does not exist.
-    pub(super) fn without_links(&self, path: &Path, name: &str) -> Result<PathBuf, Refusal> {
+    /// As [`Root::resolve`], of a path below the root, which messages call `name`.
+    pub(super) fn without_links(
+        &self,
+        path: &Path,
+        name: &str,
+    ) -> Result<Option<PathBuf>, Failure> {
         let found = match self.path.join(path).canonicalize() {
             Ok(found) => found,
-            Err(error) if is_missing(&error) => return Err(Refusal::Missing),
-            Err(error) => return Err(Refusal::Failure(Failure::file(name, &error))),
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(Failure::file(name, &error)),
         };
         match found.strip_prefix(&self.path) {
-            Ok(inside) if inside.as_os_str().is_empty() => Ok(PathBuf::from(".")),
-            Ok(inside) => Ok(inside.to_owned()),
+            Ok(inside) if inside.as_os_str().is_empty() => Ok(Some(PathBuf::from("."))),
+            Ok(inside) => Ok(Some(inside.to_owned())),
             Err(_) => Err(outside(name)),
         }
     }
 }
 
-impl Refusal {
-    /// The failure; `missing` makes the one for a name that does not exist.
-    pub(super) fn or_missing(self, missing: impl FnOnce() -> Failure) -> Failure {
-        match self {
-            Self::Missing => missing(),
-            Self::Failure(failure) => failure,
-        }
-    }
-}
-
-fn outside(name: &str) -> Refusal {
+fn outside(name: &str) -> Failure {
     let name = crate::app::present::clean(name, 200);
-    Refusal::Failure(
-        Failure::value(format!("`{name}` is not inside the directory served"))
-            .with_help("paths are relative to it, without `..`, and no link leads out of it"),
-    )
+    Failure::value(format!("`{name}` is not inside the directory served"))
+        .with_help("paths are relative to it, without `..`, and no link leads out of it")
 }
 
 /// The directory of a cache, opened through [`Root::handle`].
@@ -151,7 +131,7 @@ impl Files for CacheDir {
 
 #[cfg(test)]
 mod tests {
-    use super::{Refusal, Root};
+    use super::Root;
     use crate::app::present::Exit;
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -190,9 +170,15 @@ mod tests {
     }
 
     #[track_caller]
+    fn resolved(root: &Root, name: &str) -> PathBuf {
+        let found = root.resolve(name).expect(name);
+        found.expect(name)
+    }
+
+    #[track_caller]
     fn refused(root: &Root, name: &str) {
         match root.resolve(name) {
-            Err(Refusal::Failure(failure)) => {
+            Err(failure) => {
                 assert_eq!(failure.exit(), Exit::Value, "{name:?}");
                 let text = failure.to_string();
                 assert!(text.contains("is not inside"), "{name:?}: {text}");
@@ -212,15 +198,12 @@ mod tests {
             ("sub/.", "sub"),
             ("sub/deep/", "sub/deep"),
         ] {
-            let found = root.resolve(name).expect(name);
+            let found = resolved(&root, name);
             assert_eq!(found, Path::new(place), "{name}");
             assert!(root.handle().metadata(&found).is_ok(), "{name}");
         }
         for name in ["b.json", "a.json/x", "sub/..hidden"] {
-            assert!(
-                matches!(root.resolve(name), Err(Refusal::Missing)),
-                "{name}"
-            );
+            assert!(matches!(root.resolve(name), Ok(None)), "{name}");
         }
     }
 
@@ -284,11 +267,11 @@ mod tests {
             refused(&root, name);
         }
         for name in ["good", "round/b.json", "parent/root/a.json"] {
-            let found = root.resolve(name).expect(name);
+            let found = resolved(&root, name);
             assert!(root.handle().open(found).is_ok(), "{name}");
         }
-        assert!(matches!(root.resolve("dangling"), Err(Refusal::Missing)));
-        assert!(matches!(root.resolve("loop"), Err(Refusal::Failure(_))));
+        assert!(matches!(root.resolve("dangling"), Ok(None)));
+        assert!(root.resolve("loop").is_err());
     }
 
     #[cfg(unix)]
@@ -298,7 +281,7 @@ mod tests {
         let scratch = Scratch::new("changed");
         let root = scratch.root();
         let (file, deep) = ["a.json", "sub/b.json"]
-            .map(|name| root.resolve(name).expect(name))
+            .map(|name| resolved(&root, name))
             .into();
         fs::remove_file(root.path.join("a.json")).expect("a file");
         symlink("../secret/d.json", root.path.join("a.json")).expect("a link");
@@ -317,7 +300,7 @@ mod tests {
         let link = scratch.0.join("link");
         std::os::unix::fs::symlink("root", &link).expect("a link");
         let root = Root::open(&link).expect("a directory");
-        assert!(root.resolve("sub/b.json").is_ok());
+        assert!(matches!(root.resolve("sub/b.json"), Ok(Some(_))));
         assert!(Root::open(&scratch.0.join("none")).is_err());
         assert!(Root::open(&scratch.0.join("root/a.json")).is_err());
     }
@@ -341,7 +324,7 @@ mod tests {
         };
         build("the first refund");
         let root = scratch.root();
-        let place = root.resolve("cache").expect("a place");
+        let place = resolved(&root, "cache");
         let dir = CacheDir::open(root.handle(), place).expect("a directory");
         let opened = Cache::open_in(PathBuf::from("cache"), Box::new(dir)).expect("a cache");
         build("the second refund");

@@ -76,8 +76,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         let message = format!("{name} is not a directory");
         Failure::plain(crate::app::present::Exit::Missing, message)
     };
-    let place = state.root.resolve(name);
-    let place = place.map_err(|refusal| refusal.or_missing(missing))?;
+    let place = state.root.resolve(name)?.ok_or_else(missing)?;
     let dir = state
         .root
         .handle()

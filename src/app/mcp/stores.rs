@@ -3,7 +3,7 @@
 //! SQLite opens a file by its path, not through the handle on the root. So the file at the path is compared
 //! with the one that the handle opens, before and after; and a store whose file was replaced is reopened.
 
-use super::root::{Refusal, Root};
+use super::root::Root;
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure};
 use crate::history::Session;
@@ -65,15 +65,9 @@ impl Stores {
         let name = name.strip_prefix("sqlite:").unwrap_or(name);
         let missing =
             || Failure::plain(Exit::Missing, format!("there is no store {}", shown(name)));
-        let place = root
-            .resolve(name)
-            .map_err(|refusal| refusal.or_missing(missing))?;
+        let place = root.resolve(name)?.ok_or_else(missing)?;
         for ending in BESIDE {
-            let beside = format!("{}{ending}", place.display());
-            match root.resolve(&beside) {
-                Ok(_) | Err(Refusal::Missing) => {}
-                Err(Refusal::Failure(failure)) => return Err(failure),
-            }
+            root.resolve(&format!("{}{ending}", place.display()))?;
         }
         let before = identity(root, &place, name)?;
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);

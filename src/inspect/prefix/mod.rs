@@ -22,14 +22,14 @@ mod requests;
 pub use cause::Cause;
 pub use pieces::Place;
 
-use super::call::{Call, cycle_of, provider_of};
+use super::call::{Call, before, cycle_of, provider_of};
 use super::counts::Counts;
 use super::part::Chosen;
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::{Engine, refused};
-use crate::history::{At, History, LoadFailure, Position, Session};
+use crate::history::{At, History, Session};
 use crate::index::Snapshot;
 use crate::query::ir::Address;
 use crate::render::{Provider, RenderError, ThreadBlock};
@@ -179,8 +179,6 @@ impl Difference {
 }
 
 impl Report for PrefixReport {
-    type Line = Self;
-
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_attempts()?;
@@ -190,11 +188,12 @@ impl Report for PrefixReport {
         let part = options.part.or_history();
         let mut snapshots = part.snapshots(engine, &history)?;
         let before = match &snapshots[..] {
-            [(At::Committed(address), _)] => neighbour(&history, *address)?,
+            [(At::Committed(_), only)] => before(&history, only)?,
             _ => None,
         };
         let alone = before.is_some();
-        snapshots.splice(0..0, before);
+        let at = |found: &Snapshot| At::Committed(Address::Cycle(found.cycle()));
+        snapshots.splice(0..0, before.map(|found| (at(found), Arc::clone(found))));
         let chosen = part.with_rows(engine, &history, snapshots);
         let chosen: Vec<Chosen> = chosen.collect::<Result<_, _>>()?;
         let all = chosen.iter().map(|chosen| &chosen.snapshot);
@@ -225,10 +224,6 @@ impl Report for PrefixReport {
             found.steps.retain(|step| step.before.is_some());
         }
         Ok(found)
-    }
-
-    fn lines(&self) -> &[Self] {
-        std::slice::from_ref(self)
     }
 
     /// The sums, then the requests that break the prefix, or all.
@@ -277,20 +272,6 @@ impl Report for PrefixReport {
         }
         out
     }
-}
-
-/// The committed snapshot before the one at an address.
-fn neighbour(
-    history: &History,
-    address: Address,
-) -> Result<Option<(At, Arc<Snapshot>)>, LoadFailure> {
-    let index = history.index_of(address).ok();
-    let Some(index) = index.and_then(|index| index.checked_sub(1)) else {
-        return Ok(None);
-    };
-    let found = history.load(Position::Committed(index))?;
-    let at = |found: &Snapshot| At::Committed(Address::Cycle(found.cycle()));
-    Ok(found.map(|found| (at(found), Arc::clone(found))))
 }
 
 /// Compares the requests of these snapshots, oldest first. `counts` counts tokens.
@@ -343,10 +324,7 @@ pub(super) fn by_cycle(
 #[must_use]
 pub fn form_of(history: &History) -> Provider {
     let attempt = history.attempts().iter().next();
-    let named = attempt.and_then(|attempt| {
-        let mut all = Provider::ALL.into_iter();
-        all.find(|provider| provider.name() == &*attempt.provider)
-    });
+    let named = attempt.and_then(|attempt| Provider::parse(&attempt.provider));
     let newest = || history.latest().map(|newest| provider_of(newest));
     named.or_else(newest).unwrap_or(Provider::OpenAi)
 }

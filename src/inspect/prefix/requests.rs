@@ -46,6 +46,7 @@ pub(super) struct Front {
     parameters: Option<Box<str>>,
 }
 
+#[derive(Default)]
 pub(super) struct Requests {
     provider: Provider,
     units: Vec<UnitBlocks>,
@@ -97,15 +98,7 @@ impl Requests {
     pub(super) fn new(provider: Provider) -> Self {
         Self {
             provider,
-            units: Vec::new(),
-            keys: Vec::new(),
-            blocks: Vec::new(),
-            messages: Vec::new(),
-            fresh: Vec::new(),
-            front: None,
-            known: HashMap::new(),
-            parameters: HashMap::new(),
-            held: Vec::new(),
+            ..Self::default()
         }
     }
 
