@@ -136,7 +136,6 @@ impl LineFinder<'_> {
         }
     }
 
-    /// Notes that a snapshot has a block.
     fn see(&mut self, block: usize, label: &str) {
         if let Some(block) = self.blocks.get_mut(block) {
             label.clone_into(&mut block.last);

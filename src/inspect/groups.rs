@@ -86,7 +86,6 @@ impl Groups {
         }
     }
 
-    /// Adds the blocks of a snapshot up that are asked for.
     pub(super) fn add_up(&mut self, chosen: &Chosen, counts: &mut Counts) -> Vec<Group> {
         let mut sums: Vec<Option<Totals>> = vec![None; self.names.list.len()];
         if chosen.rows.is_none() {
@@ -174,7 +173,6 @@ fn add(sums: &mut Vec<Option<Totals>>, group: u32, totals: Totals) {
     }
 }
 
-/// The role of a block, or that of its region.
 pub(super) fn role<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
     node.role().unwrap_or(match region {
         Region::Sys => "system",
@@ -182,7 +180,6 @@ pub(super) fn role<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
     })
 }
 
-/// The id of the turn that a block is in, or the name of its region.
 fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
     match region {
         Region::Seq => UnitRef::of(node).top().id(),

@@ -54,7 +54,6 @@ impl Part {
         }
     }
 
-    /// Whether text lists snapshots instead of describing one.
     pub(super) fn is_range(&self) -> bool {
         self.is_range
     }
@@ -94,7 +93,6 @@ impl Part {
         Ok(self.all)
     }
 
-    /// The snapshots, oldest first.
     pub(super) fn snapshots(
         &self,
         engine: &Engine,
@@ -181,7 +179,6 @@ impl Part {
     }
 }
 
-/// A snapshot that a report is about.
 pub(super) struct Chosen {
     pub(super) at: At,
     pub(super) snapshot: Arc<Snapshot>,

@@ -118,7 +118,6 @@ pub struct Prices {
 pub struct PriceError(String);
 
 impl Default for Prices {
-    /// The table in the binary.
     fn default() -> Self {
         let none = |_| Self {
             date: String::new(),

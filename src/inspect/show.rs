@@ -262,7 +262,6 @@ fn title(shown: &Shown) -> String {
     words.join(", ")
 }
 
-/// What is odd about a snapshot, a line each.
 fn remarks(shown: &Shown) -> Vec<String> {
     let mut lines = Vec::new();
     if shown.call.reconstructed {

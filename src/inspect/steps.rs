@@ -189,7 +189,6 @@ pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
     last(true).or_else(|| last(false))
 }
 
-/// A time to the second.
 pub(super) fn seconds(time: &str) -> String {
     let time = printable(time);
     match time.split_once('.') {

@@ -251,7 +251,6 @@ impl Top {
     }
 }
 
-/// Adds groups to those of the same names.
 fn merge(groups: &mut Vec<Group>, more: Vec<Group>) {
     let mut all = Numbered::default();
     for group in groups.drain(..).chain(more) {

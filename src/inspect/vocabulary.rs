@@ -15,7 +15,6 @@ use std::hash::BuildHasher;
 use std::sync::{LazyLock, OnceLock};
 use tiktoken::CoreBpe;
 
-/// A vocabulary with its pattern.
 pub(super) struct Vocabulary {
     /// What the library has of it, unpacked when it is first asked for.
     ///
@@ -132,7 +131,6 @@ const O200K_PIECES: [&str; 5] = [
     r"\s*[\r\n]+",
 ];
 
-/// As above; here the ends of `it's` and the like come first, and are pieces.
 const CL100K_PIECES: [&str; 5] = [
     r"(?i:'(?:s|t|re|ve|m|ll|d))",
     r"[^\r\n\p{L}\p{N}]?\p{L}+",
@@ -144,7 +142,6 @@ const CL100K_PIECES: [&str; 5] = [
 /// The place of the pattern of white space in [`Own::cutter`].
 const SPACE: usize = 1;
 
-/// What is done here instead of in the library.
 struct Own {
     cutter: Regex,
     ranks: Ranks,

@@ -19,10 +19,8 @@ use super::source::Source;
 use crate::json::{get, members, string};
 use std::borrow::Cow;
 
-/// The form of imported blocks that are written as they were.
 const FORM: &str = "anthropic";
 
-/// What a request has besides messages.
 pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
     let mut system = Vec::new();
     for block in source.system() {
@@ -45,7 +43,6 @@ struct Part {
 }
 
 impl Part {
-    /// An object of the members that there are.
     fn of(members: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Self {
         let members = members.into_iter();
         let json = object(members.filter_map(|(name, value)| Some((name, value?))));
@@ -153,7 +150,6 @@ fn add_result<'a>(
     }
 }
 
-/// The result of one call, from one or several blocks.
 struct ToolResult<'a> {
     id: String,
     last: Cow<'a, ThreadBlock>,

@@ -47,7 +47,6 @@ pub(super) fn plain(block: &ThreadBlock) -> Option<String> {
     block.content().filter(|_| simple).map(text_of)
 }
 
-/// The part that a block was.
 pub(super) fn part(block: &ThreadBlock) -> String {
     let content = block.content().unwrap_or("null");
     if block.data("data_verbatim").is_some() {
@@ -81,7 +80,6 @@ pub(super) fn part(block: &ThreadBlock) -> String {
     braced(&out)
 }
 
-/// The result that some blocks were.
 fn result(blocks: &[&ThreadBlock]) -> String {
     let first = blocks[0];
     let mut out = String::new();

@@ -85,7 +85,6 @@ impl ThreadBlock {
         Some(string(content).unwrap_or(Cow::Borrowed(content)))
     }
 
-    /// The text of a field that is a string.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.data(name).and_then(string)
     }

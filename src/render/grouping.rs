@@ -48,7 +48,6 @@ fn is_one_message(last: &SentBlock<'_>, next: &SentBlock<'_>, provider: Provider
 #[derive(Default)]
 pub(crate) struct Grouping<'a> {
     provider: Provider,
-    /// The blocks of the open message.
     open: Vec<SentBlock<'a>>,
     /// The ids of the calls without a result so far, of Chat Completions.
     unanswered: Vec<String>,
@@ -56,7 +55,6 @@ pub(crate) struct Grouping<'a> {
 }
 
 impl<'a> Grouping<'a> {
-    /// For messages in the form of an API.
     pub(crate) fn new(provider: Provider) -> Self {
         Self {
             provider,
@@ -94,9 +92,6 @@ impl<'a> Grouping<'a> {
     }
 
     /// Ends the request: adds the messages that are still open.
-    ///
-    /// # Errors
-    /// As [`Grouping::add`].
     pub(crate) fn end(&mut self, out: &mut Vec<String>) -> Result<(), RenderError> {
         self.flush(out)?;
         out.append(&mut self.held);
@@ -117,7 +112,6 @@ impl<'a> Grouping<'a> {
         Ok(())
     }
 
-    /// Ends a message of Chat Completions.
     fn answer(
         &mut self,
         blocks: &[SentBlock<'_>],

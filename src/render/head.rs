@@ -16,11 +16,8 @@ pub(crate) struct Head {
     /// The members of the parameters with commas between them, as they came.
     parameters: String,
     tools: Vec<String>,
-    /// The member that the system prompt is.
     system: Option<(&'static str, String)>,
-    /// The member that the messages are.
     list: &'static str,
-    /// The id of the block that is `instructions`.
     pub(super) instructions: Option<String>,
     /// The number of blocks, from the first, that are not sent, because the API has them.
     pub(super) previous: usize,
@@ -33,7 +30,6 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// A request without anything besides blocks.
     pub(super) fn empty() -> Self {
         Self {
             list: "blocks",
@@ -42,7 +38,6 @@ impl Head {
         }
     }
 
-    /// Reads parameters and tools.
     pub(super) fn new(
         source: Source<'_>,
         provider: Provider,
@@ -83,10 +78,6 @@ impl Head {
         })
     }
 
-    /// With messages after it.
-    ///
-    /// # Errors
-    /// There is a parameter of their name.
     pub(super) fn with_messages(self) -> Result<Self, RenderError> {
         let parameters = format!("{{{}}}", self.parameters);
         let found = members(&parameters);
@@ -103,23 +94,19 @@ impl Head {
         self
     }
 
-    /// The members of the parameters with commas between them, as they came.
     pub(crate) fn parameters(&self) -> &str {
         &self.parameters
     }
 
-    /// The tool definitions, as JSON, in order.
     pub(crate) fn tools(&self) -> &[String] {
         &self.tools
     }
 
-    /// The member that the system prompt is: its name and its value as JSON.
     pub(crate) fn system(&self) -> Option<(&'static str, &str)> {
         let (name, value) = self.system.as_ref()?;
         Some((name, value))
     }
 
-    /// The id of the block that is `instructions`.
     pub(crate) fn instructions(&self) -> Option<&str> {
         self.instructions.as_deref()
     }
@@ -128,7 +115,6 @@ impl Head {
         self.provider
     }
 
-    /// What comes before and after the messages in the request.
     pub(super) fn around(&self) -> (String, String) {
         let is_list = matches!(self.provider, Provider::Thread)
             || (self.provider == Provider::OpenAi && !self.given && self.tools.is_empty());
@@ -167,7 +153,6 @@ impl Head {
     }
 }
 
-/// The error for a parameter that the request has from the tree.
 fn clash(name: &str, provider: Provider) -> RenderError {
     RenderError::Parameters {
         message: format!(

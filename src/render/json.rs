@@ -5,13 +5,11 @@ use std::borrow::Cow;
 
 pub(crate) use crate::json::canonical;
 
-/// Appends `text` as a canonical JSON string.
 pub(crate) fn json_text(text: &str, out: &mut String) {
     // Appending to a string cannot fail.
     let _ = write_string(&mut Appended(out), text);
 }
 
-/// `text` as a canonical JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     json_text(text, &mut out);
@@ -31,7 +29,6 @@ pub(crate) fn braced(members: &str) -> String {
     format!("{{{}}}", members.strip_prefix(',').unwrap_or(members))
 }
 
-/// An object of members; values are JSON.
 pub(crate) fn object<N: AsRef<str>, V: AsRef<str>>(
     members: impl IntoIterator<Item = (N, V)>,
 ) -> String {
@@ -54,7 +51,6 @@ pub(crate) fn list<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> String
     out
 }
 
-/// Appends the members of an object, if there is one.
 pub(crate) fn push_members(object: Option<&str>, out: &mut String) {
     for (name, value) in object.map(members).unwrap_or_default() {
         push_member(&name, value, out);

@@ -4,16 +4,11 @@ use super::block::ThreadBlock;
 use super::json::{object, quoted};
 use crate::json::{Member, get, members, string};
 
-/// Where the bytes of an image or a document are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Media {
-    /// At a URL.
     Url(String),
-    /// Here, in base64.
     Bytes { media_type: String, data: String },
-    /// In a file that the provider keeps.
     File(String),
-    /// Here, as text.
     Text(String),
 }
 
@@ -26,7 +21,6 @@ impl Media {
         }
     }
 
-    /// A document: a string is its text.
     pub(super) fn document(content: &str) -> Option<Self> {
         match string(content) {
             Some(text) => Some(Self::Text(text.into_owned())),
@@ -87,7 +81,6 @@ impl Media {
         }
     }
 
-    /// Anthropic's `source`.
     pub(super) fn source(&self) -> String {
         let fields: &[(&str, &str)] = match self {
             Self::Url(url) => &[("type", "url"), ("url", url)],
@@ -111,7 +104,6 @@ fn is_url(text: &str) -> bool {
     text.starts_with("data:") || text.contains("://")
 }
 
-/// The bytes of a `data:` URL in base64.
 fn base64_url(url: &str) -> Option<Media> {
     let (head, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     let media_type = head.split(';').next().unwrap_or_default();

@@ -127,9 +127,6 @@ fn write_list(
 }
 
 /// What a request in the form of an API has besides messages.
-///
-/// # Errors
-/// A tool definition or parameters that the API has no form for.
 pub(crate) fn head_of(source: Source<'_>, provider: Provider) -> Result<Head, RenderError> {
     let head = match provider {
         Provider::Thread => return Ok(Head::empty()),
@@ -146,9 +143,6 @@ pub(crate) fn head_of(source: Source<'_>, provider: Provider) -> Result<Head, Re
 }
 
 /// Whether a block is in the head, and so in no message.
-///
-/// # Errors
-/// A block that the API has no form for.
 pub(crate) fn is_in_head(block: &ThreadBlock, head: &Head) -> Result<bool, RenderError> {
     Ok(match head.provider() {
         Provider::Thread => false,

@@ -123,7 +123,6 @@ fn document(block: &ThreadBlock, media: &Media) -> Result<String, String> {
     Err(format!("{{\"type\":\"file\",\"file\":{file}}}"))
 }
 
-/// A call with these arguments.
 fn call(block: &ThreadBlock, arguments: &str) -> String {
     let (id, name) = call_of(block);
     let mut out = String::from("{\"type\":\"function\"");
@@ -139,7 +138,6 @@ fn is_call(block: &ThreadBlock) -> bool {
     block.kind() == Some("call")
 }
 
-/// The message that some imported blocks were.
 fn imported(first: &ThreadBlock, blocks: &[&ThreadBlock]) -> String {
     if let Some(whole) = verbatim(first, "message") {
         return whole;

@@ -11,13 +11,10 @@ use std::borrow::Cow;
 
 /// The part of a request that a block becomes. Texts are JSON strings.
 pub(super) enum Piece {
-    /// No content.
     Nothing,
     /// Text, also of a kind that no API has a form for.
     Text(String),
-    /// A tool call: the arguments as text.
     Call(String),
-    /// The model's reasoning.
     Thinking(String),
     Image(Media),
     Document(Media),
@@ -25,9 +22,6 @@ pub(super) enum Piece {
 
 impl Piece {
     /// Reads a block.
-    ///
-    /// # Errors
-    /// An image whose content says nowhere where its bytes are.
     pub(super) fn of(block: &ThreadBlock) -> Result<Self, RenderError> {
         let content = block.content().filter(|content| *content != "null");
         if let Some(what) = block.text("data_verbatim") {
@@ -50,7 +44,6 @@ impl Piece {
     }
 }
 
-/// A block of a message.
 pub(super) struct SentBlock<'a> {
     pub(super) block: Cow<'a, ThreadBlock>,
     /// What it is; `None` if it is written as it came, because it was imported in the form of the API.
@@ -58,10 +51,6 @@ pub(super) struct SentBlock<'a> {
 }
 
 impl<'a> SentBlock<'a> {
-    /// Reads a block.
-    ///
-    /// # Errors
-    /// As [`Piece::of`].
     pub(super) fn of(provider: Provider, block: Cow<'a, ThreadBlock>) -> Result<Self, RenderError> {
         let form = match provider {
             Provider::OpenAi => CHAT,
@@ -149,7 +138,6 @@ pub(super) fn is_of_form(block: &ThreadBlock, form: &str) -> bool {
     is_imported(block) && found.as_deref().unwrap_or(CHAT) == form
 }
 
-/// The form of Chat Completions.
 pub(super) const CHAT: &str = "openai";
 
 fn is_text(block: &ThreadBlock) -> bool {

@@ -6,7 +6,6 @@
 use super::block::ThreadBlock;
 use super::json::{canonical, object, quoted};
 
-/// The object of a block.
 pub(super) fn write(block: &ThreadBlock) -> String {
     let content = block.content().filter(|content| *content != "null");
     let content = content.map(|content| {

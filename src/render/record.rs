@@ -11,7 +11,6 @@ use crate::json::{Member, Reader, get, string};
 use crate::tree::InputError;
 use std::sync::Arc;
 
-/// What one record is.
 pub(super) enum Record {
     Block(ThreadBlock),
     Parameters(Box<str>),
@@ -38,9 +37,6 @@ pub(super) fn of_parameters(parameters: &str) -> Arc<str> {
 }
 
 /// Reads a record.
-///
-/// # Errors
-/// Anything that the functions above do not write.
 pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
     let wrong = |what: &str| InputError::at_path(format!("$[{at}]"), what.to_owned());
     let Some(found) = members_of(text) else {

@@ -18,10 +18,8 @@ use super::source::Source;
 use crate::json::{get, members, string};
 use std::borrow::Cow;
 
-/// The form of imported blocks that are written as they were.
 const FORM: &str = "openai-responses";
 
-/// What a request has besides items.
 pub(super) fn head(source: Source<'_>) -> Result<Head, RenderError> {
     let instructions = instructions(source)?;
     let (id, system) = match instructions {
@@ -85,7 +83,6 @@ fn text_alone(source: Source<'_>, previous: usize, instructions: Option<&str>) -
     lone(&block, "input").filter(|_| is_of_form(&block, FORM))
 }
 
-/// Whether a block is an item of its own.
 pub(super) fn is_item(block: &ThreadBlock, piece: &Piece) -> bool {
     match piece {
         Piece::Call(_) => true,

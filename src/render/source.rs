@@ -52,7 +52,6 @@ impl<'a> Source<'a> {
         self.blocks().take_while(|block| block.is_system())
     }
 
-    /// The request parameters as JSON.
     pub(super) fn parameters(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Snapshot(snapshot, _) => parameters(snapshot).map(|text| Cow::Owned(text.into())),

@@ -66,7 +66,6 @@ impl Thread {
         &self.blocks
     }
 
-    /// The blocks in order, by value.
     pub(crate) fn into_blocks(self) -> impl Iterator<Item = ThreadBlock> {
         self.blocks.into_iter()
     }

@@ -34,9 +34,6 @@ struct Function<'a> {
 }
 
 /// The definition in a block, in the form of `provider`.
-///
-/// # Errors
-/// Content that is not a definition; a tool of one provider that another does not have.
 pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<String, RenderError> {
     let text = block.definition().unwrap_or_default();
     // One that was sent so before.

@@ -12,7 +12,6 @@ use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
-/// The resolved arguments of a run.
 pub(super) struct How {
     pub(super) engine: Engine,
     pub(super) options: RangeOptions,
@@ -71,7 +70,6 @@ impl<'a> Labels<'a> {
         json + &format!("\"{name}\":{value}}}")
     }
 
-    /// Appends a number of nodes.
     pub(super) fn append_count(self, count: &str, format: Format, out: &mut String) {
         out.push_str(&match format {
             Format::Json => self.json("count", count),
@@ -81,7 +79,6 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// Appends an answer.
 pub(super) fn append(
     found: &Found<'_>,
     prepared: &Prepared,
@@ -139,7 +136,6 @@ pub(super) fn append(
     Ok(())
 }
 
-/// One line for each change: the pair of snapshots, a sign, the id.
 fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
     for block in &diff.diffs {
         let pair = format!("{prefix}{}..{}", block.from.label, block.to.label);
@@ -201,9 +197,6 @@ pub(super) struct FitArgs {
 
 impl FitArgs {
     /// The budget, if there is one.
-    ///
-    /// # Errors
-    /// A query that is not UTF-8.
     pub(super) fn budget(&self) -> Result<Option<Budget>, Failure> {
         let Some(tokens) = self.budget else {
             return Ok(None);
@@ -213,10 +206,6 @@ impl FitArgs {
     }
 }
 
-/// The text of a query.
-///
-/// # Errors
-/// It is not UTF-8.
 pub(super) fn text_of(query: &OsStr) -> Result<&str, Failure> {
     query
         .to_str()

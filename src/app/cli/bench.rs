@@ -133,7 +133,6 @@ impl Run for Bench {
 }
 
 impl Bench {
-    /// The selectors of the options and of the file.
     fn selectors(&self, with: &Invocation) -> Result<Vec<String>, Failure> {
         let mut selectors = self.selectors.clone();
         if let Some(file) = &self.file {
@@ -163,7 +162,6 @@ fn run_once(engine: &Engine, session: &Session, selector: &str) -> Result<usize,
 /// The longest latency that percentiles tell apart, in nanoseconds: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// The measurements of one selector.
 #[derive(Clone)]
 struct Tally {
     /// Latencies in nanoseconds, to two significant digits.
@@ -202,7 +200,6 @@ impl Tally {
         self.latencies.value_at_quantile(share).min(self.max)
     }
 
-    /// Rows of one run on average.
     fn rows(&self) -> f64 {
         self.rows as f64 / self.latencies.len().max(1) as f64
     }
@@ -271,7 +268,6 @@ fn measure(
     Ok(sum)
 }
 
-/// The results as a table, a line each.
 fn table<'a>(lines: impl Iterator<Item = (&'a str, &'a Tally)>, elapsed: Duration) -> String {
     let titles = "selects/s p50 p90 p99 max rows rows/s selector".split(' ');
     let mut table = Table::new(titles).words([7]).numbers([0]);
@@ -295,7 +291,6 @@ fn time(nanos: u64) -> String {
     }
 }
 
-/// A number with three or four digits.
 fn short(number: f64) -> String {
     match number {
         number if number >= 1e9 => format!("{:.2} G", number / 1e9),

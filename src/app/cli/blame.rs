@@ -39,7 +39,6 @@ impl Run for Blame {
 }
 
 impl Blame {
-    /// The failure for an id that no node has.
     fn unknown(&self, session: &Session) -> Failure {
         let name = quoted(&self.session);
         let found = Engine::new().rows(session, "@* *").ok();
@@ -60,13 +59,11 @@ impl Blame {
     }
 }
 
-/// The most ids that a mistyped one is compared with.
 const MOST_IDS: usize = 10_000;
 
 /// How like an id a mistyped one is: short ids are alike by chance.
 const LIKENESS: f64 = 0.6;
 
-/// One line for each event, with the values that changed below it.
 fn text(life: &Life, paint: Paint) -> String {
     let mut out = String::new();
     let widths = life.events.iter().map(|event| event.snapshot.len());

@@ -27,15 +27,9 @@ pub(super) struct Invocation {
     pub(super) timeout: Option<Duration>,
 }
 
-/// A command with its arguments.
 pub(super) trait Run {
-    /// Runs the command.
-    ///
-    /// # Errors
-    /// The failure to report.
     fn run(&self, with: &Invocation) -> Result<Exit, Failure>;
 
-    /// The formats that its result has.
     fn formats(&self) -> &'static [Format] {
         &[Format::Text, Format::Json]
     }
@@ -47,7 +41,6 @@ pub(super) trait Run {
 }
 
 impl Invocation {
-    /// Whether JSON is asked for.
     pub(super) fn is_json(&self) -> bool {
         self.format == Some(Format::Json)
     }
@@ -60,15 +53,11 @@ impl Invocation {
         }
     }
 
-    /// The colours of results.
     pub(super) fn paint(&self) -> Paint {
         result_colors(self.color)
     }
 
     /// Prints a result as one line of JSON if that is asked for, else as text.
-    ///
-    /// # Errors
-    /// Failures of standard output.
     pub(super) fn print(
         &self,
         result: &impl Serialize,
@@ -79,9 +68,6 @@ impl Invocation {
 }
 
 /// Prints a result as one line of JSON, or as text.
-///
-/// # Errors
-/// Failures of standard output.
 pub(super) fn print_as(
     json: bool,
     result: &impl Serialize,
@@ -95,9 +81,6 @@ pub(super) fn print_as(
 }
 
 /// Prints a result on standard output, all at once; the command is done.
-///
-/// # Errors
-/// Failures of standard output.
 pub(super) fn print(text: &str) -> Result<Exit, Failure> {
     check()?;
     io::stdout().lock().write_all(text.as_bytes())?;
@@ -105,9 +88,6 @@ pub(super) fn print(text: &str) -> Result<Exit, Failure> {
 }
 
 /// Writes a result to standard output while it is made; the command is done.
-///
-/// # Errors
-/// Failures of `write` and of standard output.
 pub(super) fn stream(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<Exit, Failure> {
@@ -125,9 +105,6 @@ pub(super) fn say(text: &str) {
 
 /// Prints text, on a terminal through the pager that `PACTQL_PAGER` or `PAGER` names, or `less`. An
 /// empty name means none. A pager that cannot be started is left out.
-///
-/// # Errors
-/// Failures of standard output.
 pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
     // What was made under a set token may be a part.
     check()?;
@@ -159,7 +136,6 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether the result is made, and a pager shows it.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
 /// From now on a pager shows the result: Ctrl-C is a key of the pager, and the time of the command is over. Other

@@ -158,7 +158,6 @@ impl Serve {
         Ok(Exit::Ok)
     }
 
-    /// Replaces the server in a build without it.
     #[cfg(not(feature = "mcp"))]
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         Err(no_server())

@@ -7,7 +7,6 @@ use crate::app::present::Failure;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::sync::Mutex;
 
-/// What the newest panic said, and where.
 static SAID: Mutex<Option<String>> = Mutex::new(None);
 
 /// Keeps the message of a panic for the report, unless someone wants to see where it comes from.

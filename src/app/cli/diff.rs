@@ -96,7 +96,6 @@ impl Run for Diff {
 }
 
 impl Diff {
-    /// How contents are compared.
     fn contents(&self) -> ContentOptions {
         let mode = self.content.as_deref().and_then(ContentMode::named);
         ContentOptions::default()
@@ -104,7 +103,6 @@ impl Diff {
             .context_lines(self.context_lines)
     }
 
-    /// Compares snapshots of two sessions.
     fn across(&self, with: &Invocation) -> Result<Exit, Failure> {
         if self.b.is_some() || self.selector.is_some() || self.moves {
             return Err(Failure::usage(
@@ -132,7 +130,6 @@ fn is_session(word: &str) -> bool {
     is_file(split(word).0)
 }
 
-/// A session and the address after it.
 fn split(word: &str) -> (&str, Option<&str>) {
     match word.rfind('@') {
         Some(at) if at > 0 && (address(&word[at..]).is_some() || &word[at..] == "@working") => {
@@ -142,7 +139,6 @@ fn split(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The differences of two sessions as text.
 fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint) -> String {
     let [(first, a), (second, b)] = places;
     let label = |name: &str, snapshot: &Snapshot| {
@@ -185,17 +181,14 @@ fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint
     text.out
 }
 
-/// The differences of two snapshots of one session.
 #[derive(Serialize)]
 struct Found {
     #[serde(flatten)]
     diff: SnapshotDiff,
-    /// Request parameters that differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parameters: Vec<ParameterChange>,
 }
 
-/// The differences as text.
 fn text(found: &Found, paint: Paint) -> String {
     let diff = &found.diff;
     let counts = [
@@ -230,7 +223,6 @@ fn text(found: &Found, paint: Paint) -> String {
     text.out
 }
 
-/// Differences as text.
 struct Text {
     out: String,
     paint: Paint,
@@ -241,7 +233,6 @@ impl Text {
         let _ = writeln!(self.out, "{}", self.paint.tint(tint, line));
     }
 
-    /// What is compared, and how much of it differs.
     fn title(&mut self, newer: &str, older: &str, counts: &[(usize, &str)]) {
         let counts = counts.iter().map(|(count, word)| format!("{count} {word}"));
         let counts = counts.collect::<Vec<_>>().join(", ");
@@ -251,7 +242,6 @@ impl Text {
         let _ = writeln!(self.out, "{title}: {counts}");
     }
 
-    /// The changes of request parameters.
     fn parameters(&mut self, changes: &[ParameterChange]) {
         let value = |value: &Option<String>| match value {
             Some(json) => output::verbatim(json),
@@ -264,7 +254,6 @@ impl Text {
         }
     }
 
-    /// Nodes that only one side has.
     fn nodes(&mut self, ids: &[String], snapshot: &Snapshot, sign: char, tint: Tint) {
         // The whole line has a colour.
         let previews = Previews::default();
@@ -274,7 +263,6 @@ impl Text {
         }
     }
 
-    /// How a content changed.
     fn content(&mut self, content: Option<&ContentDiff>) {
         let Some(content) = content else {
             return;
@@ -310,7 +298,6 @@ impl Text {
     }
 }
 
-/// More words than these are not compared one by one.
 const WORDS: usize = 20_000;
 
 /// The lines of a unified diff, without its two lines of names. Where lines were replaced by similar ones,

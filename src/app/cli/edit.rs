@@ -175,7 +175,6 @@ impl Run for Edit {
     }
 }
 
-/// Makes a new session.
 fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
     let context = how.builder().build();
     if Address::of(file).is_some() {
@@ -210,7 +209,6 @@ struct Commit {
     protect: u32,
 }
 
-/// Reads `seq:tokens=6000`.
 fn limit(text: &str) -> Result<(Scope, Measure, u64), String> {
     let read = || {
         let (what, most) = text.split_once('=')?;

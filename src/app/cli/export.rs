@@ -86,7 +86,6 @@ impl Run for Export {
 }
 
 impl Export {
-    /// What writes a whole session.
     fn writer(
         &self,
         session: &Session,
@@ -141,7 +140,6 @@ impl Export {
     }
 }
 
-/// What a context keeps of a session of a store, as JSON text.
 fn kept(store: &Store, name: &str) -> Result<Option<String>, Failure> {
     let kept = store.kept(name)?;
     let kept = kept.map(|kept| serde_json::to_string(&kept)).transpose();
@@ -149,9 +147,6 @@ fn kept(store: &Store, name: &str) -> Result<Option<String>, Failure> {
 }
 
 /// The file of a session in a directory. A `/` in its name makes directories.
-///
-/// # Errors
-/// The name leads out of the directory, or is that of no file.
 fn file_of(directory: &str, name: &str) -> Result<String, Failure> {
     let file = format!("{name}.jsonl");
     let inside = Path::new(&file).components();

@@ -52,7 +52,6 @@ impl Run for Import {
 }
 
 impl Importing<'_> {
-    /// Says what was imported, what was copied, and what was left out.
     fn say_report(&self, read: &Read, written: &Written, json: bool) {
         let mut report = Report::default();
         let logs = written.logs.iter();
@@ -101,7 +100,6 @@ impl Importing<'_> {
         say(&text);
     }
 
-    /// Inserts the sessions of copies that `store parquet` made.
     fn copies(&self) -> Result<Written, Failure> {
         let args = self.args;
         let is_plain = args.name.is_none() && !args.follow && !args.skip_existing;
@@ -129,7 +127,6 @@ impl Importing<'_> {
 }
 
 impl Import {
-    /// Where sessions are written.
     fn target(&self) -> Result<Target<'_>, Failure> {
         let target = match self.output.as_deref() {
             None | Some("-") => Target::Stdout,
@@ -153,7 +150,6 @@ impl Import {
         }
     }
 
-    /// Writes the sessions to files, or to standard output.
     fn write_files(&self, target: Target<'_>, sessions: &[Named]) -> Result<Written, Failure> {
         match (target, sessions) {
             (_, []) if self.skip_invalid => {}
@@ -184,7 +180,6 @@ impl Import {
         }
     }
 
-    /// The logs, as inputs that are not written to.
     fn inputs(&self) -> Vec<&str> {
         self.logs.iter().map(String::as_str).collect()
     }

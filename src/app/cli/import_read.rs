@@ -79,7 +79,6 @@ pub(super) struct Import {
     pub(super) full: bool,
 }
 
-/// Where sessions are written.
 #[derive(Clone, Copy)]
 pub(super) enum Target<'a> {
     Stdout,
@@ -88,7 +87,6 @@ pub(super) enum Target<'a> {
     Store(Address<'a>),
 }
 
-/// An import with its options resolved.
 pub(super) struct Importing<'a> {
     pub(super) args: &'a Import,
     pub(super) options: ImportOptions,
@@ -103,7 +101,6 @@ impl Importing<'_> {
     }
 }
 
-/// The failure for several sessions where there is a place for one.
 pub(super) fn several(target: Target<'_>, count: usize) -> Failure {
     let place = match target {
         Target::File(path) => format!("the file `{path}`"),
@@ -122,37 +119,29 @@ pub(super) fn several(target: Target<'_>, count: usize) -> Failure {
 /// Files of more bytes than this are read line by line, if they are JSON Lines.
 const LARGE: u64 = 8 << 20;
 
-/// How a file that is packed with gzip begins. It is unpacked into memory.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
-/// What was read.
 #[derive(Default)]
 pub(super) struct Read {
     pub(super) sessions: Vec<Named>,
-    /// What was understood of each log.
     pub(super) reports: Vec<Report>,
     /// The inputs that were left out, and why.
     pub(super) skipped: Vec<(String, String)>,
-    /// The names that sessions have.
     taken: HashSet<String>,
     /// What was said of sessions, each once.
     remarks: HashSet<String>,
 }
 
-/// A session with its name.
 pub(super) struct Named {
     pub(super) name: String,
-    /// What it comes from.
     pub(super) source: Option<String>,
     /// Its log, by number.
     pub(super) log: Option<usize>,
     pub(super) made: Made,
 }
 
-/// A session that is imported.
 pub(super) enum Made {
     Log(Box<ImportedSession>),
-    /// It was one already.
     Session(Arc<Session>),
     /// One of another store, with its name there and the number of its snapshots.
     Stored(Arc<Store>, String, usize),
@@ -169,9 +158,6 @@ impl Made {
     }
 
     /// The session, for a store.
-    ///
-    /// # Errors
-    /// The other store's.
     pub(super) fn session(&self) -> Result<Arc<Session>, Failure> {
         match self {
             Self::Session(session) => Ok(Arc::clone(session)),
@@ -182,18 +168,13 @@ impl Made {
 }
 
 /// The session that a log makes.
-///
-/// # Errors
-/// None, unless the importer is at fault.
 pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
     log.session()
         .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
 }
 
-/// A file that is read.
 pub(super) struct Log {
     pub(super) path: String,
-    /// What its sessions are named after.
     pub(super) stem: String,
 }
 
@@ -210,14 +191,10 @@ impl Log {
     }
 }
 
-/// The sessions of one file, and what is said of it.
 pub(super) type OfFile = (Vec<Made>, Option<Report>);
 
 impl Read {
     /// Reads all inputs, files in parallel. Of several failures the first in order is returned.
-    ///
-    /// # Errors
-    /// An input that is missing, unreadable or invalid, unless those are left out.
     pub(super) fn of(importing: &Importing<'_>) -> Result<Self, Failure> {
         let mut read = Self::default();
         for run in runs(&importing.args.logs) {
@@ -326,9 +303,6 @@ impl Read {
 
 impl Importing<'_> {
     /// The files of inputs that are files and directories, to follow them.
-    ///
-    /// # Errors
-    /// An input that is neither.
     pub(super) fn files(&self) -> Result<Vec<Log>, Failure> {
         let mut files = Vec::new();
         for word in &self.args.logs {
@@ -365,7 +339,6 @@ impl Importing<'_> {
         below(name, &self.options.redact)
     }
 
-    /// Reads a log, or a session for a store.
     pub(super) fn read_file(&self, file: &str) -> Result<OfFile, Failure> {
         let limits = self.limits;
         let as_it_is = |session: Session| {
@@ -536,7 +509,6 @@ fn is_document(bytes: &[u8]) -> bool {
     line.windows(6).any(|part| part == b"\"root\"")
 }
 
-/// The failure for an input that is not a log.
 fn refused(log: &str, bytes: &[u8], error: InputError) -> Failure {
     let failure = Failure::Input(vec![(input::name(log), error)], None);
     match where_messages(bytes).filter(|_| log != input::STDIN) {
@@ -548,7 +520,6 @@ fn refused(log: &str, bytes: &[u8], error: InputError) -> Failure {
     }
 }
 
-/// The failure for a log without messages.
 fn no_messages(message: String) -> Failure {
     Failure::plain(Exit::Input, message).with_help(
         "expected chat messages: a list, an object with `messages`, or one message a line",

@@ -23,15 +23,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// What was written.
 #[derive(Default)]
 pub(super) struct Written {
     /// The sessions that were such already, in numbers.
     pub(super) sessions: usize,
     pub(super) snapshots: usize,
-    /// The numbers of the logs.
     pub(super) logs: BTreeSet<usize>,
-    /// How many sessions were left out because their name is taken.
     pub(super) existing: usize,
     /// What became of the sessions of logs that were there, if one was.
     pub(super) again: Option<LogImport>,
@@ -85,7 +82,6 @@ pub(super) fn log_report(again: Option<&LogImport>) -> (Value, String) {
     (json, text)
 }
 
-/// Adds what became of another log.
 fn add(all: &mut Option<LogImport>, more: LogImport) {
     let all = all.get_or_insert_default();
     all.new += more.new;
@@ -204,7 +200,6 @@ impl Importing<'_> {
     }
 }
 
-/// The failure for a name that is taken, `more` others with it.
 fn exists(address: Address<'_>, name: &str, sessions: usize, more: usize) -> Failure {
     let store = address.store;
     let whole = quoted(&format!("{store}#{name}"));
@@ -258,24 +253,17 @@ fn import_all(store: &str, opened: &Store, sessions: Vec<Named>) -> Result<(), F
 /// The time between two looks at the files. It is longer if looking took longer.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How often the stop flag is polled.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A file as it was read last.
 #[derive(Default)]
 struct Seen {
     state: Option<(u64, SystemTime)>,
-    /// What its sessions are named after.
     stem: String,
     /// What was said of it last, so that it is said once.
     failure: String,
 }
 
 /// Follows logs until the program is interrupted.
-///
-/// # Errors
-/// An input that is not a file or directory; the store's. What is wrong with a log is said, and the others
-/// are followed.
 pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     leave();
     let stop = Arc::new(AtomicBool::new(false));
@@ -317,7 +305,6 @@ struct Followed {
 }
 
 impl Followed {
-    /// Reads a file that has changed.
     fn look(
         &mut self,
         mut file: Log,

@@ -12,13 +12,10 @@ use crate::tree::source::{read_all, read_file};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The argument that means standard input.
 pub(super) const STDIN: &str = "-";
 
-/// What standard input is called in messages.
 pub(super) const STDIN_NAME: &str = "standard input";
 
-/// What an input is called in messages.
 pub(super) fn name(input: &str) -> PathBuf {
     PathBuf::from(if input == STDIN { STDIN_NAME } else { input })
 }
@@ -87,9 +84,6 @@ fn near(path: &Path) -> Option<PathBuf> {
 }
 
 /// Reads a whole file or, for `-`, standard input; gzip is unpacked.
-///
-/// # Errors
-/// A missing or unreadable file; an input larger than the limit.
 pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
     let bytes = if name == STDIN {
         read_all(io::stdin().lock(), Path::new(STDIN_NAME), limits)
@@ -101,9 +95,6 @@ pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
 
 /// Refuses to write to a file that exists, unless it may be replaced, or that is read (RUNTIME §7). A
 /// new file in a directory that is read would be part of that session the next time.
-///
-/// # Errors
-/// It exists, or it is one of `inputs` or in one of them.
 pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
     let path = Path::new(name);
     // Devices and pipes are written to, not replaced.
@@ -142,9 +133,6 @@ pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(
 }
 
 /// Writes a file as a whole, so that a failure leaves the old one, or none; see [`output`].
-///
-/// # Errors
-/// Those of the writer and of the file system.
 pub(super) fn write(
     name: &str,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -153,9 +141,6 @@ pub(super) fn write(
 }
 
 /// Writes to a file or, without one, to standard output; the command is done.
-///
-/// # Errors
-/// As [`write()`].
 pub(super) fn put(
     output: Option<&str>,
     produce: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -168,9 +153,6 @@ pub(super) fn put(
 
 /// Writes a file for each item, whose directory is made if it is missing. None is written if one of them exists,
 /// unless `force` is set.
-///
-/// # Errors
-/// As [`check_output`] and [`write()`]; those of `each`.
 pub(super) fn write_each<'a, T, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
     items: &'a [T],
     files: &[String],
@@ -204,7 +186,6 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Result<&str, String>> 
     })
 }
 
-/// The error of a selector that is not UTF-8.
 pub(super) fn not_utf8(line: &str) -> Error {
     let at = line.find('\u{fffd}').unwrap_or(0);
     let mistake = Diagnostic::error(Code::SelectorInvalid, "the selector is not UTF-8");

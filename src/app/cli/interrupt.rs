@@ -12,7 +12,6 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long a command has to end by itself.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// The exit code of the signal that came; 0 for none.
@@ -21,7 +20,6 @@ static SIGNAL: AtomicU8 = AtomicU8::new(0);
 /// Whether the command deals with signals itself.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
-/// Leaves signals to the command from now on.
 pub(super) fn leave() {
     LEFT.store(true, Ordering::SeqCst);
 }
@@ -46,13 +44,11 @@ pub(super) fn watch(
     cancel
 }
 
-/// The failure of a command that took longer than it may.
 fn late(timeout: Duration) -> Failure {
     let message = format!("not done within {timeout:?}");
     Failure::plain(Exit::Late, message).with_help("`--timeout` takes a longer time")
 }
 
-/// How a command that was cancelled ends.
 pub(super) fn failure(timeout: Option<Duration>) -> Failure {
     match (signalled(), timeout) {
         (Some(exit), _) => Failure::plain(exit, "interrupted"),
@@ -61,7 +57,6 @@ pub(super) fn failure(timeout: Option<Duration>) -> Failure {
     }
 }
 
-/// The exit code of the signal that came, if one did.
 fn signalled() -> Option<Exit> {
     let code = SIGNAL.load(Ordering::SeqCst);
     let all = [Exit::Interrupted, Exit::Terminated, Exit::HungUp];
@@ -124,9 +119,6 @@ fn wait_for_signals(cancel: Cancel) {
 fn wait_for_signals(_: Cancel) {}
 
 /// Reads a time such as `500ms`, `30s`, `5m` or `1h`; a number alone is seconds.
-///
-/// # Errors
-/// Something else, or no time at all.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let seconds = format!("{text}s");
     let time = duration(text).or_else(|| duration(&seconds));
@@ -134,7 +126,6 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a time, such as `500ms`, `30s` or `5m`".to_owned())
 }
 
-/// A number and its unit: ms, s, m, h, d or w.
 pub(super) fn duration(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let milliseconds = match &text[digits.len()..] {

@@ -21,7 +21,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// How many depths the text lists.
 const SHOWN_DEPTHS: usize = 12;
 
 /// Which sessions are there, and what do they contain?
@@ -100,7 +99,6 @@ impl Run for Sessions {
 }
 
 impl Sessions {
-    /// Lists sessions of a store.
     fn of_store(
         &self,
         address: Address<'_>,
@@ -160,7 +158,6 @@ fn table(listed: &[SessionInfo]) -> Table {
     table
 }
 
-/// A time to the second.
 fn seconds(nanos: i64) -> String {
     const SECOND: i64 = 1_000_000_000;
     let text = rfc3339_of_nanos(nanos - nanos.rem_euclid(SECOND));
@@ -229,7 +226,6 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
     Ok((json, text))
 }
 
-/// The nodes of a snapshot by what they are, also as lines of text.
 fn nodes_of(snapshot: &Snapshot, text: &mut String) -> Value {
     let mut named: [BTreeMap<&str, u64>; 3] = Default::default();
     let mut depths: BTreeMap<Option<i64>, u64> = BTreeMap::new();
@@ -296,7 +292,6 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes of these sessions together.
     pub(super) fn of(sessions: &[Arc<Session>]) -> Self {
         let mut segments: Vec<Arc<Segment>> = Vec::new();
         for session in sessions {

@@ -47,7 +47,6 @@ use options::{Format, bytes, error_colors};
 use std::ffi::OsString;
 use typed::words;
 
-/// Examples of the commands, one a line.
 const EXAMPLES: &str = include_str!("examples.txt");
 
 /// Adds to each command below one its examples, to a group the first of them.
@@ -66,7 +65,6 @@ fn with_examples(command: clap::Command, path: &str) -> clap::Command {
         .after_help(format!("Examples:{own}"))
 }
 
-/// The program, for its arguments and its help.
 fn program() -> clap::Command {
     with_examples(Cli::command(), "pactql ").color(help_color())
 }
@@ -143,7 +141,6 @@ struct Cli {
     command: Command,
 }
 
-/// The commands, each with its arguments.
 macro_rules! commands {
     ($($name:ident($arguments:ty),)*) => {
         #[derive(Subcommand, Debug)]
@@ -279,7 +276,6 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Runs a command, if its result has the format that is asked for.
 fn run_as(command: &dyn Run, with: &Invocation) -> Result<Exit, Failure> {
     let known = command.formats();
     if let Some(format) = with.format.filter(|format| !known.contains(format)) {
@@ -314,7 +310,6 @@ fn help_color() -> ColorChoice {
     }
 }
 
-/// Prints a failure on standard error.
 fn report(failure: &Failure, json: bool, color: ColorChoice) {
     if json {
         say(&format!("{}\n", failure.json()));

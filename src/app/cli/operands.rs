@@ -7,9 +7,6 @@ use crate::app::present::Failure;
 
 /// Splits the arguments of a command whose last one is the selector, unless `given` has some. Returns the
 /// sessions and the selectors.
-///
-/// # Errors
-/// The selector or the sessions are missing, swapped, or the selector is several arguments.
 pub(super) fn split<'a>(
     command: &str,
     arguments: &'a [String],
@@ -63,9 +60,6 @@ fn mended(command: &str, arguments: &[String]) -> Failure {
 }
 
 /// Checks the selectors of a command that takes no session with them.
-///
-/// # Errors
-/// One is a file, or they are the pieces of one selector.
 pub(super) fn check_selectors(command: &str, selectors: &[String]) -> Result<(), Failure> {
     let mut files = selectors
         .iter()

@@ -21,12 +21,10 @@ fn is_colored(color: ColorChoice, stream: &impl IsTerminal) -> bool {
     }
 }
 
-/// The colours of results on standard output.
 pub(super) fn result_colors(color: ColorChoice) -> Paint {
     Paint::new(is_colored(color, &std::io::stdout()))
 }
 
-/// Whether messages on standard error are coloured.
 pub(super) fn error_colors(color: ColorChoice) -> diag::ColorChoice {
     if is_colored(color, &std::io::stderr()) {
         diag::ColorChoice::Always
@@ -64,7 +62,6 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The name, as it is typed.
     pub(super) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
@@ -84,7 +81,6 @@ pub(super) fn named<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// Parses a number of bytes with an optional unit.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let (digits, unit) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1 << 10),
@@ -108,7 +104,6 @@ pub(super) struct EditionArgs {
 }
 
 impl EditionArgs {
-    /// An engine for this edition.
     pub(super) fn engine(self) -> Engine {
         Engine::builder().edition(self.edition).build()
     }
@@ -138,7 +133,6 @@ fn tokenizer(name: &str) -> Result<Tokenizer, String> {
     })
 }
 
-/// The names of the ways to show how a content changed.
 pub(super) const CONTENT_MODES: [&str; 3] = ["unified", "jsonpatch", "tokens"];
 
 /// What to show of a range; selectors without a range ignore it.

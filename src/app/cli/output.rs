@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// The width of a table that is not printed on a terminal, in columns.
 const WIDTH: usize = 120;
 
 /// The least width of the last column of a table.
@@ -25,7 +24,6 @@ const LEAST: usize = 24;
 /// The width to which the other columns of a table that is too wide are cut.
 const NARROW: usize = 12;
 
-/// A table of nodes with content previews, as wide as the terminal.
 pub(super) fn table<'a>(nodes: impl Iterator<Item = Node<'a>>, previews: &Previews) -> String {
     let rows = nodes.map(|node| {
         let cells = [
@@ -194,7 +192,6 @@ pub(super) fn values(delta: &Delta, out: &mut String) {
 /// The width of a preview outside tables, in columns of a terminal.
 pub(super) const PREVIEW: usize = 60;
 
-/// How contents are shown.
 #[derive(Default)]
 pub(super) struct Previews {
     /// What the selector looks for in the content of the nodes it finds.
@@ -205,7 +202,6 @@ pub(super) struct Previews {
 }
 
 impl Previews {
-    /// Previews of what a selector finds.
     pub(super) fn of(query: &Query, paint: Paint) -> Self {
         let mut patterns = Patterns::new();
         let texts = contents(query).into_iter();
@@ -292,7 +288,6 @@ pub(super) fn with_calls(rows: &Selection) -> Result<Option<Selection>, LoadFail
     }
 }
 
-/// A field that is a text.
 fn text_of(field: Option<JsonValue<'_>>) -> Option<String> {
     field?.text().map(str::to_owned)
 }
@@ -306,7 +301,6 @@ fn content(node: Node<'_>) -> Cow<'_, str> {
     }
 }
 
-/// The patterns that the nodes found are tested with.
 fn contents(query: &Query) -> Vec<&str> {
     let last = query.chains.iter().filter_map(|chain| chain.steps.last());
     let tests = last.flat_map(|(_, step)| match step {

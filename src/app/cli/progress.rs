@@ -10,13 +10,10 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long work takes before its progress is shown.
 const DELAY: Duration = Duration::from_millis(500);
 
-/// The time between two pictures.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows progress until it is dropped.
 pub(super) struct Progress {
     bar: ProgressBar,
     /// Shows the bar when its time has come. Dropping the sender ends the thread.
@@ -24,12 +21,10 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Progress through a number of steps.
     pub(super) fn bar(steps: usize) -> Self {
         Self::start(ProgressBar::new(steps as u64))
     }
 
-    /// Progress of work of unknown length.
     pub(super) fn spinner(message: impl Into<String>) -> Self {
         Self::start(ProgressBar::new_spinner().with_message(message.into()))
     }
@@ -41,7 +36,6 @@ impl Progress {
         Self { bar, timer }
     }
 
-    /// One step is done.
     pub(super) fn step(&self) {
         self.bar.inc(1);
     }

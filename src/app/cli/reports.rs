@@ -72,7 +72,6 @@ fn reports<R: Report>(
     Ok((out, count))
 }
 
-/// Prints the report of each session.
 fn report<R: Report>(
     sessions: &SessionsArgs,
     options: &ReportOptions,
@@ -165,7 +164,6 @@ impl Run for Steps {
     }
 }
 
-/// What each snapshot changed.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Changes(Log);
@@ -206,7 +204,6 @@ impl Report for Changes {
     }
 }
 
-/// The length of the longest bar, in signs.
 const BAR: usize = 40;
 
 /// How much of each request can a prompt cache reuse, and what broke it?
@@ -382,7 +379,6 @@ impl Run for Assert {
     }
 }
 
-/// Why a text index was not used.
 const WITHOUT_LETTERS: &str = "note: the text index was not used: it needs three characters in a row that \
      every match has\n";
 const WITH_TIME: &str =
@@ -458,7 +454,6 @@ impl Run for Grep {
 }
 
 impl Grep {
-    /// What is printed of the matches in a session.
     fn said(
         &self,
         opened: &Opened,

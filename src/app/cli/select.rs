@@ -183,7 +183,6 @@ impl Select {
         Ok(Exit::of_empty(found == 0 && self.fail_if_empty))
     }
 
-    /// Runs the selectors on each session.
     fn run_sessions(&self, how: &How) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
         // An invalid selector is reported before anything is read.
@@ -245,7 +244,6 @@ impl Select {
         Ok((sources, several))
     }
 
-    /// Runs each line of a file of selectors on one session.
     fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
         let [name] = &self.inputs[..] else {
             return Err(
@@ -294,11 +292,8 @@ impl Select {
     }
 }
 
-/// What is queried.
 enum Source<'a> {
-    /// A session, and its name.
     Session(String, Arc<Session>),
-    /// The sessions of a store, or those whose names match.
     Store(Address<'a>),
 }
 
@@ -307,24 +302,19 @@ fn whole(name: &str) -> Option<Address<'_>> {
     Address::of(name).filter(|address| address.is_several())
 }
 
-/// The answers of a run, while they are found.
 struct Answers<'a> {
     select: &'a Select,
     how: &'a How,
-    /// Whether the answers are labelled with their sessions.
     several: bool,
     out: String,
-    /// Remarks that were made, each once.
     said: Vec<String>,
     /// The remarks on the first answer without rows of several; they are made if all are.
     empty: Option<String>,
-    /// The rows or changes of all answers.
     found: usize,
     /// The sessions in which something was found, for JSON.
     listed: Vec<String>,
     /// The same, to find them.
     seen: HashSet<String>,
-    /// How many sessions were queried.
     sessions: usize,
 }
 
@@ -332,7 +322,6 @@ struct Answers<'a> {
 const BUFFER: usize = 1 << 16;
 
 impl Answers<'_> {
-    /// What tells an answer from the others.
     fn labels<'l>(&self, name: &'l str, prepared: &'l Prepared, selectors: usize) -> Labels<'l> {
         Labels {
             session: self.several.then_some(name),
@@ -436,7 +425,6 @@ impl Answers<'_> {
         Ok(true)
     }
 
-    /// Notes that nothing was found in the sessions of a store.
     fn add_nothing(
         &mut self,
         store: &Store,
@@ -466,7 +454,6 @@ impl Answers<'_> {
         Some(found.remarks(prepared, Some(&session), as_json, color))
     }
 
-    /// Adds the answer to a selector of a session.
     fn add(
         &mut self,
         name: &str,
@@ -506,7 +493,6 @@ impl Answers<'_> {
         Ok(())
     }
 
-    /// Prints the answers.
     fn finish(self) -> Result<Exit, Failure> {
         if self.found == 0 {
             say(self.empty.as_deref().unwrap_or_default());

@@ -26,9 +26,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
-///
-/// # Errors
-/// The file cannot be read.
 pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
     let path = Path::new(name);
     if Address::of(name).is_some() || !path.is_file() || !is_lines_by_name(path) {
@@ -37,7 +34,6 @@ pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
     Ok(Some(ending_of(path)?))
 }
 
-/// A word for how a file of lines ends, in JSON.
 pub(super) fn ending_name(ending: Ending) -> &'static str {
     match ending {
         Ending::Sealed => "sealed",
@@ -46,7 +42,6 @@ pub(super) fn ending_name(ending: Ending) -> &'static str {
     }
 }
 
-/// A line that says what it means.
 pub(super) fn ending_text(ending: Ending) -> &'static str {
     match ending {
         Ending::Sealed => "with a closing line, which fits: nothing is missing\n",
@@ -59,9 +54,6 @@ pub(super) fn ending_text(ending: Ending) -> &'static str {
 
 /// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
 /// session is imported in memory. Says what is odd about it.
-///
-/// # Errors
-/// A missing, unreadable or invalid input.
 pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
     let progress = Progress::spinner(format!("reading {name}"));
     let stores = stores_of(&[name.to_owned()])?;
@@ -73,9 +65,6 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> 
 
 /// Opens a session as [`open`] does, and finds the snapshot at `address`; without one, the working state, or else
 /// the newest snapshot.
-///
-/// # Errors
-/// As [`open`]; an address that cannot be read, or that the session has no snapshot at.
 pub(super) fn open_at(
     name: &str,
     address: Option<&str>,
@@ -86,10 +75,8 @@ pub(super) fn open_at(
     Ok((session, snapshot))
 }
 
-/// Stores that are open for reading, by the words for them.
 type Stores = HashMap<String, Store>;
 
-/// Opens the stores of sessions, each once.
 fn stores_of(names: &[String]) -> Result<Stores, Failure> {
     let mut open = Stores::new();
     for address in names.iter().filter_map(|name| Address::of(name)) {
@@ -102,18 +89,12 @@ fn stores_of(names: &[String]) -> Result<Stores, Failure> {
 }
 
 /// Opens a store.
-///
-/// # Errors
-/// As [`stores::open`], with what may have been meant if it is missing.
 pub(super) fn open_store(name: &str, access: Access) -> Result<Store, Failure> {
     stores::open(name, access)
         .map_err(|failure| input::explain_missing(failure, stores::path(name).unwrap_or(name)))
 }
 
 /// A context that goes on with a copy of a session, from a file or a store, and that writes neither.
-///
-/// # Errors
-/// As [`open`]; a working state that no mutation could have made.
 pub(super) fn resume(
     name: &str,
     limits: Limits,
@@ -174,13 +155,9 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
-/// A session with its name.
 type NamedSession = (String, Arc<Session>);
 
 /// Opens the sessions that words mean, with their names; also whether one of the words means several.
-///
-/// # Errors
-/// As [`expand`] and [`open_all`].
 pub(super) fn open_words(
     words: &[String],
     limits: Limits,
@@ -192,9 +169,6 @@ pub(super) fn open_words(
 
 /// The sessions that names mean: a directory of sessions is replaced by its files, a store by its
 /// sessions. Also whether there was such a name.
-///
-/// # Errors
-/// A directory or a store that cannot be read; a store in which no session matches.
 pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
     let mut all = Vec::new();
     let mut several = false;
@@ -221,9 +195,6 @@ pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
 }
 
 /// Opens several sessions in parallel. Of several failures the first in order is returned.
-///
-/// # Errors
-/// As [`open`]; standard input named twice.
 pub(super) fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Session>>, Failure> {
     if let [name] = names {
         return Ok(vec![open(name, limits)?]);
@@ -257,7 +228,6 @@ pub(super) fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Sessi
     Ok(sessions)
 }
 
-/// How many files are read together.
 const TOGETHER: usize = 32;
 
 /// The sessions of a command.
@@ -349,10 +319,6 @@ pub(super) struct PriceArgs {
 }
 
 impl PriceArgs {
-    /// The table.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub(super) fn table(&self) -> Result<Prices, Failure> {
         let Some(file) = &self.prices else {
             return Ok(Prices::default());
@@ -363,7 +329,6 @@ impl PriceArgs {
     }
 }
 
-/// A session that is open.
 pub(super) struct Opened {
     /// What names it, without passwords.
     pub(super) name: String,
@@ -373,7 +338,6 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The name, if there may be several.
     pub(super) fn label(&self) -> Option<&str> {
         self.several.then_some(&*self.name)
     }
@@ -386,10 +350,6 @@ impl Opened {
         }
     }
 
-    /// A report on the session.
-    ///
-    /// # Errors
-    /// As [`Report::of`].
     pub(super) fn report<R: Report>(
         &self,
         engine: &Engine,
@@ -398,7 +358,6 @@ impl Opened {
         R::of(engine, &self.session, options).map_err(|error| self.failure(error))
     }
 
-    /// What went wrong with this session.
     pub(super) fn failure(&self, error: crate::support::diag::Error) -> Failure {
         Failure::in_session(error, self.label())
     }
@@ -408,9 +367,6 @@ impl SessionsArgs {
     /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
     /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
     /// says so if there was none.
-    ///
-    /// # Errors
-    /// A session that is missing or cannot be read; what `visit` returns.
     pub(super) fn each(
         &self,
         with: &Invocation,
@@ -421,9 +377,6 @@ impl SessionsArgs {
 
     /// As [`SessionsArgs::each`], of some of the words; of a store only the sessions are opened that `among`
     /// names. The others are counted.
-    ///
-    /// # Errors
-    /// As [`SessionsArgs::each`]; what `among` returns.
     pub(super) fn each_of(
         &self,
         words: &[String],

@@ -101,7 +101,6 @@ impl Share {
     }
 }
 
-/// How many matches were taken out, and which patterns took out none.
 fn remarks(redactor: &Redactor) -> String {
     let mut text = format!("redacted {}\n", counted(redactor.count(), "match"));
     for pattern in redactor.unmatched() {

@@ -110,9 +110,6 @@ impl Run for Stores {
 }
 
 /// The address that a word must be.
-///
-/// # Errors
-/// It names no store.
 fn address<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
     Address::of(word).ok_or_else(|| {
         Failure::usage(format!(
@@ -123,9 +120,6 @@ fn address<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
 }
 
 /// A store, or those sessions of it that match.
-///
-/// # Errors
-/// As [`address`]; an empty name.
 fn several<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
     let address = address(command, word)?;
     if address.which == Which::One("") {
@@ -134,10 +128,6 @@ fn several<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
     Ok(address)
 }
 
-/// A store as a whole.
-///
-/// # Errors
-/// As [`address`]; it names sessions.
 fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str, Failure> {
     let address = address(command, word)?;
     if address.which == Which::All {
@@ -147,10 +137,6 @@ fn whole<'a>(command: &str, word: &'a str) -> Result<&'a str, Failure> {
     Err(Failure::usage(format!("`store {command}` takes a whole store")).with_help(help))
 }
 
-/// One session of a store: the store, and the name.
-///
-/// # Errors
-/// As [`address`]; it does not name one session.
 fn one<'a>(command: &str, word: &'a str) -> Result<(&'a str, &'a str), Failure> {
     let address = address(command, word)?;
     Ok((address.store, address.one()?))
@@ -299,7 +285,6 @@ impl Erase {
         Ok(Exit::of_empty(self.fail_if_empty && ids.is_empty()))
     }
 
-    /// The ids that were given, or those of the nodes that the selector finds.
     fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>, Failure> {
         match &self.nodes[..] {
             [selector] if is_selector(selector) => self.found(store, name, selector),
@@ -345,7 +330,6 @@ struct Prune {
     dry_run: bool,
 }
 
-/// Reads `30d`.
 fn age(text: &str) -> Result<Duration, String> {
     duration(text).ok_or_else(|| "expected an age such as 30d, 12h or 90m".to_owned())
 }
@@ -472,7 +456,6 @@ impl Parquet {
     }
 }
 
-/// Whether a directory is a copy that `store parquet` made.
 pub(super) fn is_copy(directory: &str) -> bool {
     let about = Path::new(directory).join("_pactql").join("copy.json");
     about.is_file()

@@ -90,15 +90,12 @@ fn has(names: &str, name: &str) -> bool {
     names.split(' ').any(|known| known == name)
 }
 
-/// The arguments of the program, with its name.
 static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Says what the arguments are, once. Returns them.
 pub(super) fn set_arguments(arguments: Vec<OsString>) -> &'static [OsString] {
     ARGUMENTS.get_or_init(|| arguments)
 }
 
-/// The arguments of the program, without its name.
 pub(super) fn words() -> Vec<String> {
     let words = ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
     let words = words.iter().skip(1);
@@ -121,18 +118,15 @@ pub(super) fn retyped(old: &[String], new: Vec<String>) -> String {
     format!("pactql {}", joined(&words))
 }
 
-/// A command line that did not parse.
 struct Typed<'a> {
     /// The command whose arguments did not parse; the program if none was recognized.
     command: &'a Command,
     /// The names of the commands: none, `select`, or `context build`.
     names: Vec<&'a str>,
-    /// The words after them.
     rest: &'a [String],
 }
 
 impl<'a> Typed<'a> {
-    /// Finds the command among the words.
     fn new(program: &'a Command, words: &'a [String]) -> Self {
         let (mut command, mut names, mut rest) = (program, Vec::new(), words);
         // Options may come before the command.
@@ -155,7 +149,6 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// The name of the command, as messages call it.
     fn name(&self) -> String {
         match &self.names[..] {
             [] => "pactql".to_owned(),
@@ -170,7 +163,6 @@ impl<'a> Typed<'a> {
         format!("pactql {}", joined(&words))
     }
 
-    /// Whether the command has an option; of the empty one, it does.
     fn has(&self, long: &str) -> bool {
         let mut known = self.command.get_arguments();
         long.is_empty() || known.any(|argument| argument.get_long() == Some(long))
@@ -243,7 +235,6 @@ fn first_line(error: &Error) -> String {
         .replace("not in 1..18446744073709551615", "not at least 1")
 }
 
-/// A word where a command was expected.
 fn command(word: &str, typed: &Typed<'_>) -> Failure {
     if !typed.names.is_empty() && typed.names != ["help"] {
         let known = typed.command.get_subcommands().map(Command::get_name);
@@ -309,7 +300,6 @@ pub(super) fn whole(words: &[String]) -> Vec<String> {
     whole
 }
 
-/// A file or a selector where the command was expected.
 fn no_command(typed: &Typed<'_>) -> Failure {
     let (files, others): (Vec<String>, Vec<String>) = whole(typed.rest)
         .into_iter()
@@ -319,7 +309,6 @@ fn no_command(typed: &Typed<'_>) -> Failure {
         .with_help(format!("pactql select {}", joined(&words)))
 }
 
-/// An option that the command does not have.
 fn option(option: &str, near: &str, typed: &Typed<'_>) -> Failure {
     if typed.names.is_empty() && typed.rest.iter().any(|word| is_file(word)) {
         return no_command(typed);
@@ -337,7 +326,6 @@ fn option(option: &str, near: &str, typed: &Typed<'_>) -> Failure {
     })
 }
 
-/// A word too many.
 fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     let others = typed.rest.iter().filter(|typed| *typed != word);
     let with_option = |option: &str, value: &str| {
@@ -369,7 +357,6 @@ fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
     .with_help(typed.usage())
 }
 
-/// A selector that the shell cut into words.
 pub(super) fn not_one_argument() -> Failure {
     Failure::usage("a selector is one argument, in quotes")
 }

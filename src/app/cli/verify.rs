@@ -76,7 +76,6 @@ impl Run for Verify {
     }
 }
 
-/// Checks a whole store.
 pub(super) fn store(address: Address<'_>, json: bool) -> Result<Exit, Failure> {
     if address.which != Which::All {
         let help = format!("pactql verify {}", quoted(address.store));
@@ -114,22 +113,18 @@ pub(super) fn store(address: Address<'_>, json: bool) -> Result<Exit, Failure> {
     Ok(exit(damages.is_empty()))
 }
 
-/// A word for whether something is intact.
 fn validity(is_valid: bool) -> &'static str {
     if is_valid { "valid" } else { "invalid" }
 }
 
-/// How the command ends.
 fn exit(is_valid: bool) -> Exit {
     if is_valid { Exit::Ok } else { Exit::Input }
 }
 
-/// The content hashes that are stored in a session.
 #[derive(Default)]
 struct Hashes {
     /// Nodes checked; one that snapshots share counts once.
     nodes: u64,
-    /// How many of them have a hash.
     stored: u64,
     /// The hashes that are not those of their contents.
     wrong: Vec<Value>,

@@ -42,7 +42,6 @@ const USUAL: &str = "60";
 /// The longest time that can be asked for: a day.
 const LONGEST: u64 = 86_400;
 
-/// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// What a command does about a session that another process writes.
@@ -64,9 +63,6 @@ pub(super) struct Wait {
 impl Wait {
     /// Does something that needs the session, again and again while another process writes it. On a terminal
     /// it shows who that is.
-    ///
-    /// # Errors
-    /// Those of `attempt`; that the session is busy, with advice, when the time is over.
     pub(super) fn until_free<T>(
         self,
         mut attempt: impl FnMut() -> Result<T, Failure>,
@@ -93,7 +89,6 @@ impl Wait {
         }
     }
 
-    /// Says how to wait, or to wait longer.
     fn advise(self, failure: Failure) -> Failure {
         failure.advised(match self.wait {
             Some(seconds @ 1..) => format!(
@@ -116,7 +111,6 @@ pub(super) struct HowArgs {
 }
 
 impl HowArgs {
-    /// The settings of a context.
     pub(super) fn builder(&self) -> ContextBuilder {
         let builder = Context::builder().edition(self.edition.edition);
         match self.clock {
@@ -133,19 +127,13 @@ pub(super) fn print_ids(with: &Invocation, ids: &[String]) -> Result<Exit, Failu
 
 /// A session that is open to be written, and where it goes.
 pub(super) enum Writing<'a> {
-    /// Its own file, which is locked.
     InPlace(Box<SessionFile>),
-    /// Its store, whose lease it holds.
     Stored(Box<Context>),
-    /// Another file.
     Elsewhere(Box<Context>, &'a str),
 }
 
 impl WriteArgs {
     /// Reads the session, to look at it only.
-    ///
-    /// # Errors
-    /// A missing, unreadable or invalid session; an output.
     pub(super) fn read(&self, with: &Invocation) -> Result<Context, Failure> {
         if self.output.is_some() {
             return Err(Failure::usage(
@@ -157,9 +145,6 @@ impl WriteArgs {
 
     /// Changes the nodes of a selector, saves, then prints the ids that `change` returns: what is printed is on
     /// the disk. If there are none, nothing is written, and notes say why.
-    ///
-    /// # Errors
-    /// Those of [`WriteArgs::open`], of `change`, of [`Writing::save`] and of standard output.
     pub(super) fn change(
         &self,
         with: &Invocation,
@@ -183,17 +168,11 @@ impl WriteArgs {
     }
 
     /// Opens the session; in place it is locked until it is saved.
-    ///
-    /// # Errors
-    /// A missing, unreadable or invalid session; one that another process writes; an output that exists.
     pub(super) fn open(&self, with: &Invocation) -> Result<Writing<'_>, Failure> {
         self.open_with(Policy::new(), with)
     }
 
     /// As [`WriteArgs::open`], with a policy for its commits.
-    ///
-    /// # Errors
-    /// As [`WriteArgs::open`].
     pub(super) fn open_with(
         &self,
         policy: Policy,
@@ -235,7 +214,6 @@ impl WriteArgs {
 }
 
 impl Writing<'_> {
-    /// The context.
     pub(super) fn context(&mut self) -> &mut Context {
         match self {
             Self::InPlace(file) => file.context(),
@@ -243,10 +221,6 @@ impl Writing<'_> {
         }
     }
 
-    /// Writes the session.
-    ///
-    /// # Errors
-    /// The file system's.
     pub(super) fn save(self) -> Result<(), Failure> {
         match self {
             Self::InPlace(mut file) => Ok(file.save()?),
@@ -256,9 +230,6 @@ impl Writing<'_> {
     }
 
     /// Writes the session after a commit, which a store has already.
-    ///
-    /// # Errors
-    /// As [`Writing::save`].
     pub(super) fn save_commit(self) -> Result<(), Failure> {
         match self {
             Self::Stored(_) => Ok(()),
@@ -268,9 +239,6 @@ impl Writing<'_> {
 }
 
 /// Writes a session to a file, or to a new session of a store.
-///
-/// # Errors
-/// The file system's, and those of the store; a session of that name.
 pub(super) fn write_to(output: &str, mut context: Context) -> Result<(), Failure> {
     let Some(address) = Address::of(output) else {
         return Ok(write_file(Path::new(output), context)?);
@@ -285,9 +253,6 @@ pub(super) fn write_to(output: &str, mut context: Context) -> Result<(), Failure
 }
 
 /// The name of a session that is to be made.
-///
-/// # Errors
-/// There is none, or it is a pattern.
 pub(super) fn new_name(address: Address<'_>) -> Result<&str, Failure> {
     let store = address.store;
     match address.which {
@@ -303,10 +268,6 @@ pub(super) fn new_name(address: Address<'_>) -> Result<&str, Failure> {
 }
 
 /// Checks where a session is written to: a file, or a new session of a store.
-///
-/// # Errors
-/// Standard output; a compressed file; a file that exists, unless it may be replaced, or that is one of
-/// `inputs`; no name of a session.
 pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
     if let Some(address) = Address::of(name) {
         let session = new_name(address)?;
@@ -324,9 +285,6 @@ pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(
 }
 
 /// Checks that a session can be written to a file of this name.
-///
-/// # Errors
-/// Standard output; a compressed file.
 pub(super) fn check_plain_file(name: &str) -> Result<(), Failure> {
     if name == STDIN {
         return Err(Failure::usage("the session cannot go to standard output")
@@ -354,10 +312,6 @@ pub(super) struct NodeArgs {
 }
 
 impl NodeArgs {
-    /// Reads the node.
-    ///
-    /// # Errors
-    /// A file that cannot be read; text that is not a node.
     pub(super) fn read(&self, args: &WriteArgs, with: &Invocation) -> Result<NewNode, Failure> {
         let node = match &self.node {
             None => NewNode::new().kind("text"),
@@ -389,9 +343,6 @@ impl NodeArgs {
 }
 
 /// The text that a word means: that of a file for `@FILE`, of standard input for `-`.
-///
-/// # Errors
-/// A file that cannot be read.
 pub(super) fn text_of(word: &str, args: &WriteArgs, with: &Invocation) -> Result<String, Failure> {
     match word.strip_prefix('@') {
         Some(file) if !file.is_empty() => read_text(file, with),
@@ -417,9 +368,6 @@ fn read_text(file: &str, with: &Invocation) -> Result<String, Failure> {
 const TEXTS: &str = "role kind key content content_hash provenance";
 
 /// Reads the fields of an update: one JSON object, or `name=value` words.
-///
-/// # Errors
-/// A word that is neither; JSON that is not an object.
 pub(super) fn fields(
     words: &[String],
     args: &WriteArgs,

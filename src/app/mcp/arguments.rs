@@ -13,27 +13,21 @@ pub(super) struct Parameter {
     #[serde(default)]
     required: bool,
     example: Value,
-    /// What it is for.
     about: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
-    /// A string.
     Text,
     /// A whole number, at least this.
     Count(u64),
-    /// `true` or `false`; false if it is left out.
     Flag,
-    /// One of these strings.
     Word(Vec<String>),
-    /// A list of these strings.
     Words(Vec<String>),
 }
 
 impl Parameter {
-    /// Whether its example is a value that it can have.
     #[cfg(test)]
     pub(super) fn takes_its_example(&self) -> bool {
         self.takes(&self.example)
@@ -106,7 +100,6 @@ pub(super) fn schema(parameters: &[Parameter]) -> Map<String, Value> {
 /// Arguments that a tool's table does not allow, and which one it is if its value is wrong.
 type Wrong = (Failure, Option<String>);
 
-/// Arguments that a tool's table allows.
 #[derive(Debug)]
 pub(super) struct Arguments(Map<String, Value>);
 
@@ -158,7 +151,6 @@ impl Arguments {
         self.0.get(name)?.as_str()
     }
 
-    /// A string that the table requires.
     pub(super) fn needed(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }

@@ -69,7 +69,6 @@ pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Resul
     Ok(answer::json(&found)?.into())
 }
 
-/// The cache that the arguments name; messages call it by that name.
 fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
     let name = arguments.needed("cache");
     let dir = at_place(state, name, |place| {
@@ -82,7 +81,6 @@ fn directory(state: &ServerState, name: &str) -> Result<Dir, Failure> {
     at_place(state, name, |place| state.root.handle().open_dir(place))
 }
 
-/// Opens what is at the place of a name.
 fn at_place<T>(
     state: &ServerState,
     name: &str,

@@ -33,7 +33,6 @@ pub(super) struct Described {
     pub(super) snapshots: usize,
     pub(super) first_cycle: Option<i64>,
     pub(super) last_cycle: Option<i64>,
-    /// Whether it has a state that is not committed.
     pub(super) working: bool,
     pub(super) turns: i64,
     pub(super) nodes: u64,
@@ -43,7 +42,6 @@ pub(super) struct Described {
     pub(super) tools: BTreeMap<String, u64>,
 }
 
-/// The custom attributes of nodes, by name.
 pub(super) type Attributes = BTreeMap<String, Attribute>;
 
 /// An attribute: how many nodes have it, and with which values if these are few and short.
@@ -72,9 +70,6 @@ impl Attribute {
 
 /// Describes a session and counts its attributes in `attributes`. Linear in the newest snapshot; of a stored
 /// session nothing else is loaded.
-///
-/// # Errors
-/// A store that cannot be read.
 pub(super) fn describe(
     name: String,
     bytes: Option<u64>,

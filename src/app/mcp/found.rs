@@ -11,22 +11,18 @@ const ENTRIES: usize = 20_000;
 /// What may be a session, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FoundCandidate {
-    /// A file.
     File(FoundFile),
     /// A directory of documents, and its files.
     Directory(String, Vec<FoundFile>),
-    /// A store.
     Store(FoundFile),
 }
 
-/// A file by its path below the root, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FoundFile {
     pub(super) path: String,
     pub(super) bytes: u64,
 }
 
-/// A search, and what it found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// In the order of their paths, directories after the files beside them.
@@ -49,9 +45,6 @@ fn is_text(name: &str) -> Option<bool> {
 impl Found {
     /// Searches a directory, which is called `name` ("" for the root), and those below it. Hidden names, links, names that
     /// are not UTF-8 and caches of documents are left out.
-    ///
-    /// # Errors
-    /// The directory cannot be read. One below it that cannot is left out.
     pub(super) fn below(dir: &Dir, name: &str) -> io::Result<Self> {
         let mut found = Self::default();
         found.search(dir, name, LEVELS)?;

@@ -29,7 +29,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How often a session is looked up again when its files change meanwhile.
 const TRIES: usize = 3;
 
-/// Loaded sessions by their path below the root.
 #[derive(Debug)]
 pub(super) struct Kept {
     cache: Cache<PathBuf, Loaded, BySize>,
@@ -85,10 +84,6 @@ impl Kept {
 
     /// The session that a client calls `name`: of a store as it is now, or else from memory if its files have the lengths and
     /// times they had. Concurrent calls for one session load it once.
-    ///
-    /// # Errors
-    /// A name that leads out of the root, or a file of a session's directory that does; the
-    /// errors of reading a session.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
         // A file or a directory may have such a name.
         if let Some(address) = Address::spelled(name)
@@ -187,7 +182,6 @@ impl Kept {
 }
 
 impl FileState {
-    /// What messages call it; `session` is what they call the session.
     fn called(&self, session: &Path) -> PathBuf {
         if self.name.is_empty() {
             session.to_owned()

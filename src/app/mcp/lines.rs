@@ -16,10 +16,8 @@ pub(super) const LONGEST: usize = 16 << 20;
 /// How long calls may run after the end of the input.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// A line of the input, without its line feed.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// At most [`LONGEST`] bytes.
     pub(super) bytes: Vec<u8>,
     /// Whether the line was longer; the rest was dropped.
     pub(super) cut: bool,
@@ -28,7 +26,6 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Input(mpsc::Receiver<Line>);
 
-/// Standard output, by lines.
 #[derive(Debug)]
 pub(super) struct Output {
     lines: Sender<Unwritten>,
@@ -52,9 +49,6 @@ enum Ended {
 pub(super) struct End(watch::Receiver<Ended>);
 
 /// Starts the threads.
-///
-/// # Errors
-/// A thread cannot be started.
 pub(super) fn open(load: Load) -> io::Result<(Input, Output, End)> {
     let (ended, end) = watch::channel(Ended::None);
     let ended = Arc::new(ended);
@@ -95,7 +89,6 @@ fn read(input: &mut impl BufRead, sender: &mpsc::Sender<Line>) {
     }
 }
 
-/// The next line; the last one may lack its line feed.
 fn next(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     let mut bytes = Vec::new();
     let most = LONGEST as u64 + 1;
@@ -172,9 +165,6 @@ impl Input {
 
 impl Output {
     /// Puts a line behind those that wait. The future ends when it was written.
-    ///
-    /// # Errors
-    /// The output has ended.
     pub(super) fn send(
         &self,
         bytes: Vec<u8>,

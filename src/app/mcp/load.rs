@@ -28,7 +28,6 @@ struct Counts {
 pub(super) struct Load(Arc<watch::Sender<Counts>>);
 
 impl Load {
-    /// A request of this many bytes came.
     pub(super) fn asked(&self, bytes: usize) {
         self.0.send_modify(|now| {
             now.requests += 1;
@@ -44,7 +43,6 @@ impl Load {
         });
     }
 
-    /// A line of this many bytes is to be written.
     pub(super) fn queued(&self, bytes: usize) {
         self.0.send_modify(|now| {
             now.lines += 1;
@@ -52,7 +50,6 @@ impl Load {
         });
     }
 
-    /// A line of this many bytes was written.
     pub(super) fn written(&self, bytes: usize) {
         self.0.send_modify(|now| {
             now.lines = now.lines.saturating_sub(1);

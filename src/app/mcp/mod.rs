@@ -47,9 +47,6 @@ use crate::app::present::Failure;
 use std::path::Path;
 
 /// Serves a directory on standard input and output until either ends.
-///
-/// # Errors
-/// There is no such directory; a client that does not speak the protocol.
 pub(crate) fn serve(dir: &Path, options: &Options) -> Result<(), Failure> {
     let root = root::Root::open(dir)?;
     server::serve(state::ServerState::new(root, options.limits), options)

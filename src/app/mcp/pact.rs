@@ -51,7 +51,6 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
     Ok(Answer { result, said })
 }
 
-/// What a range shows in addition to its differences.
 fn range_options(arguments: &Arguments) -> RangeOptions {
     let mode = arguments.text("content_mode").unwrap_or("unified");
     RangeOptions {
@@ -148,7 +147,6 @@ fn lines<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
     lines
 }
 
-/// How contents are compared; `mode` is the name of a mode.
 fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
     let defaults = ContentOptions::default();
     ContentOptions {

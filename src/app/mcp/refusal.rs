@@ -13,7 +13,6 @@ pub(super) struct Refusal {
     code: Option<Frozen>,
 }
 
-/// A code of the interface of caches, and its message.
 type Frozen = &'static (&'static str, &'static str);
 
 const CACHE_MISSING: Frozen = &("cache_missing", "Cache does not exist");

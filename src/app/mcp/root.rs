@@ -13,7 +13,6 @@ use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The directory that is served.
 #[derive(Debug)]
 pub(super) struct Root {
     handle: Dir,
@@ -23,9 +22,6 @@ pub(super) struct Root {
 
 impl Root {
     /// Opens the directory at `path`, which may be a link.
-    ///
-    /// # Errors
-    /// There is no such directory.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let failed = |error: io::Error| Failure::file(&name, &error);
@@ -37,7 +33,6 @@ impl Root {
         Ok(Self { handle, path })
     }
 
-    /// The handle to open files through.
     pub(super) fn handle(&self) -> &Dir {
         &self.handle
     }
@@ -97,7 +92,6 @@ pub(super) struct CacheDir {
 }
 
 impl CacheDir {
-    /// Opens a directory at a place that [`Root::resolve`] found.
     pub(super) fn open(root: &Dir, place: PathBuf) -> io::Result<Self> {
         Ok(Self {
             dir: root.open_dir(&place)?,

@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What the server is, for the client to read.
 const INSTRUCTIONS: &str = "\
 Caches of documents (context_*) and sessions of conversations (pact_*) below one directory; every \
 path is relative to it. pact_list_sessions says which sessions there are, pact_help how selectors are written. \
@@ -50,9 +49,6 @@ const MOST_CALLS: usize = 8;
 ///
 /// One thread talks to the client. Calls run on other threads, at most one per processor at a
 /// time, because a call may use several threads itself.
-///
-/// # Errors
-/// The runtime cannot be started; a client that does not speak the protocol.
 pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::internal(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread()

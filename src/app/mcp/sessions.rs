@@ -18,13 +18,11 @@ const OPENED_BYTES: u64 = 256 << 20;
 /// After this many files that are not sessions, no further one is opened: the directory is not one of sessions.
 const OTHERS: usize = 500;
 
-/// The names of how many files that are not sessions are shown.
 const SHOWN: usize = 5;
 
 /// The names of how many sessions that were not opened are shown.
 const NAMED: usize = 100;
 
-/// The answer. Members are in the order in which they are printed.
 #[derive(Debug, Default, Serialize)]
 struct SessionListing {
     /// The longest first: by snapshots, turns, then name.

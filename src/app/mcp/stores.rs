@@ -39,9 +39,6 @@ fn id(_: &File) -> std::io::Result<FileId> {
 
 impl Stores {
     /// The session that an address names, as it is now.
-    ///
-    /// # Errors
-    /// The address means several; those of [`Stores::open`], and of the store.
     pub(super) fn session(
         &self,
         root: &Root,

@@ -15,7 +15,6 @@ pub(super) struct Tool {
     /// Its name, of letters and underscores alone: hosts of agents refuse others, and some then drop the whole
     /// list. What is before the first underscore is its group.
     pub(super) name: String,
-    /// What it does, for the client that chooses among tools.
     pub(super) about: String,
     pub(super) parameters: Vec<Parameter>,
     run: Run,
@@ -40,7 +39,6 @@ const RUN: [(&str, Run); 14] = [
     ("pact_grep", inspect::searched),
 ];
 
-/// The file.
 #[derive(Deserialize)]
 struct DescribedTools {
     /// Parameters that several tools have, by what they are called in the file.
@@ -103,12 +101,10 @@ impl Tool {
         }
     }
 
-    /// Whether its errors are those of the interface of caches.
     fn is_frozen(&self) -> bool {
         self.name.starts_with("context_")
     }
 
-    /// A failure of a call, as its clients know it.
     pub(super) fn refused(&self, failure: Failure) -> Refusal {
         if self.is_frozen() {
             Refusal::frozen(failure)

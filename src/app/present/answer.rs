@@ -14,9 +14,6 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// A result as one line of JSON, without a line feed.
-///
-/// # Errors
-/// None that input can cause.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
     let mut text = Text::default();
     serde_json::to_writer(&mut text, result).map_err(|error| match check() {
@@ -67,9 +64,6 @@ pub(crate) struct Found<'a> {
 
 impl<'a> Found<'a> {
     /// Chooses the blocks that fit.
-    ///
-    /// # Errors
-    /// A budget for a range.
     pub(crate) fn new(answer: &'a Answer, budget: Option<&Budget>) -> Result<Self, Failure> {
         let fit = match (budget, answer) {
             (None, _) => None,
@@ -85,9 +79,6 @@ impl<'a> Found<'a> {
 
     /// One JSON value: the blocks that fit (in the form of `context resolve`), a list of ids, or
     /// the differences of a range; with `count`, only how many there are.
-    ///
-    /// # Errors
-    /// None that input can cause.
     pub(crate) fn json(&self, count: bool) -> Result<String, Failure> {
         match (&self.fit, self.answer) {
             _ if count => Ok(self.count().to_string()),
@@ -97,7 +88,6 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The number of nodes or changes.
     pub(crate) fn count(&self) -> usize {
         match &self.fit {
             Some(fit) => fit.nodes.len(),

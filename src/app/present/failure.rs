@@ -49,7 +49,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The exit code if nothing was found.
     pub(crate) fn of_empty(fail_if_empty: bool) -> Self {
         if fail_if_empty { Self::Empty } else { Self::Ok }
     }
@@ -68,7 +67,6 @@ pub(crate) enum Failure {
     Selector(#[source] Box<Error>, Option<String>),
     /// Inputs are not sessions or logs: the faults of each file, and advice.
     Input(Vec<(PathBuf, InputError)>, Option<String>),
-    /// Everything else.
     Plain {
         exit: Exit,
         /// The code in messages, such as `E_USAGE`.
@@ -88,17 +86,14 @@ impl Failure {
         Self::plain(Exit::Usage, message)
     }
 
-    /// An option with an invalid value.
     pub(crate) fn value(message: impl Into<String>) -> Self {
         Self::plain(Exit::Value, message)
     }
 
-    /// A bug in the program.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::plain(Exit::Internal, message)
     }
 
-    /// A failure without advice.
     pub(crate) fn plain(exit: Exit, message: impl Into<String>) -> Self {
         Self::coded(code(exit), exit, message)
     }
@@ -120,7 +115,6 @@ impl Failure {
             .with_help("wait until it is done, then run the command again")
     }
 
-    /// A selector's error in one of several sessions.
     pub(crate) fn in_session(error: Error, session: Option<&str>) -> Self {
         Self::Selector(Box::new(error), session.map(str::to_owned))
     }
@@ -180,7 +174,6 @@ impl Failure {
         }
     }
 
-    /// The exit code of the command.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             // The text of a node, not a selector.
@@ -219,7 +212,6 @@ impl Failure {
         }
     }
 
-    /// The failure as text. Every line ends in a line feed.
     pub(crate) fn text(&self, color: ColorChoice) -> String {
         let mut text = String::new();
         match self {
@@ -389,7 +381,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The error code of a failure that has only an exit code.
 fn code(exit: Exit) -> &'static str {
     match exit {
         Exit::Usage => "E_USAGE",

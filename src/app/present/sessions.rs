@@ -16,10 +16,6 @@ use std::sync::Arc;
 pub(crate) const LARGE: u64 = 16 << 20;
 
 /// Opens a session: a file or a directory.
-///
-/// # Errors
-/// A missing, unreadable, empty or invalid input; with advice if it is a chat log or a directory of
-/// several sessions.
 pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
     if let Some(session) = Session::streamed(path, limits) {
         return Ok(session);
@@ -138,9 +134,6 @@ pub(crate) fn nothing(message: &str) -> Failure {
 }
 
 /// Builds a session of documents that were read from `path`.
-///
-/// # Errors
-/// They could not be read, are not a session, or are none.
 pub(crate) fn build(
     documents: Result<Vec<Document>, SourceError>,
     path: PathBuf,
@@ -213,7 +206,6 @@ pub(crate) fn remarks(session: &Session) -> String {
     lines
 }
 
-/// Groups the faults of a session by file; faults without a file belong to `path`.
 fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
     let mut files: Vec<(PathBuf, InputError)> = Vec::new();
     for mut fault in error.faults {
@@ -235,9 +227,6 @@ fn by_file(error: InputError, path: &Path) -> Vec<(PathBuf, InputError)> {
 
 /// The snapshot at an address such as `@t0` or `@c12`; without one, the working state, or else the
 /// newest snapshot.
-///
-/// # Errors
-/// An invalid address, or one that the session has no snapshot at.
 pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapshot>, Failure> {
     let history = session.history();
     let place = address.map_or(Ok(At::Working), place)?;
@@ -257,9 +246,6 @@ pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
 }
 
 /// Parses the address of a snapshot, whose `@` may be left out, or `working`.
-///
-/// # Errors
-/// It is neither.
 pub(crate) fn place(text: &str) -> Result<At, Failure> {
     if text == "working" {
         return Ok(At::Working);

@@ -19,23 +19,18 @@ pub(crate) struct Address<'a> {
     pub(crate) which: Which<'a>,
 }
 
-/// The sessions that an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which<'a> {
-    /// All of the store.
     All,
     /// Those whose name matches, in which `*` is any text without `/`.
     Matching(&'a str),
-    /// The one of this name.
     One(&'a str),
 }
 
 /// What is done with a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// It is read, and nothing of it is written.
     Read,
-    /// It is written.
     Write,
     /// It is written, and made if it is missing.
     Create,
@@ -44,14 +39,12 @@ pub(crate) enum Access {
 /// How many names of sessions a message lists.
 const LISTED: usize = 5;
 
-/// The ending of a SQLite file.
 const ENDING: &str = ".db";
 
 fn is_url(word: &str) -> bool {
     word.starts_with("postgres://") || word.starts_with("postgresql://")
 }
 
-/// Whether a word begins as a selector does.
 fn begins_as_selector(word: &str) -> bool {
     let is_path = word.starts_with("./") || word.starts_with("../");
     !is_path && word.starts_with(['@', '^', '#', '[', '{', '(', '*', '>', '?', '+', '.', ':'])
@@ -128,17 +121,11 @@ impl<'a> Address<'a> {
     }
 
     /// The name of the one session it means.
-    ///
-    /// # Errors
-    /// It means several, some of which are listed; the name is empty.
     pub(crate) fn one(self) -> Result<&'a str, Failure> {
         self.one_in(|| open(self.store, Access::Read).map(Box::new))
     }
 
     /// As [`Address::one`], of a store that the caller opens if need be.
-    ///
-    /// # Errors
-    /// As [`Address::one`].
     pub(crate) fn one_in<S: std::ops::Deref<Target = Store>>(
         self,
         open: impl FnOnce() -> Result<S, Failure>,
@@ -170,13 +157,11 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Where the `#` is after the ending of a file.
 fn after_ending(word: &str) -> Option<usize> {
     let at = word.find(".db#")?;
     Some(at + ENDING.len())
 }
 
-/// The parts of a word before and after a `#`.
 fn split(word: &str, at: Option<usize>) -> (&str, Option<&str>) {
     match at {
         Some(at) => (&word[..at], Some(&word[at + 1..])),
@@ -222,7 +207,6 @@ pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The path of a store in a file.
 pub(crate) fn path(store: &str) -> Option<&str> {
     if is_url(store) {
         None
@@ -231,7 +215,6 @@ pub(crate) fn path(store: &str) -> Option<&str> {
     }
 }
 
-/// The addresses of the first sessions.
 fn listed(store: &str, found: &[SessionInfo]) -> String {
     let first = found.iter().take(LISTED);
     let names: Vec<String> = first.map(|info| format!("{store}#{}", info.name)).collect();
@@ -239,7 +222,6 @@ fn listed(store: &str, found: &[SessionInfo]) -> String {
     names.join(", ") + more
 }
 
-/// A session as JSON, as it is listed.
 pub(crate) fn session_json(info: &SessionInfo) -> Value {
     json!({
         "name": info.name,
@@ -264,9 +246,6 @@ pub(crate) fn none_of(address: Address<'_>) -> String {
 }
 
 /// Refuses a store that is missing. That of a server is taken to be there.
-///
-/// # Errors
-/// There is no such file.
 pub(crate) fn check_exists(store: &str) -> Result<(), Failure> {
     if path(store).is_some_and(|path| !Path::new(path).exists()) {
         let message = format!("there is no store {store}");
@@ -276,10 +255,6 @@ pub(crate) fn check_exists(store: &str) -> Result<(), Failure> {
     }
 }
 
-/// Opens a store.
-///
-/// # Errors
-/// It is missing; those of the database.
 pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
     if access != Access::Create {
         check_exists(store)?;
@@ -294,9 +269,6 @@ pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
 }
 
 /// A context of a copy of a session, which has what its writers kept. It does not write the store.
-///
-/// # Errors
-/// The store has no such session, or cannot be read.
 pub(crate) fn resume(
     store: &Store,
     name: &str,

@@ -247,7 +247,6 @@ fn of_texts(older: &str, newer: &str) -> Option<Cause> {
     }
 }
 
-/// An id has a digit; a word has none.
 fn has_digit(text: &str) -> bool {
     text.contains(|letter: char| letter.is_ascii_digit())
 }

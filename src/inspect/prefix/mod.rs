@@ -353,7 +353,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Goes to the request of a snapshot.
     fn step(&mut self, history: &History, snapshot: &Snapshot) -> Result<PrefixStep, RenderError> {
         let call = Call::of(snapshot);
         let before = self.requests.advance(history, snapshot)?;
@@ -424,7 +423,6 @@ impl Walk<'_> {
         (older.pieces != self.front.pieces).then_some(older)
     }
 
-    /// The difference of two fronts, which differ.
     fn front_difference(
         &mut self,
         older: &FrontPieces,

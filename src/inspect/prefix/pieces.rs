@@ -135,7 +135,6 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
     pieces
 }
 
-/// The name in a tool definition, or else its type.
 pub(super) fn tool_name(definition: &str) -> String {
     let kind = || get(&members(definition), "type").and_then(string);
     named_in(definition)

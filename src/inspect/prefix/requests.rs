@@ -24,7 +24,6 @@ use std::sync::Arc;
 /// record and [`RECORD`]. Equal keys are equal blocks.
 type Key = (u64, u32);
 
-/// No unit has this many rows.
 const RECORD: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
@@ -41,7 +40,6 @@ pub(super) struct Message {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Front {
     pub(super) head: Head,
-    /// The keys of the blocks that the head was made of.
     blocks: Vec<Key>,
     parameters: Option<Box<str>>,
 }
@@ -94,7 +92,6 @@ struct UnitBlocks {
 }
 
 impl Requests {
-    /// No request yet, in the form of this provider.
     pub(super) fn new(provider: Provider) -> Self {
         Self {
             provider,
@@ -127,9 +124,6 @@ impl Requests {
     }
 
     /// Becomes the request of a snapshot of `history`.
-    ///
-    /// # Errors
-    /// A block, a tool definition or parameters that the API has no form for.
     pub(super) fn advance(
         &mut self,
         history: &History,

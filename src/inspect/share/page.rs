@@ -214,7 +214,6 @@ struct PageStep<'a> {
 /// What happened: its name, how often, and what it is about.
 type PageEvent = (&'static str, usize, Option<String>);
 
-/// The request beside the one before.
 #[derive(Serialize)]
 struct PagePrefix {
     bytes: u64,
@@ -242,7 +241,6 @@ struct Broken {
     newer: Option<String>,
 }
 
-/// Writes what comes from the session, redacted.
 struct PageWriter<'a> {
     table: &'a Table,
     redactor: &'a mut Redactor,
@@ -398,7 +396,6 @@ fn sizes(letters: impl Iterator<Item = char>) -> (usize, usize) {
     })
 }
 
-/// A string, or `[base, head, tail, middle]`.
 impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

@@ -15,7 +15,6 @@ use crate::tree::hash::{ContentHash, text_hash};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a session has, each thing once.
 #[derive(Default)]
 pub(super) struct Table {
     /// Ids of blocks. A block keeps its number when its content changes.
@@ -34,12 +33,10 @@ pub(super) struct Text {
     pub(super) before: Option<u32>,
 }
 
-/// A block as it is in one or many snapshots.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct TableBlock {
     pub(super) id: u32,
     pub(super) region: Region,
-    /// The index of the id of its turn.
     pub(super) turn: Option<u32>,
     pub(super) role: String,
     pub(super) kind: Option<String>,
@@ -50,7 +47,6 @@ pub(super) struct TableBlock {
     pub(super) reply: Option<String>,
     pub(super) error: bool,
     pub(super) tokens: u64,
-    /// The index of its text.
     pub(super) text: u32,
 }
 
