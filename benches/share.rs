@@ -16,7 +16,7 @@ mod memory;
 use chromium::{Chromium, address};
 use flate2::read::GzDecoder;
 use memory::{Counting, measure};
-use pactql::inspect::share::{Page, PageOptions, Redactor, page, receipt};
+use pactql::inspect::share::{Page, Redactor, page, receipt};
 use pactql::inspect::{Counts, Tokenizer};
 use pactql::logs::{ImportOptions, import};
 use pactql::{History, Session};
@@ -82,8 +82,13 @@ fn main() {
 }
 
 fn page_of(history: &History, tokenizer: Tokenizer, redactor: &mut Redactor) -> Page {
-    let options = PageOptions::titled("airline");
-    page(history, &options, redactor, &mut Counts::new(tokenizer))
+    page(
+        history,
+        "airline",
+        None,
+        redactor,
+        &mut Counts::new(tokenizer),
+    )
 }
 
 /// A session of conversations one after the other.

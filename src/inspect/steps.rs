@@ -162,7 +162,9 @@ impl Report for StepReport {
         if let Some(why) = &self.no_prefixes {
             let _ = writeln!(out, "no tokens and prefixes: {}", printable(why));
         }
-        let mut table = Table::new(COLUMNS).words([0, 1, 6, 8]).hide_empty();
+        let mut table = Table::new(COLUMNS.split(','))
+            .words([0, 1, 6, 8])
+            .hide_empty();
         for step in &self.steps {
             table.add(row(step, !one_model));
         }
@@ -240,17 +242,7 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
     events
 }
 
-const COLUMNS: [&str; 9] = [
-    "cycle",
-    "time",
-    "tokens",
-    "counted",
-    "cached",
-    "reply",
-    "blocks",
-    "prefix",
-    "what happened",
-];
+const COLUMNS: &str = "cycle,time,tokens,counted,cached,reply,blocks,prefix,what happened";
 
 fn row(step: &Step, with_model: bool) -> [Cell; 9] {
     let number =

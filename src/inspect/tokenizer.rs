@@ -67,12 +67,14 @@ impl Tokenizer {
         let name = plain_name(name);
         // `ft:gpt-4o:mine` of a tuned model.
         let name = name.strip_prefix("ft:").unwrap_or(&name);
-        let found = FAMILIES.iter().find(|(family, _)| {
+        let is_of = |family: &str| {
             let rest = name.strip_prefix(family);
             rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
-        });
+        };
+        let mut known = FAMILIES.iter();
+        let found = known.find(|(_, families)| families.split(' ').any(is_of));
         found
-            .and_then(|(_, tokenizer)| tokenizer.parse().ok())
+            .and_then(|(tokenizer, _)| tokenizer.parse().ok())
             .unwrap_or_default()
     }
 
@@ -107,25 +109,17 @@ pub(super) fn plain_name(model: &str) -> String {
     name.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// Families of models by the start of their names, which no letter or digit follows, and their
-/// tokenizers.
-const FAMILIES: [(&str, &str); 15] = [
-    ("gpt-4o", "o200k"),
-    ("chatgpt-4o", "o200k"),
-    ("gpt-4.1", "o200k"),
-    ("gpt-4.5", "o200k"),
-    ("gpt-5", "o200k"),
-    ("gpt-oss", "o200k"),
-    ("codex-mini", "o200k"),
-    ("o1", "o200k"),
-    ("o3", "o200k"),
-    ("o4", "o200k"),
-    ("gpt-4", "cl100k"),
-    ("gpt-3.5", "cl100k"),
-    // As Azure spells it.
-    ("gpt-35", "cl100k"),
-    ("text-embedding-3", "cl100k"),
-    ("text-embedding-ada-002", "cl100k"),
+/// Tokenizers, and the families of models that have them: the start of a name, which no letter or digit follows.
+const FAMILIES: [(&str, &str); 2] = [
+    (
+        "o200k",
+        "gpt-4o chatgpt-4o gpt-4.1 gpt-4.5 gpt-5 gpt-oss codex-mini o1 o3 o4",
+    ),
+    (
+        "cl100k",
+        // Azure writes 35.
+        "gpt-4 gpt-3.5 gpt-35 text-embedding-3 text-embedding-ada-002",
+    ),
 ];
 
 impl fmt::Display for Tokenizer {

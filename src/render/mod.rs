@@ -12,13 +12,11 @@
 //! |---|---|
 //! | the request | `thread`, `block`, `record`, `source` |
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
-//! | imported messages as they were | `openai`, `anthropic_imported`, `responses_imported` |
 //! | what of a block reaches the model | `wording` |
 //! | which blocks are one message | `grouping` |
 //! | what the forms share | `head`, `piece`, `media`, `tool`, `json` |
 
 mod anthropic;
-mod anthropic_imported;
 mod block;
 mod error;
 mod grouping;
@@ -31,7 +29,6 @@ mod plain;
 pub(crate) mod provider;
 mod record;
 mod responses;
-mod responses_imported;
 mod source;
 mod thread;
 mod tool;

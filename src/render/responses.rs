@@ -7,15 +7,15 @@
 use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::head::Head;
-use super::json::{list, object, quoted};
+use super::json::{braced, list, object, push_member, push_members, quoted};
 use super::media::{Media, detail, filename};
 use super::piece::{
-    Piece, SentBlock, call_of, is_of_form, member_of_part, result_of, role, text_of,
+    Piece, SentBlock, call_of, is_of_form, is_plain, member_of_part, result_of, role, shape,
+    text_of, verbatim,
 };
 use super::provider::Provider;
-use super::responses_imported::{self as imported, lone};
 use super::source::Source;
-use crate::json::{get, members, string};
+use crate::json::{ValueType, get, members, string, value_type};
 use std::borrow::Cow;
 
 const FORM: &str = "openai-responses";
@@ -96,7 +96,7 @@ pub(super) fn item(blocks: Vec<SentBlock<'_>>) -> String {
     match &blocks[0].piece {
         None => {
             let blocks: Vec<&ThreadBlock> = blocks.iter().map(|sent| &*sent.block).collect();
-            return imported::item(&blocks);
+            return imported_item(&blocks);
         }
         Some(Piece::Call(arguments)) => {
             let (id, name) = call_of(first);
@@ -200,4 +200,115 @@ fn reasoning(block: &ThreadBlock, text: &str) -> String {
     };
     let own = [("type", quoted("reasoning")), ("summary", summary)];
     object(own.into_iter().chain(kept(block).into_iter().flatten()))
+}
+
+/// The item that some imported blocks were, with the help of the custom fields described in
+/// `logs::formats::responses`.
+fn imported_item(blocks: &[&ThreadBlock]) -> String {
+    let first = blocks[0];
+    if let Some(whole) = verbatim(first, "message") {
+        return whole;
+    }
+    let mut out = String::new();
+    let kind = match (first.kind(), first.role()) {
+        (Some("thinking"), _) => "reasoning",
+        (Some("call"), _) => "function_call",
+        (_, "tool") => "function_call_output",
+        _ => "message",
+    };
+    match first.data("data_item_type") {
+        Some("null") => {}
+        Some(own) => push_member("type", own, &mut out),
+        None => push_member("type", &quoted(kind), &mut out),
+    }
+    match kind {
+        "reasoning" => {
+            let summary = if shape(first) == "list" {
+                "[]".to_owned()
+            } else {
+                list(blocks.iter().map(|block| summary(block)))
+            };
+            push_member("summary", &summary, &mut out);
+            push_members(first.data("data_part"), &mut out);
+        }
+        "function_call" => {
+            let (id, name) = call_of(first);
+            push_member("call_id", &id, &mut out);
+            push_member("name", &name, &mut out);
+            let custom = first.text("data_item_type").as_deref() == Some("custom_tool_call");
+            let member = if custom { "input" } else { "arguments" };
+            let arguments = text_of(first.content().unwrap_or("\"\""));
+            push_member(member, &arguments, &mut out);
+        }
+        "function_call_output" => {
+            let id = first.data("data_call_id").unwrap_or("null");
+            push_member("call_id", id, &mut out);
+            push_content("output", blocks, &mut out);
+        }
+        _ => {
+            push_member("role", &quoted(first.role()), &mut out);
+            push_content("content", blocks, &mut out);
+        }
+    }
+    push_members(first.data("data_item"), &mut out);
+    braced(&out)
+}
+
+/// The text of `instructions` or of an `input` that is not a list.
+fn lone(block: &ThreadBlock, what: &str) -> Option<String> {
+    let is_lone = shape(block) == what;
+    block.content().filter(|_| is_lone).map(text_of)
+}
+
+fn summary(block: &ThreadBlock) -> String {
+    let text = text_of(block.content().unwrap_or("\"\""));
+    format!("{{\"type\":\"summary_text\",\"text\":{text}}}")
+}
+
+fn push_content(member: &str, blocks: &[&ThreadBlock], out: &mut String) {
+    let first = blocks[0];
+    let shape = shape(first);
+    let simple = matches!(first.kind(), Some("text" | "result" | "summary"))
+        && is_plain(first)
+        && first.data("data_part_type").is_none();
+    let is_text = |content: &&str| value_type(content) == ValueType::String;
+    match (blocks, first.content().filter(is_text)) {
+        (_, None) if shape == "absent" => {}
+        ([_], Some(text)) if simple && shape != "list" => push_member(member, text, out),
+        _ => {
+            let parts = blocks.iter().filter(|block| block.content().is_some());
+            push_member(member, &list(parts.map(|block| imported_part(block))), out);
+        }
+    }
+}
+
+fn imported_part(block: &ThreadBlock) -> String {
+    let content = block.content().unwrap_or("null");
+    if block.data("data_verbatim").is_some() {
+        return content.to_owned();
+    }
+    let mut out = String::new();
+    match block.kind() {
+        Some(kind @ ("image" | "document")) => {
+            let is_image = kind == "image";
+            let kind = if is_image {
+                "\"input_image\""
+            } else {
+                "\"input_file\""
+            };
+            push_member("type", kind, &mut out);
+            push_members(Some(content), &mut out);
+        }
+        _ => {
+            let standard = match block.role() {
+                "assistant" => "\"output_text\"",
+                _ => "\"input_text\"",
+            };
+            let kind = block.data("data_part_type").unwrap_or(standard);
+            push_member("type", kind, &mut out);
+            push_member("text", &text_of(content), &mut out);
+            push_members(block.data("data_part"), &mut out);
+        }
+    }
+    braced(&out)
 }

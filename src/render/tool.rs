@@ -49,13 +49,34 @@ pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<Stri
         ));
     };
     let found = members(raw);
-    let Some(function) = function(&found) else {
-        return hosted(block, &found, provider).map(|()| compact(raw).into_owned());
+    if let Some(function) = function(&found) {
+        return Ok(if function.form == Some(provider) {
+            compact(raw).into_owned()
+        } else {
+            function.translated(provider)
+        });
+    }
+    // A hosted tool, which has no schema, goes to the provider that hosts it.
+    let Some(kind) = get(&found, "type").and_then(string) else {
+        return Err(RenderError::block(
+            block.id(),
+            "expected a tool definition with a `name` or a `type`",
+            "give it the definition as an API takes it, such as \
+             {\"name\": …, \"description\": …, \"input_schema\": …}",
+        ));
     };
-    if function.form == Some(provider) {
+    if is_hosted(&kind, &found, provider) {
         return Ok(compact(raw).into_owned());
     }
-    Ok(function.translated(provider))
+    Err(RenderError::block(
+        block.id(),
+        format!(
+            "expected a function for `{provider}`, found the tool type `{kind}` of another API"
+        ),
+        format!(
+            "remove the block, or define a function with a name and a schema in place of `{kind}`"
+        ),
+    ))
 }
 
 fn function<'a>(found: &[Member<'a>]) -> Option<Function<'a>> {
@@ -123,33 +144,4 @@ impl Function<'_> {
 fn is_hosted(kind: &str, found: &[Member<'_>], provider: Provider) -> bool {
     let anthropic = kind != "custom" && get(found, "name").is_some();
     anthropic == (provider == Provider::Anthropic)
-}
-
-/// Checks that a hosted tool, which has no schema, goes to the provider that hosts it.
-fn hosted(
-    block: &ThreadBlock,
-    found: &[Member<'_>],
-    provider: Provider,
-) -> Result<(), RenderError> {
-    let kind = get(found, "type").and_then(string);
-    let Some(kind) = kind else {
-        return Err(RenderError::block(
-            block.id(),
-            "expected a tool definition with a `name` or a `type`",
-            "give it the definition as an API takes it, such as \
-             {\"name\": …, \"description\": …, \"input_schema\": …}",
-        ));
-    };
-    if is_hosted(&kind, found, provider) {
-        return Ok(());
-    }
-    Err(RenderError::block(
-        block.id(),
-        format!(
-            "expected a function for `{provider}`, found the tool type `{kind}` of another API"
-        ),
-        format!(
-            "remove the block, or define a function with a name and a schema in place of `{kind}`"
-        ),
-    ))
 }

@@ -125,7 +125,9 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
     let Ok(mut child) = pager.spawn() else {
         return print(text);
     };
-    show();
+    // Ctrl-C is a key of the pager now, and the time of the command is over. Other signals end the program, and with
+    // it what the pager reads.
+    SHOWN.store(true, Ordering::SeqCst);
     if let Some(mut input) = child.stdin.take() {
         // A reader that leaves the pager early has read enough.
         let _ = input.write_all(text.as_bytes());
@@ -137,12 +139,6 @@ pub(super) fn page(text: &str, wanted: bool) -> Result<Exit, Failure> {
 }
 
 static SHOWN: AtomicBool = AtomicBool::new(false);
-
-/// From now on a pager shows the result: Ctrl-C is a key of the pager, and the time of the command is over. Other
-/// signals end the program, and with it what the pager reads.
-fn show() {
-    SHOWN.store(true, Ordering::SeqCst);
-}
 
 /// Whether a pager has shown the result. After that a deadline no longer makes the command fail.
 pub(super) fn is_shown() -> bool {

@@ -5,8 +5,8 @@ use super::options::FormArgs;
 use super::sessions::{self, open_store};
 use super::words::quoted;
 use super::write::{
-    HowArgs, NodeArgs, WriteArgs, check_plain_file, check_target, fields, new_name, print_ids,
-    write_to,
+    HowArgs, NodeArgs, WriteArgs, Writing, check_plain_file, check_target, fields, new_name,
+    print_ids, write_to,
 };
 use crate::app::present::stores::{Access, Address};
 use crate::app::present::{Exit, Failure, printable};
@@ -163,7 +163,7 @@ impl Run for Edit {
             }),
             Change::Commit(command) => command.run(with),
             Change::Discard(write) => {
-                let mut writing = write.open(with)?;
+                let mut writing = write.open(Policy::new(), with)?;
                 writing.context().discard();
                 writing.save()?;
                 Ok(Exit::Ok)
@@ -242,9 +242,12 @@ impl Commit {
             .fold(Policy::new().protect(self.protect), |policy, limit| {
                 policy.limit(limit.0, limit.1, limit.2)
             });
-        let mut writing = self.write.open_with(policy, with)?;
+        let mut writing = self.write.open(policy, with)?;
         let report = writing.context().commit()?;
-        writing.save_commit()?;
+        // A store has the commit already.
+        if !matches!(writing, Writing::Stored(_)) {
+            writing.save()?;
+        }
         // By way of a value, whose members are in the order of their names.
         with.print(&json!(report), || text(&report))
     }
@@ -363,7 +366,7 @@ impl Refs {
                 })
             }
             (Some("drop"), Some(name), None) => {
-                let mut writing = self.write.open(with)?;
+                let mut writing = self.write.open(Policy::new(), with)?;
                 let Some(id) = writing.context().unpin(name) else {
                     let known = writing.context().references().map(|(name, _)| name);
                     let failure = Failure::value(format!("no reference has the name `{name}`"));
@@ -450,7 +453,7 @@ impl Attempts {
         let ends = self.ending != Ending::default();
         let message = match (self.action.as_deref(), self.form.provider) {
             (Some("begin"), Some(provider)) if !ends => {
-                let mut writing = self.write.open(with)?;
+                let mut writing = self.write.open(Policy::new(), with)?;
                 let request = writing.context().render(provider)?;
                 writing.save()?;
                 return print(&request.body);
@@ -467,7 +470,7 @@ impl Attempts {
     }
 
     fn end(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let mut writing = self.write.open(with)?;
+        let mut writing = self.write.open(Policy::new(), with)?;
         let context = writing.context();
         let newest = context.attempts();
         let cycle = context.cycle();

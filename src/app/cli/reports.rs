@@ -443,40 +443,28 @@ impl Run for Grep {
                 print("\n")?;
             }
             found_any = true;
-            print(&self.said(opened, &found, &options, with)?).map(|_| ())
+            let name = &opened.name;
+            print(&match (with.is_json(), self.list, self.count) {
+                (true, true, _) => answer::json(name)? + "\n",
+                (true, _, true) => format!("{}\n", json!({"session": name, "lines": found.lines})),
+                (false, true, _) => printable(name) + "\n",
+                (false, _, true) => {
+                    let name = opened.label().map(|name| format!("{}: ", printable(name)));
+                    format!("{}{}\n", name.unwrap_or_default(), amount(found.lines))
+                }
+                _ => {
+                    let mut out = String::new();
+                    let text = || found.text(&options, with.paint());
+                    append(opened, with, &[&found], text, &mut out)?;
+                    out
+                }
+            })
+            .map(|_| ())
         })?;
         if !found_any {
             let sessions = counted(sessions as u64, "session");
             say(&format!("note: nothing was found in {sessions}\n"));
         }
         Ok(Exit::of_empty(self.fail_if_empty && !found_any))
-    }
-}
-
-impl Grep {
-    fn said(
-        &self,
-        opened: &Opened,
-        found: &GrepReport,
-        options: &ReportOptions,
-        with: &Invocation,
-    ) -> Result<String, Failure> {
-        let name = &opened.name;
-        let label = opened.label();
-        Ok(match (with.is_json(), self.list, self.count) {
-            (true, true, _) => answer::json(name)? + "\n",
-            (true, _, true) => format!("{}\n", json!({"session": name, "lines": found.lines})),
-            (false, true, _) => printable(name) + "\n",
-            (false, _, true) => {
-                let name = label.map(|name| format!("{}: ", printable(name)));
-                format!("{}{}\n", name.unwrap_or_default(), amount(found.lines))
-            }
-            _ => {
-                let mut out = String::new();
-                let text = || found.text(options, with.paint());
-                append(opened, with, &[found], text, &mut out)?;
-                out
-            }
-        })
     }
 }

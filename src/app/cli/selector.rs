@@ -5,7 +5,7 @@ use super::options::{EditionArgs, error_colors, named};
 use super::{operands, sessions};
 use crate::app::present::stores::{Access, Address, none_of};
 use crate::app::present::{Exit, Failure};
-use crate::engine::{Engine, ExplainOptions};
+use crate::engine::ExplainOptions;
 use crate::query::sql::{Dialect, Options};
 use crate::store::parquet_views;
 use clap::Args;
@@ -62,10 +62,25 @@ impl Run for Explain {
             verbose: self.verbose,
         };
         let explain = engine.explain(session.as_deref(), selector, options)?;
-        let counts = match store {
-            Some(address) => self.of_store(&engine, address, selector)?,
-            None => Vec::new(),
-        };
+        let mut counts = Vec::new();
+        if let Some(address) = store {
+            let prepared = engine.prepare(selector)?;
+            let store = sessions::open_store(address.store, Access::Read)?;
+            let asked = store.select_prepared(&prepared).sessions(address.glob());
+            let mut answers = asked.answers()?;
+            let all = answers.sessions()?;
+            if all == 0 {
+                say(&format!("note: {}\n", none_of(address)));
+            }
+            counts.extend([("sessions", all), ("candidates", answers.candidates())]);
+            if self.analyze {
+                let found = answers.try_fold((0, 0), |(sessions, rows), found| {
+                    let count = found?.answer.count();
+                    Ok::<_, Failure>((sessions + 1, rows + count))
+                })?;
+                counts.extend([("matched", found.0), ("rows", found.1)]);
+            }
+        }
         if with.is_json() {
             let mut json = explain.to_json();
             for (name, count) in counts {
@@ -81,34 +96,6 @@ impl Run for Explain {
             let _ = writeln!(text, "{name:<12} {count}");
         }
         print(&text)
-    }
-}
-
-impl Explain {
-    /// How many sessions of a store there are, how many can match, and what they answer.
-    fn of_store(
-        &self,
-        engine: &Engine,
-        address: Address<'_>,
-        selector: &str,
-    ) -> Result<Vec<(&'static str, usize)>, Failure> {
-        let prepared = engine.prepare(selector)?;
-        let store = sessions::open_store(address.store, Access::Read)?;
-        let asked = store.select_prepared(&prepared).sessions(address.glob());
-        let mut answers = asked.answers()?;
-        let all = answers.sessions()?;
-        if all == 0 {
-            say(&format!("note: {}\n", none_of(address)));
-        }
-        let mut counts = vec![("sessions", all), ("candidates", answers.candidates())];
-        if self.analyze {
-            let found = answers.try_fold((0, 0), |(sessions, rows), found| {
-                let count = found?.answer.count();
-                Ok::<_, Failure>((sessions + 1, rows + count))
-            })?;
-            counts.extend([("matched", found.0), ("rows", found.1)]);
-        }
-        Ok(counts)
     }
 }
 

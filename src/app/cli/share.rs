@@ -8,7 +8,7 @@ use super::sessions;
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure, answer, counted};
 use crate::history::Session;
-use crate::inspect::share::{PageOptions, Receipt, ReceiptStep, Redactor, page, receipt};
+use crate::inspect::share::{Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
 use clap::{ArgGroup, Args};
 use std::fmt::Write as _;
@@ -74,8 +74,8 @@ impl Run for Share {
             };
             return input::put(output, |out| out.write_all(text.as_bytes()));
         }
-        let options = PageOptions::titled(self.title(&session));
-        let page = page(&history, &options, &mut redactor, &mut counts);
+        let title = self.title(&session);
+        let page = page(&history, &title, None, &mut redactor, &mut counts);
         if !redactor.is_empty() {
             say(&remarks(&redactor));
         }

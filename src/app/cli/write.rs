@@ -152,7 +152,7 @@ impl WriteArgs {
         empty: Exit,
         change: impl FnOnce(&mut Context, &str) -> Result<Vec<String>, Error>,
     ) -> Result<Exit, Failure> {
-        let mut writing = self.open(with)?;
+        let mut writing = self.open(Policy::new(), with)?;
         let ids = change(writing.context(), selector)?;
         if !ids.is_empty() {
             writing.save()?;
@@ -167,17 +167,8 @@ impl WriteArgs {
         Ok(empty)
     }
 
-    /// Opens the session; in place it is locked until it is saved.
-    pub(super) fn open(&self, with: &Invocation) -> Result<Writing<'_>, Failure> {
-        self.open_with(Policy::new(), with)
-    }
-
-    /// As [`WriteArgs::open`], with a policy for its commits.
-    pub(super) fn open_with(
-        &self,
-        policy: Policy,
-        with: &Invocation,
-    ) -> Result<Writing<'_>, Failure> {
+    /// Opens the session, with a policy for its commits; in place it is locked until it is saved.
+    pub(super) fn open(&self, policy: Policy, with: &Invocation) -> Result<Writing<'_>, Failure> {
         let builder = || self.how.builder().policy(policy.clone());
         if let Some(output) = &self.output {
             check_target(output, &[&self.session], self.force)?;
@@ -226,14 +217,6 @@ impl Writing<'_> {
             Self::InPlace(mut file) => Ok(file.save()?),
             Self::Stored(mut context) => Ok(context.save()?),
             Self::Elsewhere(context, output) => write_to(output, *context),
-        }
-    }
-
-    /// Writes the session after a commit, which a store has already.
-    pub(super) fn save_commit(self) -> Result<(), Failure> {
-        match self {
-            Self::Stored(_) => Ok(()),
-            other => other.save(),
         }
     }
 }

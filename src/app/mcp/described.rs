@@ -12,15 +12,7 @@ const VALUES: usize = 12;
 const VALUE_BYTES: usize = 40;
 
 /// Fields that every selector knows by a name of its own, or that are the text itself.
-const HEADERS: [&str; 7] = [
-    "cadence",
-    "content",
-    "content_hash",
-    "created_at_iso",
-    "parent_id",
-    "tag",
-    "tags",
-];
+const HEADERS: &str = "cadence content content_hash created_at_iso parent_id tag tags";
 
 /// A session. Members are in the order in which they are printed; those that count nodes are of the newest snapshot.
 #[derive(Debug, Default, Serialize)]
@@ -114,7 +106,7 @@ impl Described {
                 }
             }
             for (name, value) in node.fields() {
-                if !HEADERS.contains(&name) && !value.is_null() {
+                if !HEADERS.split(' ').any(|header| header == name) && !value.is_null() {
                     let attribute = attributes.entry(name.to_owned()).or_default();
                     attribute.add(&value.json());
                 }

@@ -23,8 +23,8 @@ pub(super) struct Line {
     pub(super) cut: bool,
 }
 
-#[derive(Debug)]
-pub(super) struct Input(mpsc::Receiver<Line>);
+/// The lines of standard input. Nothing is lost if a wait for one is given up.
+pub(super) type Input = mpsc::Receiver<Line>;
 
 #[derive(Debug)]
 pub(super) struct Output {
@@ -68,7 +68,7 @@ pub(super) fn open(load: Load) -> io::Result<(Input, Output, End)> {
     })?;
     #[cfg(unix)]
     start("end", move || watch_streams(&ended))?;
-    Ok((Input(input), Output { lines, load }, End(end)))
+    Ok((input, Output { lines, load }, End(end)))
 }
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -153,13 +153,6 @@ fn watch_streams(ended: &watch::Sender<Ended>) {
                 [] => return,
             };
         }
-    }
-}
-
-impl Input {
-    /// The next line; `None` at the end. Nothing is lost if the wait is given up.
-    pub(super) async fn next(&mut self) -> Option<Line> {
-        self.0.recv().await
     }
 }
 

@@ -8,18 +8,16 @@ use std::time::Duration;
 const WAITING: usize = 64;
 
 /// How long to wait at the end for messages that are not written yet.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Writes messages on standard error from its own thread: a client that does not read them never
 /// delays a response.
 #[derive(Clone, Debug)]
 pub(super) struct Log(SyncSender<String>);
 
-#[derive(Debug)]
-pub(super) struct Rest(Receiver<()>);
-
 impl Log {
-    pub(super) fn start() -> (Self, Rest) {
+    /// Starts the thread. What is returned hangs up after the last message; all logs must have been dropped.
+    pub(super) fn start() -> (Self, Receiver<()>) {
         let (log, messages) = sync_channel::<String>(WAITING);
         let (ended, rest) = channel();
         let write = move || {
@@ -32,18 +30,11 @@ impl Log {
         let _ = std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(write);
-        (Self(log), Rest(rest))
+        (Self(log), rest)
     }
 
     /// Writes a message, which ends in a line feed.
     pub(super) fn write(&self, message: String) {
         let _ = self.0.try_send(message);
-    }
-}
-
-impl Rest {
-    /// Waits at most [`PATIENCE`] for the last message. All logs must have been dropped.
-    pub(super) fn wait(self) {
-        let _ = self.0.recv_timeout(PATIENCE);
     }
 }

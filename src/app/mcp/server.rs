@@ -3,7 +3,7 @@
 use super::arguments::schema;
 use super::lines;
 use super::load::Load;
-use super::log::Log;
+use super::log::{Log, PATIENCE};
 use super::state::{Answer, Options, ServerState};
 use super::tools::{TOOLS, Tool};
 use super::transport::Wire;
@@ -98,7 +98,7 @@ pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure
     });
     // No caller waits for calls that are still running.
     runtime.shutdown_background();
-    rest.wait();
+    let _ = rest.recv_timeout(PATIENCE);
     outcome
 }
 

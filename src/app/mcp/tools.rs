@@ -7,17 +7,15 @@ use super::{context, inspect, pact, sessions};
 use crate::app::present::Failure;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Tool {
     /// Its name, of letters and underscores alone: hosts of agents refuse others, and some then drop the whole
     /// list. What is before the first underscore is its group.
     pub(super) name: String,
     pub(super) about: String,
     pub(super) parameters: Vec<Parameter>,
-    run: Run,
 }
 
 type Run = fn(&ServerState, &Arguments) -> Result<Answer, Failure>;
@@ -39,50 +37,22 @@ const RUN: [(&str, Run); 14] = [
     ("pact_grep", inspect::searched),
 ];
 
-#[derive(Deserialize)]
-struct DescribedTools {
-    /// Parameters that several tools have, by what they are called in the file.
-    shared: HashMap<String, Parameter>,
-    tools: Vec<DescribedTool>,
-}
-
-#[derive(Deserialize)]
-struct DescribedTool {
-    name: String,
-    about: String,
-    parameters: Vec<DescribedParameter>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum DescribedParameter {
-    Shared(String),
-    Own(Parameter),
-}
-
 /// The tools in the order in which they are listed. A test reads the file.
-pub(super) static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    let file: Option<DescribedTools> = serde_json::from_str(include_str!("tools.json")).ok();
-    file.map(DescribedTools::tools).unwrap_or_default()
-});
+pub(super) static TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| read(include_str!("tools.json")).unwrap_or_default());
 
-impl DescribedTools {
-    fn tools(self) -> Vec<Tool> {
-        let parameter = |described| match described {
-            DescribedParameter::Shared(name) => self.shared.get(&name).cloned(),
-            DescribedParameter::Own(parameter) => Some(parameter),
-        };
-        let tools = self.tools.into_iter().filter_map(|tool| {
-            let run = RUN.iter().find(|(name, _)| *name == tool.name)?;
-            Some(Tool {
-                name: tool.name,
-                about: tool.about,
-                parameters: tool.parameters.into_iter().filter_map(parameter).collect(),
-                run: run.1,
-            })
-        });
-        tools.collect()
+/// Reads the file, in which a parameter that several tools have is a name.
+fn read(text: &str) -> Option<Vec<Tool>> {
+    let mut file: Value = serde_json::from_str(text).ok()?;
+    let shared = file["shared"].take();
+    for tool in file["tools"].as_array_mut()? {
+        for parameter in tool["parameters"].as_array_mut()? {
+            if let Some(name) = parameter.as_str() {
+                *parameter = shared[name].clone();
+            }
+        }
     }
+    serde_json::from_value(file["tools"].take()).ok()
 }
 
 impl Tool {
@@ -128,7 +98,11 @@ impl Tool {
             Some(name) if self.is_frozen() => Refusal::of_argument(failure, name),
             _ => Refusal::plain(failure),
         })?;
-        let answer = (self.run)(state, &arguments);
+        let run = RUN.iter().find(|(name, _)| *name == self.name);
+        let answer = match run {
+            Some((_, run)) => run(state, &arguments),
+            None => Err(Failure::internal("the tool has no function")),
+        };
         let mut answer = answer.map_err(|failure| self.refused(failure))?;
         if let Some(session) = arguments.text("session") {
             let said = state.kept.said(&state.root, session);
@@ -154,6 +128,7 @@ mod tests {
     fn every_tool_is_found_by_its_name() {
         assert_eq!(TOOLS.len(), RUN.len());
         for tool in &*TOOLS {
+            assert!(RUN.iter().any(|(name, _)| *name == tool.name));
             for name in [tool.shown(false), tool.shown(true)] {
                 let found = Tool::named(&name).map(|found| &found.name);
                 assert_eq!(found, Some(&tool.name), "{name}");

@@ -135,7 +135,7 @@ impl Transport<RoleServer> for Wire {
         // A wait that is given up loses nothing: a line is taken and read in one step.
         loop {
             self.load.may_read().await;
-            let line = self.input.next().await?;
+            let line = self.input.recv().await?;
             if let Some(message) = self.message(&line) {
                 return Some(message);
             }

@@ -245,19 +245,12 @@ pub(crate) fn none_of(address: Address<'_>) -> String {
     }
 }
 
-/// Refuses a store that is missing. That of a server is taken to be there.
-pub(crate) fn check_exists(store: &str) -> Result<(), Failure> {
-    if path(store).is_some_and(|path| !Path::new(path).exists()) {
-        let message = format!("there is no store {store}");
-        Err(Failure::plain(Exit::Missing, message))
-    } else {
-        Ok(())
-    }
-}
-
 pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
-    if access != Access::Create {
-        check_exists(store)?;
+    // That of a server is taken to be there.
+    let is_missing = path(store).is_some_and(|path| !Path::new(path).exists());
+    if access != Access::Create && is_missing {
+        let message = format!("there is no store {store}");
+        return Err(Failure::plain(Exit::Missing, message));
     }
     let builder = Store::builder();
     let builder = match access {

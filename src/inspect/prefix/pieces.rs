@@ -55,19 +55,8 @@ pub(super) struct Piece {
 
 /// Parameters that change what the model reads before its messages. The model itself comes before
 /// all, as caches are kept for each model.
-const READ_BY_MODEL: [&str; 11] = [
-    "response_format",
-    "text",
-    "output_config",
-    "output_format",
-    "tool_choice",
-    "parallel_tool_calls",
-    "functions",
-    "function_call",
-    "thinking",
-    "reasoning",
-    "reasoning_effort",
-];
+const READ_BY_MODEL: &str = "response_format text output_config output_format tool_choice \
+    parallel_tool_calls functions function_call thinking reasoning reasoning_effort";
 
 /// The text of a piece that counts as tokens: definitions as they are, of the system prompt the text.
 pub(super) fn counted(piece: &Piece) -> Cow<'_, str> {
@@ -116,7 +105,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
             json: json.into(),
         });
     }
-    let read = READ_BY_MODEL.iter().filter_map(|name| parameter(name));
+    let read = READ_BY_MODEL.split(' ').filter_map(parameter);
     let is_anthropic = head.provider() == Provider::Anthropic;
     let system = head.system().map(|(name, value)| Piece {
         place: Place::System,

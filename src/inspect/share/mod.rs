@@ -15,5 +15,5 @@ mod receipt;
 mod table;
 
 pub use crate::json::{BadPattern, Redactor};
-pub use page::{Page, PageOptions, page};
+pub use page::{Page, page};
 pub use receipt::{Receipt, ReceiptBlock, ReceiptPrefix, ReceiptStep, receipt};

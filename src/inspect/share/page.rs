@@ -12,7 +12,6 @@ use crate::inspect::steps::{events, time_of};
 use crate::inspect::{Counts, PrefixStep, StepEvent, Tokenizer, form_of};
 use crate::json::Redactor;
 use crate::render::Provider;
-use crate::support::macros::setters;
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
@@ -20,32 +19,6 @@ use std::io::{self, Write};
 const DOCUMENT: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-
-/// What a page shows besides the session.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct PageOptions {
-    /// The heading: the name of the session.
-    pub title: String,
-    /// The form in which requests are compared; without it, that of the session.
-    pub provider: Option<Provider>,
-}
-
-impl PageOptions {
-    /// A page with this heading.
-    #[must_use]
-    pub fn titled(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            provider: None,
-        }
-    }
-
-    setters! {
-        /// Compares requests in the form of this provider.
-        provider: Option<Provider>;
-    }
-}
 
 /// A session as a page.
 #[derive(Clone, Debug)]
@@ -83,21 +56,22 @@ impl Page {
     }
 }
 
-/// The committed snapshots of `history` as a page, without what `redactor` takes out. All snapshots
-/// have to be in memory ([`History::fetch_all`]).
+/// The committed snapshots of `history` as a page with a heading, without what `redactor` takes out. Without a
+/// provider, requests are compared in the form of the session. All snapshots have to be in memory
+/// ([`History::fetch_all`]).
 ///
 /// Each distinct text is in the page once, and a step is what changed, so the page grows with the
 /// session and not with its square. Costs as much as [`PrefixReport`](crate::inspect::PrefixReport), and the distinct texts.
 ///
 /// ```
 /// use pactql::Session;
-/// use pactql::inspect::share::{PageOptions, Redactor, page};
+/// use pactql::inspect::share::{Redactor, page};
 /// use pactql::inspect::{Counts, Tokenizer};
 ///
 /// let session = Session::open("fixtures/weather.json")?;
 /// let mut redactor = Redactor::new(["Bergen"])?;
 /// let mut counts = Counts::new(Tokenizer::Bytes4);
-/// let page = page(&session.history(), &PageOptions::titled("weather"), &mut redactor, &mut counts);
+/// let page = page(&session.history(), "weather", None, &mut redactor, &mut counts);
 /// let mut html = Vec::new();
 /// page.write_html(&mut html)?;
 /// assert!(html.starts_with(b"<!doctype html>") && !page.data().contains("Bergen"));
@@ -106,12 +80,13 @@ impl Page {
 #[must_use]
 pub fn page(
     history: &History,
-    options: &PageOptions,
+    title: &str,
+    provider: Option<Provider>,
     redactor: &mut Redactor,
     counts: &mut Counts,
 ) -> Page {
     let table = Table::of(history, counts);
-    let (found, no_prefixes) = by_cycle(history, options.provider, counts);
+    let (found, no_prefixes) = by_cycle(history, provider, counts);
     let mut writer = PageWriter {
         table: &table,
         names: Numbered::default(),
@@ -133,10 +108,10 @@ pub fn page(
     });
     let data = Data {
         format: "pactql page 1",
-        title: writer.text(&options.title),
+        title: writer.text(title),
         tokenizer: counts.tokenizer(),
         estimate: counts.tokenizer().is_estimate(),
-        provider: options.provider.unwrap_or_else(|| form_of(history)),
+        provider: provider.unwrap_or_else(|| form_of(history)),
         reconstructed: table.steps.iter().any(|step| step.call.reconstructed),
         no_prefixes: no_prefixes.map(|text| writer.text(&text)),
         ids: writer.all(&table.ids.list),

@@ -1,6 +1,6 @@
 //! The page and the receipt of a session: what they have of it, and what they must not have.
 
-use pactql::inspect::share::{Page, PageOptions, Receipt, Redactor, page, receipt};
+use pactql::inspect::share::{Page, Receipt, Redactor, page, receipt};
 use pactql::inspect::{
     Counts, Part, Region, Report, ReportOptions, ShowReport, Shown, ShownBlock, Tokenizer,
 };
@@ -37,8 +37,7 @@ fn all_shown(session: &Session) -> Vec<Shown> {
 
 fn page_of(history: &History, patterns: &[&str]) -> (Page, u64) {
     let mut redactor = Redactor::new(patterns).expect("patterns");
-    let options = PageOptions::titled("a session");
-    let page = page(history, &options, &mut redactor, &mut counts());
+    let page = page(history, "a session", None, &mut redactor, &mut counts());
     (page, redactor.count())
 }
 
@@ -233,9 +232,15 @@ fn hostile_texts_are_data() {
     ]);
     // A name is no markup either.
     let mut redactor = Redactor::default();
-    let options = PageOptions::titled("</title><script>alert(1)</script>");
+    let title = "</title><script>alert(1)</script>";
     let session = texts(&["x"]);
-    let page = page(&session.history(), &options, &mut redactor, &mut counts());
+    let page = page(
+        &session.history(),
+        title,
+        None,
+        &mut redactor,
+        &mut counts(),
+    );
     assert_eq!(html(&page).matches("<script").count(), 2);
 }
 

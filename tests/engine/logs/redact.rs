@@ -218,7 +218,7 @@ fn a_key_is_gone_whole_wherever_it_is() {
 
 #[test]
 fn a_key_is_gone_whole_from_what_is_shared() {
-    use pactql::inspect::share::{PageOptions, page, receipt};
+    use pactql::inspect::share::{page, receipt};
     use pactql::inspect::{Counts, Tokenizer};
     let pem = "-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----";
     for secret in secrets() {
@@ -235,8 +235,8 @@ fn a_key_is_gone_whole_from_what_is_shared() {
                 let mut counts = Counts::new(Tokenizer::Bytes4);
                 for pattern in ["café", "caf\\u00e9"] {
                     let mut redactor = Redactor::new([pem, pattern]).expect("patterns");
-                    let options = PageOptions::titled(format!("about {secret}"));
-                    let page = page(&history, &options, &mut redactor, &mut counts);
+                    let title = format!("about {secret}");
+                    let page = page(&history, &title, None, &mut redactor, &mut counts);
                     for part in PARTS.iter().chain(&["caf"]) {
                         assert!(
                             !page.data().contains(part),
