@@ -3,7 +3,7 @@
 
 use super::call::{Call, before, cycle_of, is_reply};
 use super::counts::Counts;
-use super::groups::ToolNames;
+use super::groups::{ToolNames, role};
 use super::part::{Chosen, Region, saying};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::steps::{seconds, time_of};
@@ -11,15 +11,14 @@ use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::{History, LoadFailure, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::string;
-use crate::render::{ThreadBlock, parameters_of};
+use crate::json::JsonValue;
+use crate::render::{compact, parameters_of};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
 use crate::support::text::{counted, printable, verbatim};
 use crate::tree::NodeClass;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// What the model saw: the snapshots of a part, oldest first, with the blocks that its selector matches. Linear
@@ -87,22 +86,21 @@ fn one(
             continue;
         }
         let turn = turn_of(node, region);
-        let block = ThreadBlock::of(node, region == Region::Sys);
-        let text = text_of(&block);
+        let text = text_of(node, region);
         blocks.push(ShownBlock {
             id: node.id().to_owned(),
             region,
             turn: turn.map(|turn| turn.id().to_owned()),
             depth: turn.and_then(NodeRef::depth),
-            role: block.role().to_owned(),
-            kind: block.kind().map(str::to_owned),
+            role: role(node, region).to_owned(),
+            kind: node.kind().map(str::to_owned),
             tool: tools.of(node),
-            call_id: call_id_of(&block),
+            call_id: field_text(node, "data_call_id"),
             reply,
-            error: is_error(&block),
+            error: is_error(node),
             news: news(previous, node),
             bytes: text.len() as u64,
-            tokens: counts.block(&block),
+            tokens: counts.node(node, region == Region::Sys).tokens,
             text,
         });
     }
@@ -127,20 +125,26 @@ fn one(
 }
 
 /// Whether a block is a result that says it is an error.
-pub(super) fn is_error(block: &ThreadBlock) -> bool {
-    block.data("data_is_error") == Some("true") || block.kind() == Some("error")
+pub(super) fn is_error(node: NodeRef<'_>) -> bool {
+    node.field("data_is_error") == Some(JsonValue::Bool(true)) || node.kind() == Some("error")
 }
 
-pub(super) fn call_id_of(block: &ThreadBlock) -> Option<String> {
-    let id = block.data("data_call_id").and_then(string);
-    id.map(Cow::into_owned)
+/// A field that is a string.
+pub(super) fn field_text(node: NodeRef<'_>, name: &str) -> Option<String> {
+    node.field(name)
+        .and_then(JsonValue::text)
+        .map(str::to_owned)
 }
 
-/// The text of a block: the content if it is a string, else its JSON.
-pub(super) fn text_of(block: &ThreadBlock) -> String {
-    match block.content() {
-        None | Some("null") => String::new(),
-        Some(content) => string(content).map_or_else(|| content.to_owned(), Cow::into_owned),
+/// The text of a block: the content if it is a string, else its JSON; that of a definition is as it came.
+pub(super) fn text_of(node: NodeRef<'_>, region: Region) -> String {
+    match node.field("content") {
+        None | Some(JsonValue::Null) => String::new(),
+        Some(JsonValue::Text(text)) => text.to_owned(),
+        Some(content) if region == Region::Sys && node.kind() == Some("tool") => {
+            compact(&content.json()).into_owned()
+        }
+        Some(content) => content.canonical().into(),
     }
 }
 

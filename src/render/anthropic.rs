@@ -111,13 +111,9 @@ pub(super) fn message(blocks: Vec<SentBlock<'_>>) -> String {
     }
     let mut all: Vec<Part> = results.into_iter().map(ToolResult::into_part).collect();
     all.append(&mut parts);
-    let role = if is_assistant {
-        "\"assistant\""
-    } else {
-        "\"user\""
-    };
+    let role = quoted(if is_assistant { "assistant" } else { "user" });
     let content = content(all).unwrap_or_else(|| "[]".to_owned());
-    object([("role", role), ("content", &content)])
+    object([("role", role), ("content", content)])
 }
 
 fn add_result<'a>(

@@ -38,7 +38,7 @@ pub use block::ThreadBlock;
 pub use error::RenderError;
 pub(crate) use grouping::Grouping;
 pub(crate) use head::Head;
-pub(crate) use json::{canonical, push_member, quoted};
+pub(crate) use json::{canonical, compact, push_member, quoted};
 // Exported at the root of the crate.
 #[doc(hidden)]
 pub use provider::Provider;

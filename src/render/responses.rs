@@ -289,14 +289,12 @@ fn imported_part(block: &ThreadBlock) -> String {
     }
     let mut out = String::new();
     match block.kind() {
-        Some(kind @ ("image" | "document")) => {
-            let is_image = kind == "image";
-            let kind = if is_image {
-                "\"input_image\""
-            } else {
-                "\"input_file\""
-            };
-            push_member("type", kind, &mut out);
+        Some("image") => {
+            push_member("type", "\"input_image\"", &mut out);
+            push_members(Some(content), &mut out);
+        }
+        Some("document") => {
+            push_member("type", "\"input_file\"", &mut out);
             push_members(Some(content), &mut out);
         }
         _ => {

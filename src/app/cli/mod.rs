@@ -24,7 +24,6 @@ mod operands;
 mod options;
 mod output;
 mod progress;
-mod render;
 mod reports;
 mod select;
 mod selector;
@@ -175,7 +174,7 @@ commands! {
     Verify(verify::Verify),
     Import(import::Import),
     Export(export::Export),
-    Render(render::Render),
+    Render(export::Render),
     Share(share::Share),
     Sessions(list::Sessions),
     Store(store::Stores),

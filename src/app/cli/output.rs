@@ -2,7 +2,7 @@
 //! start of the content, or the part that the selector looked for.
 
 use super::options::{Paint, Tint};
-pub(super) use crate::app::present::node::{label, node_json, quoted, snapshot_label};
+pub(super) use crate::app::present::answer::{label, node_json, quoted, snapshot_label};
 use crate::engine::{Node, Selection};
 use crate::history::{Delta, LoadFailure};
 use crate::json::JsonValue;

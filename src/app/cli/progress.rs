@@ -32,25 +32,22 @@ impl Progress {
     fn start(bar: ProgressBar) -> Self {
         bar.set_draw_target(ProgressDrawTarget::hidden());
         let visible = std::io::stderr().is_terminal() && !is_dumb();
-        let timer = visible.then(|| wait(bar.clone())).flatten();
+        let (stop, stopped) = mpsc::channel();
+        let shown = bar.clone();
+        let wait = move || {
+            if stopped.recv_timeout(DELAY) == Err(RecvTimeoutError::Timeout) {
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.enable_steady_tick(TICK);
+            }
+        };
+        let thread = visible.then(|| thread::Builder::new().spawn(wait).ok());
+        let timer = thread.flatten().map(|thread| (stop, thread));
         Self { bar, timer }
     }
 
     pub(super) fn step(&self) {
         self.bar.inc(1);
     }
-}
-
-/// Shows `bar` after the delay; `None` if there can be no thread for it.
-fn wait(bar: ProgressBar) -> Option<(Sender<()>, JoinHandle<()>)> {
-    let (stop, stopped) = mpsc::channel();
-    let thread = thread::Builder::new().spawn(move || {
-        if stopped.recv_timeout(DELAY) == Err(RecvTimeoutError::Timeout) {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.enable_steady_tick(TICK);
-        }
-    });
-    Some((stop, thread.ok()?))
 }
 
 impl Drop for Progress {

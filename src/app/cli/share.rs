@@ -11,7 +11,8 @@ use crate::history::Session;
 use crate::inspect::share::{Receipt, ReceiptStep, Redactor, page, receipt};
 use crate::inspect::{Counts, Tokenizer};
 use clap::{ArgGroup, Args};
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 /// Write a session as one page for a browser, or as a receipt without content.
@@ -155,6 +156,11 @@ fn text_of(receipt: &Receipt) -> String {
     out
 }
 
+fn listed(counts: &BTreeMap<impl Display, impl Display>) -> String {
+    let counts = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
 fn write_step(out: &mut String, step: &ReceiptStep) {
     let _ = write!(out, "\n@c{}", step.cycle);
     for word in [&step.time, &step.model].into_iter().flatten() {
@@ -167,10 +173,6 @@ fn write_step(out: &mut String, step: &ReceiptStep) {
         counted(step.bytes, "byte"),
         counted(step.tokens, "token")
     );
-    let listed = |counts: &mut dyn Iterator<Item = String>| counts.collect::<Vec<_>>().join(", ");
-    let roles = step.by_role.iter().map(|(name, n)| format!("{name} {n}"));
-    let kinds = step.by_kind.iter().map(|(name, n)| format!("{name} {n}"));
-    let calls = step.calls.iter().map(|(name, n)| format!("{name} {n}"));
     let failed = (step.failed > 0).then(|| counted(step.failed as u64, "call"));
     let prefix = step.prefix.as_ref().map(|prefix| {
         let mut text = counted(prefix.bytes, "byte");
@@ -183,11 +185,11 @@ fn write_step(out: &mut String, step: &ReceiptStep) {
         text
     });
     for (title, text) in [
-        ("roles  ", Some(listed(&mut { roles }))),
-        ("kinds  ", Some(listed(&mut { kinds }))),
+        ("roles  ", Some(listed(&step.by_role))),
+        ("kinds  ", Some(listed(&step.by_kind))),
         (
             "calls  ",
-            Some(listed(&mut { calls })).filter(|calls| !calls.is_empty()),
+            Some(listed(&step.calls)).filter(|calls| !calls.is_empty()),
         ),
         ("compaction", step.compaction.then(String::new)),
         ("failed ", failed),

@@ -56,7 +56,7 @@ impl Run for Verify {
             let _ = writeln!(
                 text,
                 "{}: {}, {} different {}, {}, {} wrong; {} when exported and read again",
-                validity(valid),
+                outcome(valid).0,
                 counted(snapshots as u64, "snapshot"),
                 hashes.nodes,
                 if hashes.nodes == 1 { "node" } else { "nodes" },
@@ -72,7 +72,7 @@ impl Run for Verify {
             }
             text
         })?;
-        Ok(exit(valid))
+        Ok(outcome(valid).1)
     }
 }
 
@@ -103,22 +103,23 @@ pub(super) fn store(address: Address<'_>, json: bool) -> Result<Exit, Failure> {
         let _ = writeln!(
             text,
             "{}: {}, {}, {}",
-            validity(damages.is_empty()),
+            outcome(damages.is_empty()).0,
             counted(sessions.len() as u64, "session"),
             counted(snapshots, "snapshot"),
             counted(damages.len() as u64, "damage"),
         );
         text
     })?;
-    Ok(exit(damages.is_empty()))
+    Ok(outcome(damages.is_empty()).1)
 }
 
-fn validity(is_valid: bool) -> &'static str {
-    if is_valid { "valid" } else { "invalid" }
-}
-
-fn exit(is_valid: bool) -> Exit {
-    if is_valid { Exit::Ok } else { Exit::Input }
+/// A word for whether something is intact, and how the command ends.
+fn outcome(is_valid: bool) -> (&'static str, Exit) {
+    if is_valid {
+        ("valid", Exit::Ok)
+    } else {
+        ("invalid", Exit::Input)
+    }
 }
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Standard input and output as lines, and the end of either.
+//! Standard input and output as lines, the end of either, and messages on standard error.
 //!
 //! Each stream has a thread of its own, so that a client that does not write or does not read delays nothing else.
 //! A third thread waits for the other side to close a stream: the end is noticed while nothing is read or written.
@@ -6,7 +6,7 @@
 use super::load::Load;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -69,6 +69,24 @@ pub(super) fn open(load: Load) -> io::Result<(Input, Output, End)> {
     #[cfg(unix)]
     start("end", move || watch_streams(&ended))?;
     Ok((input, Output { lines, load }, End(end)))
+}
+
+/// How many messages may wait to be written on standard error; further ones are dropped.
+const WAITING: usize = 64;
+
+/// Writes messages, each of which ends in a line feed, on standard error from a thread of its own: a client that does
+/// not read them never delays a response. The receiver hangs up after the last one, once the sender is dropped.
+pub(super) fn log() -> (SyncSender<String>, Receiver<()>) {
+    let (log, messages) = sync_channel::<String>(WAITING);
+    let (ended, rest) = channel();
+    // Without the thread there is nowhere to report that, nor a failure to write.
+    let _ = start("log", move || {
+        for message in messages {
+            let _ = io::stderr().write_all(message.as_bytes());
+        }
+        drop(ended);
+    });
+    (log, rest)
 }
 
 fn start(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {

@@ -3,9 +3,8 @@
 //! ```text
 //! server           handshake, list and calls; with `transport` the only file that knows the SDK
 //!   transport      lines as messages, and how many are on their way
-//!     lines        the streams, and their ends
+//!     lines        the streams, and their ends; messages on standard error
 //!       load       counts of what is on its way
-//!   log            messages on standard error
 //!   tools          names and arguments, which are in tools.json
 //!     refusal      failures as clients know them
 //!     arguments    one table for schemas and checks
@@ -30,7 +29,6 @@ mod inspect;
 mod kept;
 mod lines;
 mod load;
-mod log;
 mod pact;
 mod refusal;
 mod root;

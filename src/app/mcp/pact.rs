@@ -2,8 +2,7 @@
 
 use super::arguments::Arguments;
 use super::state::{Answer, ServerState};
-use crate::app::present::answer::{Budget, Found};
-use crate::app::present::node::node_json;
+use crate::app::present::answer::{Budget, Found, node_json};
 use crate::app::present::stores::{Address, Which, none_of, session_json};
 use crate::app::present::{Failure, answer, clean, sessions};
 use crate::budget::Query;

@@ -3,7 +3,6 @@
 use super::arguments::schema;
 use super::lines;
 use super::load::Load;
-use super::log::{Log, PATIENCE};
 use super::state::{Answer, Options, ServerState};
 use super::tools::{TOOLS, Tool};
 use super::transport::Wire;
@@ -18,6 +17,7 @@ use rmcp::model::{
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -36,8 +36,11 @@ struct Server {
     load: Load,
     dotted_names: bool,
     timeout: Option<Duration>,
-    log: Log,
+    log: SyncSender<String>,
 }
+
+/// How long to wait at the end for messages that are not written yet.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long a call has to end by itself after its time.
 const GRACE: Duration = Duration::from_millis(100);
@@ -56,7 +59,7 @@ pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure
         .build()
         .map_err(failed)?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let (log, rest) = Log::start();
+    let (log, rest) = lines::log();
     let load = Load::default();
     let (input, output, end) = lines::open(load.clone()).map_err(failed)?;
     let wire = Wire::new(input, output, load.clone());
@@ -172,7 +175,7 @@ impl ServerHandler for Server {
             }
             Err(refusal) => {
                 let text = refusal.failure().text(ColorChoice::Never);
-                self.log.write(format!("{name}: {text}"));
+                let _ = self.log.try_send(format!("{name}: {text}"));
                 CallToolResult::error(vec![ContentBlock::text(refusal.json().to_string())])
             }
         };

@@ -1,10 +1,13 @@
-//! Answers to selectors: the blocks that fit a budget, JSON, and remarks.
+//! Answers to selectors: the blocks that fit a budget, nodes as JSON, labels of snapshots, and remarks.
 
 use super::failure::Failure;
 use crate::advice::EmptyReason;
 use crate::budget::Query;
 use crate::engine::{Answer, Fit, Node, Prepared};
 use crate::history::Session;
+use crate::index::Snapshot;
+pub(crate) use crate::json::quoted;
+use crate::logs::write_members;
 use crate::support::cancel::check;
 use crate::support::diag::ColorChoice;
 use crate::support::text::{counted, printable};
@@ -163,4 +166,45 @@ pub(crate) fn note_empty(why: Vec<EmptyReason>, as_json: bool, out: &mut String)
     if !notes.is_empty() {
         let _ = writeln!(out, "{}", json!({ "notes": notes }));
     }
+}
+
+/// The label of a node's snapshot: `@c12`, or `working`.
+pub(crate) fn label(node: Node<'_>) -> String {
+    snapshot_label(node.row().snapshot())
+}
+
+pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
+    if snapshot.is_working() {
+        "working".to_owned()
+    } else {
+        format!("@c{}", snapshot.cycle())
+    }
+}
+
+/// Appends a line with the node as one JSON object: its own members without `children`, and
+/// `id` (a root may have come without one), `depth`, `parent_id`, `snapshot` and the `labels`, which
+/// are names and texts.
+pub(crate) fn node_json(node: Node<'_>, labels: &[(&str, &str)], out: &mut String) {
+    let depth = node
+        .depth()
+        .map_or("null".to_owned(), |depth| depth.to_string());
+    let parent = node
+        .parent()
+        .map_or("null".to_owned(), |parent| quoted(parent.id()));
+    let id = quoted(node.id());
+    let snapshot = quoted(&label(node));
+    let labels = labels.iter().map(|(name, text)| (*name, quoted(text)));
+    let labels: Vec<(&str, String)> = labels.collect();
+    let mut more: Vec<(&str, &str)> = vec![
+        ("depth", &depth),
+        ("id", &id),
+        ("parent_id", &parent),
+        ("snapshot", &snapshot),
+    ];
+    more.extend(labels.iter().map(|(name, text)| (*name, &**text)));
+    // As the members of the node are.
+    more.sort_unstable();
+    out.push('{');
+    write_members(node.row(), &more, out);
+    out.push_str("}\n");
 }

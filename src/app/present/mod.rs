@@ -6,7 +6,6 @@
 
 pub(crate) mod answer;
 mod failure;
-pub(crate) mod node;
 pub(crate) mod sessions;
 pub(crate) mod stores;
 

@@ -5,12 +5,11 @@
 
 use crate::history::History;
 use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
-use crate::inspect::groups::ToolNames;
+use crate::inspect::groups::{ToolNames, role};
 use crate::inspect::lists::{Numbered, ascending};
 use crate::inspect::part::UnitKey;
-use crate::inspect::show::{call_id_of, is_error, text_of};
+use crate::inspect::show::{field_text, is_error, text_of};
 use crate::inspect::{Call, Counts, Region};
-use crate::render::ThreadBlock;
 use crate::tree::hash::{ContentHash, text_hash};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -175,22 +174,21 @@ impl TableBuilder<'_> {
                 return *block;
             }
         }
-        let read = ThreadBlock::of(node, region == Region::Sys);
         self.tools.note(node);
         let before = newest.map(|(block, _, _)| self.table.blocks.list[block as usize].text);
-        let text = text_of(&read);
+        let text = text_of(node, region);
         let hash = text_hash(&text);
         let block = TableBlock {
             id,
             region,
             turn,
-            role: read.role().to_owned(),
-            kind: read.kind().map(str::to_owned),
+            role: role(node, region).to_owned(),
+            kind: node.kind().map(str::to_owned),
             tool: self.tools.of(node),
-            call_id: call_id_of(&read),
+            call_id: field_text(node, "data_call_id"),
             reply: node.field("data_reply").map(|reply| reply.json().into()),
-            error: is_error(&read),
-            tokens: self.counts.block(&read),
+            error: is_error(node),
+            tokens: self.counts.node(node, region == Region::Sys).tokens,
             text: self
                 .table
                 .texts
