@@ -5,7 +5,7 @@ use super::part::Part;
 use super::prefix::{PrefixReport, PrefixStep};
 use super::report::{Report, ReportOptions};
 use super::tokenizer::Tokenizer;
-use super::unused::UnusedReport;
+use super::waste::UnusedReport;
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::support::diag::Error;

@@ -10,16 +10,14 @@
 //! |---|---|
 //! | what a report is about | `part`, `call`, `search`, `condition` |
 //! | what reports have in common | `report`, `lists` |
-//! | counting | `tokenizer`, `vocabulary`, `counts`, `groups`, `prices` |
-//! | reports | `across`, `duplicates`, `grep`, `prefix`, `show`, `steps`, `tokens`, `unused` |
+//! | counting | `tokenizer`, `vocabulary`, `groups`, `prices` |
+//! | reports | `across`, `assert`, `grep`, `prefix`, `show`, `steps`, `tokens`, `waste` |
 //! | a session to give away | `share` |
 
 mod across;
 mod assert;
 mod call;
 mod condition;
-mod counts;
-mod duplicates;
 mod grep;
 mod groups;
 mod lists;
@@ -33,19 +31,17 @@ mod show;
 mod steps;
 mod tokenizer;
 mod tokens;
-mod unused;
 #[cfg(feature = "tokens")]
 mod vocabulary;
+mod waste;
 
 pub use crate::support::table::Paint;
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
 pub use assert::{AssertReport, Checked, Failed};
 pub use call::{Call, provider_of};
 pub use condition::Condition;
-pub use counts::{Counts, Totals};
-pub use duplicates::{Duplicate, DuplicateReport, SnapshotDuplicates};
 pub use grep::{FoundBlock, GrepReport};
-pub use groups::{By, Group};
+pub use groups::{By, Counts, Group, Totals};
 pub use part::{Part, Region};
 pub use prefix::{Cause, Difference, Place, PrefixReport, PrefixStep, form_of};
 pub use prices::{Money, Price, PriceError, Prices};
@@ -55,4 +51,4 @@ pub use show::{News, ShowReport, Shown, ShownBlock};
 pub use steps::{Step, StepEvent, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
 pub use tokens::{Cost, SnapshotTokens, TokenReport, Top};
-pub use unused::{UnusedReport, UnusedTool};
+pub use waste::{Duplicate, DuplicateReport, SnapshotDuplicates, UnusedReport, UnusedTool};

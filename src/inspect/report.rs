@@ -4,8 +4,7 @@
 //! [`Report`].
 
 use super::condition::Condition;
-use super::counts::Counts;
-use super::groups::By;
+use super::groups::{By, Counts};
 use super::part::{Chosen, Part};
 use super::prices::Prices;
 use super::search::Search;

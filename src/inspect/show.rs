@@ -2,8 +2,7 @@
 //! (INSPECT §4).
 
 use super::call::{Call, before, cycle_of, is_reply};
-use super::counts::Counts;
-use super::groups::{ToolNames, role};
+use super::groups::{Counts, ToolNames, role};
 use super::part::{Chosen, Region, saying};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::steps::{seconds, time_of};

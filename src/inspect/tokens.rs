@@ -1,8 +1,7 @@
 //! How many tokens a session's requests have, and in which groups (INSPECT §4).
 
 use super::call::{Call, cycle_of, is_reply};
-use super::counts::{Counts, Totals};
-use super::groups::{By, Group, Groups, sort};
+use super::groups::{By, Counts, Group, Groups, Totals, sort};
 use super::lists::Numbered;
 use super::part::{Chosen, Part, Region};
 use super::prices::{Money, Prices};

@@ -18,7 +18,7 @@ use super::piece::{
     shape, text_of, verbatim,
 };
 use super::provider::Provider;
-use super::source::Source;
+use super::thread::Source;
 use crate::json::{get, members, string};
 use std::borrow::Cow;
 

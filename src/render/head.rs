@@ -4,7 +4,7 @@
 use super::error::RenderError;
 use super::json::{compact, list, object_in};
 use super::provider::Provider;
-use super::source::Source;
+use super::thread::Source;
 use super::tool::definition;
 use crate::json::{members, string};
 use std::borrow::Cow;

@@ -10,7 +10,7 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | the request | `thread`, `block`, `record`, `source` |
+//! | the request | `thread`, `block`, `record` |
 //! | the forms | `plain`, `openai`, `responses`, `anthropic` |
 //! | what of a block reaches the model | `wording` |
 //! | which blocks are one message | `grouping` |
@@ -29,7 +29,6 @@ mod plain;
 pub(crate) mod provider;
 mod record;
 mod responses;
-mod source;
 mod thread;
 mod tool;
 mod wording;
@@ -42,9 +41,8 @@ pub(crate) use json::{canonical, compact, push_member, quoted};
 // Exported at the root of the crate.
 #[doc(hidden)]
 pub use provider::Provider;
-pub use source::Source;
 pub(crate) use thread::parameters as parameters_of;
-pub use thread::{Contents, Thread};
+pub use thread::{Contents, Source, Thread};
 pub(crate) use tool::is_kept;
 pub use wording::Wording;
 

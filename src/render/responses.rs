@@ -14,7 +14,7 @@ use super::piece::{
     text_of, verbatim,
 };
 use super::provider::Provider;
-use super::source::Source;
+use super::thread::Source;
 use crate::json::{ValueType, get, members, string, value_type};
 use std::borrow::Cow;
 

@@ -7,10 +7,8 @@
 
 mod answers;
 mod bench;
-mod blame;
 mod command;
 mod context;
-mod crash;
 mod diff;
 mod edit;
 mod export;
@@ -161,7 +159,7 @@ commands! {
     Show(reports::Show),
     Steps(reports::Steps),
     Diff(diff::Diff),
-    Blame(blame::Blame),
+    Blame(diff::Blame),
     Select(select::Select),
     Grep(reports::Grep),
     Top(reports::TopCommand),
@@ -257,10 +255,10 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let cancel = interrupt::watch(timeout, move |failure| report(failure, json, color));
     let mut outcome = None;
     if !command.answers_calls() {
-        crash::quiet();
+        interrupt::quiet();
     }
     let run = || cancel.run(|| outcome = Some(run_as(command, &with)));
-    let ran = crash::caught(run).unwrap_or_else(|failure| {
+    let ran = interrupt::caught(run).unwrap_or_else(|failure| {
         outcome = Some(Err(failure));
         Ok(())
     });

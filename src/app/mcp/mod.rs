@@ -5,37 +5,30 @@
 //!   transport      lines as messages, and how many are on their way
 //!     lines        the streams, and their ends; messages on standard error
 //!       load       counts of what is on its way
-//!   tools          names and arguments, which are in tools.json
-//!     refusal      failures as clients know them
+//!   tools          names and arguments, which are in tools.json; failures as clients know them
 //!     arguments    one table for schemas and checks
 //!     context      caches of documents
 //!     pact         sessions
-//!     sessions     which sessions there are
+//!     sessions     which sessions there are, and what they have
 //!       found      files that may be sessions
-//!       described  what a session has
 //!       state      what calls share: engines, the root, loaded sessions
-//!         kept     sessions that stay loaded
-//!           stores stores that stay open
-//!             root the directory that may be read
+//!         kept     sessions that stay loaded, stores that stay open
+//!           root   the directory that may be read
 //! ```
 //! [`crate::app::present`] and the modules below it make the results, in the same bytes as the command
 //! line's. This module does not know the command line, and writes no file; SQLite makes its own beside a store.
 
 mod arguments;
 mod context;
-mod described;
 mod found;
-mod inspect;
 mod kept;
 mod lines;
 mod load;
 mod pact;
-mod refusal;
 mod root;
 mod server;
 mod sessions;
 mod state;
-mod stores;
 mod tools;
 mod transport;
 

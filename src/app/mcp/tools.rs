@@ -1,12 +1,11 @@
 //! The tools: their names and arguments, which `tools.json` has, and the function of each.
 
 use super::arguments::{Arguments, Parameter};
-use super::refusal::Refusal;
 use super::state::{Answer, ServerState};
-use super::{context, inspect, pact, sessions};
-use crate::app::present::Failure;
+use super::{context, pact, sessions};
+use crate::app::present::{Exit, Failure};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
 #[derive(Debug, Deserialize)]
@@ -30,11 +29,11 @@ const RUN: [(&str, Run); 14] = [
     ("pact_explain", pact::explain),
     ("pact_diff", pact::diff),
     ("pact_sessions", pact::list),
-    ("pact_show", inspect::shown),
-    ("pact_steps", inspect::stepped),
-    ("pact_tokens", inspect::counted),
-    ("pact_prefix", inspect::prefixed),
-    ("pact_grep", inspect::searched),
+    ("pact_show", pact::shown),
+    ("pact_steps", pact::stepped),
+    ("pact_tokens", pact::counted),
+    ("pact_prefix", pact::prefixed),
+    ("pact_grep", pact::searched),
 ];
 
 /// The tools in the order in which they are listed. A test reads the file.
@@ -109,6 +108,65 @@ impl Tool {
             answer.said.insert_str(0, &said);
         }
         Ok(answer)
+    }
+}
+
+/// A failure, and how it is sent. The tools over caches follow another program's interface (RUNTIME §6), whose errors
+/// have six codes, fixed messages and nothing else. All other tools answer with the errors of the command line.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    failure: Failure,
+    code: Option<Frozen>,
+}
+
+type Frozen = &'static (&'static str, &'static str);
+
+const CACHE_MISSING: Frozen = &("cache_missing", "Cache does not exist");
+const CACHE_INVALID: Frozen = &("cache_invalid", "Cache exists but is invalid");
+const INVALID_QUERY: Frozen = &("invalid_query", "Query is invalid");
+const INVALID_BUDGET: Frozen = &("invalid_budget", "Budget is invalid");
+const IO_ERROR: Frozen = &("io_error", "I/O error occurred");
+const INTERNAL_ERROR: Frozen = &("internal_error", "Internal error");
+
+impl Refusal {
+    fn plain(failure: Failure) -> Self {
+        Self {
+            failure,
+            code: None,
+        }
+    }
+
+    /// A failure of a tool over caches, whose arguments are right. A path that is not allowed is none that exists.
+    fn frozen(failure: Failure) -> Self {
+        let code = Some(match failure.exit() {
+            Exit::Missing | Exit::Value => CACHE_MISSING,
+            Exit::Input => CACHE_INVALID,
+            Exit::Io => IO_ERROR,
+            _ => INTERNAL_ERROR,
+        });
+        Self { failure, code }
+    }
+
+    /// A wrong value of the argument `name` of a tool over caches.
+    fn of_argument(failure: Failure, name: String) -> Self {
+        let code = match &*name {
+            "budget" => Some(INVALID_BUDGET),
+            "query" => Some(INVALID_QUERY),
+            "cache" | "root" => Some(CACHE_MISSING),
+            _ => None,
+        };
+        Self { failure, code }
+    }
+
+    pub(super) fn failure(&self) -> &Failure {
+        &self.failure
+    }
+
+    pub(super) fn json(&self) -> Value {
+        match self.code {
+            None => self.failure.json(),
+            Some((code, message)) => json!({"error": {"code": code, "message": message}}),
+        }
     }
 }
 

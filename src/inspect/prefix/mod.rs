@@ -23,7 +23,7 @@ pub use cause::Cause;
 pub use pieces::Place;
 
 use super::call::{Call, before, cycle_of, provider_of};
-use super::counts::Counts;
+use super::groups::Counts;
 use super::part::Chosen;
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
