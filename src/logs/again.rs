@@ -57,7 +57,6 @@ pub fn lost_in_export<'a>(
     Ok(again.lost)
 }
 
-/// Bytes of a document that are written and read together.
 const PART: usize = 1 << 20;
 
 /// The snapshot that the next difference is to.
@@ -78,9 +77,7 @@ impl Previous<'_> {
     }
 }
 
-/// Reads again what is written.
 struct Again<'a> {
-    /// The snapshots that were read.
     count: usize,
     previous: Previous<'a>,
     comparison: Comparison,
@@ -209,7 +206,6 @@ fn part<'a>(
     part
 }
 
-/// About how many bytes a node is written as.
 fn length(node: NodeRef<'_>) -> usize {
     const HEADERS: usize = 200;
     let fields = node

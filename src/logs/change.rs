@@ -10,7 +10,6 @@ use std::io;
 /// The version of the tree model in imported documents, as JSON.
 const SPEC_VERSION: &str = "\"PACT/0.1\"";
 
-/// The difference of a snapshot to the one before it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Change {
     /// Nodes added, moved or replaced; parents before children.

@@ -13,10 +13,7 @@ pub(super) fn is_database(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// The calls of all runs, one a line, in the order in which they were made.
-///
-/// # Errors
-/// A database of another program, or one that is damaged.
+/// The calls of all runs, one a line, in order. Refuses databases of other programs, and damaged ones.
 pub(super) fn lines(bytes: &[u8]) -> Result<String, InputError> {
     read(bytes).map_err(|error| {
         InputError::at_document(format!(

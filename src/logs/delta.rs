@@ -44,13 +44,10 @@ pub(super) fn write_next(
     }
 }
 
-/// How a snapshot is written.
 pub(super) enum Form {
-    /// As this line.
     Difference(String),
     /// As a document, with its cycle if `stated`.
     Whole {
-        /// Whether it says its cycle.
         stated: bool,
     },
 }
@@ -198,7 +195,6 @@ fn is_in(older: &Snapshot, node: NodeRef<'_>) -> Option<bool> {
     (twin.class() == node.class() && empty(twin) == empty(node)).then_some(true)
 }
 
-/// Takes this many bytes and no more.
 struct AtMost(usize);
 
 impl Write for AtMost {

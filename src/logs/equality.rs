@@ -5,16 +5,13 @@ use crate::index::{Changes, NodeRef, Snapshot};
 use crate::tree::Present;
 use std::collections::HashMap;
 
-/// Compares snapshots of one session with those of another. Remembers which rows were equal, so
-/// rows that snapshots share are compared once.
+/// Compares snapshots of one session with those of another; rows that they share are compared once.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// Row versions of the first session, with the version of the row of the second that is equal
-    /// except for its ttl.
+    /// Row versions of the first session, each with the equal one of the second; the ttl aside.
     equal: HashMap<(u64, u32), (u64, u32)>,
 }
 
-/// The first difference of two snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mismatch {
     /// In the document around its tree: cycle, `spec_version`, other members.
@@ -24,11 +21,9 @@ pub(super) enum Mismatch {
 }
 
 impl Comparison {
-    /// The first difference between the canonical documents of `one` and `other`; `None` if they
-    /// are equal byte for byte, except that only `other` may state its cycle. Every call takes
-    /// `one` from the same session, and `other` from the same other session.
-    ///
-    /// Linear in the units that they do not share; where they differ, in all nodes.
+    /// The first difference between the canonical documents of `one` and `other`, of which only the second may state its
+    /// cycle. All calls are about the same two sessions. Linear in the units that they do not share; where they differ,
+    /// in all nodes.
     pub(super) fn difference(&mut self, one: &Snapshot, other: &Snapshot) -> Option<Mismatch> {
         let stated = other.meta().cycle_given;
         let written = envelope(one, stated || one.meta().cycle_given);

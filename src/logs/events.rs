@@ -43,7 +43,6 @@ impl StreamedReply {
     }
 }
 
-/// The data of each event.
 fn data_of(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut data = String::new();
@@ -69,16 +68,13 @@ fn event(text: &str) -> Vec<Member<'_>> {
     value(text).map(members).unwrap_or_default()
 }
 
-/// A JSON value to which pieces are added.
 #[derive(Clone, Debug)]
 enum Grown {
     /// A text, decoded.
     Text(String),
-    /// Members by name.
     Object(BTreeMap<String, Grown>),
     /// Elements by their `index`, or in the order they came.
     List(BTreeMap<u64, Grown>),
-    /// Anything else, as JSON.
     Other(String),
 }
 
@@ -103,7 +99,6 @@ impl Grown {
         }
     }
 
-    /// Adds a piece: texts are put together, members and elements one by one.
     fn add(&mut self, raw: &str) {
         match (&mut *self, value_type(raw)) {
             (_, ValueType::Null) => {}
@@ -362,7 +357,6 @@ impl Block {
 struct Items {
     /// The response as an event had it last.
     response: Option<String>,
-    /// Items that are whole, by their index.
     items: BTreeMap<u64, String>,
     /// Texts of items that are not: the item as it began, and its texts by the index of the part.
     open: BTreeMap<u64, (String, BTreeMap<u64, String>)>,
@@ -406,7 +400,6 @@ impl Items {
         self.finish()
     }
 
-    /// An event that has the response.
     fn response(&mut self, kind: &str, response: Option<&str>) {
         let Some(response) = response.filter(|_| kind.starts_with("response.")) else {
             return;
@@ -437,7 +430,6 @@ impl Items {
     }
 }
 
-/// An item of which only a part came.
 fn unfinished(item: &str, texts: &BTreeMap<u64, String>) -> String {
     let found = members(item);
     let kind = text(&found, "type").into_owned();

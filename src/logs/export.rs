@@ -5,7 +5,6 @@ use crate::index::{NodeRef, Snapshot};
 use crate::tree::Present;
 use std::io::{self, Write};
 
-/// The bytes collected before they go to the writer.
 const BUFFER: usize = 1 << 16;
 
 /// Writes a snapshot as one document and a line feed. Linear in its nodes; memory for the nodes
@@ -139,7 +138,6 @@ pub(super) fn envelope(snapshot: &Snapshot, stated: bool) -> (String, String) {
     (head, tail)
 }
 
-/// A node whose children are being written.
 struct OpenNode {
     level: u32,
     /// Whether its object has a member yet.
@@ -149,8 +147,7 @@ struct OpenNode {
     after: String,
 }
 
-/// Writes a tree after the contents of `text`: nodes in document order, each with its parent before it. The end of the tree
-/// is left in `text`.
+/// Writes a tree after the contents of `text`, which keeps its end; `nodes` are in document order.
 pub(super) fn write_nodes<'a>(
     nodes: impl Iterator<Item = NodeRef<'a>>,
     text: &mut String,

@@ -38,13 +38,11 @@ pub struct ImportOptions {
     pub redact: Vec<Redaction>,
 }
 
-/// One list of messages.
 #[derive(Debug)]
 pub(super) struct List<'a> {
     /// Where it was found; empty for the whole input.
     pub(super) location: String,
     pub(super) elements: Vec<&'a str>,
-    /// The value that they are in.
     json: Accepted<'a>,
 }
 
@@ -62,16 +60,13 @@ impl<'a> List<'a> {
     }
 }
 
-/// What an input holds.
 #[derive(Debug)]
 pub(super) enum Found<'a> {
-    /// The records of one log.
     Records(Vec<Record<'a>>),
     /// Lists of messages deeper in it; at least one.
     Lists(Vec<List<'a>>),
 }
 
-/// An input whose JSON was checked.
 pub(super) struct Checked<'a> {
     values: Vec<Value<'a>>,
     /// Whether it is JSON Lines, of at least one value; else it is one value.
@@ -79,12 +74,10 @@ pub(super) struct Checked<'a> {
     jumps: Jumps,
 }
 
-/// A value that was checked.
 struct Value<'a> {
     /// The number of its line, from 1.
     line: usize,
     raw: &'a str,
-    /// The line, or the whole text.
     text: &'a str,
     jumps: Range<usize>,
 }
@@ -94,7 +87,6 @@ impl<'a> Checked<'a> {
         self.jumps.of(value.text, value.jumps.clone())
     }
 
-    /// The records, if they are lines and there are several.
     pub(super) fn lines(&'a self) -> Option<Vec<Record<'a>>> {
         let records = self.values.iter().enumerate();
         let record = |(number, value): (usize, &Value<'a>)| Record {
@@ -107,7 +99,6 @@ impl<'a> Checked<'a> {
         self.lines.then(|| records.map(record).collect())
     }
 
-    /// Finds the records, or the lists of messages.
     pub(super) fn find(
         &'a self,
         options: &ImportOptions,
@@ -215,11 +206,9 @@ pub(super) fn unknown(records: &[Record<'_>]) -> InputError {
     ))
 }
 
-/// How deep lists of messages are looked for.
 const DEPTH: usize = 4;
 
-/// The pointer to the message lists of an input that has them elsewhere than usual, such as
-/// `/*/traj`; of several places the first. It is looked for in the first element of each list.
+/// The first pointer to message lists that are elsewhere than usual, such as `/*/traj`.
 #[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     let text = text(bytes).ok()?;
@@ -322,8 +311,7 @@ fn only_value<T>(
     }
 }
 
-/// Checks each line and reports the faults of all. A last line that is broken off is left for
-/// later; with `lenient`, lines that are no JSON are counted.
+/// Checks each line and reports the faults of all. A last line that is broken off is left for later.
 fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checked<'a>, InputError> {
     let mut values = Vec::new();
     let mut jumps = Jumps::default();
@@ -367,14 +355,12 @@ pub(super) enum Line {
         raw: Range<usize>,
         own: Range<usize>,
     },
-    /// The last one, broken off.
     CutOff,
     /// No JSON, and that is passed over.
     Other,
 }
 
 impl Line {
-    /// Counts what is not read of the line of a number.
     pub(super) fn count(&self, number: usize, report: &mut Report) {
         match self {
             Self::Blank | Self::Value { .. } => {}
@@ -414,5 +400,4 @@ pub(super) fn line(
     }
 }
 
-/// How a last line that is broken off is counted.
 const TORN: &str = "not whole yet";

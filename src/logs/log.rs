@@ -13,7 +13,6 @@ use std::rc::Rc;
 /// The name of a custom field, and its value as canonical JSON.
 pub(super) type Field = (Cow<'static, str>, String);
 
-/// One message of a log, as its format understood it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) role: Option<String>,
@@ -29,7 +28,6 @@ pub(super) struct Message {
     pub(super) response: Option<String>,
 }
 
-/// One part of a message, which becomes a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) kind: Option<&'static str>,
@@ -82,7 +80,6 @@ impl Message {
         &mut self.parts[0]
     }
 
-    /// What becomes blocks: its parts, or an empty one.
     pub(super) fn blocks(&self) -> &[Part] {
         const EMPTY: &[Part] = &[Part {
             kind: None,
@@ -129,7 +126,6 @@ impl Part {
         part.with_some("data_call_name", name)
     }
 
-    /// With a custom field; `value` is canonical JSON.
     pub(super) fn with(mut self, field: &'static str, value: String) -> Self {
         self.set(field, value);
         self
@@ -141,13 +137,11 @@ impl Part {
         self
     }
 
-    /// [`Part::set`] of raw JSON, if there is a value.
     pub(super) fn set_some(&mut self, field: &'static str, raw: Option<&str>) {
         self.data
             .extend(raw.map(|raw| (field.into(), canonical(raw))));
     }
 
-    /// A custom field, as canonical JSON.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
         let found = self.data.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| &**value)
@@ -178,7 +172,6 @@ pub(super) fn object_without(found: &[Member<'_>], known: &[&str]) -> Option<Str
     Some(object(kept.map(|(name, raw)| (name, canonical(raw)))))
 }
 
-/// A tool definition, as the request had it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tool {
     pub(super) name: String,
@@ -188,10 +181,8 @@ pub(super) struct Tool {
     pub(super) form: Option<&'static str>,
 }
 
-/// What is known of a provider call besides its messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call {
-    /// When the reply came.
     pub(super) time: Option<i64>,
     /// Members of the snapshot's `usage`, values as JSON.
     pub(super) usage: Vec<Field>,
@@ -211,14 +202,12 @@ impl Call {
     }
 }
 
-/// Everything that was sent in one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Request {
     pub(super) messages: Vec<Rc<Message>>,
     pub(super) tools: Vec<Tool>,
     /// The parameters, a JSON object; `None` if the log does not say.
     pub(super) parameters: Option<String>,
-    /// The reply, if the log has it.
     pub(super) reply: Vec<Message>,
     pub(super) call: Call,
 }
@@ -231,7 +220,6 @@ pub(super) fn failed(error: &str) -> String {
     format!("{{\"error\":{error},\"status\":\"error\"}}")
 }
 
-/// What a log says happened.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// A message that the model is sent next.
@@ -290,7 +278,6 @@ impl Event {
     }
 }
 
-/// How a log knows what the model was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The log says exactly what was sent.
@@ -300,7 +287,6 @@ pub(super) enum Origin {
     Transcript,
 }
 
-/// What is known of a session before its first event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     /// Where it was in the input: a JSON pointer, `line N`, or empty for the whole.

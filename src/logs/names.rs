@@ -37,7 +37,6 @@ pub fn session_names(stem: &str, sessions: &[ImportedSession]) -> Vec<String> {
     names(stem, &known, &mut HashSet::new())
 }
 
-/// What a log says of the name of a session.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Known<'a> {
     name: Option<&'a str>,

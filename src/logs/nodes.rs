@@ -19,8 +19,6 @@ pub(super) struct Made {
     pub(super) index: i64,
 }
 
-/// One version of a node.
-///
 /// All nodes have offset 0, so siblings are ordered by time, then creation index, then id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Node {
@@ -43,7 +41,6 @@ impl Node {
         (self.created_at_ns, self.made.index)
     }
 
-    /// The node as a row of a tree, without its fields.
     pub(super) fn row(&self) -> NodeHeaders<'_> {
         NodeHeaders {
             id: &self.id,
@@ -77,7 +74,6 @@ impl Node {
     }
 }
 
-/// A node to make.
 #[derive(Default)]
 pub(super) struct Draft<'a> {
     pub(super) id: String,
@@ -96,7 +92,6 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// A node without fields of its own.
     pub(super) fn container(id: String, parent: &str, node_type: &'static str, made: Made) -> Self {
         Self {
             id,
@@ -107,7 +102,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The node. The first of a name counts.
+    /// The first field of a name counts.
     pub(super) fn node(self) -> Node {
         let (part, time) = (self.part, self.time.unwrap_or(self.order_ns));
         let mut fields = self.fields;

@@ -6,10 +6,7 @@ use super::recording::Recording;
 use super::report::Report;
 use super::spool::Spool;
 
-/// The sessions that a format has begun, and the counts of what it read.
-///
-/// A format calls [`Output::session`] for each session it finds, then [`Output::event`] in the
-/// order of the log; several sessions may be open at a time.
+/// Sessions are begun with [`Output::session`]; several may be open at a time.
 #[derive(Default)]
 pub(super) struct Output {
     sessions: Vec<OutputSession>,
@@ -18,18 +15,15 @@ pub(super) struct Output {
     spool: Option<Spool>,
 }
 
-/// A session that is being made, or one that its format has made.
 enum OutputSession {
     Open(Box<Builder>),
     Whole(Box<(About, Recording)>),
 }
 
-/// One session of an [`Output`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionId(usize);
 
 impl Output {
-    /// For sessions whose documents go into a spool.
     pub(super) fn spooled(spool: Spool) -> Self {
         Self {
             spool: Some(spool),
@@ -45,7 +39,6 @@ impl Output {
         SessionId(self.sessions.len() - 1)
     }
 
-    /// Adds what happened next.
     pub(super) fn event(&mut self, session: SessionId, event: Event) {
         if let Some(OutputSession::Open(builder)) = self.sessions.get_mut(session.0) {
             builder.event(event);
@@ -64,7 +57,6 @@ impl Output {
         }
     }
 
-    /// The number of cycles of a session so far.
     pub(super) fn cycles(&self, session: SessionId) -> usize {
         match self.sessions.get(session.0) {
             Some(OutputSession::Open(builder)) => builder.cycles(),
@@ -89,7 +81,7 @@ impl Output {
         });
     }
 
-    /// The sessions in the order they were begun: location, name, tree.
+    /// In the order in which they were begun.
     pub(super) fn finish(self) -> (Vec<(About, Recording)>, Report) {
         let finish = |session| match session {
             OutputSession::Open(mut builder) => {

@@ -23,7 +23,6 @@ pub struct Recording {
     pub(super) working: Option<Change>,
 }
 
-/// The committed snapshots.
 #[derive(Clone, Debug)]
 enum RecordedChanges {
     InMemory(Vec<Change>),
@@ -40,7 +39,6 @@ impl Default for RecordedChanges {
 }
 
 impl Recording {
-    /// One whose changes go into a spool.
     pub(super) fn spooled(spool: Spool) -> Self {
         Self {
             snapshots: RecordedChanges::Spooled(Spooled::new(spool)),
@@ -97,7 +95,6 @@ impl Recording {
         self.working.is_some()
     }
 
-    /// All documents, the working state last.
     pub(super) fn documents(&self) -> io::Result<Vec<Document>> {
         let all = self.snapshots() + usize::from(self.has_working());
         (0..all).map(|index| self.read(index)).collect()

@@ -12,21 +12,16 @@ pub(super) struct Spool(Arc<Mutex<SpoolFile>>);
 #[derive(Debug)]
 struct SpoolFile {
     file: File,
-    /// The bytes that are in the file.
     written: u64,
-    /// Those that come after them.
     pending: Vec<u8>,
-    /// Why nothing more can be written.
     failure: Option<io::Error>,
     /// Whether that is so, also after the reason was taken.
     failed: bool,
 }
 
-/// So much is written at once.
 const PENDING: usize = 1 << 20;
 
 impl Spool {
-    /// A spool in a file, which is empty and can be read and written.
     pub(super) fn new(file: File) -> Self {
         Self(Arc::new(Mutex::new(SpoolFile {
             file,
@@ -41,15 +36,11 @@ impl Spool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a write has failed; nothing more is kept then.
     pub(super) fn has_failed(&self) -> bool {
         self.contents().failed
     }
 
-    /// Writes what is not written yet.
-    ///
-    /// # Errors
-    /// The first error of a write.
+    /// Writes what is not written yet, or returns the first error of a write.
     pub(super) fn check(&self) -> io::Result<()> {
         self.contents().flush()
     }
@@ -93,11 +84,9 @@ impl SpoolFile {
     }
 }
 
-/// The changes of one session in a spool.
 #[derive(Clone, Debug)]
 pub(super) struct Spooled {
     spool: Spool,
-    /// Where each begins, and its length.
     places: Vec<(u64, usize)>,
 }
 

@@ -96,7 +96,6 @@ struct LogFile<'a> {
     failure: RefCell<Option<io::Error>>,
 }
 
-/// Where a record is.
 #[derive(Clone, Copy)]
 struct RecordPlace {
     start: u64,
@@ -106,7 +105,6 @@ struct RecordPlace {
     hash: u64,
 }
 
-/// The error for a log that was not only appended to.
 fn changed() -> io::Error {
     io::Error::other("the log has changed while it was read; import it again")
 }
@@ -140,10 +138,8 @@ fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// A line as its format reads it.
 struct PreparedLine<'a> {
     text: Cow<'a, str>,
-    /// Whether halves of surrogate pairs were replaced in it.
     halved: bool,
     line: Line,
 }
@@ -180,8 +176,7 @@ impl<'l> LogFile<'l> {
         BufReader::with_capacity(1 << 20, Bytes { log: self, at })
     }
 
-    /// The format of the first lines; `None` if the log is not JSON Lines, of no known format, or of one whose
-    /// reader keeps all that it reads.
+    /// The format of the first lines; `None` if [`import()`](super::import()) has to read the log.
     fn format(&self) -> io::Result<Option<Format>> {
         if self.options.location != MessageLocation::Usual {
             return Ok(None);
@@ -259,7 +254,6 @@ impl<'l> LogFile<'l> {
         })
     }
 
-    /// Has a format read every line.
     fn read(&self, format: Format, spool: &Spool, out: &mut Output) -> Result<(), LogError> {
         let mut lines = self.from(0);
         let (mut line, mut number, mut start) = (Vec::new(), 0, 0);

@@ -1,9 +1,7 @@
 //! Halves of surrogate pairs in the text of a log, which no UTF-8 has. It must not know log formats.
 
-/// The most lines that a note names.
 const NAMED: usize = 10;
 
-/// What is said of halves of surrogate pairs.
 pub(super) fn halves(lines: &[usize]) -> String {
     let named: Vec<String> = lines.iter().take(NAMED).map(usize::to_string).collect();
     let more = match lines.len().saturating_sub(NAMED) {
@@ -17,8 +15,7 @@ pub(super) fn halves(lines: &[usize]) -> String {
     )
 }
 
-/// The text with U+FFFD in the place of halves of surrogate pairs, and the lines that have them, from 1;
-/// `None` if there are none.
+/// The text with U+FFFD for each half of a surrogate pair, and their lines, from 1; `None` without any.
 pub(super) fn mend_surrogates(text: &str) -> Option<(String, Vec<usize>)> {
     let unit = |at: usize| {
         let escape = text.get(at..at.checked_add(6)?)?;

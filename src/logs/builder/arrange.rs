@@ -9,14 +9,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The time from one message to the next in a log without times: message `n` (from 1) is `n`
-/// seconds after the epoch.
+/// Message `n` (from 1) of a log without times is `n` seconds after the epoch.
 const SECOND: i64 = 1_000_000_000;
 
 /// The space between the times of two tools.
 const TOOL_STEP: i64 = 1_000;
 
-/// The place of `^sys` among the turns.
 const SYSTEM: i64 = i64::MIN;
 
 impl SentMessage {
@@ -24,8 +22,7 @@ impl SentMessage {
         self.message.parts.len().max(1)
     }
 
-    /// The time of the last block. The turn and its core are one and two nanoseconds older than
-    /// the first.
+    /// The time of the last block. The turn and its core are two nanoseconds and one before the first.
     fn end_ns(&self) -> i64 {
         self.order_ns + 1 + self.blocks() as i64
     }
@@ -48,7 +45,6 @@ struct Orphan {
 }
 
 impl Orphan {
-    /// The block `n`, from 0, of message `number`.
     fn of(number: usize, n: usize, shown: &ShownMessage) -> Self {
         Self {
             id: block_id(number, n),
@@ -59,8 +55,7 @@ impl Orphan {
 }
 
 impl Builder {
-    /// Puts the messages from index `from` on into the tree, and takes out those that are gone.
-    /// Linear in them.
+    /// Puts the messages from `from` on into the tree, and takes out those that are gone. Linear.
     pub(super) fn arrange(&mut self, from: usize) {
         self.open();
         let from = match self.changed.take() {
@@ -101,7 +96,6 @@ impl Builder {
         turn.map_or(0, |turn| turn.start)
     }
 
-    /// The number of system messages at the start.
     pub(super) fn lead(&self) -> usize {
         let system = |entry: &&SentMessage| entry.message.system;
         self.entries.iter().take_while(system).count()
@@ -133,8 +127,7 @@ impl Builder {
         }
     }
 
-    /// Gives the messages from index `from` on times that rise. One that has a time keeps it, if
-    /// it can.
+    /// Gives the messages from `from` on rising times. One that has a time keeps it, if it can.
     fn order(&mut self, from: usize) {
         let before = from.checked_sub(1).map(|at| self.entries[at].end_ns());
         let mut end = before.unwrap_or(self.base + 3);
@@ -168,8 +161,7 @@ impl Builder {
         }
     }
 
-    /// Cuts the messages from index `from` on into turns and puts them into the tree. Those of
-    /// `old` that hold one of the messages keep their numbers.
+    /// Cuts the messages from `from` on into turns. Those of `old` that hold one keep their numbers.
     fn cut(&mut self, from: usize, old: &[Turn], orphans: &mut Vec<Orphan>) {
         let known: HashMap<usize, &Turn> = old.iter().map(|turn| (turn.number, turn)).collect();
         let mut used = HashSet::new();
@@ -198,7 +190,6 @@ impl Builder {
         }
     }
 
-    /// Adds the turn of some messages, and its node where it is new or another than before.
     fn turn(&mut self, range: Range<usize>, sealed: bool, old: Option<&Turn>) {
         let first = self.entries[range.start].order_ns;
         let before = self.turns.last().map(|turn| turn.order_ns);
@@ -245,8 +236,7 @@ impl Builder {
         });
     }
 
-    /// Puts the blocks of a message into the tree where they are new or changed. Blocks that it no
-    /// longer has go to `orphans`.
+    /// Puts new or changed blocks of a message into the tree; those that are gone go to `orphans`.
     fn place(&mut self, at: usize, place: BlockPlace, orphans: &mut Vec<Orphan>) {
         let entry = &self.entries[at];
         let shown = entry.shown.clone();
@@ -353,8 +343,7 @@ impl Builder {
         }
     }
 
-    /// Puts the tools into the tree where they are new or changed, and takes out those that are
-    /// gone. A tool is known by its name.
+    /// Puts new or changed tools into the tree, and takes out those that are gone, by name.
     fn place_tools(&mut self) {
         let Some(tools) = self.new_tools.take() else {
             return;
@@ -434,7 +423,6 @@ impl Builder {
     }
 }
 
-/// The id of the block `n`, from 0, of message `number`.
 fn block_id(number: usize, n: usize) -> String {
     format!("cb:{number}-{}", n + 1)
 }

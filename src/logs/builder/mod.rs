@@ -25,7 +25,6 @@ use crate::logs::pairing::pair;
 use crate::logs::recording::Recording;
 use std::rc::Rc;
 
-/// Makes one session.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) about: About,
@@ -58,7 +57,6 @@ pub(super) struct Builder {
     attempts: Vec<String>,
 }
 
-/// A message that the model is sent.
 struct SentMessage {
     message: Rc<Message>,
     number: usize,
@@ -70,12 +68,10 @@ struct SentMessage {
     ends: bool,
     order_ns: i64,
     time: Option<i64>,
-    /// When its blocks were made.
     made: Vec<Made>,
     shown: Option<ShownMessage>,
 }
 
-/// What of a message is in the tree.
 #[derive(Clone)]
 struct ShownMessage {
     message: Rc<Message>,
@@ -83,18 +79,15 @@ struct ShownMessage {
     order_ns: i64,
 }
 
-/// Where the blocks of a message are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum BlockPlace {
     System,
-    /// The core of the turn of this number.
     Turn(usize),
 }
 
 #[derive(Clone)]
 struct Turn {
     number: usize,
-    /// Index of the first of its entries.
     start: usize,
     sealed: bool,
     order_ns: i64,
@@ -146,7 +139,6 @@ impl Builder {
         }
     }
 
-    /// Names the session of a subagent on the call that started it.
     fn link(&mut self, call: &str, session: &str) {
         let is_call =
             |part: &Part| part.kind == Some("call") && part.field("data_call_id") == Some(call);
@@ -164,8 +156,7 @@ impl Builder {
         self.changed = Some(self.changed.map_or(at, |before| before.min(at)));
     }
 
-    /// The session. Messages after the last cycle are its working state; so is a session without
-    /// any cycle.
+    /// Messages after the last cycle are the working state; so is a session without any cycle.
     pub(super) fn finish(mut self) -> Recording {
         if self.arranged < self.entries.len()
             || self.recording.snapshots() == 0
@@ -337,7 +328,6 @@ impl Builder {
     }
 }
 
-/// A canonical object of canonical values.
 fn canonical_object(mut fields: Vec<Field>) -> String {
     fields.sort_unstable();
     object(fields)

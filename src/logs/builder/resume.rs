@@ -23,7 +23,6 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// Notes an id that is or was used.
     pub(crate) fn note(&mut self, id: &str) {
         let number = |text: &str| text.parse::<usize>().unwrap_or(0);
         if let Some(tool) = id.strip_prefix("cb:tool-") {
@@ -38,7 +37,6 @@ impl Numbers {
     }
 }
 
-/// The kinds of blocks that messages become.
 const KINDS: [&str; 8] = [
     "text", "result", "call", "image", "document", "thinking", "summary", "error",
 ];
@@ -119,20 +117,17 @@ impl Builder {
         Some(sent.filter(|message| !is_own(message)).cloned().collect())
     }
 
-    /// The document of the last snapshot that was committed since the session was resumed.
     pub(in crate::logs) fn last(&self) -> Option<Document> {
         self.recording.last()
     }
 }
 
-/// A builder whose tree is being read.
 struct Reading {
     builder: Builder,
     places: Vec<BlockPlace>,
 }
 
 impl Reading {
-    /// Reads `^sys`: system messages and tools.
     fn system(&mut self, region: NodeRef<'_>) -> Option<()> {
         if region.id() != SYS {
             return None;
@@ -246,7 +241,6 @@ impl Reading {
         Some(())
     }
 
-    /// The builder, which knows what of each message is in the tree.
     fn finish(mut self) -> Builder {
         for (entry, place) in self.builder.entries.iter_mut().zip(self.places) {
             entry.shown = Some(ShownMessage {
@@ -276,7 +270,6 @@ fn made(node: NodeRef<'_>) -> Option<Made> {
     })
 }
 
-/// The part that a block was made of.
 fn part(block: NodeRef<'_>) -> Option<Part> {
     let kind = match block.kind() {
         None => None,

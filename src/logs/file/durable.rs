@@ -14,8 +14,6 @@ use crate::support::cancel::check;
 use crate::support::scratch::Part;
 use crate::tree::SourceError;
 
-/// A file with a lock, which goes when this is dropped.
-///
 /// Closing the file is not enough: a process that another thread is just starting has it open too for a
 /// moment, and the lock with it.
 #[derive(Debug)]
@@ -94,7 +92,6 @@ pub(super) fn check_plain(mut file: &File, path: &Path) -> Result<(), FileError>
     }
 }
 
-/// Whether a path is the name of an open file.
 #[cfg(unix)]
 fn is_named(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;

@@ -60,7 +60,6 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (MARKS.iter().any(|mark| record.raw.contains(mark))).into()
 }
 
-/// Anthropic Messages.
 #[derive(Default)]
 pub(super) struct Messages;
 
@@ -157,7 +156,6 @@ fn read_content(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &m
     true
 }
 
-/// The parts that have one content.
 const TYPES: [PartType<'_>; 4] = [
     ("text", "text", "text"),
     ("thinking", "thinking", "thinking"),
@@ -165,7 +163,6 @@ const TYPES: [PartType<'_>; 4] = [
     ("document", "source", "document"),
 ];
 
-/// Those of a result.
 const OF_RESULT: [PartType<'_>; 3] = [("text", "text", "result"), TYPES[2], TYPES[3]];
 
 fn read_part(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut Report) {

@@ -9,7 +9,6 @@ use crate::logs::output::Output;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// How a line is counted that is there twice.
 pub(super) const REPEATED: &str = "a line that is there already";
 
 /// A line of a log. What it says is read again where it is needed: a log can be larger than memory.
@@ -19,13 +18,10 @@ pub(super) struct BranchLine {
     pub(super) number: usize,
     /// What makes lines of several branches one.
     pub(super) key: Option<Rc<str>>,
-    /// Whether it is of a reply of the model.
     pub(super) is_reply: bool,
-    /// The index of the line before it.
     parent: Option<usize>,
 }
 
-/// The lines so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Branches {
     lines: Vec<BranchLine>,
@@ -66,7 +62,6 @@ impl Branches {
         true
     }
 
-    /// Says of the newest line what makes lines of several branches one, and whether it is of a reply.
     pub(super) fn set_key(&mut self, key: Option<Rc<str>>, is_reply: bool) {
         if let Some(line) = self.lines.last_mut() {
             (line.key, line.is_reply) = (key, is_reply);

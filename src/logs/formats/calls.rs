@@ -98,7 +98,6 @@ impl Calls {
         }
     }
 
-    /// Passes on a request that failed and was not made again.
     pub(super) fn end(&mut self, out: &mut Output) {
         if let Some((request, attempt)) = self.failed.take() {
             out.event(self.session, Event::Failed(attempt));

@@ -36,20 +36,17 @@ pub(super) struct ClaudeCode {
     main: Branches,
     /// The lines of subagents in the same file, by the first of each.
     agents: Vec<(String, Branches)>,
-    /// The subagent of each of their lines.
     agent_of: HashMap<String, usize>,
     /// The id of the response that each call is of.
     responses: HashMap<String, Rc<str>>,
 }
 
-/// A subagent in the file of its session.
 struct Child {
     first: usize,
     /// Its session, after the name of that in which it was started, as JSON.
     session: String,
 }
 
-/// The subagents in a file by their prompts.
 type Children = HashMap<String, Child>;
 
 impl Reader for ClaudeCode {
@@ -202,7 +199,6 @@ const OF_RESPONSE: [&str; 8] = [
     "usage",
 ];
 
-/// Why a line is not a part of a session.
 fn reason(kind: &str) -> &'static str {
     match kind {
         "summary" => "summary (a title)",
@@ -213,7 +209,6 @@ fn reason(kind: &str) -> &'static str {
     }
 }
 
-/// The text that a subagent was started with, in the record of this number.
 fn prompt(number: usize, records: &dyn Records) -> Option<String> {
     let read = |line: &Record<'_>| {
         let json = line.json;
@@ -319,7 +314,6 @@ fn tell(
     cycles
 }
 
-/// The id of the response that a line is of.
 fn response_id(line: &BranchLine) -> Option<&str> {
     let id = line.key.as_deref().or(line.id.as_deref());
     id.filter(|_| line.is_reply)
@@ -338,7 +332,6 @@ struct Path<'a> {
 }
 
 impl Path<'_> {
-    /// Passes on a line that is not of a response.
     fn line(&mut self, line: &Record<'_>, out: &mut Output) {
         let found = line.json.members(line.raw);
         let time = get(&found, "timestamp").and_then(time);
@@ -435,7 +428,6 @@ impl Path<'_> {
         }
     }
 
-    /// Passes on a response, which all its lines make.
     fn response(&mut self, lines: &[&BranchLine], records: &dyn Records, out: &mut Output) {
         self.end(out);
         let mut reply: Option<Message> = None;
@@ -494,7 +486,6 @@ impl Path<'_> {
         }
     }
 
-    /// Notes what the calls of a reply ask subagents for.
     fn note_prompts(&mut self, reply: &Message) {
         if self.children.is_empty() {
             return;

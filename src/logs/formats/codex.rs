@@ -24,7 +24,6 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (known && get(found, "payload").is_some()).into()
 }
 
-/// Reads the lines as they come.
 #[derive(Default)]
 pub(super) struct Codex {
     session: Option<SessionId>,
@@ -32,9 +31,7 @@ pub(super) struct Codex {
     begun: bool,
     /// The system prompt, which a compaction keeps.
     system: Vec<Message>,
-    /// The items of the reply that has not ended.
     reply: Vec<Message>,
-    /// What is known of its call.
     call: Call,
     parameters: String,
 }
@@ -124,7 +121,6 @@ impl Codex {
         }
     }
 
-    /// The system prompt, where the log has it.
     fn instructions(
         &mut self,
         payload: &[Member<'_>],

@@ -21,7 +21,6 @@ use crate::logs::log::{Call, Message, Request, failed, object_without};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
 
-/// A call, as it was read from a file.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (text(found, "ctrace").as_deref() == Some("call")).into()
 }
@@ -33,7 +32,6 @@ pub(super) struct Ctrace {
     seen: Interner,
 }
 
-/// The API that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum CalledApi {
     Chat,
@@ -101,7 +99,6 @@ fn kind<'a>(block: &[Member<'a>]) -> std::borrow::Cow<'a, str> {
     text(block, "kind").unwrap_or_default()
 }
 
-/// The API that a call is in the form of.
 fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> CalledApi {
     if text(found, "provider").is_some_and(|name| name.contains("anthropic")) {
         return CalledApi::Anthropic;
@@ -119,7 +116,6 @@ fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> CalledApi {
     }
 }
 
-/// A message that is being put together.
 #[derive(Default)]
 struct Open {
     role: String,

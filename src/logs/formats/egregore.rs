@@ -38,9 +38,7 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 #[derive(Default)]
 pub(super) struct Egregore {
     recording: Recording,
-    /// The nodes of the last snapshot, by id.
     nodes: HashMap<String, Node>,
-    /// When each id was first seen.
     made: HashMap<String, Made>,
     location: Option<String>,
 }
@@ -114,7 +112,6 @@ impl Egregore {
     }
 }
 
-/// One snapshot as it is read.
 struct SnapshotReading<'a> {
     cycle: i64,
     made: &'a mut HashMap<String, Made>,
@@ -125,7 +122,6 @@ struct SnapshotReading<'a> {
     report: &'a mut Report,
 }
 
-/// A node that comes next, and where it belongs.
 struct NextNode<'t> {
     raw: &'t str,
     parent: String,

@@ -6,27 +6,22 @@ use crate::logs::log::{Field, object_without};
 use crate::logs::report::Report;
 use crate::tree::timestamp::nanos_of_rfc3339;
 
-/// The raw value of the member `name`, if it is a string.
 pub(super) fn get_string<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
     get(members, name).filter(|value| value_type(value) == ValueType::String)
 }
 
-/// The text of the member `name`, if it is a string.
 pub(super) fn text<'a>(members: &[Member<'a>], name: &str) -> Option<std::borrow::Cow<'a, str>> {
     get(members, name).and_then(string)
 }
 
-/// The members of the member `name`, if it is an object.
 pub(super) fn inner<'a>(found: &[Member<'a>], name: &str) -> Vec<Member<'a>> {
     get(found, name).map(members).unwrap_or_default()
 }
 
-/// The elements of the member `name`, if it is a list.
 pub(super) fn items<'a>(found: &[Member<'a>], name: &str) -> Vec<&'a str> {
     elements(get(found, name).unwrap_or_default())
 }
 
-/// Whether the member `name` is there, and of this type.
 pub(super) fn is(found: &[Member<'_>], name: &str, kind: ValueType) -> bool {
     get(found, name).map(value_type) == Some(kind)
 }
@@ -100,8 +95,7 @@ impl<'a> Others<'a> {
     }
 }
 
-/// The name a role is counted under. Unknown roles share one, so odd input cannot flood the
-/// report.
+/// The name a role is counted under; unknown ones share one, so that the report stays short.
 pub(super) fn role_name(role: &str) -> &'static str {
     match role {
         "system" => "system",

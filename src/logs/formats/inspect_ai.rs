@@ -35,7 +35,6 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (is_log || is_sample).into()
 }
 
-/// Reads logs, each sample one session or several.
 pub(super) struct InspectAi;
 
 impl Reader for InspectAi {
@@ -70,7 +69,6 @@ struct Sample {
     read: Interner,
 }
 
-/// The members of a model event that are read.
 const OF_EVENT: [&str; 10] = [
     "event",
     "input",
@@ -84,7 +82,6 @@ const OF_EVENT: [&str; 10] = [
     "completed",
 ];
 
-/// The members of a sample that are in the tree.
 const KNOWN: [&str; 3] = ["messages", "events", "attachments"];
 
 fn sample(raw: &str, location: String, out: &mut Output) {

@@ -13,7 +13,6 @@ use crate::logs::report::Report;
 use crate::render::{Provider, ThreadBlock, message_of};
 use std::rc::Rc;
 
-/// What a request and its response say.
 #[derive(Default)]
 pub(in crate::logs) struct ReadCall {
     pub(in crate::logs) request: Request,

@@ -44,7 +44,6 @@ pub(in crate::logs) fn is_message(found: &[Member<'_>]) -> bool {
     get_string(found, "role").is_some()
 }
 
-/// Chat Completions.
 #[derive(Default)]
 pub(super) struct Chat;
 

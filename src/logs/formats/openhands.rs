@@ -48,10 +48,8 @@ fn list_of<'a>(found: &[Member<'a>]) -> Option<(&'static str, Vec<&'a str>)> {
     })
 }
 
-/// Reads events.
 #[derive(Default)]
 pub(super) struct OpenHands {
-    /// The session that single events make.
     run: Option<Run>,
 }
 
@@ -115,7 +113,6 @@ const STATES: [&str; 8] = [
     "resume",
 ];
 
-/// The members of an event that have a field.
 const KNOWN: [&str; 12] = [
     "id",
     "timestamp",
@@ -251,7 +248,6 @@ impl Run {
         Some(message)
     }
 
-    /// Reads an action that is a call of the model.
     fn call(
         &mut self,
         action: &str,
@@ -374,7 +370,6 @@ impl Run {
         Some(message)
     }
 
-    /// The model is sent a summary in place of what is forgotten.
     fn condense(
         &mut self,
         found: &[Member<'_>],

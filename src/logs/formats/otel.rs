@@ -114,7 +114,6 @@ impl Reader for Otel {
     }
 }
 
-/// The spans or log records of a resource.
 fn in_scopes<'a>(resource: &'a str, scopes: [&str; 2], name: &str) -> Vec<&'a str> {
     let found = members(resource);
     let scopes = scopes.iter().flat_map(|scopes| items(&found, scopes));
@@ -284,7 +283,6 @@ fn call_of(span: &Span, chat: SpanChat) -> (Request, Option<String>) {
     (request, attempt)
 }
 
-/// A failed call, for `meta.attempts`.
 fn attempt(message: &str, attributes: &Attributes) -> String {
     let kind = attributes.get("error.type").map_or("null", String::as_str);
     failed(&object([("message", message), ("type", &canonical(kind))]))

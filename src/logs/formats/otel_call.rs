@@ -61,7 +61,6 @@ pub(super) fn parameters(attributes: &Attributes) -> String {
     canonical(&object(&found))
 }
 
-/// The name of a parameter, if an attribute is one.
 fn parameter(name: &str) -> Option<&str> {
     let prefixes = [
         "gen_ai.request.",

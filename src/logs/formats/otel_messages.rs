@@ -21,7 +21,6 @@ use crate::logs::log::{Field, Message, Part, Tool, object_without};
 use crate::logs::report::{Fate, Report};
 use std::rc::Rc;
 
-/// What was recorded of a span.
 #[derive(Default)]
 pub(super) struct SpanContent {
     pub(super) attributes: Attributes,
@@ -29,7 +28,6 @@ pub(super) struct SpanContent {
     pub(super) events: Vec<(String, String)>,
 }
 
-/// A request and its reply.
 pub(super) struct SpanChat {
     pub(super) messages: Vec<Rc<Message>>,
     pub(super) tools: Vec<Tool>,
@@ -43,7 +41,6 @@ pub(super) struct SpanChat {
 /// The event that has all messages of a call in its attributes.
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
-/// Whether an event has messages.
 pub(super) fn is_message_event(name: &str) -> bool {
     matches!(
         name,
@@ -51,14 +48,12 @@ pub(super) fn is_message_event(name: &str) -> bool {
     ) || role_of(name).is_some()
 }
 
-/// The role of the message that an event has.
 fn role_of(event: &str) -> Option<&str> {
     let role = event.strip_prefix("gen_ai.")?.strip_suffix(".message")?;
     matches!(role, "system" | "user" | "assistant" | "tool").then_some(role)
 }
 
 impl SpanContent {
-    /// Adds an event.
     pub(super) fn add(&mut self, name: &str, body: String) {
         if name == DETAILS {
             for (name, value) in members(&body) {
@@ -74,7 +69,6 @@ impl SpanContent {
         }
     }
 
-    /// What the span is of, for people.
     pub(super) fn operation(&self) -> String {
         let names = ["gen_ai.operation.name", "openinference.span.kind"];
         let found = names
@@ -234,7 +228,6 @@ fn split(raw: &str) -> Vec<String> {
     groups.into_iter().map(message).collect()
 }
 
-/// Reads a message, with parts or in the form of Chat Completions.
 fn read(raw: &str, report: &mut Report) -> Message {
     let found = members(raw);
     if get(&found, "parts").map(value_type) != Some(ValueType::Array) {
@@ -257,7 +250,6 @@ fn read(raw: &str, report: &mut Report) -> Message {
     message
 }
 
-/// The parts that have one content.
 const TYPES: [PartType<'_>; 2] = [
     ("text", "content", "text"),
     ("reasoning", "content", "thinking"),

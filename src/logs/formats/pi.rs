@@ -29,7 +29,6 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     is_entry.into()
 }
 
-/// Reads the entries.
 #[derive(Default)]
 pub(super) struct Pi {
     branches: Branches,
@@ -37,10 +36,8 @@ pub(super) struct Pi {
     list: Option<(SessionId, Path)>,
 }
 
-/// The reading of one path of entries.
 #[derive(Default)]
 struct Path {
-    /// The number of messages so far.
     messages: usize,
     /// How many messages there were before each entry, by its position and by its id.
     before: Vec<usize>,
@@ -95,7 +92,6 @@ impl Reader for Pi {
     }
 }
 
-/// What the first entry says of the session.
 fn about(found: &[Member<'_>], location: &str) -> About {
     let is_header = text(found, "type").as_deref() == Some("session");
     let header = object_without(found, &["type"]).filter(|_| is_header);
@@ -241,7 +237,6 @@ impl Path {
         out.event(session, Event::said(message, call));
     }
 
-    /// The model that replied, as parameters of its calls.
     fn parameters(&mut self, found: &[Member<'_>], session: SessionId, out: &mut Output) {
         let said = ["api", "model", "provider"].into_iter();
         let said = said.filter_map(|name| Some((name, canonical(get_string(found, name)?))));
@@ -255,7 +250,6 @@ impl Path {
 
 const FORM: &str = "\"pi\"";
 
-/// The members of a reply that are read.
 const OF_REPLY: [&str; 10] = [
     "role",
     "content",
@@ -283,7 +277,6 @@ fn summary(found: &[Member<'_>]) -> Part {
     Part::new("summary", canonical(text))
 }
 
-/// A result of a tool.
 fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Message {
     let mut parts = content(found, "result", report);
     if parts.is_empty() {
@@ -306,7 +299,6 @@ fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Messa
     Message::of(Some("tool".to_owned()), parts).at(time)
 }
 
-/// Keeps the other members of a message on its first block.
 fn keep(parts: &mut [Part], found: &[Member<'_>], known: &[&str]) {
     if let Some(first) = parts.first_mut() {
         first.keep_rest("data_other", found, known);

@@ -4,7 +4,6 @@ use crate::json::Accepted;
 use crate::logs::output::Output;
 use crate::support::cancel::ensure;
 
-/// Whether a record is of a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::logs) enum Sniff {
     #[default]
@@ -28,7 +27,6 @@ pub(in crate::logs) struct Record<'a> {
     /// Where the list of records is; empty for the whole input.
     pub(in crate::logs) list: &'a str,
     pub(in crate::logs) at: At,
-    /// What was found when it was checked.
     pub(in crate::logs) json: Accepted<'a>,
     /// Its number among the records of its log, from 0.
     pub(in crate::logs) number: usize,
@@ -36,12 +34,10 @@ pub(in crate::logs) struct Record<'a> {
 
 /// The records of a log, for formats that read one twice. The first time they note its number.
 pub(in crate::logs) trait Records {
-    /// Reads the record of a number again. One that cannot be read a second time is left out, which the caller that
-    /// has the records reports.
+    /// One that cannot be read a second time is left out, which the owner of the records reports.
     fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>));
 }
 
-/// Records in memory.
 pub(in crate::logs) struct InMemory<'a>(pub(in crate::logs) &'a [Record<'a>]);
 
 impl Records for InMemory<'_> {
@@ -54,7 +50,6 @@ impl Records for InMemory<'_> {
 }
 
 impl dyn Records + '_ {
-    /// What `read` makes of the record of a number.
     pub(in crate::logs) fn read<T>(
         &self,
         number: usize,
@@ -68,7 +63,6 @@ impl dyn Records + '_ {
     }
 }
 
-/// Which record of its list it is.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::logs) enum At {
     /// The only one.
@@ -80,7 +74,6 @@ pub(in crate::logs) enum At {
 }
 
 impl Record<'_> {
-    /// Where it is.
     pub(in crate::logs) fn location(&self) -> String {
         match self.at {
             At::Whole => self.list.to_owned(),
@@ -100,6 +93,5 @@ pub(in crate::logs) trait Reader {
         false
     }
 
-    /// The log has ended.
     fn finish(&mut self, _records: &dyn Records, _out: &mut Output) {}
 }

@@ -27,7 +27,6 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::rc::Rc;
 
-/// A request but for its messages.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     /// Messages before those of the list, such as the system prompt.
@@ -45,7 +44,6 @@ impl Parsed {
     }
 }
 
-/// The requests and responses of one API.
 pub(super) trait Api {
     const PROVIDER: Provider;
     /// The member of a request that has its messages.
@@ -53,7 +51,6 @@ pub(super) trait Api {
     /// Whether neighbouring messages of the model are one reply.
     const JOINED: bool;
 
-    /// Reads one message; any JSON.
     fn message(&self, raw: &str, report: &mut Report) -> Message;
 
     /// Whether a member is a request's messages; `found` are the members of the request.
@@ -61,7 +58,6 @@ pub(super) trait Api {
         value_type(raw) == ValueType::Array
     }
 
-    /// Reads the messages of a request.
     fn messages<'a>(&self, raw: &'a str) -> Vec<&'a str> {
         elements(raw)
     }
@@ -129,7 +125,6 @@ pub(super) fn tools(raw: Option<&str>, report: &mut Report) -> Vec<Tool> {
 /// The least number of messages that are kept, although no request has them any more.
 const KEPT: usize = 1_000;
 
-/// The messages of the last requests, each read once.
 #[derive(Default)]
 pub(super) struct Interner {
     states: (RandomState, RandomState),
@@ -171,19 +166,15 @@ pub(super) fn nearest<'a>(
     best.map(|(at, _)| at)
 }
 
-/// What is said of requests that begin in the middle.
 const LOST: &str = "a request goes on after a response that is not in the log: what came before is not in its snapshot";
 
-/// A session of requests.
 struct OpenSession {
     session: SessionId,
     /// Its name in the log.
     name: Option<String>,
-    /// The messages of its last request.
     messages: Vec<Rc<Message>>,
 }
 
-/// Reads the requests and messages of an API.
 #[derive(Default)]
 pub(super) struct Requests<A> {
     api: A,
@@ -201,10 +192,8 @@ pub(super) struct Requests<A> {
     chained: HashMap<String, (usize, Vec<Rc<Message>>)>,
 }
 
-/// A request whose response may follow.
 struct WaitingRequest {
     session: SessionId,
-    /// Which of the open sessions it is.
     at: usize,
     /// How many of its messages, from the first, no later request has before its own.
     own: usize,
@@ -213,11 +202,9 @@ struct WaitingRequest {
     failed: bool,
 }
 
-/// The members around a request.
 #[derive(Default)]
 struct CallMembers<'a> {
     response: Option<&'a str>,
-    /// The name of the session.
     session: Option<String>,
     call: Call,
 }
@@ -266,7 +253,6 @@ fn body(raw: &str) -> Vec<Member<'_>> {
 }
 
 impl<A: Api> Requests<A> {
-    /// Passes on the request that waits.
     fn release(&mut self, out: &mut Output) {
         if let Some(waiting) = self.waiting.take() {
             out.event(waiting.session, Event::Request(waiting.request));
@@ -306,7 +292,6 @@ impl<A: Api> Requests<A> {
         })
     }
 
-    /// Reads everything that was sent in one request.
     fn read(&mut self, raw: &[&str], out: &mut Output) -> Vec<Rc<Message>> {
         let mut messages = Vec::with_capacity(raw.len());
         for raw in raw {
@@ -317,7 +302,6 @@ impl<A: Api> Requests<A> {
         messages
     }
 
-    /// Reads a request or a conversation.
     fn list(
         &mut self,
         record: &Record<'_>,
@@ -524,7 +508,6 @@ impl<A: Api> Reader for Requests<A> {
     }
 }
 
-/// Passes on a conversation, message by message.
 pub(super) fn converse(messages: Vec<Message>, joined: bool, session: SessionId, out: &mut Output) {
     let mut reply = Vec::new();
     let mut messages = messages.into_iter().peekable();

@@ -52,7 +52,6 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     .into()
 }
 
-/// OpenAI Responses.
 #[derive(Default)]
 pub(super) struct Responses;
 
@@ -122,7 +121,6 @@ pub(super) fn plain(role: &str, raw: &str, shape: &str) -> Message {
     Message::with_system(role, &["system"], vec![part])
 }
 
-/// Reads an item, of which `found` are the members.
 pub(super) fn item(
     raw: &str,
     found: &[Member<'_>],

@@ -25,7 +25,6 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (turns.first().is_some_and(is_turn)).into()
 }
 
-/// Reads conversations, each a session.
 pub(super) struct ShareGpt;
 
 impl Reader for ShareGpt {

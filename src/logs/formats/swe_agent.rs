@@ -19,7 +19,6 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (is_list("trajectory") && is_list("history")).into()
 }
 
-/// Reads the one record of a trajectory.
 #[derive(Default)]
 pub(super) struct SweAgent;
 
@@ -76,7 +75,6 @@ impl Reader for SweAgent {
     }
 }
 
-/// The messages of a step.
 fn sent(step: &str) -> Option<&str> {
     let found = members(step);
     let found = get(&found, "query").or_else(|| get(&found, "messages"));

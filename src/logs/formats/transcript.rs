@@ -45,7 +45,6 @@ pub(super) fn typed(
     part
 }
 
-/// A part that is kept as it is.
 pub(super) fn unknown(
     name: &str,
     kind: Option<&'static str>,
@@ -65,7 +64,6 @@ pub(super) fn named(name: &str) -> &str {
     }
 }
 
-/// A message that is kept as it is.
 pub(super) fn unread(why: &str, raw: &str, report: &mut Report) -> Message {
     report.message(Fate::Verbatim, why);
     Message::of(None, vec![Part::verbatim("message", None, raw)])
@@ -103,7 +101,6 @@ pub(super) fn contents(
     }
 }
 
-/// A message of a role, which is the model's reply if the role is the assistant's.
 pub(super) fn message(role: &str, parts: Vec<Part>, report: &mut Report) -> Message {
     report.message(Fate::Understood, role_name(role));
     Message::with_system(role, &["system"], parts)
@@ -129,7 +126,6 @@ pub(super) fn content(raw: Option<&str>, kind: &'static str, report: &mut Report
     parts
 }
 
-/// One part of a content that is a list.
 fn part(raw: &str, kind: &'static str, report: &mut Report) -> Part {
     let otherwise = |name: &str| match name {
         "image" | "image_url" | "input_image" => Some("image"),
@@ -165,8 +161,7 @@ pub(super) fn as_text(raw: &str) -> String {
     }
 }
 
-/// The message with the result of a call: the parts of `raw`, at least one. The id and the name are
-/// JSON.
+/// The message with the result of a call, of at least one part. The id and the name are JSON.
 pub(super) fn result(
     id: Option<&str>,
     name: Option<&str>,

@@ -6,12 +6,10 @@
 use crate::logs::Print;
 use crate::tree::hash::{hex, text_hash};
 
-/// How well a request goes on with a session; more is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Fit {
     /// How many messages both begin with.
     shared: usize,
-    /// Whether these are all that the session has.
     whole: bool,
     /// When the session was written last.
     pub(super) at: i64,
@@ -63,8 +61,7 @@ pub(super) fn fit(request: &[Print], session: &[Print], at: i64) -> Option<Fit> 
     })
 }
 
-/// Whether a request has the last reply of a session in it: it goes on with it, and has dropped or rewritten what
-/// came before.
+/// Whether a request has the last reply of a session in it, so goes on with it after dropping what came before.
 pub(super) fn has_last_reply(request: &[Print], session: &[Print]) -> bool {
     let last = session.iter().rev().find(|print| print.reply);
     last.is_some_and(|last| {
@@ -87,7 +84,6 @@ pub(super) fn is_of(name: &str, source: &str, base: &str) -> bool {
 /// What the source of a session begins with that calls have begun.
 const RECORDING: &str = "recording ";
 
-/// What it begins with if these were calls of a name.
 fn origin(base: &str) -> String {
     let hash = text_hash(base);
     let half = hash.first_chunk::<8>().map_or(&hash[..], |half| half);

@@ -14,21 +14,18 @@ use crate::tree::timestamp::rfc3339_of_nanos;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The most sessions that are kept in memory.
 const KEPT: usize = 256;
 
 /// What is known of sessions, so that the next call of one need not read it.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     known: HashMap<i64, Known>,
-    /// The one of the call in progress.
     touched: Option<i64>,
     clock: u64,
     /// The largest number given after a name.
     numbers: HashMap<String, u64>,
 }
 
-/// A session as it was when it was written or read last.
 #[derive(Debug)]
 struct Known {
     changed: i64,
@@ -39,7 +36,6 @@ struct Known {
     used: u64,
 }
 
-/// A snapshot that is about to be written.
 struct Next {
     snapshot: Arc<Snapshot>,
     numbers: Numbers,
@@ -171,7 +167,6 @@ impl Sessions {
         Ok(None)
     }
 
-    /// Begins a session: `base`, or the next number after it.
     fn begin(&mut self, ledger: &mut Ledger<'_>, base: &str, source: &str) -> Result<Row, Error> {
         if !ledger.has(base)? {
             return ledger.begin(base, source);
@@ -227,7 +222,6 @@ impl Sessions {
         newest.map_or(1, |newest| newest.cycle().saturating_add(1))
     }
 
-    /// The next snapshot of a session that is known.
     fn next(&self, row: &Row, live: LiveCall, attempts: Vec<String>) -> Result<Next, Error> {
         let known = self.known.get(&row.id());
         let newest = known.and_then(|known| known.newest.clone());
@@ -249,7 +243,6 @@ impl Sessions {
         })
     }
 
-    /// Notes what was written of a session.
     fn note(&mut self, row: &Row, next: Next, commits: bool) {
         self.clock += 1;
         let known = self.known.entry(row.id());
@@ -316,7 +309,6 @@ fn read(call: &ProviderCall) -> Result<LiveCall, Error> {
     LiveCall::read(call.provider, &call.request, response, times, usage).map_err(refused)
 }
 
-/// A call as an attempt of a cycle, the one after `before` others.
 fn attempt(
     call: &ProviderCall,
     live: &LiveCall,
@@ -351,13 +343,11 @@ fn said(attempt: &Attempt) -> String {
     canonical(&said.to_string())
 }
 
-/// The hash of the parameters, as attempts have it.
 fn params(snapshot: &Snapshot) -> String {
     let thread = Thread::of(snapshot, Contents::Request);
     hex(&text_hash(&canonical(thread.parameters().unwrap_or("{}"))))
 }
 
-/// The error for a session that something else has written meanwhile.
 fn not_calls(row: &Row) -> Error {
     refused(format!(
         "the session `{}` was not made of calls",
