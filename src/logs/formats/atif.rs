@@ -7,7 +7,7 @@
 //! `data_record` of a step's first block keeps the members that have no field.
 
 use super::fields::{get_string, inner, items, text};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{Record, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
@@ -22,14 +22,9 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (version.starts_with("ATIF")).into()
 }
 
-/// Reads trajectories, each a session.
-pub(super) struct Atif;
-
-impl Reader for Atif {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
-        let found = members(record.raw);
-        trajectory(&found, record.location(), None, out);
-    }
+pub(super) fn read(record: &Record<'_>, out: &mut Output) {
+    let found = members(record.raw);
+    trajectory(&found, record.location(), None, out);
 }
 
 /// The members of a trajectory that are not kept in `meta.record`.
@@ -77,7 +72,7 @@ fn trajectory(
             out.event(session, Event::Parameters(model(used.unwrap_or_default())));
             last = used;
         }
-        read(raw, &step, session, out);
+        read_step(raw, &step, session, out);
     }
     let children = get(found, "subagent_trajectories").unwrap_or_default();
     for (at, raw) in elements(children).into_iter().enumerate() {
@@ -106,7 +101,7 @@ const OF_STEP: [&str; 9] = [
     "model_name",
 ];
 
-fn read(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
+fn read_step(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Output) {
     let time = time_of(step, "timestamp");
     let role = match text(step, "source").as_deref() {
         Some("system") => "system",

@@ -13,7 +13,7 @@
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
 use super::fields::{count_unread, get_string, inner, is, items, text};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{Record, Sniff};
 use super::requests::{Interner, converse, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
 use crate::json::{Member, ValueType, get, members, string};
@@ -35,24 +35,20 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (is_log || is_sample).into()
 }
 
-pub(super) struct InspectAi;
-
-impl Reader for InspectAi {
-    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
-        let found = members(record_of.raw);
-        if get(&found, "eval").is_none() {
-            sample(record_of.raw, record_of.location(), out);
-            return;
+pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
+    let found = members(record_of.raw);
+    if get(&found, "eval").is_none() {
+        sample(record_of.raw, record_of.location(), out);
+        return;
+    }
+    for (name, _) in &found {
+        if !matches!(&**name, "samples") {
+            out.report.skipped_member(name);
         }
-        for (name, _) in &found {
-            if !matches!(&**name, "samples") {
-                out.report.skipped_member(name);
-            }
-        }
-        let samples = items(&found, "samples");
-        for (at, raw) in samples.into_iter().enumerate() {
-            sample(raw, format!("{}/samples/{at}", record_of.location()), out);
-        }
+    }
+    let samples = items(&found, "samples");
+    for (at, raw) in samples.into_iter().enumerate() {
+        sample(raw, format!("{}/samples/{at}", record_of.location()), out);
     }
 }
 
@@ -117,7 +113,9 @@ fn sample(raw: &str, location: String, out: &mut Output) {
         let session = sample.begin(Origin::Transcript, out);
         let messages = items(&found, "messages");
         let messages = messages.into_iter();
-        let messages = messages.map(|raw| read(raw, &mut out.report)).collect();
+        let messages = messages
+            .map(|raw| read_message(raw, &mut out.report))
+            .collect();
         converse(messages, false, session, out);
     }
 }
@@ -167,7 +165,7 @@ impl Sample {
     fn call(&mut self, event: &[Member<'_>], out: &mut Output) {
         let mut messages = Vec::new();
         for raw in items(event, "input") {
-            messages.push(self.read.get(raw, || read(raw, &mut out.report)));
+            messages.push(self.read.get(raw, || read_message(raw, &mut out.report)));
         }
         count_unread(event, &OF_EVENT, "event model.", &mut out.report);
         let at = self.session_of(&messages, out);
@@ -186,7 +184,7 @@ impl Sample {
         let reply = reply.map(|raw| Message {
             reply: true,
             time: time_of(event, "completed").or(call.time),
-            ..read(raw, &mut out.report)
+            ..read_message(raw, &mut out.report)
         });
         if let Some(error) = error {
             out.event(session, Event::Failed(failed(&canonical(error))));
@@ -251,7 +249,7 @@ fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
     )
 }
 
-fn read(raw: &str, report: &mut Report) -> Message {
+fn read_message(raw: &str, report: &mut Report) -> Message {
     let found = members(raw);
     let Some(role) = text(&found, "role") else {
         return unread("without a role", raw, report);

@@ -7,7 +7,7 @@
 
 use super::fields::{get_string, inner, is, items, text};
 use super::openai::Chat;
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{Record, Sniff};
 use super::requests::Api;
 use super::transcript::{keep, model, record, time_of};
 use crate::json::{Member, ValueType, get, members, value_type};
@@ -24,28 +24,23 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (agents.first().is_some_and(is_agent)).into()
 }
 
-/// Reads agent files, each agent a session.
-pub(super) struct Letta;
-
-impl Reader for Letta {
-    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
-        let found = members(record_of.raw);
-        let agents = items(&found, "agents");
-        if agents.is_empty() {
-            out.report.line(Fate::Skipped, "without agents");
-            return;
+pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
+    let found = members(record_of.raw);
+    let agents = items(&found, "agents");
+    if agents.is_empty() {
+        out.report.line(Fate::Skipped, "without agents");
+        return;
+    }
+    let tools = items(&found, "tools");
+    let tools: Vec<Vec<Member<'_>>> = tools.into_iter().map(members).collect();
+    for (name, _) in &found {
+        if !matches!(&**name, "agents" | "tools") {
+            out.report.skipped_member(name);
         }
-        let tools = items(&found, "tools");
-        let tools: Vec<Vec<Member<'_>>> = tools.into_iter().map(members).collect();
-        for (name, _) in &found {
-            if !matches!(&**name, "agents" | "tools") {
-                out.report.skipped_member(name);
-            }
-        }
-        for (at, raw) in agents.into_iter().enumerate() {
-            let location = format!("{}/agents/{at}", record_of.location());
-            agent(&members(raw), location, &tools, out);
-        }
+    }
+    for (at, raw) in agents.into_iter().enumerate() {
+        let location = format!("{}/agents/{at}", record_of.location());
+        agent(&members(raw), location, &tools, out);
     }
 }
 
@@ -89,7 +84,7 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
     let (mut all, mut left) = (Vec::new(), Vec::new());
     for raw in items(found, "messages") {
         let found = members(raw);
-        let message = read(&found, raw, &mut out.report);
+        let message = read_message(&found, raw, &mut out.report);
         all.push(message.clone());
         if get(&found, "id").is_some_and(|id| sent.contains(id)) {
             left.push(message.clone());
@@ -110,7 +105,7 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
 /// The members of a message that Chat Completions has, too.
 const CHAT: [&str; 4] = ["role", "content", "tool_calls", "tool_call_id"];
 
-fn read(found: &[Member<'_>], raw: &str, report: &mut Report) -> Message {
+fn read_message(found: &[Member<'_>], raw: &str, report: &mut Report) -> Message {
     if get_string(found, "role").is_none() {
         return Chat.message(raw, report);
     }

@@ -8,14 +8,14 @@
 //!
 //! To add a format:
 //!
-//! 1. Write `formats/NAME.rs`: a reader, and a function that distinguishes a record of the format from
-//!    others by its members ([`Sniff`]).
+//! 1. Write `formats/NAME.rs`: a reader (a function, if each record is a whole log: [`EachRecord`]), and a
+//!    function that distinguishes a record of the format from others by its members ([`Sniff`]).
 //! 2. Count every record with `report.line`, every message and part with `report.message` and
 //!    `report.part`; [`transcript`] says what becomes of contents, parts, calls and results, and counts
 //!    them. What has no field of its own becomes `data_part` or `data_…`
 //!    ([`Part::keep_rest`](super::log::Part::keep_rest)). Nothing with text in it is left out without
 //!    being counted as skipped, with a reason.
-//! 3. Add a line to [`ALL`], and a variant to [`Format`].
+//! 3. Add an entry to `formats!`.
 //! 4. Write fixtures by hand under `tests/cases/logs/NAME/`, say in their names that they are
 //!    synthetic, and add a section to `docs/importing.md`: what is kept, what is lost, how sure
 //!    the shape is.
@@ -52,131 +52,106 @@ mod transcript;
 #[cfg(feature = "store")]
 pub(super) use live::read as read_call;
 pub(super) use openai::is_message;
-use reader::Sniff;
 pub(super) use reader::{At, InMemory, Reader, Record, Records};
+use reader::{EachRecord, Sniff};
+use requests::Requests;
 
 use crate::json::{Member, members};
 
-/// The log formats that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
+/// A format as the importer uses it.
+struct Entry {
+    format: Format,
+    name: &'static str,
+    memory: Memory,
+    sniff: fn(&Record<'_>, &[Member<'_>]) -> Sniff,
+    reader: fn() -> Box<dyn Reader>,
+}
+
+/// What a reader keeps while it reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Memory {
+    /// What the model was sent last.
+    Bounded,
+    WholeLog,
+}
+use Memory::{Bounded, WholeLog};
+
+/// An entry for each format: its name, what its reader keeps, what distinguishes a record of it, its reader.
+macro_rules! formats {
+    ($($(#[$about:meta])* $format:ident $name:literal $memory:ident $sniff:path => $reader:expr,)*) => {
+        /// The log formats that can be read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Format {
+            $($(#[$about])* $format,)*
+        }
+
+        const ALL: [Entry; [$($name),*].len()] = [$(Entry {
+            format: Format::$format,
+            name: $name,
+            memory: $memory,
+            sniff: $sniff,
+            reader: || Box::new($reader),
+        }),*];
+
+        impl Format {
+            /// All of them, in the order in which they are tried.
+            pub const ALL: [Self; ALL.len()] = [$(Self::$format),*];
+        }
+    };
+}
+
+formats! {
     /// OpenAI chat: messages (a list, or one a line), objects with `messages` such as fine-tuning
     /// data, requests to Chat Completions, and requests with their responses.
-    OpenAi,
+    OpenAi "openai" Bounded openai::sniff => Requests::<openai::Chat>::default(),
     /// Anthropic Messages: messages (a list, or one a line), requests, and requests with their
     /// responses.
-    Anthropic,
+    Anthropic "anthropic" Bounded anthropic::sniff => Requests::<anthropic::Messages>::default(),
     /// OpenAI Responses: items (a list, or one a line), requests, and requests with their responses.
-    OpenAiResponses,
+    OpenAiResponses "openai-responses" WholeLog responses::sniff => Requests::<responses::Responses>::default(),
     /// Sessions of Claude Code.
-    ClaudeCode,
+    ClaudeCode "claude-code" Bounded claude_code::sniff => claude_code::ClaudeCode::default(),
     /// Rollouts of Codex.
-    Codex,
+    Codex "codex" Bounded codex::sniff => codex::Codex::default(),
     /// SWE-agent trajectories.
-    SweAgent,
+    SweAgent "swe-agent" WholeLog swe_agent::sniff => EachRecord(swe_agent::read),
     /// Sessions of the pi coding agent.
-    Pi,
+    Pi "pi" Bounded pi::sniff => pi::Pi::default(),
     /// ShareGPT: conversations of `from` and `value`.
-    ShareGpt,
+    ShareGpt "sharegpt" Bounded sharegpt::sniff => EachRecord(sharegpt::read),
     /// OpenHands: lists of events.
-    OpenHands,
+    OpenHands "openhands" WholeLog openhands::sniff => openhands::OpenHands::default(),
     /// ATIF: trajectories of Harbor.
-    Atif,
+    Atif "atif" WholeLog atif::sniff => EachRecord(atif::read),
     /// inspect_ai: logs of evaluations, and single samples.
-    InspectAi,
+    InspectAi "inspect-ai" WholeLog inspect_ai::sniff => EachRecord(inspect_ai::read),
     /// Letta: agent files.
-    Letta,
+    Letta "letta" WholeLog letta::sniff => EachRecord(letta::read),
     /// OpenTelemetry: OTLP/JSON with spans of the GenAI or OpenInference conventions.
-    OpenTelemetry,
+    OpenTelemetry "otel" WholeLog otel::sniff => otel::Otel::default(),
     /// Egregore: snapshots of context trees.
-    Egregore,
+    Egregore "egregore" WholeLog egregore::sniff => egregore::Egregore::default(),
     /// ctxdiff: `.ctrace` files. They are read with the feature `store`.
-    Ctrace,
+    Ctrace "ctrace" WholeLog ctrace::sniff => ctrace::Ctrace::default(),
 }
 
 impl Format {
-    /// All of them, in the order in which they are tried.
-    pub const ALL: [Self; 15] = [
-        Self::OpenAi,
-        Self::OpenAiResponses,
-        Self::Anthropic,
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::SweAgent,
-        Self::Pi,
-        Self::ShareGpt,
-        Self::OpenHands,
-        Self::Atif,
-        Self::InspectAi,
-        Self::Letta,
-        Self::OpenTelemetry,
-        Self::Egregore,
-        Self::Ctrace,
-    ];
-
     /// The name on the command line, such as `openai`.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.entry().name
     }
 
-    /// Whether its reader keeps what the model was sent last, and not the whole log.
+    /// Whether a log of it can be larger than memory.
     pub(super) fn is_bounded(self) -> bool {
-        matches!(
-            self,
-            Self::OpenAi
-                | Self::Anthropic
-                | Self::ClaudeCode
-                | Self::Codex
-                | Self::Pi
-                | Self::ShareGpt
-        )
+        self.entry().memory == Bounded
     }
 
     fn entry(self) -> &'static Entry {
-        let found = ALL.iter().find(|entry| entry.format == self);
-        found.unwrap_or(&ALL[0])
+        &ALL[self as usize]
     }
 }
-
-/// A format as the importer uses it.
-struct Entry {
-    format: Format,
-    name: &'static str,
-    sniff: fn(&Record<'_>, &[Member<'_>]) -> Sniff,
-    reader: fn() -> Box<dyn Reader>,
-}
-
-/// A line for each format: its name, what distinguishes a record of it, its reader.
-macro_rules! entries {
-    ($($format:ident $name:literal $sniff:path => $reader:expr,)*) => {
-        &[$(Entry {
-            format: Format::$format,
-            name: $name,
-            sniff: $sniff,
-            reader: || Box::new($reader),
-        }),*]
-    };
-}
-
-const ALL: &[Entry] = entries! {
-    OpenAi "openai" openai::sniff => requests::Requests::<openai::Chat>::default(),
-    Anthropic "anthropic" anthropic::sniff => requests::Requests::<anthropic::Messages>::default(),
-    OpenAiResponses "openai-responses" responses::sniff => requests::Requests::<responses::Responses>::default(),
-    Codex "codex" codex::sniff => codex::Codex::default(),
-    ClaudeCode "claude-code" claude_code::sniff => claude_code::ClaudeCode::default(),
-    SweAgent "swe-agent" swe_agent::sniff => swe_agent::SweAgent,
-    Pi "pi" pi::sniff => pi::Pi::default(),
-    ShareGpt "sharegpt" sharegpt::sniff => sharegpt::ShareGpt,
-    OpenHands "openhands" openhands::sniff => openhands::OpenHands::default(),
-    Atif "atif" atif::sniff => atif::Atif,
-    InspectAi "inspect-ai" inspect_ai::sniff => inspect_ai::InspectAi,
-    Letta "letta" letta::sniff => letta::Letta,
-    OpenTelemetry "otel" otel::sniff => otel::Otel::default(),
-    Egregore "egregore" egregore::sniff => egregore::Egregore::default(),
-    Ctrace "ctrace" ctrace::sniff => ctrace::Ctrace::default(),
-};
 
 pub(super) fn reader(format: Format) -> Box<dyn Reader> {
     (format.entry().reader)()
@@ -189,11 +164,14 @@ pub(super) fn claims(records: &[Record<'_>]) -> Vec<Format> {
         let sniffs = looked_at.map(|record| (entry.sniff)(record, &members(record.raw)));
         (sniffs.max().unwrap_or(Sniff::No), entry.format)
     };
-    let claims: Vec<(Sniff, Format)> = ALL.iter().map(claim).collect();
+    let claims = ALL.each_ref().map(claim);
     let best = claims.iter().map(|(sniff, _)| *sniff).max();
-    let best = best.filter(|sniff| *sniff != Sniff::No);
-    let of_best = claims.iter().filter(|(sniff, _)| Some(*sniff) == best);
-    of_best.map(|(_, format)| *format).collect()
+    let of_best = |(sniff, _): &&(Sniff, Format)| *sniff != Sniff::No && Some(*sniff) == best;
+    claims
+        .iter()
+        .filter(of_best)
+        .map(|(_, format)| *format)
+        .collect()
 }
 
 /// How many records are looked at to find the format.
@@ -223,7 +201,7 @@ impl Looks {
     /// Looks at the next record. Returns whether another one could show more.
     pub(super) fn more(&mut self, record: &Record<'_>) -> bool {
         let found = members(record.raw);
-        for entry in ALL {
+        for entry in &ALL {
             let sniff = (entry.sniff)(record, &found);
             if sniff > self.sniff {
                 (self.sniff, self.format) = (sniff, Some(entry.format));

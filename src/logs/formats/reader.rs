@@ -95,3 +95,12 @@ pub(in crate::logs) trait Reader {
 
     fn finish(&mut self, _records: &dyn Records, _out: &mut Output) {}
 }
+
+/// The reader of a format each of whose records is a log by itself.
+pub(super) struct EachRecord(pub(super) fn(&Record<'_>, &mut Output));
+
+impl Reader for EachRecord {
+    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+        (self.0)(record, out);
+    }
+}

@@ -6,7 +6,7 @@
 //! go to `^sys`.
 
 use super::fields::{get_string, items, text};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{Record, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, record, result, unread};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
@@ -25,49 +25,45 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (turns.first().is_some_and(is_turn)).into()
 }
 
-pub(super) struct ShareGpt;
-
-impl Reader for ShareGpt {
-    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
-        let found = members(record_of.raw);
-        let list = get(&found, "conversations");
-        let Some(list) = list.filter(|raw| value_type(raw) == ValueType::Array) else {
-            out.report.line(Fate::Skipped, "without conversations");
-            return;
-        };
-        out.report.line(Fate::Understood, "conversation");
-        let mut known = vec!["conversations"];
-        let system = get_string(&found, "system").filter(|raw| *raw != "\"\"");
-        known.extend(system.map(|_| "system"));
-        let decoded = text(&found, "tools");
-        let listed = match &decoded {
-            Some(text) => json_in(text),
-            None => get(&found, "tools"),
-        };
-        let found_tools = tools(listed, &mut out.report);
-        if !found_tools.is_empty() {
-            known.push("tools");
-        }
-        let meta = record(&found, &known, &mut out.report);
-        let session = out.session(About {
-            location: record_of.location(),
-            meta,
-            ..About::default()
-        });
-        if !found_tools.is_empty() {
-            out.event(session, Event::Tools(found_tools));
-        }
-        if system.is_some() {
-            let parts = content(system, "text", &mut out.report);
-            let message = message("system", parts, &mut out.report);
-            out.event(session, Event::Message(message));
-        }
-        for raw in elements(list) {
-            let message = turn(raw, &mut out.report);
-            out.event(session, Event::said(message, Call::default()));
-        }
-        out.close(session);
+pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
+    let found = members(record_of.raw);
+    let list = get(&found, "conversations");
+    let Some(list) = list.filter(|raw| value_type(raw) == ValueType::Array) else {
+        out.report.line(Fate::Skipped, "without conversations");
+        return;
+    };
+    out.report.line(Fate::Understood, "conversation");
+    let mut known = vec!["conversations"];
+    let system = get_string(&found, "system").filter(|raw| *raw != "\"\"");
+    known.extend(system.map(|_| "system"));
+    let decoded = text(&found, "tools");
+    let listed = match &decoded {
+        Some(text) => json_in(text),
+        None => get(&found, "tools"),
+    };
+    let found_tools = tools(listed, &mut out.report);
+    if !found_tools.is_empty() {
+        known.push("tools");
     }
+    let meta = record(&found, &known, &mut out.report);
+    let session = out.session(About {
+        location: record_of.location(),
+        meta,
+        ..About::default()
+    });
+    if !found_tools.is_empty() {
+        out.event(session, Event::Tools(found_tools));
+    }
+    if system.is_some() {
+        let parts = content(system, "text", &mut out.report);
+        let message = message("system", parts, &mut out.report);
+        out.event(session, Event::Message(message));
+    }
+    for raw in elements(list) {
+        let message = turn(raw, &mut out.report);
+        out.event(session, Event::said(message, Call::default()));
+    }
+    out.close(session);
 }
 
 fn turn(raw: &str, report: &mut Report) -> Message {

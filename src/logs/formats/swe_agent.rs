@@ -5,7 +5,7 @@
 
 use super::fields::{is, items};
 use super::openai::Chat;
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{Record, Sniff};
 use super::requests::{Api, Interner, converse};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::canonical;
@@ -19,59 +19,54 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (is_list("trajectory") && is_list("history")).into()
 }
 
-#[derive(Default)]
-pub(super) struct SweAgent;
-
-impl Reader for SweAgent {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
-        let found = members(record.raw);
-        let trajectory = items(&found, "trajectory");
-        let lists: Vec<Option<&str>> = trajectory.iter().map(|step| sent(step)).collect();
-        let exact = !lists.is_empty() && lists.iter().all(Option::is_some);
-        let mut about = About {
-            location: record.location(),
-            origin: if exact {
-                Origin::Request
-            } else {
-                Origin::Transcript
-            },
-            ..About::default()
+pub(super) fn read(record: &Record<'_>, out: &mut Output) {
+    let found = members(record.raw);
+    let trajectory = items(&found, "trajectory");
+    let lists: Vec<Option<&str>> = trajectory.iter().map(|step| sent(step)).collect();
+    let exact = !lists.is_empty() && lists.iter().all(Option::is_some);
+    let mut about = About {
+        location: record.location(),
+        origin: if exact {
+            Origin::Request
+        } else {
+            Origin::Transcript
+        },
+        ..About::default()
+    };
+    for (name, value) in &found {
+        match &**name {
+            "info" | "environment" => {
+                out.report.record_member(name);
+                about.meta.push((name.to_string().into(), canonical(value)));
+            }
+            "history" | "trajectory" => {}
+            _ => out.report.skipped_member(name),
+        }
+    }
+    let session = out.session(about);
+    if !exact {
+        let history = items(&found, "history");
+        let read = |raw: &&str| Chat.message(raw, &mut out.report);
+        let messages: Vec<Message> = history.iter().map(read).collect();
+        out.report.line(Fate::Understood, "history");
+        if !trajectory.is_empty() {
+            let steps = trajectory.len();
+            out.report
+                .note(format!("{steps} steps repeat messages of the history"));
+        }
+        converse(messages, false, session, out);
+        return;
+    }
+    let mut seen = Interner::default();
+    for list in lists.into_iter().flatten() {
+        out.report.line(Fate::Understood, "step");
+        let read = |raw| seen.get(raw, || Chat.message(raw, &mut out.report));
+        let messages = elements(list).into_iter().map(read).collect();
+        let request = Request {
+            messages,
+            ..Request::default()
         };
-        for (name, value) in &found {
-            match &**name {
-                "info" | "environment" => {
-                    out.report.record_member(name);
-                    about.meta.push((name.to_string().into(), canonical(value)));
-                }
-                "history" | "trajectory" => {}
-                _ => out.report.skipped_member(name),
-            }
-        }
-        let session = out.session(about);
-        if !exact {
-            let history = items(&found, "history");
-            let read = |raw: &&str| Chat.message(raw, &mut out.report);
-            let messages: Vec<Message> = history.iter().map(read).collect();
-            out.report.line(Fate::Understood, "history");
-            if !trajectory.is_empty() {
-                let steps = trajectory.len();
-                out.report
-                    .note(format!("{steps} steps repeat messages of the history"));
-            }
-            converse(messages, false, session, out);
-            return;
-        }
-        let mut seen = Interner::default();
-        for list in lists.into_iter().flatten() {
-            out.report.line(Fate::Understood, "step");
-            let read = |raw| seen.get(raw, || Chat.message(raw, &mut out.report));
-            let messages = elements(list).into_iter().map(read).collect();
-            let request = Request {
-                messages,
-                ..Request::default()
-            };
-            out.event(session, Event::Request(request));
-        }
+        out.event(session, Event::Request(request));
     }
 }
 
