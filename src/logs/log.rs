@@ -94,6 +94,13 @@ impl Message {
         }
     }
 
+    /// Notes that it is the result of a call that failed.
+    pub(super) fn set_failed(&mut self) {
+        for part in &mut self.parts {
+            part.set("data_is_error", "true".to_owned());
+        }
+    }
+
     /// Whether it says the same as another, at whatever time.
     pub(super) fn equals(&self, other: &Self) -> bool {
         self.role == other.role && self.parts == other.parts

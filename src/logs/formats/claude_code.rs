@@ -8,7 +8,7 @@
 
 use super::anthropic::{call, of_content};
 use super::branches::{BranchLine, Branches, REPEATED};
-use super::fields::{count_unread, get_string, text, time};
+use super::fields::{count_unread, get_string, names, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Accepted, Member, get, members, string};
 use crate::logs::json::{canonical, quoted};
@@ -155,49 +155,19 @@ fn calls(lines: &[BranchLine], records: &dyn Records) -> HashMap<String, String>
 }
 
 /// The members of a line that are read, say where it is written, or are counted elsewhere.
-const OF_LINE: [&str; 26] = [
-    "type",
-    "uuid",
-    "parentUuid",
-    "logicalParentUuid",
-    "sessionId",
-    "agentId",
-    "isSidechain",
-    "timestamp",
-    "message",
-    "requestId",
-    "toolUseResult",
-    "isApiErrorMessage",
-    "isCompactSummary",
-    "subtype",
-    "compactMetadata",
-    "attachment",
+const OF_LINE: [&str; 26] = names![
+    type uuid parentUuid logicalParentUuid sessionId agentId isSidechain timestamp message requestId
+    toolUseResult isApiErrorMessage isCompactSummary subtype compactMetadata attachment
     // Of the first line, for the session.
-    "cwd",
-    "version",
-    "gitBranch",
+    cwd version gitBranch
     // Of lines for people, and how they were shown.
-    "userType",
-    "isMeta",
-    "isVisibleInTranscriptOnly",
-    "level",
-    "content",
+    userType isMeta isVisibleInTranscriptOnly level content
     // Of failed calls, which are kept whole.
-    "error",
-    "retryAttempt",
+    error retryAttempt
 ];
 
 /// The members of a response that are read, and those that every one has.
-const OF_RESPONSE: [&str; 8] = [
-    "id",
-    "type",
-    "role",
-    "model",
-    "content",
-    "stop_reason",
-    "stop_sequence",
-    "usage",
-];
+const OF_RESPONSE: [&str; 8] = names![id type role model content stop_reason stop_sequence usage];
 
 fn reason(kind: &str) -> &'static str {
     match kind {

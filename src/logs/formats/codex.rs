@@ -4,7 +4,7 @@
 //! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
 //! says what the model was sent from then on. Events repeat items for people and are skipped.
 
-use super::fields::{count_unread, get_string, inner, text, time};
+use super::fields::{count_unread, get_string, inner, names, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::responses::{item, plain};
 use crate::json::{Accepted, Member, elements, get, members, string};
@@ -25,8 +25,10 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 }
 
 #[derive(Default)]
-pub(super) struct Codex {
-    session: Option<SessionId>,
+pub(super) struct Codex(Option<Rollout>);
+
+struct Rollout {
+    session: SessionId,
     /// Whether the line about the session was read.
     begun: bool,
     /// The system prompt, which a compaction keeps.
@@ -38,64 +40,16 @@ pub(super) struct Codex {
 
 impl Reader for Codex {
     fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
-        let json = record.json;
-        let found = json.members(record.raw);
-        let time = get(&found, "timestamp").and_then(time);
-        let payload = json.members(get(&found, "payload").unwrap_or("{}"));
-        let kind = text(&found, "type").unwrap_or_default();
-        let session = match self.session {
-            Some(session) => session,
-            None => {
-                let mut meta = Vec::new();
-                if kind == "session_meta" {
-                    let said = object_without(&payload, &["base_instructions"]);
-                    meta.extend(said.map(|said| ("session".into(), said)));
-                    meta.extend(parent(&payload).map(|said| ("parent".into(), said)));
-                }
-                let about = About {
-                    location: record.list.to_owned(),
-                    joined: true,
-                    meta,
-                    ..About::default()
-                };
-                *self.session.insert(out.session(about))
-            }
-        };
-        let event = text(&payload, "type").unwrap_or_default();
-        let known = ["timestamp", "ordinal", "type", "payload"];
-        count_unread(&found, &known, "", &mut out.report);
-        match &*kind {
-            "session_meta" => {
-                out.report.line(Fate::Understood, "session_meta");
-                // A fork repeats the lines of the session that it began in, this one too.
-                if std::mem::replace(&mut self.begun, true) {
-                    return;
-                }
-                self.instructions(&payload, time, session, out);
-            }
-            "turn_context" => {
-                out.report.line(Fate::Understood, "turn_context");
-                self.parameters(&payload, session, out);
-            }
-            "response_item" => {
-                out.report.line(Fate::Understood, "response_item");
-                let raw = get(&found, "payload").unwrap_or("{}");
-                let mut message = item(raw, &payload, json, &mut out.report);
-                message.time = time;
-                self.item(message, session, out);
-            }
-            "compacted" => {
-                out.report.line(Fate::Understood, "compacted");
-                self.compacted(&payload, time, session, out);
-            }
-            "event_msg" => self.event(&event, &payload, session, out),
-            _ => out.report.line(Fate::Skipped, "another type"),
-        }
+        let found = record.json.members(record.raw);
+        let payload = record.json.members(get(&found, "payload").unwrap_or("{}"));
+        let begin = || Rollout::begin(record, &found, &payload, out);
+        let rollout = self.0.get_or_insert_with(begin);
+        rollout.line(record, &found, &payload, out);
     }
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {
-        if let Some(session) = self.session {
-            self.end(session, out);
+        if let Some(rollout) = &mut self.0 {
+            rollout.end(out);
         }
     }
 }
@@ -112,39 +66,91 @@ fn parent(payload: &[Member<'_>]) -> Option<String> {
     Some(object([("forked", "true"), ("session_id", &id)]))
 }
 
-impl Codex {
-    fn end(&mut self, session: SessionId, out: &mut Output) {
-        if !self.reply.is_empty() {
-            let reply = std::mem::take(&mut self.reply);
-            let call = std::mem::take(&mut self.call);
-            out.event(session, Event::Reply(reply, call));
+impl Rollout {
+    fn begin(
+        record: &Record<'_>,
+        found: &[Member<'_>],
+        payload: &[Member<'_>],
+        out: &mut Output,
+    ) -> Self {
+        let mut meta = Vec::new();
+        if text(found, "type").as_deref() == Some("session_meta") {
+            let said = object_without(payload, &["base_instructions"]);
+            meta.extend(said.map(|said| ("session".into(), said)));
+            meta.extend(parent(payload).map(|said| ("parent".into(), said)));
+        }
+        Self {
+            session: out.session(About {
+                location: record.list.to_owned(),
+                joined: true,
+                meta,
+                ..About::default()
+            }),
+            begun: false,
+            system: Vec::new(),
+            reply: Vec::new(),
+            call: Call::default(),
+            parameters: String::new(),
         }
     }
 
-    fn instructions(
+    fn line(
         &mut self,
+        record: &Record<'_>,
+        found: &[Member<'_>],
         payload: &[Member<'_>],
-        time: Option<i64>,
-        session: SessionId,
         out: &mut Output,
     ) {
+        let time = get(found, "timestamp").and_then(time);
+        count_unread(
+            found,
+            &names![timestamp ordinal type payload],
+            "",
+            &mut out.report,
+        );
+        let kind = text(found, "type").unwrap_or_default();
+        if matches!(
+            &*kind,
+            "session_meta" | "turn_context" | "response_item" | "compacted"
+        ) {
+            out.report.line(Fate::Understood, &kind);
+        }
+        match &*kind {
+            // A fork repeats the lines of the session that it began in, this one too.
+            "session_meta" if std::mem::replace(&mut self.begun, true) => {}
+            "session_meta" => self.instructions(payload, time, out),
+            "turn_context" => self.parameters(payload, out),
+            "response_item" => {
+                let raw = get(found, "payload").unwrap_or("{}");
+                let message = item(raw, payload, record.json, &mut out.report);
+                self.item(message.at(time), out);
+            }
+            "compacted" => self.compacted(payload, time, out),
+            "event_msg" => self.event(payload, out),
+            _ => out.report.line(Fate::Skipped, "another type"),
+        }
+    }
+
+    fn end(&mut self, out: &mut Output) {
+        if !self.reply.is_empty() {
+            let reply = std::mem::take(&mut self.reply);
+            let call = std::mem::take(&mut self.call);
+            out.event(self.session, Event::Reply(reply, call));
+        }
+    }
+
+    fn instructions(&mut self, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
         let base = inner(payload, "base_instructions");
         let Some(text) = get_string(&base, "text") else {
             return;
         };
         let message = plain("system", text, "instructions").at(time);
         self.system.push(message.clone());
-        out.event(session, Event::Message(message));
+        out.event(self.session, Event::Message(message));
     }
 
-    fn parameters(&mut self, payload: &[Member<'_>], session: SessionId, out: &mut Output) {
-        let known = [
-            "model",
-            "effort",
-            "summary",
-            "approval_policy",
-            "sandbox_policy",
-        ];
+    fn parameters(&mut self, payload: &[Member<'_>], out: &mut Output) {
+        let known = names![model effort summary approval_policy sandbox_policy];
         count_unread(payload, &known, "turn_context.", &mut out.report);
         let of_call = payload.iter();
         let of_call = of_call.filter(|(name, _)| known.contains(&&**name));
@@ -153,30 +159,24 @@ impl Codex {
             return;
         };
         if parameters != self.parameters {
-            self.end(session, out);
+            self.end(out);
             self.parameters.clone_from(&parameters);
-            out.event(session, Event::Parameters(parameters));
+            out.event(self.session, Event::Parameters(parameters));
         }
     }
 
-    fn item(&mut self, message: Message, session: SessionId, out: &mut Output) {
+    fn item(&mut self, message: Message, out: &mut Output) {
         if message.reply {
             self.call.time = message.time;
             self.reply.push(message);
             return;
         }
-        self.end(session, out);
-        out.event(session, Event::Message(message));
+        self.end(out);
+        out.event(self.session, Event::Message(message));
     }
 
-    fn compacted(
-        &mut self,
-        payload: &[Member<'_>],
-        time: Option<i64>,
-        session: SessionId,
-        out: &mut Output,
-    ) {
-        self.end(session, out);
+    fn compacted(&mut self, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        self.end(out);
         let known = ["message", "replacement_history"];
         let said = object_without(payload, &known);
         let summary = get(payload, "message").and_then(string).unwrap_or_default();
@@ -185,7 +185,7 @@ impl Codex {
             let part = part.with("data_form", quoted("openai-responses"));
             let message = Message::of(Some("user".to_owned()), vec![part]).at(time);
             let compacted = Event::compacted(vec![message], usize::MAX, said, time);
-            out.event(session, compacted);
+            out.event(self.session, compacted);
             return;
         };
         let mut messages = self.system.clone();
@@ -202,13 +202,13 @@ impl Codex {
             messages.push(message);
         }
         out.event(
-            session,
+            self.session,
             Event::Context(messages, Call::compaction(said, time)),
         );
     }
 
-    fn event(&mut self, kind: &str, payload: &[Member<'_>], session: SessionId, out: &mut Output) {
-        match kind {
+    fn event(&mut self, payload: &[Member<'_>], out: &mut Output) {
+        match &*text(payload, "type").unwrap_or_default() {
             "token_count" => {
                 out.report.line(Fate::Understood, "token_count");
                 let info = inner(payload, "info");
@@ -221,7 +221,7 @@ impl Codex {
             "error" | "stream_error" => {
                 out.report.line(Fate::Understood, "error");
                 let error = object_without(payload, &["type"]).unwrap_or_else(|| "{}".to_owned());
-                out.event(session, Event::Failed(failed(&error)));
+                out.event(self.session, Event::Failed(failed(&error)));
             }
             _ => out.report.line(
                 Fate::Skipped,

@@ -12,7 +12,7 @@
 //! | `data_is_error` | results | true where the result has an `error` |
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
-use super::fields::{count_unread, get_string, inner, is, items, text};
+use super::fields::{count_unread, get_string, inner, is, items, names, text};
 use super::reader::{Record, Sniff};
 use super::requests::{Interner, converse, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
@@ -65,17 +65,8 @@ struct Sample {
     read: Interner,
 }
 
-const OF_EVENT: [&str; 10] = [
-    "event",
-    "input",
-    "tools",
-    "tool_choice",
-    "config",
-    "model",
-    "output",
-    "error",
-    "timestamp",
-    "completed",
+const OF_EVENT: [&str; 10] = names![
+    event input tools tool_choice config model output error timestamp completed
 ];
 
 const KNOWN: [&str; 3] = ["messages", "events", "attachments"];
@@ -259,9 +250,7 @@ fn read_message(raw: &str, report: &mut Report) -> Message {
         let id = get_string(&found, "tool_call_id");
         let mut made = result(id, get_string(&found, "function"), body, report);
         if get(&found, "error").is_some_and(|raw| raw != "null") {
-            for part in &mut made.parts {
-                part.set("data_is_error", "true".to_owned());
-            }
+            made.set_failed();
         }
         let known = ["role", "content", "tool_calls", "tool_call_id", "function"];
         keep(&mut made, &found, &known, report);

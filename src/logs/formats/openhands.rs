@@ -13,7 +13,7 @@
 //!
 //! Lists of events are whole logs, or `history` or `trajectory` of a record.
 
-use super::fields::{get_string, inner, items, text};
+use super::fields::{get_string, inner, items, names, text};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
@@ -102,30 +102,14 @@ struct Pending {
 }
 
 /// Events that are about the agent and not sent to the model. A `recall` action repeats a message.
-const STATES: [&str; 8] = [
-    "agent_state_changed",
-    "change_agent_state",
-    "condensation_request",
-    "loop_recovery",
-    "null",
-    "pause",
-    "recall",
-    "resume",
+const STATES: [&str; 8] = names![
+    agent_state_changed change_agent_state condensation_request loop_recovery null pause recall
+    resume
 ];
 
-const KNOWN: [&str; 12] = [
-    "id",
-    "timestamp",
-    "source",
-    "message",
-    "action",
-    "args",
-    "observation",
-    "content",
-    "cause",
-    "tool_call_metadata",
-    "success",
-    "llm_metrics",
+const KNOWN: [&str; 12] = names![
+    id timestamp source message action args observation content cause tool_call_metadata
+    success llm_metrics
 ];
 
 impl Run {
@@ -359,9 +343,7 @@ impl Run {
         };
         let failed = observation == "error" || get(found, "success") == Some("false");
         if failed && message.role.as_deref() == Some("tool") {
-            for part in &mut message.parts {
-                part.set("data_is_error", "true".to_owned());
-            }
+            message.set_failed();
         }
         let mut kept = rest(found, &[], &[]);
         let observation = get(found, "observation").unwrap_or("null");

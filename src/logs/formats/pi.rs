@@ -7,9 +7,9 @@
 //! entry that it names, and adds its summary.
 
 use super::branches::{BranchLine, Branches, REPEATED};
-use super::fields::{count_unread, get_string, inner, text, time};
+use super::fields::{count_unread, get_string, inner, names, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
-use super::transcript::{contents, named, typed, unknown};
+use super::transcript::{WHOLE, contents, named, typed};
 use crate::json::{Accepted, Member, get, members};
 use crate::logs::json::{canonical, compact, object, quoted};
 use crate::logs::log::{About, Call, Event, Message, Part, object_without};
@@ -33,11 +33,11 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Pi {
     branches: Branches,
     /// The session of a list of entries, which is read as it comes.
-    list: Option<(SessionId, Path)>,
+    list: Option<Path>,
 }
 
-#[derive(Default)]
 struct Path {
+    session: SessionId,
     messages: usize,
     /// How many messages there were before each entry, by its position and by its id.
     before: Vec<usize>,
@@ -48,17 +48,15 @@ struct Path {
 impl Reader for Pi {
     fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output) {
         let found = record.json.members(record.raw);
-        if let Some((session, path)) = &mut self.list {
-            path.entry(&found, *session, out);
+        if let Some(path) = &mut self.list {
+            path.entry(&found, out);
             return;
         }
         let version = get(&found, "version").and_then(|raw| raw.parse::<u32>().ok());
         let is_header = text(&found, "type").as_deref() == Some("session");
         if self.branches.is_empty() && !(is_header && version.unwrap_or(1) > 1) {
-            let session = out.session(about(&found, record.list));
-            let mut path = Path::default();
-            path.entry(&found, session, out);
-            self.list = Some((session, path));
+            let path = self.list.insert(Path::new(about(&found, record.list), out));
+            path.entry(&found, out);
             return;
         }
         let id = text(&found, "id").filter(|_| !is_header);
@@ -77,16 +75,15 @@ impl Reader for Pi {
             let mut about = header.unwrap_or_default();
             about.name = of_branch.name;
             about.meta.extend(of_branch.meta);
-            let session = out.session(about);
-            let mut path = Path::default();
+            let mut path = Path::new(about, out);
             let cycle = |line: &&BranchLine| {
                 records.again(line.number, &mut |line| {
-                    path.entry(&line.json.members(line.raw), session, out);
+                    path.entry(&line.json.members(line.raw), out);
                 });
-                out.cycles(session)
+                out.cycles(path.session)
             };
             let cycles = lines.iter().map(cycle).collect();
-            out.close(session);
+            out.close(path.session);
             cycles
         });
     }
@@ -104,7 +101,17 @@ fn about(found: &[Member<'_>], location: &str) -> About {
 }
 
 impl Path {
-    fn entry(&mut self, found: &[Member<'_>], session: SessionId, out: &mut Output) {
+    fn new(about: About, out: &mut Output) -> Self {
+        Self {
+            session: out.session(about),
+            messages: 0,
+            before: Vec::new(),
+            by_id: HashMap::new(),
+            parameters: String::new(),
+        }
+    }
+
+    fn entry(&mut self, found: &[Member<'_>], out: &mut Output) {
         self.before.push(self.messages);
         if let Some(id) = text(found, "id") {
             self.by_id.insert(id.into_owned(), self.messages);
@@ -128,28 +135,22 @@ impl Path {
         match &*kind {
             "message" => {
                 let raw = get(found, "message").unwrap_or("{}");
-                self.message(raw, time, session, out);
+                self.message(raw, time, out);
             }
-            "compaction" => self.compaction(found, time, session, out),
+            "compaction" => self.compaction(found, time, out),
             "branch_summary" => {
-                self.say(of_user(vec![summary(found)], time), session, out);
+                self.say(of_user(vec![summary(found)], time), out);
             }
             _ => {}
         }
     }
 
-    fn say(&mut self, message: Message, session: SessionId, out: &mut Output) {
+    fn say(&mut self, message: Message, out: &mut Output) {
         self.messages += 1;
-        out.event(session, Event::Message(message));
+        out.event(self.session, Event::Message(message));
     }
 
-    fn compaction(
-        &mut self,
-        found: &[Member<'_>],
-        time: Option<i64>,
-        session: SessionId,
-        out: &mut Output,
-    ) {
+    fn compaction(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
         let index = get(found, "firstKeptEntryIndex").and_then(|raw| raw.parse::<usize>().ok());
         let by_index = index.and_then(|at| self.before.get(at)).copied();
         let id = text(found, "firstKeptEntryId");
@@ -160,10 +161,10 @@ impl Path {
         self.messages += 1;
         let summary = vec![of_user(vec![summary(found)], time)];
         let compacted = Event::compacted(summary, kept_from, said, time);
-        out.event(session, compacted);
+        out.event(self.session, compacted);
     }
 
-    fn message(&mut self, raw: &str, time: Option<i64>, session: SessionId, out: &mut Output) {
+    fn message(&mut self, raw: &str, time: Option<i64>, out: &mut Output) {
         let found = members(raw);
         let role = text(&found, "role").unwrap_or_default();
         let report = &mut out.report;
@@ -172,12 +173,12 @@ impl Path {
                 report.message(Fate::Understood, "user");
                 let mut parts = content(&found, "text", report);
                 keep(&mut parts, &found, &["role", "content", "timestamp"]);
-                self.say(of_user(parts, time), session, out);
+                self.say(of_user(parts, time), out);
             }
             "toolResult" => {
                 report.message(Fate::Understood, "toolResult");
                 let message = result(&found, time, report);
-                self.say(message, session, out);
+                self.say(message, out);
             }
             "bashExecution" => {
                 report.message(Fate::Understood, "bashExecution");
@@ -186,26 +187,20 @@ impl Path {
                 let mut parts = vec![part.with("data_call_name", quoted("bash"))];
                 parts[0].role = Some("user");
                 keep(&mut parts, &found, &["role", "output", "timestamp"]);
-                self.say(of_user(parts, time), session, out);
+                self.say(of_user(parts, time), out);
             }
-            "assistant" => self.assistant(&found, time, session, out),
+            "assistant" => self.assistant(&found, time, out),
             _ => {
                 report.message(Fate::Verbatim, "other role");
                 let part = Part::verbatim("message", None, raw);
-                self.say(of_user(vec![part], time), session, out);
+                self.say(of_user(vec![part], time), out);
             }
         }
     }
 
     /// A reply, or an attempt if nothing came.
-    fn assistant(
-        &mut self,
-        found: &[Member<'_>],
-        time: Option<i64>,
-        session: SessionId,
-        out: &mut Output,
-    ) {
-        self.parameters(found, session, out);
+    fn assistant(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        self.parameters(found, out);
         out.report.message(Fate::Understood, "assistant");
         count_unread(found, &OF_REPLY, "message.", &mut out.report);
         let parts = content(found, "text", &mut out.report);
@@ -219,7 +214,7 @@ impl Path {
             let of = |name| get(found, name).map_or("null".to_owned(), canonical);
             let (error, usage) = (of("errorMessage"), of("usage"));
             let said = [("error", &*error), ("status", status), ("usage", &usage)];
-            out.event(session, Event::Failed(object(said)));
+            out.event(self.session, Event::Failed(object(said)));
             return;
         }
         let said = [
@@ -234,33 +229,24 @@ impl Path {
         };
         self.messages += 1;
         let message = Message::of(Some("assistant".to_owned()), parts).at(time);
-        out.event(session, Event::said(message, call));
+        out.event(self.session, Event::said(message, call));
     }
 
-    fn parameters(&mut self, found: &[Member<'_>], session: SessionId, out: &mut Output) {
+    fn parameters(&mut self, found: &[Member<'_>], out: &mut Output) {
         let said = ["api", "model", "provider"].into_iter();
         let said = said.filter_map(|name| Some((name, canonical(get_string(found, name)?))));
         let parameters = object(said);
         if parameters != self.parameters {
             self.parameters.clone_from(&parameters);
-            out.event(session, Event::Parameters(parameters));
+            out.event(self.session, Event::Parameters(parameters));
         }
     }
 }
 
 const FORM: &str = "\"pi\"";
 
-const OF_REPLY: [&str; 10] = [
-    "role",
-    "content",
-    "timestamp",
-    "api",
-    "model",
-    "provider",
-    "usage",
-    "stopReason",
-    "responseId",
-    "errorMessage",
+const OF_REPLY: [&str; 10] = names![
+    role content timestamp api model provider usage stopReason responseId errorMessage
 ];
 
 fn of_user(mut parts: Vec<Part>, time: Option<i64>) -> Message {
@@ -287,14 +273,7 @@ fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Messa
         part.set_some("data_call_name", get(found, "toolName"));
         part.set_some("data_is_error", get(found, "isError"));
     }
-    let known = [
-        "role",
-        "content",
-        "timestamp",
-        "toolCallId",
-        "toolName",
-        "isError",
-    ];
+    let known = names![role content timestamp toolCallId toolName isError];
     keep(&mut parts, found, &known);
     Message::of(Some("tool".to_owned()), parts).at(time)
 }
@@ -324,7 +303,6 @@ fn part(raw: &str, kind: &'static str, report: &mut Report) -> Part {
     let name = text(&found, "type").unwrap_or_default();
     let string_of = |name| get_string(&found, name);
     let (mut part, known): (Part, &[&str]) = match &*name {
-        "text" => return typed(raw, &found, &[("text", "text", kind)], |_| None, report),
         "thinking" if string_of("thinking").is_some() => {
             let content = string_of("thinking").unwrap_or_default();
             let signature = string_of("thinkingSignature");
@@ -338,11 +316,10 @@ fn part(raw: &str, kind: &'static str, report: &mut Report) -> Part {
             let part = Part::call(content, string_of("id"), string_of("name"));
             (part, &["type", "id", "name", "arguments"])
         }
-        "image" if found.len() > 1 => {
-            let content = object_without(&found, &["type"]).unwrap_or_default();
-            (Part::new("image", content), &["type", "data", "mimeType"])
+        _ => {
+            let types = [("text", "text", kind), ("image", WHOLE, "image")];
+            return typed(raw, &found, &types, |_| None, report);
         }
-        _ => return unknown(&name, None, raw, report),
     };
     report.part(Fate::Understood, part.kind.unwrap_or_default());
     part.keep_rest("data_part", &found, known);

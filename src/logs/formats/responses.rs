@@ -18,10 +18,10 @@
 use super::fields::{get_string, role_name, text};
 use super::reader::{Record, Sniff};
 use super::requests::{Api, body_of};
-use super::transcript::{contents, named, typed, unknown as unknown_part};
+use super::transcript::{WHOLE, contents, named, typed};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Call, Message, Part, object_without};
+use crate::logs::log::{Call, Message, Part};
 use crate::logs::report::{Fate, Report};
 use crate::render::Provider;
 
@@ -283,24 +283,16 @@ fn part(
     report: &mut Report,
 ) -> Part {
     let found = json.members(raw);
+    let types = [
+        ("input_text", "text", kind),
+        ("output_text", "text", kind),
+        ("input_image", WHOLE, "image"),
+        ("input_file", WHOLE, "document"),
+    ];
+    let mut part = typed(raw, &found, &types, |_| None, report);
     let name = text(&found, "type").unwrap_or_default();
-    let block = match &*name {
-        "input_image" => "image",
-        "input_file" => "document",
-        _ => {
-            let types = [("input_text", "text", kind), ("output_text", "text", kind)];
-            let mut part = typed(raw, &found, &types, |_| None, report);
-            if part.field("data_verbatim").is_none() && name != standard {
-                part.set("data_part_type", quoted(&name));
-            }
-            return part;
-        }
-    };
-    match object_without(&found, &["type"]) {
-        Some(content) => {
-            report.part(Fate::Understood, block);
-            Part::new(block, content)
-        }
-        None => unknown_part(&name, None, raw, report),
+    if name.ends_with("_text") && part.field("data_verbatim").is_none() && name != standard {
+        part.set("data_part_type", quoted(&name));
     }
+    part
 }

@@ -20,6 +20,9 @@ use crate::logs::report::{Fate, Report};
 /// A type of part: its name, the member that is its content, the kind of its block. A text is a string.
 pub(super) type PartType<'a> = (&'a str, &'a str, &'static str);
 
+/// In the place of a member: all of them but the type are the content.
+pub(super) const WHOLE: &str = "";
+
 /// A part of one of these types; one of another type is kept as it is, as a block of the kind that
 /// `otherwise` gives for its name.
 pub(super) fn typed(
@@ -31,17 +34,23 @@ pub(super) fn typed(
 ) -> Part {
     let name = text(found, "type").unwrap_or_default();
     let known = types.iter().find_map(|(known, member, kind)| {
+        if *known != name {
+            return None;
+        }
+        if *member == WHOLE {
+            return Some(Part::new(kind, object_without(found, &["type"])?));
+        }
         let is_text = matches!(*kind, "text" | "result" | "thinking");
-        let content = get(found, member).filter(|_| *known == name)?;
+        let content = get(found, member)?;
         let fits = !is_text || value_type(content) == ValueType::String;
-        fits.then_some((*member, *kind, content))
+        let mut part = fits.then(|| Part::new(kind, canonical(content)))?;
+        part.keep_rest("data_part", found, &["type", member]);
+        Some(part)
     });
-    let Some((member, kind, content)) = known else {
+    let Some(part) = known else {
         return unknown(&name, otherwise(&name), raw, report);
     };
-    report.part(Fate::Understood, kind);
-    let mut part = Part::new(kind, canonical(content));
-    part.keep_rest("data_part", found, &["type", member]);
+    report.part(Fate::Understood, part.kind.unwrap_or_default());
     part
 }
 
