@@ -6,6 +6,7 @@
 use super::json::{list, object, quoted, value};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::render::Provider;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A reply that came as server-sent events, put together.
@@ -36,28 +37,23 @@ impl StreamedReply {
     pub fn of(provider: Provider, events: &str) -> Self {
         let events = data_of(events);
         match provider {
-            Provider::Anthropic => Blocks::default().read(&events),
-            Provider::OpenAiResponses => Items::default().read(&events),
-            Provider::OpenAi | Provider::Thread => Chunks::default().read(&events),
+            Provider::Anthropic => blocks(&events),
+            Provider::OpenAiResponses => items(&events),
+            Provider::OpenAi | Provider::Thread => chunks(&events),
         }
     }
 }
 
 fn data_of(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let mut data = String::new();
-    let mut has_data = false;
+    let mut data: Option<String> = None;
     for line in text.split('\n').chain([""]) {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.is_empty() {
-            if std::mem::take(&mut has_data) {
-                found.push(std::mem::take(&mut data));
-            }
+            found.extend(data.take());
         } else if let Some(rest) = line.strip_prefix("data:") {
-            if std::mem::replace(&mut has_data, true) {
-                data.push('\n');
-            }
-            data.push_str(rest.strip_prefix(' ').unwrap_or(rest));
+            let rest = rest.strip_prefix(' ').unwrap_or(rest);
+            data = Some(data.map_or_else(|| rest.to_owned(), |data| format!("{data}\n{rest}")));
         }
     }
     found
@@ -75,30 +71,32 @@ enum Grown {
     Object(BTreeMap<String, Grown>),
     /// Elements by their `index`, or in the order they came.
     List(BTreeMap<u64, Grown>),
+    /// Anything else, as JSON.
     Other(String),
 }
 
 /// Members that say what a piece belongs to: a later one replaces the one before.
 const NAMES: [&str; 6] = ["id", "type", "role", "name", "object", "index"];
 
+impl Default for Grown {
+    fn default() -> Self {
+        Self::Object(BTreeMap::new())
+    }
+}
+
 impl Grown {
     fn of(raw: &str) -> Self {
-        match value_type(raw) {
-            ValueType::String => Self::Text(string(raw).unwrap_or_default().into_owned()),
-            ValueType::Object => {
-                let mut object = Self::Object(BTreeMap::new());
-                object.add(raw);
-                object
-            }
-            ValueType::Array => {
-                let mut list = Self::List(BTreeMap::new());
-                list.add(raw);
-                list
-            }
-            _ => Self::Other(raw.to_owned()),
-        }
+        let mut grown = match value_type(raw) {
+            ValueType::String => Self::Text(String::new()),
+            ValueType::Object => Self::default(),
+            ValueType::Array => Self::List(BTreeMap::new()),
+            _ => return Self::Other(raw.to_owned()),
+        };
+        grown.add(raw);
+        grown
     }
 
+    /// Adds a piece: texts are put together, members and elements one by one.
     fn add(&mut self, raw: &str) {
         match (&mut *self, value_type(raw)) {
             (_, ValueType::Null) => {}
@@ -120,16 +118,23 @@ impl Grown {
                 for value in elements(raw) {
                     let index = get(&members(value), "index").and_then(|raw| raw.parse().ok());
                     let next = known.last_key_value().map_or(0, |(last, _)| last + 1);
-                    let at = index.unwrap_or(next);
-                    match known.get_mut(&at) {
-                        Some(before) => before.add(value),
-                        None => {
-                            known.insert(at, Self::of(value));
-                        }
-                    }
+                    let at = known.entry(index.unwrap_or(next));
+                    at.and_modify(|before| before.add(value))
+                        .or_insert_with(|| Self::of(value));
                 }
             }
             (before, _) => *before = Self::of(raw),
+        }
+    }
+
+    /// The member of an object, which is made of this JSON if there is none yet.
+    fn member(&mut self, name: &str, json: &str) -> Option<&mut Self> {
+        match self {
+            Self::Object(known) => {
+                let member = known.entry(name.to_owned());
+                Some(member.or_insert_with(|| Self::of(json)))
+            }
+            _ => None,
         }
     }
 
@@ -148,286 +153,223 @@ impl Grown {
     }
 }
 
-fn text<'a>(found: &[Member<'a>], name: &str) -> std::borrow::Cow<'a, str> {
+/// Members as JSON. A later value replaces the one before, unless it is null.
+#[derive(Default)]
+struct Latest(BTreeMap<String, String>);
+
+impl Latest {
+    fn note(&mut self, found: &[Member<'_>], besides: &[&str]) {
+        for (name, value) in found {
+            let is_news = *value != "null" || !self.0.contains_key(&**name);
+            if is_news && !besides.contains(&&**name) {
+                self.0.insert(name.to_string(), (*value).to_owned());
+            }
+        }
+    }
+
+    fn with<const N: usize>(mut self, more: [(&str, String); N]) -> String {
+        let more = more.map(|(name, value)| (name.to_owned(), value));
+        self.0.extend(more);
+        object(&self.0)
+    }
+}
+
+fn text<'a>(found: &[Member<'a>], name: &str) -> Cow<'a, str> {
     get(found, name).and_then(string).unwrap_or_default()
 }
 
+/// The member of a name, unless it is null.
+fn some<'a>(found: &[Member<'a>], name: &str) -> Option<&'a str> {
+    get(found, name).filter(|raw| *raw != "null")
+}
+
+fn number(found: &[Member<'_>], name: &str) -> u64 {
+    let number = get(found, name).and_then(|raw| raw.parse().ok());
+    number.unwrap_or(0)
+}
+
 /// Chat Completions: pieces of choices.
-#[derive(Default)]
-struct Chunks {
-    /// Members of the response besides choices and usage: those of the last piece that has them.
-    around: BTreeMap<String, String>,
-    /// Message and reason to stop, by the number of the choice.
-    choices: BTreeMap<u64, (Option<Grown>, Option<String>)>,
-    out: StreamedReply,
-}
-
-impl Chunks {
-    fn read(mut self, events: &[String]) -> StreamedReply {
-        for data in events {
-            if data.trim() == "[DONE]" {
-                self.out.whole = true;
-                continue;
+fn chunks(events: &[String]) -> StreamedReply {
+    let mut out = StreamedReply::default();
+    let mut around = Latest::default();
+    // Message and reason to stop, by the number of the choice.
+    let mut choices: BTreeMap<u64, (Grown, Option<String>)> = BTreeMap::new();
+    for data in events {
+        out.whole |= data.trim() == "[DONE]";
+        let found = event(data);
+        around.note(&found, &["choices", "error"]);
+        out.error = some(&found, "error").map(str::to_owned).or(out.error);
+        for raw in elements(get(&found, "choices").unwrap_or_default()) {
+            let found = members(raw);
+            let (message, stop) = choices.entry(number(&found, "index")).or_default();
+            if let Some(delta) = get(&found, "delta").filter(|raw| raw.starts_with('{')) {
+                message.add(delta);
             }
-            let found = event(data);
-            for (name, value) in &found {
-                match &**name {
-                    "choices" => elements(value).into_iter().for_each(|raw| self.choice(raw)),
-                    "error" if *value != "null" => self.out.error = Some((*value).to_owned()),
-                    "object" => {}
-                    _ if *value != "null" => {
-                        self.around.insert(name.to_string(), (*value).to_owned());
-                    }
-                    _ => {}
-                }
-            }
-        }
-        let ended = |(_, stop): &(_, Option<String>)| stop.is_some();
-        self.out.whole |= !self.choices.is_empty() && self.choices.values().all(ended);
-        if !self.choices.is_empty() {
-            let choices = list(self.choices.iter().map(choice));
-            let around = self.around.iter();
-            let around = around.map(|(name, value)| (&**name, &**value));
-            let first = [("object", "\"chat.completion\"")].into_iter();
-            let response = first.chain(around).chain([("choices", &*choices)]);
-            self.out.response = Some(object(response));
-        }
-        self.out
-    }
-
-    fn choice(&mut self, raw: &str) {
-        let found = members(raw);
-        let index = get(&found, "index").and_then(|raw| raw.parse().ok());
-        let (message, stop) = self.choices.entry(index.unwrap_or(0)).or_default();
-        if let Some(delta) = get(&found, "delta").filter(|raw| value_type(raw) == ValueType::Object)
-        {
-            match message {
-                Some(message) => message.add(delta),
-                None => *message = Some(Grown::of(delta)),
-            }
-        }
-        let reason = get(&found, "finish_reason").filter(|reason| *reason != "null");
-        if let Some(reason) = reason {
-            *stop = Some(reason.to_owned());
+            let reason = some(&found, "finish_reason").map(str::to_owned);
+            *stop = reason.or(stop.take());
         }
     }
-}
-
-fn choice((index, (message, stop)): (&u64, &(Option<Grown>, Option<String>))) -> String {
-    let mut message = message.clone().unwrap_or(Grown::Object(BTreeMap::new()));
-    if let Grown::Object(members) = &mut message {
-        let role = || Grown::Text("assistant".to_owned());
-        members.entry("role".to_owned()).or_insert_with(role);
-        let none = || Grown::Other("null".to_owned());
-        members.entry("content".to_owned()).or_insert_with(none);
+    if choices.is_empty() {
+        return out;
     }
-    object([
-        ("index", &*index.to_string()),
-        ("message", &message.json(false)),
-        ("finish_reason", stop.as_deref().unwrap_or("null")),
-    ])
+    out.whole |= choices.values().all(|(_, stop)| stop.is_some());
+    let choice = |(index, (mut message, stop)): (u64, (Grown, Option<String>))| {
+        message.member("role", "\"assistant\"");
+        message.member("content", "null");
+        let stop = stop.unwrap_or_else(|| "null".to_owned());
+        object([
+            ("index", index.to_string()),
+            ("message", message.json(false)),
+            ("finish_reason", stop),
+        ])
+    };
+    let choices = list(choices.into_iter().map(choice));
+    let kind = quoted("chat.completion");
+    out.response = Some(around.with([("object", kind), ("choices", choices)]));
+    out
 }
 
 /// Anthropic Messages: blocks of content.
-#[derive(Default)]
-struct Blocks {
-    /// Members of the message besides content and usage.
-    message: BTreeMap<String, String>,
-    usage: BTreeMap<String, String>,
-    blocks: BTreeMap<u64, Block>,
-    out: StreamedReply,
-}
-
-/// A block of content: its members, and the arguments of a call as they came.
-struct Block {
-    members: Grown,
-    input: String,
-}
-
-impl Blocks {
-    fn read(mut self, events: &[String]) -> StreamedReply {
-        for data in events {
-            let found = event(data);
-            let at = get(&found, "index").and_then(|raw| raw.parse().ok());
-            match &*text(&found, "type") {
-                "message_start" => self.start(get(&found, "message").unwrap_or_default()),
-                "content_block_start" => {
-                    let block = Block {
-                        members: Grown::of(get(&found, "content_block").unwrap_or("{}")),
-                        input: String::new(),
-                    };
-                    self.blocks.insert(at.unwrap_or(0), block);
-                }
-                "content_block_delta" => {
-                    if let Some(block) = self.blocks.get_mut(&at.unwrap_or(0)) {
-                        block.add(&members(get(&found, "delta").unwrap_or_default()));
-                    }
-                }
-                "message_delta" => {
-                    for (name, value) in members(get(&found, "delta").unwrap_or_default()) {
-                        self.message.insert(name.into_owned(), value.to_owned());
-                    }
-                    self.count(get(&found, "usage").unwrap_or_default());
-                }
-                "message_stop" => self.out.whole = true,
-                "error" => self.out.error = get(&found, "error").map(str::to_owned),
-                _ => {}
+fn blocks(events: &[String]) -> StreamedReply {
+    let mut out = StreamedReply::default();
+    let (mut message, mut usage) = (Latest::default(), Latest::default());
+    // Of each block what is known of it, and the arguments of a call as they came.
+    let mut blocks: BTreeMap<u64, (Grown, String)> = BTreeMap::new();
+    for data in events {
+        let found = event(data);
+        let inner = |name| get(&found, name).map(members).unwrap_or_default();
+        let at = number(&found, "index");
+        match &*text(&found, "type") {
+            "message_start" => {
+                let start = inner("message");
+                message.note(&start, &["content", "usage"]);
+                usage.note(&members(get(&start, "usage").unwrap_or_default()), &[]);
             }
-        }
-        if self.message.is_empty() && self.blocks.is_empty() {
-            return self.out;
-        }
-        let message = &mut self.message;
-        message.insert("type".to_owned(), "\"message\"".to_owned());
-        let blocks = list(self.blocks.values().map(Block::json));
-        let usage = object(&self.usage);
-        let own = message.iter().map(|(name, value)| (&**name, &**value));
-        let own = own.chain([("content", &*blocks), ("usage", &usage)]);
-        self.out.response = Some(object(own));
-        self.out
-    }
-
-    fn start(&mut self, message: &str) {
-        for (name, value) in members(message) {
-            match &*name {
-                "content" => {}
-                "usage" => self.count(value),
-                _ => {
-                    self.message.insert(name.into_owned(), value.to_owned());
+            "content_block_start" => {
+                let block = Grown::of(get(&found, "content_block").unwrap_or("{}"));
+                blocks.insert(at, (block, String::new()));
+            }
+            "content_block_delta" => {
+                if let Some((block, input)) = blocks.get_mut(&at) {
+                    add_delta(&inner("delta"), block, input);
                 }
             }
-        }
-    }
-
-    /// Notes counts; later ones replace those before.
-    fn count(&mut self, usage: &str) {
-        for (name, value) in members(usage) {
-            if value != "null" || !self.usage.contains_key(&*name) {
-                self.usage.insert(name.into_owned(), value.to_owned());
+            "message_delta" => {
+                message.note(&inner("delta"), &[]);
+                usage.note(&inner("usage"), &[]);
             }
+            "message_stop" => out.whole = true,
+            "error" => out.error = get(&found, "error").map(str::to_owned),
+            _ => {}
         }
     }
-}
-
-impl Block {
-    fn add(&mut self, delta: &[Member<'_>]) {
-        let Grown::Object(known) = &mut self.members else {
-            return;
-        };
-        for (name, value) in delta {
-            match &**name {
-                "type" => {}
-                "partial_json" => self.input.push_str(&string(value).unwrap_or_default()),
-                "citation" => {
-                    let list = || Grown::List(BTreeMap::new());
-                    let citations = known.entry("citations".to_owned()).or_insert_with(list);
-                    if !matches!(citations, Grown::List(_)) {
-                        *citations = list();
-                    }
-                    if let Grown::List(citations) = citations {
-                        let next = citations.len() as u64;
-                        citations.insert(next, Grown::Other((*value).to_owned()));
-                    }
-                }
-                _ => match known.get_mut(&**name) {
-                    Some(before) => before.add(value),
-                    None => {
-                        known.insert(name.to_string(), Grown::of(value));
-                    }
-                },
-            }
-        }
+    if message.0.is_empty() && blocks.is_empty() {
+        return out;
     }
-
-    fn json(&self) -> String {
-        let mut block = self.members.clone();
-        if let Grown::Object(members) = &mut block
-            && !self.input.is_empty()
-        {
+    let block = |(mut block, input): (Grown, String)| {
+        if let (Grown::Object(members), false) = (&mut block, input.is_empty()) {
             // Arguments that were cut off stay a text.
-            let input = value(&self.input).map_or_else(|| quoted(&self.input), str::to_owned);
+            let input = value(&input).map_or_else(|| quoted(&input), str::to_owned);
             members.insert("input".to_owned(), Grown::Other(input));
         }
         block.json(false)
+    };
+    let content = list(blocks.into_values().map(block));
+    out.response = Some(message.with([
+        ("type", quoted("message")),
+        ("content", content),
+        ("usage", usage.with([])),
+    ]));
+    out
+}
+
+fn add_delta(delta: &[Member<'_>], block: &mut Grown, input: &mut String) {
+    for (name, value) in delta {
+        match &**name {
+            "type" => {}
+            "partial_json" => input.push_str(&string(value).unwrap_or_default()),
+            "citation" => {
+                if let Some(citations) = block.member("citations", "[]") {
+                    if !matches!(citations, Grown::List(_)) {
+                        *citations = Grown::List(BTreeMap::new());
+                    }
+                    citations.add(&list([value]));
+                }
+            }
+            name => {
+                if let Grown::Object(known) = block {
+                    let member = known.entry(name.to_owned());
+                    member
+                        .and_modify(|before| before.add(value))
+                        .or_insert_with(|| Grown::of(value));
+                }
+            }
+        }
     }
 }
 
 /// OpenAI Responses: items of the output.
-#[derive(Default)]
-struct Items {
-    /// The response as an event had it last.
-    response: Option<String>,
-    items: BTreeMap<u64, String>,
-    /// Texts of items that are not: the item as it began, and its texts by the index of the part.
-    open: BTreeMap<u64, (String, BTreeMap<u64, String>)>,
-    out: StreamedReply,
-}
-
-impl Items {
-    fn read(mut self, events: &[String]) -> StreamedReply {
-        for data in events {
-            let found = event(data);
-            let number = |name: &str| {
-                let number = get(&found, name).and_then(|raw| raw.parse().ok());
-                number.unwrap_or(0)
-            };
-            let at = number("output_index");
-            match &*text(&found, "type") {
-                "response.output_item.added" => {
-                    let item = get(&found, "item").unwrap_or("{}").to_owned();
-                    self.open.insert(at, (item, BTreeMap::new()));
-                }
-                "response.output_item.done" => {
-                    self.open.remove(&at);
-                    let item = get(&found, "item").unwrap_or("{}").to_owned();
-                    self.items.insert(at, item);
-                }
-                "response.output_text.delta"
-                | "response.refusal.delta"
-                | "response.function_call_arguments.delta"
-                | "response.custom_tool_call_input.delta"
-                | "response.reasoning_summary_text.delta" => {
-                    if let Some((_, texts)) = self.open.get_mut(&at) {
-                        let part = number("content_index").max(number("summary_index"));
-                        let delta = text(&found, "delta");
-                        texts.entry(part).or_default().push_str(&delta);
-                    }
-                }
-                "error" => self.out.error = Some(data.clone()),
-                kind => self.response(kind, get(&found, "response")),
+fn items(events: &[String]) -> StreamedReply {
+    let mut out = StreamedReply::default();
+    // The response as an event had it last.
+    let mut response: Option<String> = None;
+    // Each item as it began, and its texts by the index of the part; without them once it is whole.
+    let mut items: BTreeMap<u64, (String, Option<BTreeMap<u64, String>>)> = BTreeMap::new();
+    for data in events {
+        let found = event(data);
+        let at = number(&found, "output_index");
+        let item = || get(&found, "item").unwrap_or("{}").to_owned();
+        let kind = text(&found, "type");
+        match &*kind {
+            "response.output_item.added" => {
+                items.insert(at, (item(), Some(BTreeMap::new())));
             }
+            "response.output_item.done" => {
+                items.insert(at, (item(), None));
+            }
+            "response.output_text.delta"
+            | "response.refusal.delta"
+            | "response.function_call_arguments.delta"
+            | "response.custom_tool_call_input.delta"
+            | "response.reasoning_summary_text.delta" => {
+                if let Some((_, Some(texts))) = items.get_mut(&at) {
+                    let part = number(&found, "content_index");
+                    let part = part.max(number(&found, "summary_index"));
+                    texts
+                        .entry(part)
+                        .or_default()
+                        .push_str(&text(&found, "delta"));
+                }
+            }
+            "error" => out.error = Some(data.clone()),
+            kind if kind.starts_with("response.") => {
+                let Some(whole) = get(&found, "response") else {
+                    continue;
+                };
+                response = Some(whole.to_owned());
+                out.whole |= matches!(kind, "response.completed" | "response.incomplete");
+                if kind == "response.failed" {
+                    let error = get(&members(whole), "error").unwrap_or("null");
+                    out.error = Some(error.to_owned());
+                }
+            }
+            _ => {}
         }
-        self.finish()
     }
-
-    fn response(&mut self, kind: &str, response: Option<&str>) {
-        let Some(response) = response.filter(|_| kind.starts_with("response.")) else {
-            return;
-        };
-        self.response = Some(response.to_owned());
-        self.out.whole |= matches!(kind, "response.completed" | "response.incomplete");
-        if kind == "response.failed" {
-            let error = get(&members(response), "error").unwrap_or("null");
-            self.out.error = Some(error.to_owned());
-        }
+    let none_done = items.values().all(|(_, texts)| texts.is_some());
+    if out.whole || (response.is_none() && none_done) {
+        out.response = response;
+        return out;
     }
-
-    fn finish(mut self) -> StreamedReply {
-        if self.out.whole || (self.response.is_none() && self.items.is_empty()) {
-            self.out.response = self.response;
-            return self.out;
-        }
-        for (at, (item, texts)) in std::mem::take(&mut self.open) {
-            let item = unfinished(&item, &texts);
-            self.items.insert(at, item);
-        }
-        let own = members(self.response.as_deref().unwrap_or_default()).into_iter();
-        let own = own.filter(|(name, _)| name != "output");
-        let items = list(self.items.values());
-        let output = [("output".into(), &*items)];
-        self.out.response = Some(object(own.chain(output)));
-        self.out
-    }
+    let item = |(item, texts): &(String, Option<BTreeMap<u64, String>>)| match texts {
+        Some(texts) => unfinished(item, texts),
+        None => item.clone(),
+    };
+    let items = list(items.values().map(item));
+    let own = members(response.as_deref().unwrap_or_default()).into_iter();
+    let own = own.filter(|(name, _)| name != "output");
+    out.response = Some(object(own.chain([("output".into(), &*items)])));
+    out
 }
 
 fn unfinished(item: &str, texts: &BTreeMap<u64, String>) -> String {

@@ -66,32 +66,19 @@ pub(super) fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, Stri
         ("role", text(node.role())),
         ("ttl", number(Present::TTL, node.ttl().unwrap_or(0))),
     ];
+    let mut all: Vec<(&str, String)> = Vec::with_capacity(16);
+    all.extend(
+        more.iter()
+            .map(|(name, value)| (*name, (*value).to_owned())),
+    );
+    let headers = headers.into_iter();
+    all.extend(headers.filter_map(|(name, value)| Some((name, value?))));
+    all.extend(node.fields().map(|(name, value)| (name, value.canonical())));
+    // The sort is stable: of one name the first stays.
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all.dedup_by(|(later, _), (first, _)| later == first);
     let (mut before, mut after) = (String::new(), String::new());
-    let mut headers = headers
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .peekable();
-    let mut fields = node.fields().peekable();
-    let mut more = more.iter().peekable();
-    loop {
-        let names = [
-            more.peek().map(|(name, _)| *name),
-            headers.peek().map(|(name, _)| *name),
-            fields.peek().map(|(name, _)| *name),
-        ];
-        let Some(name) = names.into_iter().flatten().min() else {
-            return (before, after);
-        };
-        let mut value = None;
-        if names[2] == Some(name) {
-            value = fields.next().map(|(_, value)| value.canonical());
-        }
-        if names[1] == Some(name) {
-            value = headers.next().map(|(_, value)| value);
-        }
-        if names[0] == Some(name) {
-            value = more.next().map(|(_, value)| (*value).to_owned());
-        }
+    for (name, value) in all {
         let out = if name < "children" {
             &mut before
         } else {
@@ -102,8 +89,9 @@ pub(super) fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, Stri
         }
         json_text(name, out);
         out.push(':');
-        out.push_str(&value.unwrap_or_default());
+        out.push_str(&value);
     }
+    (before, after)
 }
 
 /// The text of a document before and after its tree, with the cycle if `stated`.

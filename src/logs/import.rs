@@ -4,7 +4,7 @@ use super::formats::{Format, InMemory, Record, detect, reader};
 use super::input::{self, Found, ImportOptions, MessageLocation};
 use super::output::Output;
 use super::recording::Recording;
-use super::report::{Fate, Report};
+use super::report::Report;
 use super::surrogates::{halves, mend_surrogates};
 use crate::history::Session;
 use crate::json::{Redacted, redact_log};
@@ -206,9 +206,7 @@ fn check_understood(report: &Report) -> Result<(), InputError> {
     if !report.is_mostly_unknown() {
         return Ok(());
     }
-    let of = |fate| report.lines(fate) + report.messages(fate);
-    let understood = of(Fate::Understood);
-    let all = understood + of(Fate::Verbatim) + of(Fate::Skipped);
+    let (understood, all) = report.understood();
     Err(InputError::at_document(format!(
         "{understood} of {all} lines were understood; `--lenient` imports them, and keeps or counts \
          the others"

@@ -1,7 +1,7 @@
 //! Calls as they are made: the next snapshot of a session, from a request body and the response to it.
 //!
-//! An import reads a whole log; here a session goes on from its newest snapshot ([`ResumedSession`]) with one call
-//! ([`LiveCall`]), and the document of the next snapshot is the difference. This file must not know stores.
+//! An import reads a whole log; here a session goes on from its newest snapshot with one call ([`LiveCall`]), and the
+//! document of the next snapshot is the difference. This file must not know stores.
 
 use super::builder::{Builder, Numbers};
 use super::formats::read_call;
@@ -50,7 +50,6 @@ impl Print {
         }
     }
 
-    /// Those of a session.
     fn of_session(builder: &Builder) -> Vec<Self> {
         let sent = builder.sent();
         let print = |(message, last): (&Rc<Message>, bool)| Self {
@@ -162,32 +161,25 @@ impl LiveCall {
         usage.push(("stop_reason".into(), super::json::quoted(reason)));
     }
 
-    pub(crate) fn without_reply(mut self) -> Self {
+    pub(crate) fn clear_reply(&mut self) {
         self.request.reply.clear();
-        self
     }
 
-    fn about(&self) -> About {
-        About {
+    /// The document of the snapshot of the call, which comes after another one of the session, or is the first;
+    /// [`Numbers`] has the ids that are gone. `attempts` are calls of the same cycle that failed, JSON objects.
+    /// Returns the numbers given so far, too, and the messages that were sent, with the reply.
+    pub(crate) fn document(
+        mut self,
+        after: Option<(&Snapshot, Numbers)>,
+        attempts: Vec<String>,
+    ) -> Option<(Document, Numbers, Vec<Print>)> {
+        let about = About {
             origin: Origin::Request,
             joined: self.joined,
             ..About::default()
-        }
-    }
-
-    /// The document of the snapshot of the call, which is the next one after those of `resumed`, or the first.
-    /// `attempts` are calls of the same cycle that failed, JSON objects. Returns the numbers given so far, too.
-    pub(crate) fn document(
-        mut self,
-        resumed: Option<ResumedSession>,
-        attempts: Vec<String>,
-    ) -> Option<(Document, Numbers, Vec<Print>)> {
-        let about = self.about();
-        let mut builder = match resumed {
-            Some(ResumedSession(mut builder)) => {
-                builder.about = about;
-                builder
-            }
+        };
+        let mut builder = match after {
+            Some((snapshot, numbers)) => Builder::after(snapshot, numbers, about)?,
             None => Builder::new(about, super::recording::Recording::passed(0)),
         };
         if let Some(earlier) = self.previous.as_deref().and_then(|id| builder.up_to(id)) {
@@ -203,20 +195,10 @@ impl LiveCall {
     }
 }
 
-/// A session up to its newest snapshot.
-pub(crate) struct ResumedSession(Builder);
-
-impl ResumedSession {
-    /// Reads the newest snapshot of a session; `None` if it was not made of calls. `numbers` has the ids that are
-    /// gone.
-    pub(crate) fn after(snapshot: &Snapshot, numbers: Numbers) -> Option<Self> {
-        Builder::after(snapshot, numbers, About::default()).map(Self)
-    }
-
-    /// The messages that were sent last, and the reply.
-    pub(crate) fn prints(&self) -> Vec<Print> {
-        Print::of_session(&self.0)
-    }
+/// The messages that were sent last in a session, and the reply; `None` if it was not made of calls.
+pub(crate) fn prints_after(snapshot: &Snapshot, numbers: Numbers) -> Option<Vec<Print>> {
+    let builder = Builder::after(snapshot, numbers, About::default())?;
+    Some(Print::of_session(&builder))
 }
 
 /// The text of a JSON object without white space around it, and with U+FFFD in the place of halves of surrogate

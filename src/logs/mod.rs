@@ -68,7 +68,7 @@ pub use import::{Imported, ImportedSession, import};
 pub(crate) use input::where_messages;
 pub use input::{ImportOptions, MessageLocation};
 #[cfg(feature = "store")]
-pub(crate) use live::{LiveCall, Print, ResumedSession};
+pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]
 pub(crate) use names::{Known, names, unique};
 pub use names::{session_names, stem};

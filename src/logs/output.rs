@@ -20,6 +20,15 @@ enum OutputSession {
     Whole(Box<(About, Recording)>),
 }
 
+impl OutputSession {
+    fn finish(self) -> (About, Recording) {
+        match self {
+            Self::Open(mut builder) => (std::mem::take(&mut builder.about), builder.finish()),
+            Self::Whole(whole) => *whole,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionId(usize);
 
@@ -47,13 +56,9 @@ impl Output {
 
     /// Says that nothing more happens in a session. What was sent in it last is not kept in memory any more.
     pub(super) fn close(&mut self, session: SessionId) {
-        let Some(open) = self.sessions.get_mut(session.0) else {
-            return;
-        };
-        if let OutputSession::Open(builder) = open {
-            let mut builder = std::mem::take(&mut **builder);
-            let about = std::mem::take(&mut builder.about);
-            *open = OutputSession::Whole(Box::new((about, builder.finish())));
+        if let Some(open @ OutputSession::Open(_)) = self.sessions.get_mut(session.0) {
+            let none = OutputSession::Whole(Box::default());
+            *open = OutputSession::Whole(Box::new(std::mem::replace(open, none).finish()));
         }
     }
 
@@ -83,12 +88,7 @@ impl Output {
 
     /// In the order in which they were begun.
     pub(super) fn finish(self) -> (Vec<(About, Recording)>, Report) {
-        let finish = |session| match session {
-            OutputSession::Open(mut builder) => {
-                (std::mem::take(&mut builder.about), builder.finish())
-            }
-            OutputSession::Whole(whole) => *whole,
-        };
-        (self.sessions.into_iter().map(finish).collect(), self.report)
+        let finished = self.sessions.into_iter().map(OutputSession::finish);
+        (finished.collect(), self.report)
     }
 }

@@ -170,9 +170,15 @@ impl Report {
 
     /// Whether less than half of the records and messages were understood.
     pub fn is_mostly_unknown(&self) -> bool {
+        let (understood, all) = self.understood();
+        understood < all - understood
+    }
+
+    /// How many of the records and messages were understood, and how many there are.
+    pub(crate) fn understood(&self) -> (u64, u64) {
         let of = |fate| self.lines(fate) + self.messages(fate);
-        let understood = of(Fate::Understood);
-        understood < of(Fate::Verbatim) + of(Fate::Skipped)
+        let all = Fate::ALL.into_iter().map(|(fate, _)| of(fate));
+        (of(Fate::Understood), all.sum())
     }
 
     /// The number of messages of this fate.

@@ -18,13 +18,9 @@ const TOOL_STEP: i64 = 1_000;
 const SYSTEM: i64 = i64::MIN;
 
 impl SentMessage {
-    fn blocks(&self) -> usize {
-        self.message.parts.len().max(1)
-    }
-
     /// The time of the last block. The turn and its core are two nanoseconds and one before the first.
     fn end_ns(&self) -> i64 {
-        self.order_ns + 1 + self.blocks() as i64
+        self.order_ns + 1 + self.message.blocks().len() as i64
     }
 }
 
@@ -58,16 +54,11 @@ impl Builder {
     /// Puts the messages from `from` on into the tree, and takes out those that are gone. Linear.
     pub(super) fn arrange(&mut self, from: usize) {
         self.open();
-        let from = match self.changed.take() {
-            Some(changed) => from.min(self.turn_of(changed)),
-            None => from,
-        };
+        let changed = self.changed.take().map(|changed| self.turn_of(changed));
         // The open turn may get more messages.
         let open = self.turns.last().filter(|turn| !turn.sealed);
-        let from = match open {
-            Some(turn) => from.min(turn.start),
-            None => from,
-        };
+        let open = open.map(|turn| turn.start);
+        let from = [changed, open].into_iter().flatten().fold(from, usize::min);
         self.order(from);
         let lead = self.lead();
         let system = match self.turns.first() {
@@ -290,8 +281,8 @@ impl Builder {
             );
         }
         if let Some(shown) = shown {
-            let had = shown.message.parts.len().max(1);
-            orphans.extend((parts.len()..had).map(|n| Orphan::of(number, n, &shown)));
+            let gone = parts.len()..shown.message.blocks().len();
+            orphans.extend(gone.map(|n| Orphan::of(number, n, &shown)));
         }
         let entry = &mut self.entries[at];
         entry.shown = Some(ShownMessage {
@@ -307,24 +298,22 @@ impl Builder {
         let now: HashMap<usize, bool> = now.map(|turn| (turn.number, turn.sealed)).collect();
         let mut lost = HashSet::new();
         for turn in old {
+            let kind = if turn.sealed { "mt" } else { "mc" };
             match (turn.sealed, now.get(&turn.number)) {
                 (_, None) => {
                     lost.insert(BlockPlace::Turn(turn.number));
-                    let kind = if turn.sealed { "mt" } else { "mc" };
-                    let at = (turn.order_ns, turn.order_ns);
-                    self.removed.push((at, format!("{kind}:{}", turn.number)));
                 }
-                (true, Some(false)) => {
-                    let at = (turn.order_ns, turn.order_ns);
-                    self.removed.push((at, format!("mt:{}", turn.number)));
-                }
-                _ => {}
+                // It is open again, and its core has gone elsewhere.
+                (true, Some(false)) => {}
+                _ => continue,
             }
+            let at = (turn.order_ns, turn.order_ns);
+            self.removed.push((at, format!("{kind}:{}", turn.number)));
         }
         for entry in std::mem::take(&mut self.gone) {
             if let Some(shown) = entry.shown {
-                let had = shown.message.parts.len().max(1);
-                orphans.extend((0..had).map(|n| Orphan::of(entry.number, n, &shown)));
+                let gone = 0..shown.message.blocks().len();
+                orphans.extend(gone.map(|n| Orphan::of(entry.number, n, &shown)));
             }
         }
         // The order of the snapshot before: ^sys, then turn by turn.

@@ -132,6 +132,7 @@ impl Builder {
                 kept_from,
                 call,
             } => self.compact(summary, kept_from, call),
+            Event::Tools(tools) if tools.is_empty() => {}
             Event::Tools(tools) => self.new_tools = Some(tools),
             Event::Parameters(parameters) => self.parameters = Some(parameters),
             Event::Failed(attempt) => self.attempts.push(attempt),

@@ -59,18 +59,14 @@ fn trajectory(
         ..About::default()
     });
     let agent = inner(found, "agent");
-    let found_tools = tools(get(&agent, "tool_definitions"), &mut out.report);
-    if !found_tools.is_empty() {
-        out.event(session, Event::Tools(found_tools));
-    }
-    let mut last = None;
+    let tools = tools(get(&agent, "tool_definitions"), &mut out.report);
+    out.event(session, Event::Tools(tools));
     let name = name.unwrap_or_default();
     for raw in elements(steps) {
         let step = members(raw);
         let used = get_string(&step, "model_name").or(get_string(&agent, "model_name"));
-        if used.is_some() && used != last {
-            out.event(session, Event::Parameters(model(used.unwrap_or_default())));
-            last = used;
+        if let Some(used) = used {
+            out.event(session, Event::Parameters(model(used)));
         }
         read_step(raw, &step, session, out);
     }

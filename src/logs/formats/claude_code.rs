@@ -10,8 +10,9 @@ use super::anthropic::{call, of_content};
 use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, names, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
+use super::transcript::model;
 use crate::json::{Accepted, Member, get, members, string};
-use crate::logs::json::{canonical, quoted};
+use crate::logs::json::{canonical, object, quoted};
 use crate::logs::log::{About, Call, Event, Message, OWNER, Part, failed, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
@@ -92,8 +93,8 @@ impl Reader for ClaudeCode {
         let alone = self.main.is_empty();
         let mut children = Children::new();
         for (name, lines) in &self.agents {
-            let first = lines.lines().first().map(|line| line.number);
-            if let Some((first, prompt)) = first.and_then(|at| Some((at, prompt(at, records)?))) {
+            let first = lines.lines().first().map_or(0, |line| line.number);
+            if let Some(prompt) = prompt(first, records) {
                 let session = quoted(&format!("/{name}"));
                 children.insert(prompt, Child { first, session });
             }
@@ -108,20 +109,16 @@ impl Reader for ClaudeCode {
             calls(self.main.lines(), records)
         };
         for (name, lines) in &mut self.agents {
-            let first = lines.lines().first().map(|line| line.number);
-            let call = first.and_then(|first| prompt(first, records));
-            let call = call.and_then(|prompt| calls.get(&prompt));
-            let mut parent = OWNER.to_owned();
-            if let Some(call) = call {
-                parent = format!("{{\"call_id\":{call},\"session\":\"..\"}}");
-            }
-            let log = first.and_then(|first| {
-                let id = |line: &Record<'_>| {
-                    let found = line.json.members(line.raw);
-                    text(&found, "sessionId").map(Cow::into_owned)
-                };
-                records.read(first, id).flatten()
+            let first = lines.lines().first().map_or(0, |line| line.number);
+            let call = prompt(first, records).and_then(|prompt| calls.get(&prompt));
+            let parent = call.map_or(OWNER.to_owned(), |call| {
+                object([("call_id", &**call), ("session", "\"..\"")])
             });
+            let log = records.read(first, |line| {
+                let found = line.json.members(line.raw);
+                text(&found, "sessionId").map(Cow::into_owned)
+            });
+            let log = log.flatten();
             lines.join_siblings();
             lines.read(out, |lines, mut about, out| {
                 let fork = about.name.take().unwrap_or_default();
@@ -254,7 +251,6 @@ fn tell(
         session: out.session(about),
         children,
         prompts: HashMap::new(),
-        model: String::new(),
         boundary: None,
         failed: Vec::new(),
     };
@@ -294,7 +290,6 @@ struct Path<'a> {
     children: &'a Children,
     /// What calls ask subagents for, by the id of the call.
     prompts: HashMap<String, String>,
-    model: String,
     /// A compaction whose summary has not come yet.
     boundary: Option<(Option<i64>, Option<String>)>,
     /// The calls that failed since then.
@@ -424,7 +419,9 @@ impl Path<'_> {
             let request = get_string(&found, "requestId");
             let request = request.map(|id| ("request_id".into(), canonical(id)));
             known.usage.extend(request);
-            self.model(&message, out);
+            if let Some(name) = get_string(&message, "model") {
+                out.event(self.session, Event::Parameters(model(name)));
+            }
             let Some(reply) = &mut reply else {
                 reply = Some(part.at(time));
                 return;
@@ -443,17 +440,6 @@ impl Path<'_> {
         };
         self.note_prompts(&reply);
         out.event(self.session, Event::Reply(vec![reply], known));
-    }
-
-    fn model(&mut self, message: &[Member<'_>], out: &mut Output) {
-        let Some(model) = get_string(message, "model").map(canonical) else {
-            return;
-        };
-        if model != self.model {
-            let parameters = format!("{{\"model\":{model}}}");
-            out.event(self.session, Event::Parameters(parameters));
-            self.model = model;
-        }
     }
 
     fn note_prompts(&mut self, reply: &Message) {

@@ -14,7 +14,7 @@
 
 use super::fields::{count_unread, get_string, inner, is, items, names, text};
 use super::reader::{Record, Sniff};
-use super::requests::{Interner, converse, nearest, tools};
+use super::requests::{Interner, converse, first_choice, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
 use crate::json::{Member, ValueType, get, members, string};
 use crate::logs::json::canonical;
@@ -163,11 +163,7 @@ impl Sample {
         self.open[at].messages.clone_from(&messages);
         let session = self.open[at].session;
         let output = inner(event, "output");
-        let choices = items(&output, "choices");
-        for _ in choices.iter().skip(1) {
-            out.report.part(Fate::Skipped, "another choice");
-        }
-        let choice = choices.first().copied().map(members).unwrap_or_default();
+        let choice = first_choice(&items(&output, "choices"), &mut out.report);
         let error = get(event, "error").filter(|raw| *raw != "null");
         let reply = get(&choice, "message").filter(|_| error.is_none());
         let mut call = used(&output, &choice);

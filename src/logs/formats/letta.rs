@@ -73,9 +73,7 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
     for _ in &definitions {
         out.report.part(Fate::Understood, "tool");
     }
-    if !definitions.is_empty() {
-        out.event(session, Event::Tools(definitions));
-    }
+    out.event(session, Event::Tools(definitions));
     let config = inner(found, "llm_config");
     if let Some(name) = get_string(&config, "model") {
         out.event(session, Event::Parameters(model(name)));

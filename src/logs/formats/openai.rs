@@ -16,9 +16,9 @@
 //! | `data_members` | first block | the names of those members |
 //! | `data_other` | first block | unknown members whose field name is one of the above |
 
-use super::fields::{Others, get_string, inner, role_name, text};
+use super::fields::{Others, get_string, inner, items, role_name, text};
 use super::reader::{Record, Sniff};
-use super::requests::{Api, body_of};
+use super::requests::{Api, body_of, first_choice};
 use super::transcript::{contents, typed, unread};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
@@ -57,12 +57,8 @@ impl Api for Chat {
     }
 
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
-        let choices = elements(get(found, "choices")?);
-        let choice = members(choices.first()?);
+        let choice = first_choice(&items(found, "choices"), report);
         let message = read(get(&choice, "message")?, report);
-        for _ in choices.iter().skip(1) {
-            report.part(Fate::Skipped, "another choice");
-        }
         let said = [
             ("stop_reason", get(&choice, "finish_reason")),
             ("response_id", get(found, "id")),

@@ -86,7 +86,6 @@ struct Run {
     calls: HashMap<i64, (String, String)>,
     /// A reply of which more calls may follow.
     pending: Option<Pending>,
-    model: Option<String>,
 }
 
 /// A reply of several calls, which the log has as an event each.
@@ -124,7 +123,6 @@ impl Run {
             sent: Vec::new(),
             calls: HashMap::new(),
             pending: None,
-            model: None,
         }
     }
 
@@ -221,10 +219,8 @@ impl Run {
         }
         if action == "system" {
             let tools = tools(get(&args, "tools"), &mut out.report);
-            if !tools.is_empty() {
-                known.push("tools");
-                out.event(self.session, Event::Tools(tools));
-            }
+            known.extend((!tools.is_empty()).then_some("tools"));
+            out.event(self.session, Event::Tools(tools));
         }
         let mut message = message(role, parts, &mut out.report);
         let rest = rest(found, &args, &known);
@@ -295,14 +291,10 @@ impl Run {
         self.say(id.to_vec(), message, call, out);
     }
 
-    /// What a response says of its call. Passes on the model, if it is another than before.
-    fn call_of(&mut self, response: &[Member<'_>], out: &mut Output) -> Call {
+    /// What a response says of its call. Passes on the model.
+    fn call_of(&self, response: &[Member<'_>], out: &mut Output) -> Call {
         if let Some(name) = get_string(response, "model") {
-            let parameters = model(name);
-            if self.model.as_ref() != Some(&parameters) {
-                out.event(self.session, Event::Parameters(parameters.clone()));
-                self.model = Some(parameters);
-            }
+            out.event(self.session, Event::Parameters(model(name)));
         }
         let said = [("response_id", get_string(response, "id"))];
         Call::used(get(response, "usage"), &said)

@@ -9,12 +9,12 @@
 use super::calls::CallSessions;
 use super::fields::{inner, is, items, text, time};
 use super::otel_call::{Attributes, any_value, attributes, text_of};
-use super::otel_messages::{SpanChat, SpanContent, chat, is_chat, is_message_event};
+use super::otel_messages::{SpanContent, chat, is_chat, is_message_event};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::Interner;
 use crate::json::{Member, ValueType, get, members, string};
 use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{Call, Request, failed};
+use crate::logs::log::{Request, failed};
 use crate::logs::output::Output;
 use crate::logs::report::Fate;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -254,43 +254,27 @@ impl Above<'_> {
 }
 
 /// The call that a span of a chat is, with its failure.
-fn call_of(span: &Span, chat: SpanChat) -> (Request, Option<String>) {
-    let mut call = Call {
-        time: span.start,
-        usage: chat.usage,
-        meta: Vec::new(),
-    };
-    if let (Some(start), Some(end)) = (span.start, span.end.filter(|_| !chat.reply.is_empty())) {
+fn call_of(span: &Span, mut request: Request) -> (Request, Option<String>) {
+    let call = &mut request.call;
+    call.time = span.start;
+    if let (Some(start), Some(end)) = (span.start, span.end.filter(|_| !request.reply.is_empty())) {
         let latency = end.saturating_sub(start) / 1_000_000;
         call.usage.push(("latency_ms".into(), latency.to_string()));
     }
-    call.meta.push(("trace".into(), place_of(span)));
-    call.meta
-        .extend(chat.record.map(|rest| ("record".into(), rest)));
-    let mut reply = chat.reply;
-    for message in &mut reply {
+    let place = [
+        ("span_id", quoted(&span.id)),
+        ("trace_id", quoted(&span.trace)),
+    ];
+    call.meta.push(("trace".into(), object(place)));
+    for message in &mut request.reply {
         message.time = span.end.or(span.start);
     }
-    let error = span.error.as_ref().filter(|_| reply.is_empty());
+    let error = span.error.as_ref().filter(|_| request.reply.is_empty());
     let attempt = error.map(|message| attempt(message, &span.given.attributes));
-    let request = Request {
-        messages: chat.messages,
-        tools: chat.tools,
-        parameters: Some(chat.parameters),
-        reply,
-        call,
-    };
     (request, attempt)
 }
 
 fn attempt(message: &str, attributes: &Attributes) -> String {
     let kind = attributes.get("error.type").map_or("null", String::as_str);
     failed(&object([("message", message), ("type", &canonical(kind))]))
-}
-
-fn place_of(span: &Span) -> String {
-    object([
-        ("span_id", quoted(&span.id)),
-        ("trace_id", quoted(&span.trace)),
-    ])
 }

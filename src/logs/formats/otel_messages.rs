@@ -13,29 +13,18 @@ use super::openai;
 use super::otel_call::{
     Attributes, json_of, numbered, parameters, record, text_of, tools_of, used,
 };
-use super::requests::{Api, Interner};
+use super::requests::{Api, Interner, first_choice};
 use super::transcript::{PartType, as_text, call, message as message_of, typed, unknown};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{braced, canonical, list, object, push_member, quoted, value as json_in};
-use crate::logs::log::{Field, Message, Part, Tool, object_without};
+use crate::logs::log::{Call, Message, Part, Request, object_without};
 use crate::logs::report::{Fate, Report};
-use std::rc::Rc;
 
 #[derive(Default)]
 pub(super) struct SpanContent {
     pub(super) attributes: Attributes,
     /// Events that have messages: name, body.
     pub(super) events: Vec<(String, String)>,
-}
-
-pub(super) struct SpanChat {
-    pub(super) messages: Vec<Rc<Message>>,
-    pub(super) tools: Vec<Tool>,
-    pub(super) parameters: String,
-    pub(super) reply: Vec<Message>,
-    pub(super) usage: Vec<Field>,
-    /// Attributes that nothing here reads, as an object.
-    pub(super) record: Option<String>,
 }
 
 /// The event that has all messages of a call in its attributes.
@@ -96,12 +85,12 @@ pub(super) fn is_chat(given: &SpanContent) -> bool {
     }
 }
 
-/// What a span says; `None` if it has no messages. `seen` are the messages read so far.
+/// The request that a span is, with its reply; `None` if it has no messages. `seen` are the messages read so far.
 pub(super) fn chat(
     given: &SpanContent,
     seen: &mut Interner,
     report: &mut Report,
-) -> Option<SpanChat> {
+) -> Option<Request> {
     let attributes = &given.attributes;
     let mut said = SpanMessages::default();
     said.of_attributes(attributes);
@@ -121,24 +110,27 @@ pub(super) fn chat(
             messages.push(seen.get(&raw, || read(&raw, report)));
         }
     }
-    for _ in said.output.iter().skip(1) {
-        report.part(Fate::Skipped, "another choice");
-    }
-    let mut reply = Vec::new();
-    let mut stop = None;
-    if let Some(raw) = said.output.first() {
-        stop = get(&members(raw), "finish_reason").map(canonical);
-        let mut message = read(raw, report);
-        message.reply = true;
-        reply.push(message);
-    }
-    Some(SpanChat {
+    let output: Vec<&str> = said.output.iter().map(|raw| &**raw).collect();
+    let choice = first_choice(&output, report);
+    let stop = get(&choice, "finish_reason").map(canonical);
+    let reply = output.first().map(|raw| Message {
+        reply: true,
+        ..read(raw, report)
+    });
+    let record = record(attributes, report);
+    Some(Request {
         messages,
         tools: tools_of(attributes, report),
-        parameters: parameters(attributes),
-        reply,
-        usage: used(attributes, stop),
-        record: record(attributes, report),
+        parameters: Some(parameters(attributes)),
+        reply: reply.into_iter().collect(),
+        call: Call {
+            time: None,
+            usage: used(attributes, stop),
+            meta: record
+                .map(|rest| ("record".into(), rest))
+                .into_iter()
+                .collect(),
+        },
     })
 }
 

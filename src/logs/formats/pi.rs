@@ -42,7 +42,6 @@ struct Path {
     /// How many messages there were before each entry, by its position and by its id.
     before: Vec<usize>,
     by_id: HashMap<String, usize>,
-    parameters: String,
 }
 
 impl Reader for Pi {
@@ -107,7 +106,6 @@ impl Path {
             messages: 0,
             before: Vec::new(),
             by_id: HashMap::new(),
-            parameters: String::new(),
         }
     }
 
@@ -200,7 +198,9 @@ impl Path {
 
     /// A reply, or an attempt if nothing came.
     fn assistant(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
-        self.parameters(found, out);
+        let said = ["api", "model", "provider"].into_iter();
+        let said = said.filter_map(|name| Some((name, canonical(get_string(found, name)?))));
+        out.event(self.session, Event::Parameters(object(said)));
         out.report.message(Fate::Understood, "assistant");
         count_unread(found, &OF_REPLY, "message.", &mut out.report);
         let parts = content(found, "text", &mut out.report);
@@ -230,16 +230,6 @@ impl Path {
         self.messages += 1;
         let message = Message::of(Some("assistant".to_owned()), parts).at(time);
         out.event(self.session, Event::said(message, call));
-    }
-
-    fn parameters(&mut self, found: &[Member<'_>], out: &mut Output) {
-        let said = ["api", "model", "provider"].into_iter();
-        let said = said.filter_map(|name| Some((name, canonical(get_string(found, name)?))));
-        let parameters = object(said);
-        if parameters != self.parameters {
-            self.parameters.clone_from(&parameters);
-            out.event(self.session, Event::Parameters(parameters));
-        }
     }
 }
 

@@ -122,6 +122,14 @@ pub(super) fn tools(raw: Option<&str>, report: &mut Report) -> Vec<Tool> {
     raw.into_iter().map(tool).collect()
 }
 
+/// The first choice of a reply, as its members; others are counted.
+pub(super) fn first_choice<'a>(choices: &[&'a str], report: &mut Report) -> Vec<Member<'a>> {
+    for _ in choices.iter().skip(1) {
+        report.part(Fate::Skipped, "another choice");
+    }
+    choices.first().copied().map(members).unwrap_or_default()
+}
+
 /// The least number of messages that are kept, although no request has them any more.
 const KEPT: usize = 1_000;
 
@@ -436,9 +444,7 @@ impl<A: Api> Requests<A> {
             meta,
             ..About::default()
         });
-        if !parsed.tools.is_empty() {
-            out.event(session, Event::Tools(parsed.tools));
-        }
+        out.event(session, Event::Tools(parsed.tools));
         for message in parsed.system {
             out.event(session, Event::Message(Message::clone(&message)));
         }

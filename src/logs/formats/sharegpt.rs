@@ -51,9 +51,7 @@ pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
         meta,
         ..About::default()
     });
-    if !found_tools.is_empty() {
-        out.event(session, Event::Tools(found_tools));
-    }
+    out.event(session, Event::Tools(found_tools));
     if system.is_some() {
         let parts = content(system, "text", &mut out.report);
         let message = message("system", parts, &mut out.report);

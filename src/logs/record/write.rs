@@ -5,7 +5,7 @@ use super::choice::{Fit, fit, has_last_reply, is_of, source};
 use crate::history::{Attempt, AttemptStatus};
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::json::canonical;
-use crate::logs::{LiveCall, Numbers, Print, Redaction, ResumedSession};
+use crate::logs::{LiveCall, Numbers, Print, Redaction, prints_after};
 use crate::render::{Contents, Thread};
 use crate::store::{Ledger, Row};
 use crate::support::diag::{Code, Diagnostic, Error};
@@ -26,7 +26,7 @@ pub(super) struct Sessions {
     numbers: HashMap<String, u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Known {
     changed: i64,
     newest: Option<Arc<Snapshot>>,
@@ -64,18 +64,17 @@ impl Sessions {
             live.set_stop(status.as_str());
         }
         let attempts = ledger.attempts(&row)?;
-        let cycle = self.cycle(&row);
+        let newest = self.newest(&row);
+        let cycle = newest.map_or(1, |newest| newest.cycle().saturating_add(1));
         let mut said: Vec<String> = attempts.of_cycle(cycle).map(self::said).collect();
         said.reverse();
         let mut attempt = attempt(&call, &live, status, cycle, said.len());
         if failed {
             said.push(self::said(&attempt));
         }
-        let live = if has_reply {
-            live
-        } else {
-            live.without_reply()
-        };
+        if !has_reply {
+            live.clear_reply();
+        }
         let next = self.next(&row, live, said)?;
         // A cycle of which a call failed says of each what it was sent.
         let notes = failed || attempts.of_cycle(cycle).next().is_some();
@@ -88,10 +87,7 @@ impl Sessions {
             entries.extend(with.entries().next().cloned());
         }
         let commits = has_reply || !failed;
-        let older = self
-            .known
-            .get(&row.id())
-            .and_then(|known| known.newest.clone());
+        let older = self.newest(&row).cloned();
         let written = commits.then_some((older.as_deref(), &*next.snapshot));
         let row = ledger.add(&row, written, (settled, entries))?;
         self.note(&row, next, commits);
@@ -201,39 +197,38 @@ impl Sessions {
         }
         let mut known = Known {
             changed: row.changed(),
-            prints: Vec::new(),
             numbers,
             newest,
             used: self.clock,
+            ..Known::default()
         };
         if let Some(snapshot) = &known.newest {
-            let Some(resumed) = ResumedSession::after(snapshot, numbers) else {
+            let Some(prints) = prints_after(snapshot, numbers) else {
                 return Ok(false);
             };
-            known.prints = resumed.prints();
+            known.prints = prints;
         }
         self.known.insert(row.id(), known);
         Ok(true)
     }
 
-    fn cycle(&self, row: &Row) -> i64 {
-        let known = self.known.get(&row.id());
-        let newest = known.and_then(|known| known.newest.as_deref());
-        newest.map_or(1, |newest| newest.cycle().saturating_add(1))
+    fn newest(&self, row: &Row) -> Option<&Arc<Snapshot>> {
+        self.known.get(&row.id())?.newest.as_ref()
     }
 
     fn next(&self, row: &Row, live: LiveCall, attempts: Vec<String>) -> Result<Next, Error> {
         let known = self.known.get(&row.id());
         let newest = known.and_then(|known| known.newest.clone());
         let numbers = known.map(|known| known.numbers).unwrap_or_default();
-        let resumed = match &newest {
-            Some(newest) => {
-                Some(ResumedSession::after(newest, numbers).ok_or_else(|| not_calls(row))?)
-            }
-            None => None,
-        };
-        let made = live.document(resumed, attempts);
-        let (document, numbers, prints) = made.ok_or_else(|| not_calls(row))?;
+        let after = newest.as_deref().map(|newest| (newest, numbers));
+        let made = live.document(after, attempts);
+        let (document, numbers, prints) = made.ok_or_else(|| {
+            // Something else has written it meanwhile.
+            refused(format!(
+                "the session `{}` was not made of calls",
+                row.name()
+            ))
+        })?;
         let snapshot = SnapshotBuilder::after(newest).next(document);
         let snapshot = snapshot.map_err(refused)?;
         Ok(Next {
@@ -245,14 +240,7 @@ impl Sessions {
 
     fn note(&mut self, row: &Row, next: Next, commits: bool) {
         self.clock += 1;
-        let known = self.known.entry(row.id());
-        let known = known.or_insert_with(|| Known {
-            changed: 0,
-            newest: None,
-            numbers: Numbers::default(),
-            prints: Vec::new(),
-            used: 0,
-        });
+        let known = self.known.entry(row.id()).or_default();
         known.changed = row.changed();
         known.used = self.clock;
         if commits {
@@ -346,13 +334,6 @@ fn said(attempt: &Attempt) -> String {
 fn params(snapshot: &Snapshot) -> String {
     let thread = Thread::of(snapshot, Contents::Request);
     hex(&text_hash(&canonical(thread.parameters().unwrap_or("{}"))))
-}
-
-fn not_calls(row: &Row) -> Error {
-    refused(format!(
-        "the session `{}` was not made of calls",
-        row.name()
-    ))
 }
 
 fn refused(message: impl Into<String>) -> Error {
