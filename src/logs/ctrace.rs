@@ -32,20 +32,18 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
     database.deserialize_read_exact(MAIN_DB, &bytes[..], bytes.len(), true)?;
     // Version 1 does not say whose call it was.
     let has = "select count(*) from pragma_table_info('call') where name = ?1";
-    let mut names = ["agent", "step", "provider"];
-    for name in &mut names {
-        let count: i64 = database.query_row(has, [*name], |row| row.get(0))?;
-        if count == 0 {
-            *name = "null";
-        }
-    }
+    let column = |name: &str| -> rusqlite::Result<String> {
+        let count: i64 = database.query_row(has, [name], |row| row.get(0))?;
+        Ok(match count {
+            0 => "null".to_owned(),
+            _ => format!("c.{name}"),
+        })
+    };
+    let (agent, step, provider) = (column("agent")?, column("step")?, column("provider")?);
     let sql = format!(
         "select c.id, r.id, r.project, r.started_at, c.seq, c.latency_ms, c.params, c.usage, c.error, \
-         {}, {}, coalesce({}, r.provider) from call c join run r on r.id = c.run_id \
-         order by r.rowid, c.seq",
-        qualified(names[0]),
-        qualified(names[1]),
-        qualified(names[2])
+         {agent}, {step}, coalesce({provider}, r.provider) from call c join run r on r.id = c.run_id \
+         order by r.rowid, c.seq"
     );
     let mut calls = database.prepare(&sql)?;
     let mut blocks = database.prepare(
@@ -81,13 +79,6 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
         out.push_str(&format!("{{\"ctrace\":\"call\"{call}}}\n"));
     }
     Ok(out)
-}
-
-fn qualified(column: &str) -> String {
-    match column {
-        "null" => column.to_owned(),
-        column => format!("c.{column}"),
-    }
 }
 
 /// Appends the columns from `first` on that are texts as members.

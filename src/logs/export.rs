@@ -151,11 +151,7 @@ pub(super) fn write_nodes<'a>(
             if parent.children {
                 text.push(',');
             } else {
-                text.push_str(if parent.filled {
-                    ",\"children\":["
-                } else {
-                    "\"children\":["
-                });
+                begin_children(parent.filled, text);
                 parent.children = true;
             }
         }
@@ -184,21 +180,21 @@ fn close(open: &mut Vec<OpenNode>, text: &mut String) {
     let Some(node) = open.pop() else {
         return;
     };
-    let mut filled = node.filled;
-    if node.children {
-        text.push(']');
-        filled = true;
-    } else if node.empty_children {
-        text.push_str(if filled {
-            ",\"children\":[]"
-        } else {
-            "\"children\":[]"
-        });
-        filled = true;
+    if node.empty_children && !node.children {
+        begin_children(node.filled, text);
     }
-    if filled && !node.after.is_empty() {
+    let has_children = node.children || node.empty_children;
+    if has_children {
+        text.push(']');
+    }
+    if (has_children || node.filled) && !node.after.is_empty() {
         text.push(',');
     }
     text.push_str(&node.after);
     text.push('}');
+}
+
+fn begin_children(filled: bool, text: &mut String) {
+    text.push_str(if filled { "," } else { "" });
+    text.push_str("\"children\":[");
 }

@@ -169,14 +169,15 @@ impl Part {
 
 /// The members not in `known` as a canonical object; `None` if there are none.
 pub(super) fn object_without(found: &[Member<'_>], known: &[&str]) -> Option<String> {
-    let mut kept: Vec<&Member<'_>> = Vec::new();
-    kept.extend(found.iter().filter(|(name, _)| !known.contains(&&**name)));
-    if kept.is_empty() {
-        return None;
-    }
+    object_where(found, |name| !known.contains(&name))
+}
+
+/// The members of these names as a canonical object; `None` if there are none.
+pub(super) fn object_where(found: &[Member<'_>], is_kept: impl Fn(&str) -> bool) -> Option<String> {
+    let mut kept: Vec<&Member<'_>> = found.iter().filter(|(name, _)| is_kept(name)).collect();
     kept.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let kept = kept.into_iter();
-    Some(object(kept.map(|(name, raw)| (name, canonical(raw)))))
+    let all = kept.iter().map(|(name, raw)| (name, canonical(raw)));
+    (!kept.is_empty()).then(|| object(all))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

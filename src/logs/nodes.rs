@@ -92,12 +92,19 @@ pub(super) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    pub(super) fn container(id: String, parent: &str, node_type: &'static str, made: Made) -> Self {
+    pub(super) fn container(
+        (id, parent): (String, &str),
+        node_type: &'static str,
+        made: Made,
+        (order_ns, time): (i64, Option<i64>),
+    ) -> Self {
         Self {
             id,
             parent: parent.to_owned(),
             node_type,
             made,
+            order_ns,
+            time,
             ..Self::default()
         }
     }

@@ -23,46 +23,33 @@ pub(super) fn fields(raw: &str) -> Vec<Field> {
         let mut outer = outer.iter().filter_map(|name| get(&found, name));
         outer.find_map(|raw| integer(&members(raw), name))
     };
-    let details = ["prompt_tokens_details", "input_tokens_details"];
-    let of_reply = ["completion_tokens_details", "output_tokens_details"];
-    let input = number(&["prompt_tokens", "input_tokens", "input"]);
     // Beside the input, not in it.
     let read = number(&["cache_read_input_tokens", "cacheRead"]);
     let written = number(&["cache_creation_input_tokens", "cacheWrite"]);
-    let cached = inner(&details, "cached_tokens").or(number(&["cached_input_tokens"]));
     let beside = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    let reasoning = inner(&of_reply, "reasoning_tokens");
-    let mut fields: Vec<Field> = Vec::new();
-    for (name, value) in [
-        (
-            "input_tokens",
-            input.map(|input| input.saturating_add(beside)),
-        ),
+    let input = number(&["prompt_tokens", "input_tokens", "input"]);
+    let details = ["prompt_tokens_details", "input_tokens_details"];
+    let cached = inner(&details, "cached_tokens").or(number(&["cached_input_tokens"]));
+    let output = number(&["completion_tokens", "output_tokens", "output"]);
+    let details = ["completion_tokens_details", "output_tokens_details"];
+    let reasoning = inner(&details, "reasoning_tokens");
+    let reasoning = reasoning.or(number(&["reasoning_output_tokens"]));
+    let counted = [
+        ("input_tokens", input.map(|n| n.saturating_add(beside))),
         ("cached_tokens", cached.or(read)),
         ("cache_write_tokens", written),
-        (
-            "output_tokens",
-            number(&["completion_tokens", "output_tokens", "output"]),
-        ),
-        (
-            "reasoning_tokens",
-            reasoning.or(number(&["reasoning_output_tokens"])),
-        ),
-    ] {
-        fields.extend(value.map(|value| (name.into(), value.to_string())));
+        ("output_tokens", output),
+        ("reasoning_tokens", reasoning),
+    ];
+    let counted = counted.into_iter();
+    let counted = counted.filter_map(|(name, value)| Some((name.into(), value?.to_string())));
+    let mut fields: Vec<Field> = counted.collect();
+    let cost = get(&found, "cost").unwrap_or_default();
+    let total = members(cost);
+    let cost = get(&total, "total").unwrap_or(cost);
+    if cost.starts_with(|c: char| c.is_ascii_digit()) {
+        fields.push(("cost_usd".into(), canonical(cost)));
     }
-    let cost = get(&found, "cost").map(|raw| {
-        if raw.starts_with('{') {
-            get(&members(raw), "total").unwrap_or("null")
-        } else {
-            raw
-        }
-    });
-    let is_number = |raw: &&str| raw.starts_with(|c: char| c.is_ascii_digit());
-    fields.extend(
-        cost.filter(is_number)
-            .map(|raw| ("cost_usd".into(), canonical(raw))),
-    );
     if raw.starts_with('{') {
         fields.push(("provider".into(), canonical(raw)));
     }

@@ -103,18 +103,10 @@ impl Builder {
         }
         for (at, id) in [ROOT, SYS, SEQ, HEAD].into_iter().enumerate() {
             let made = self.make();
-            self.change.put.push(
-                Draft {
-                    id: id.to_owned(),
-                    parent: if at == 0 { "" } else { ROOT }.to_owned(),
-                    node_type: id,
-                    made,
-                    order_ns: self.base + at as i64,
-                    time,
-                    ..Draft::default()
-                }
-                .node(),
-            );
+            let parent = if at == 0 { "" } else { ROOT };
+            let when = (self.base + at as i64, time);
+            let region = Draft::container((id.to_owned(), parent), id, made, when);
+            self.change.put.push(region.node());
         }
     }
 
@@ -202,20 +194,16 @@ impl Builder {
         let mut turn = old.and_then(|old| old.turn);
         if sealed && moved {
             let made = *turn.get_or_insert_with(|| self.make());
-            let mut node = Draft::container(format!("mt:{number}"), SEQ, "mt", made);
-            (node.order_ns, node.time) = (order_ns, time);
-            self.change.put.push(node.node());
+            let names = (format!("mt:{number}"), SEQ);
+            let turn = Draft::container(names, "mt", made, (order_ns, time));
+            self.change.put.push(turn.node());
         }
         let core = old.map_or_else(|| self.make(), |old| old.core);
         if moved {
-            let parent = if sealed {
-                format!("mt:{number}")
-            } else {
-                HEAD.to_owned()
-            };
-            let mut node = Draft::container(format!("mc:{number}"), &parent, "mc", core);
-            (node.order_ns, node.time) = (order_ns + 1, time);
-            self.change.put.push(node.node());
+            let turn = format!("mt:{number}");
+            let names = (format!("mc:{number}"), if sealed { &*turn } else { HEAD });
+            let core = Draft::container(names, "mc", core, (order_ns + 1, time));
+            self.change.put.push(core.node());
         }
         self.turns.push(Turn {
             number,
@@ -340,18 +328,12 @@ impl Builder {
         if tools.iter().eq(self.tools.iter().map(|entry| &entry.tool)) {
             return;
         }
-        let mut old: Vec<Option<ToolEntry>> = std::mem::take(&mut self.tools)
-            .into_iter()
-            .map(Some)
-            .collect();
+        let old = std::mem::take(&mut self.tools);
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, entry) in old.iter().enumerate().rev() {
-            let name = entry.as_ref().map(|entry| entry.tool.name.clone());
-            by_name
-                .entry(name.unwrap_or_default())
-                .or_default()
-                .push(at);
+            by_name.entry(entry.tool.name.clone()).or_default().push(at);
         }
+        let mut old: Vec<Option<ToolEntry>> = old.into_iter().map(Some).collect();
         let found: Vec<Option<ToolEntry>> = tools
             .iter()
             .map(|tool| old[by_name.get_mut(&tool.name)?.pop()?].take())

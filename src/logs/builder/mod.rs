@@ -72,6 +72,23 @@ struct SentMessage {
     shown: Option<ShownMessage>,
 }
 
+impl SentMessage {
+    fn new(message: Rc<Message>, number: usize) -> Self {
+        Self {
+            number,
+            serial: number.saturating_sub(1),
+            reply_of: None,
+            response: message.response.clone(),
+            ends: false,
+            order_ns: i64::MIN,
+            time: None,
+            made: Vec::new(),
+            shown: None,
+            message,
+        }
+    }
+}
+
 #[derive(Clone)]
 struct ShownMessage {
     message: Rc<Message>,
@@ -191,16 +208,9 @@ impl Builder {
     fn push(&mut self, message: Rc<Message>, reply_of: Option<i64>) {
         self.messages += 1;
         self.entries.push(SentMessage {
-            number: self.messages,
-            serial: self.messages - 1,
             reply_of,
-            response: message.response.clone(),
-            ends: false,
-            order_ns: i64::MIN,
             time: message.time.or(self.now),
-            made: Vec::new(),
-            shown: None,
-            message,
+            ..SentMessage::new(message, self.messages)
         });
     }
 

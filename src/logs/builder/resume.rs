@@ -138,12 +138,12 @@ impl Reading {
                 continue;
             };
             let form = block.field("data_form").and_then(JsonValue::text);
-            let form =
-                form.map(|form| Provider::ALL.into_iter().find(|known| known.name() == form));
-            let form = match form {
-                Some(known) => Some(known?.name()),
-                None => None,
-            };
+            let is_known = |known: &Provider| Some(known.name()) == form;
+            let known = Provider::ALL.into_iter().find(is_known);
+            let form = known.map(Provider::name);
+            if form.is_none() && block.field("data_form").is_some() {
+                return None;
+            }
             self.builder.tools.push(ToolEntry {
                 tool: Tool {
                     form,
@@ -172,16 +172,16 @@ impl Reading {
             return None;
         }
         let number = number.parse().ok()?;
-        let sealed = turn.map(made);
-        if sealed.is_some_and(|made| made.is_none()) {
-            return None;
-        }
+        let sealed = match turn {
+            Some(turn) => Some(made(turn)?),
+            None => None,
+        };
         self.builder.turns.push(Turn {
             number,
             start: self.builder.entries.len(),
             sealed: turn.is_some(),
             order_ns: core.created_at_ns().checked_sub(1)?,
-            turn: sealed.flatten(),
+            turn: sealed,
             core: made(core)?,
         });
         for block in core.children() {
@@ -215,7 +215,6 @@ impl Reading {
             return None;
         }
         let response = block.field("data_response").and_then(JsonValue::text);
-        let response = response.map(str::to_owned);
         let role = role_of(None, block, part.role);
         let message = Message {
             system: place == BlockPlace::System,
@@ -223,20 +222,15 @@ impl Reading {
             role,
             time: None,
             parts: vec![part],
-            response: response.clone(),
+            response: response.map(str::to_owned),
         };
         self.places.push(place);
         self.builder.entries.push(SentMessage {
-            number,
-            serial: number.saturating_sub(1),
             reply_of: block.field("data_reply").and_then(JsonValue::integer),
-            response,
-            ends: false,
             order_ns: block.created_at_ns().checked_sub(2)?,
             time,
             made: vec![made],
-            shown: None,
-            message: Rc::new(message),
+            ..SentMessage::new(Rc::new(message), number)
         });
         Some(())
     }

@@ -164,10 +164,7 @@ fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Par
 fn used(step: &[Member<'_>]) -> Call {
     let metrics = get(step, "metrics").filter(|raw| raw.starts_with('{'));
     let found = metrics.map(members).unwrap_or_default();
-    let of = |name| get(&found, name).filter(|raw| *raw != "null");
-    let said = [
-        ("cached_tokens", of("cached_tokens")),
-        ("cost_usd", of("cost_usd")),
-    ];
+    let said = ["cached_tokens", "cost_usd"];
+    let said = said.map(|name| (name, get(&found, name).filter(|raw| *raw != "null")));
     Call::used(metrics, &said)
 }

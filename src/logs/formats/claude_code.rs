@@ -13,7 +13,9 @@ use super::reader::{Reader, Record, Records, Sniff};
 use super::transcript::model;
 use crate::json::{Accepted, Member, get, members, string};
 use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Call, Event, Message, OWNER, Part, failed, object_without};
+use crate::logs::log::{
+    About, Call, Event, Message, OWNER, Part, failed, object_where, object_without,
+};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use std::borrow::Cow;
@@ -237,11 +239,9 @@ fn tell(
     records: &dyn Records,
     out: &mut Output,
 ) -> Vec<usize> {
-    let known = ["sessionId", "version", "cwd", "gitBranch", "agentId"];
+    let known = names![sessionId version cwd gitBranch agentId];
     let of_log = |line: &Record<'_>| {
-        let mut found = line.json.members(line.raw);
-        found.retain(|(name, _)| known.contains(&&**name));
-        object_without(&found, &[])
+        object_where(&line.json.members(line.raw), |name| known.contains(&name))
     };
     let said = lines.first().map(|line| records.read(line.number, of_log));
     if let Some(said) = said.flatten().flatten() {

@@ -9,7 +9,7 @@ use super::reader::{Reader, Record, Records, Sniff};
 use super::responses::{item, plain};
 use crate::json::{Accepted, Member, elements, get, members, string};
 use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Call, Event, Message, Part, failed, object_without};
+use crate::logs::log::{About, Call, Event, Message, Part, failed, object_where, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use crate::logs::usage;
@@ -152,10 +152,7 @@ impl Rollout {
     fn parameters(&mut self, payload: &[Member<'_>], out: &mut Output) {
         let known = names![model effort summary approval_policy sandbox_policy];
         count_unread(payload, &known, "turn_context.", &mut out.report);
-        let of_call = payload.iter();
-        let of_call = of_call.filter(|(name, _)| known.contains(&&**name));
-        let of_call: Vec<Member<'_>> = of_call.cloned().collect();
-        let Some(parameters) = object_without(&of_call, &[]) else {
+        let Some(parameters) = object_where(payload, |name| known.contains(&name)) else {
             return;
         };
         if parameters != self.parameters {

@@ -18,12 +18,13 @@ use super::fields::{get_string, inner, is, items, text, time};
 use super::reader::{Reader, Record, Records, Sniff};
 use crate::json::{Member, ValueType, get, members, string};
 use crate::logs::change::Change;
-use crate::logs::json::{canonical, push_member, quoted};
+use crate::logs::json::{canonical, object, quoted};
 use crate::logs::log::{About, Field, Part, object_without};
 use crate::logs::nodes::{Draft, HEAD, Made, Node, ROOT, SEQ, SYS};
 use crate::logs::output::Output;
 use crate::logs::recording::Recording;
 use crate::logs::report::{Fate, Report};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// A list of snapshots, or a snapshot.
@@ -150,26 +151,16 @@ impl SnapshotReading<'_> {
         let (mut turns, mut head) = (Vec::new(), Vec::new());
         for raw in children(&found) {
             let region = members(raw);
-            let kind = text(&region, "nodeType").unwrap_or_default();
-            let into = match &*kind {
-                "^sys" | "sys" => SYS,
-                "^seq" | "seq" => SEQ,
-                "^ah" | "ah" => HEAD,
-                _ => {
-                    turns.push(raw);
-                    continue;
+            match text(&region, "nodeType").as_deref() {
+                Some("^sys" | "sys") => {
+                    let role = role_of(&region).unwrap_or_else(|| "system".to_owned());
+                    self.below(&region, SYS, Some(&role), began + 3);
                 }
-            };
-            let role = text(&region, "role").map(|role| role.into_owned());
-            let role = role.or_else(|| (into == SYS).then(|| "system".to_owned()));
-            if into == SEQ {
-                let inner = children(&region).into_iter().rev();
-                turns.splice(0..0, inner);
-                continue;
-            }
-            match into {
-                HEAD => head.push((region, role)),
-                _ => self.below(&region, into, role.as_ref(), began + 3),
+                Some("^seq" | "seq") => {
+                    turns.splice(0..0, children(&region).into_iter().rev());
+                }
+                Some("^ah" | "ah") => head.push(region),
+                _ => turns.push(raw),
             }
         }
         let mut after = began + 3;
@@ -177,8 +168,8 @@ impl SnapshotReading<'_> {
             after = self.turn(raw, after);
         }
         // Of copies that share an id, the oldest keeps it.
-        for (region, role) in head {
-            self.below(&region, HEAD, role.as_ref(), began + 3);
+        for region in head {
+            self.below(&region, HEAD, role_of(&region).as_ref(), began + 3);
         }
     }
 
@@ -186,7 +177,6 @@ impl SnapshotReading<'_> {
     fn turn(&mut self, raw: &str, after: i64) -> i64 {
         let found = members(raw);
         let order_ns = when(&found).unwrap_or_default().max(after + 1);
-        let role = text(&found, "role").map(|role| role.into_owned());
         let id = self.unique(&found);
         let part = part(&found, true);
         self.add(Draft {
@@ -198,7 +188,7 @@ impl SnapshotReading<'_> {
             part: Some(&part),
             ..Draft::default()
         });
-        self.below(&found, &id, role.as_ref(), order_ns);
+        self.below(&found, &id, role_of(&found).as_ref(), order_ns);
         order_ns
     }
 
@@ -225,8 +215,7 @@ impl SnapshotReading<'_> {
             let inner = children(&found);
             let is_container = kind == "message_container" || !inner.is_empty();
             let part = part(&found, is_container);
-            let own = text(&found, "role").map(|role| role.into_owned());
-            let role = own.or(at.role);
+            let role = role_of(&found).or(at.role);
             if !is_container {
                 let kind = part.kind.unwrap_or("other content");
                 self.report.part(Fate::Understood, kind);
@@ -279,6 +268,10 @@ impl SnapshotReading<'_> {
     }
 }
 
+fn role_of(found: &[Member<'_>]) -> Option<String> {
+    text(found, "role").map(Cow::into_owned)
+}
+
 fn children<'a>(found: &[Member<'a>]) -> Vec<&'a str> {
     items(found, "children")
 }
@@ -324,17 +317,13 @@ fn part(found: &[Member<'_>], is_container: bool) -> Part {
             _ => {}
         }
     }
-    let mut kept = String::new();
-    for (name, value) in &rest {
-        push_member(name, value, &mut kept);
-    }
     let mut add = |name: &'static str, value: String| {
         if part.field(name).is_none() {
             part.set(name, value);
         }
     };
-    if !kept.is_empty() {
-        add("data_org", canonical(&format!("{{{}}}", &kept[1..])));
+    if !rest.is_empty() {
+        add("data_org", canonical(&object(rest)));
     }
     for (name, field) in [
         ("tags", "data_tags"),

@@ -52,16 +52,12 @@ pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
     }
 }
 
-struct Open {
-    session: SessionId,
-    messages: Vec<Rc<Message>>,
-}
-
 struct Sample {
     name: String,
     location: String,
     meta: Vec<Field>,
-    open: Vec<Open>,
+    /// Its sessions, with the messages of the last request of each.
+    open: Vec<(SessionId, Vec<Rc<Message>>)>,
     read: Interner,
 }
 
@@ -159,9 +155,7 @@ impl Sample {
             messages.push(self.read.get(raw, || read_message(raw, &mut out.report)));
         }
         count_unread(event, &OF_EVENT, "event model.", &mut out.report);
-        let at = self.session_of(&messages, out);
-        self.open[at].messages.clone_from(&messages);
-        let session = self.open[at].session;
+        let session = self.session_of(&messages, out);
         let output = inner(event, "output");
         let choice = first_choice(&items(&output, "choices"), &mut out.report);
         let error = get(event, "error").filter(|raw| *raw != "null");
@@ -187,16 +181,16 @@ impl Sample {
     }
 
     /// The conversation whose last request has most messages of this one.
-    fn session_of(&mut self, messages: &[Rc<Message>], out: &mut Output) -> usize {
-        if let Some(at) = nearest(self.open.iter().map(|open| &*open.messages), messages) {
-            return at;
-        }
-        let session = self.begin(Origin::Request, out);
-        self.open.push(Open {
-            session,
-            messages: Vec::new(),
+    fn session_of(&mut self, messages: &[Rc<Message>], out: &mut Output) -> SessionId {
+        let at = nearest(self.open.iter().map(|(_, had)| &**had), messages);
+        let at = at.unwrap_or_else(|| {
+            let session = self.begin(Origin::Request, out);
+            self.open.push((session, Vec::new()));
+            self.open.len() - 1
         });
-        self.open.len() - 1
+        let (session, had) = &mut self.open[at];
+        *had = messages.to_vec();
+        *session
     }
 }
 

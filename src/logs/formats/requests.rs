@@ -23,6 +23,7 @@ use crate::logs::log::{
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use crate::render::{Provider, is_kept};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::rc::Rc;
@@ -210,40 +211,22 @@ struct WaitingRequest {
     failed: bool,
 }
 
-#[derive(Default)]
-struct CallMembers<'a> {
-    response: Option<&'a str>,
-    session: Option<String>,
-    call: Call,
-}
-
-impl<'a> CallMembers<'a> {
-    /// The members of a record that a recorder wrote. Headers are not looked at; other members are counted.
-    fn of(found: &[Member<'a>], report: &mut Report) -> Self {
-        let mut around = Self {
-            response: get(found, "response"),
-            ..Self::default()
-        };
-        for (name, value) in found {
-            match &**name {
-                "session_id" | "conversation_id" | "thread_id" | "trace_id" => {
-                    around.session = string(value).map(|name| name.into_owned());
-                }
-                "timestamp" | "time" | "started_at" | "created_at" => {
-                    around.call.time = time(value);
-                }
-                "latency_ms" | "duration_ms" => around.used("latency_ms", value),
-                "request_id" => around.used("request_id", value),
-                "request" | "response" | "error" => {}
-                _ => report.skipped_member(name),
-            }
+/// The name of the session, and the call, as the members that a recorder wrote around a request say. Headers are not
+/// looked at; other members are counted.
+fn around<'a>(found: &[Member<'a>], report: &mut Report) -> (Option<Cow<'a, str>>, Call) {
+    let (mut session, mut call) = (None, Call::default());
+    for (name, value) in found {
+        let mut used = |name: &'static str| call.usage.push((name.into(), canonical(value)));
+        match &**name {
+            "session_id" | "conversation_id" | "thread_id" | "trace_id" => session = string(value),
+            "timestamp" | "time" | "started_at" | "created_at" => call.time = time(value),
+            "latency_ms" | "duration_ms" => used("latency_ms"),
+            "request_id" => used("request_id"),
+            "request" | "response" | "error" => {}
+            _ => report.skipped_member(name),
         }
-        around
     }
-
-    fn used(&mut self, name: &'static str, raw: &str) {
-        self.call.usage.push((name.into(), canonical(raw)));
-    }
+    (session, call)
 }
 
 /// The members of the request in a record, if there is one.
@@ -314,11 +297,12 @@ impl<A: Api> Requests<A> {
         &mut self,
         record: &Record<'_>,
         found: &[Member<'_>],
-        around: CallMembers<'_>,
+        response: Option<&str>,
+        (session, call): (Option<Cow<'_, str>>, Call),
         out: &mut Output,
     ) {
         let mut parsed = self.api.request(found, &mut out.report);
-        if get(found, "model").is_none() && around.response.is_none() {
+        if get(found, "model").is_none() && response.is_none() {
             self.conversation(record, found, parsed, out);
             return;
         }
@@ -342,15 +326,15 @@ impl<A: Api> Requests<A> {
             parameters: parsed.parameters(found),
             tools: parsed.tools,
             reply: Vec::new(),
-            call: around.call,
+            call,
         };
         let at = match at {
             Some(at) => at,
-            None => self.session_of(record, &request, around.session, out),
+            None => self.session_of(record, &request, session.map(Cow::into_owned), out),
         };
         self.open[at].messages.clone_from(&request.messages);
         self.wait(at, own, request, out);
-        if let Some(response) = around.response {
+        if let Some(response) = response {
             self.response(&body(response), out);
         }
     }
@@ -466,14 +450,14 @@ impl<A: Api> Reader for Requests<A> {
         };
         if has_list(&found) {
             self.records = true;
-            self.list(record, &found, CallMembers::default(), out);
+            self.list(record, &found, None, Default::default(), out);
             return;
         }
         let request = body_of(&found).unwrap_or_default();
         if has_list(&request) {
             self.records = true;
-            let around = CallMembers::of(&found, &mut out.report);
-            self.list(record, &request, around, out);
+            let around = around(&found, &mut out.report);
+            self.list(record, &request, get(&found, "response"), around, out);
             return;
         }
         let response = get(&found, "response").map(body);
