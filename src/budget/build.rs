@@ -6,7 +6,7 @@
 use super::error::{CacheError, Fault};
 use super::files::is_directory;
 use super::manifest::{
-    BuildConfig, DOCUMENTS, Document, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
+    BuildConfig, CachedDocument, DOCUMENTS, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
     version_of,
 };
 use crate::support::cancel;
@@ -61,10 +61,7 @@ struct SourceFile {
     name: String,
 }
 
-/// The sources by id.
-///
-/// # Errors
-/// Ids that collide, and names that are not UTF-8.
+/// The sources by id; an error if ids collide or names are not UTF-8.
 fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
     is_directory(sources)?;
     let mut files: Vec<PathBuf> = Vec::new();
@@ -113,8 +110,7 @@ fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
     }
 }
 
-/// Checks that nothing or an empty directory is at `cache` or, with `force`, only the files of a
-/// cache.
+/// Checks that nothing, an empty directory or, with `force`, only files of a cache are at `cache`.
 fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
     match fs::symlink_metadata(cache) {
         Ok(data) if data.is_dir() => {}
@@ -175,7 +171,7 @@ fn write(
             continue;
         }
         let file = file_name(id, &version, &mut names);
-        let document = Document {
+        let document = CachedDocument {
             id: &**id,
             version: &version,
             source: &source.name,
@@ -197,10 +193,13 @@ fn write(
     write_file(&part.join(INDEX), &index, true)?;
     let build_config = BuildConfig::default();
     let cache_version = Manifest::version(&build_config, &entries);
+    // Times before 1970 are written as 1970.
+    let since = options.created_at.duration_since(UNIX_EPOCH);
+    let since = since.unwrap_or_default();
     let manifest = Manifest {
         cache_version,
         build_config,
-        created_at: timestamp(options.created_at),
+        created_at: rfc3339(since.as_secs().cast_signed(), since.subsec_nanos()),
         document_count: entries.len(),
         documents: entries,
     };
@@ -208,8 +207,7 @@ fn write(
     Ok(manifest)
 }
 
-/// The file name of a document: the first 12 digits of its hash. If another document has that name,
-/// digits of the hash of its id follow, at least 8.
+/// The first 12 digits of the document's hash. If another has them, 8 or more of the hash of its id follow.
 fn file_name(id: &str, version: &str, names: &mut HashSet<String>) -> String {
     let digits = version.strip_prefix(SHA256).unwrap_or(version);
     let start = digits.get(..12).unwrap_or(digits);
@@ -246,8 +244,7 @@ fn plain(path: &Path) -> PathBuf {
     }
 }
 
-/// Puts the finished cache in its place. What was there, if anything, is where the finished cache was, or
-/// removed.
+/// What was there, if anything, is then where the finished cache was, or removed.
 fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
     let failed = CacheError::io(cache);
     match exchange(part, cache) {
@@ -279,12 +276,6 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn exchange(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// A time in RFC 3339; times before 1970 are written as 1970.
-fn timestamp(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    rfc3339(since.as_secs().cast_signed(), since.subsec_nanos())
 }
 
 #[cfg(test)]

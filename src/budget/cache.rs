@@ -3,7 +3,9 @@
 use super::error::CacheError;
 use super::files::{Files, is_directory};
 use super::fill::{Candidate, fill};
-use super::manifest::{Document, Entry, MANIFEST, Manifest, check, differs, parse, read_inside};
+use super::manifest::{
+    CachedDocument, Entry, MANIFEST, Manifest, check, differs, parse, read_inside,
+};
 use super::resolution::{Chosen, Resolution};
 use super::score::{Measure, Query};
 use crate::support::cancel;
@@ -17,7 +19,7 @@ const AGAIN: usize = 16;
 #[derive(Debug)]
 pub struct Cache {
     dir: PathBuf,
-    files: Box<dyn Files>,
+    pub(super) files: Box<dyn Files>,
     manifest: Manifest,
 }
 
@@ -33,10 +35,7 @@ impl Cache {
         Self::open_in(dir.clone(), Box::new(dir))
     }
 
-    /// [`Cache::open`], through a directory that the caller has opened. `dir` is its name in messages.
-    ///
-    /// # Errors
-    /// As [`Cache::open`].
+    /// [`Cache::open`] through a directory that is open; `dir` is its name in messages.
     pub(crate) fn open_in(dir: PathBuf, files: Box<dyn Files>) -> Result<Self, CacheError> {
         let bytes = read_inside(&*files, &dir, MANIFEST)?;
         let manifest: Manifest = parse(&bytes, &dir, MANIFEST)?;
@@ -54,10 +53,6 @@ impl Cache {
     /// The directory.
     pub fn dir(&self) -> &Path {
         &self.dir
-    }
-
-    pub(super) fn files(&self) -> &dyn Files {
-        &*self.files
     }
 
     /// The manifest.
@@ -98,7 +93,6 @@ impl Cache {
         (!same).then_some(next)
     }
 
-    /// [`Cache::resolve`] of this state of the directory.
     fn resolve_here(&self, query: &Query, budget: u64) -> Result<Resolution, CacheError> {
         let entries = &self.manifest.documents;
         let tokens = cancel::here();
@@ -112,23 +106,15 @@ impl Cache {
         let filling = fill(&candidates, budget);
         let documents = filling.chosen.par_iter().map(|&at| {
             tokens.within(cancel::check)?;
-            let Entry { id, version, .. } = &entries[at];
-            let (measure, content) = (candidates[at].measure, self.content(&entries[at])?);
-            Ok(Chosen::new(
-                query,
-                measure,
-                id.clone(),
-                version.clone(),
-                content,
-            ))
+            let (version, content) = (entries[at].version.clone(), self.content(&entries[at])?);
+            Ok(Chosen::new(query, candidates[at], version, content))
         });
         let documents = in_order(documents)?;
         Ok(Resolution::new(query, budget, &filling, documents))
     }
 
-    /// Reads a file of the cache; see [`read_inside`].
     pub(super) fn read(&self, file: &str) -> Result<Vec<u8>, CacheError> {
-        read_inside(self.files(), &self.dir, file)
+        read_inside(&*self.files, &self.dir, file)
     }
 
     /// The content of a document, checked against the manifest.
@@ -137,7 +123,7 @@ impl Cache {
     /// The file is missing, malformed, or another document; failures of the file system.
     pub fn content(&self, entry: &Entry) -> Result<String, CacheError> {
         let bytes = self.read(&entry.file)?;
-        let document: Document<String> = parse(&bytes, &self.dir, &entry.file)?;
+        let document: CachedDocument<String> = parse(&bytes, &self.dir, &entry.file)?;
         match differs(&document, entry) {
             None => Ok(document.content),
             Some(message) => Err(CacheError::invalid(&self.dir, &entry.file, message)),

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The directory of a cache. Paths are relative to it, with forward slashes; `.` is the directory.
 pub(crate) trait Files: Debug + Send + Sync {
-    /// The directory that has the same name now, where that can be another one; `None` if it cannot be
-    /// opened again.
+    /// The directory that has the name now; `None` if it cannot be opened again.
     fn again(&self) -> Option<Box<dyn Files>> {
         None
     }
@@ -19,21 +18,21 @@ pub(crate) trait Files: Debug + Send + Sync {
     fn open(&self, path: &str) -> io::Result<File>;
 
     /// The kind and the bytes of what is at `path`. Links are not followed.
-    fn stat(&self, path: &str) -> io::Result<(Kind, u64)>;
+    fn stat(&self, path: &str) -> io::Result<(FileKind, u64)>;
 
     /// The names in a directory, in no order.
     fn names(&self, path: &str) -> io::Result<Vec<OsString>>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     File,
     Directory,
     /// A link, a device, a pipe.
     Other,
 }
 
-impl Kind {
+impl FileKind {
     pub(crate) fn new(is_file: bool, is_dir: bool) -> Self {
         match (is_file, is_dir) {
             (true, _) => Self::File,
@@ -52,8 +51,8 @@ impl Files for PathBuf {
         File::open(self.join(path))
     }
 
-    fn stat(&self, path: &str) -> io::Result<(Kind, u64)> {
-        let kind = |data: Metadata| (Kind::new(data.is_file(), data.is_dir()), data.len());
+    fn stat(&self, path: &str) -> io::Result<(FileKind, u64)> {
+        let kind = |data: Metadata| (FileKind::new(data.is_file(), data.is_dir()), data.len());
         fs::symlink_metadata(self.join(path)).map(kind)
     }
 

@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::error::{CacheError, Fault};
-use super::files::Kind;
+use super::files::FileKind;
 use super::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, parse};
 use crate::json::{members, string};
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     let known = cache.manifest().documents.iter();
     let known: BTreeSet<&str> = known.map(|entry| &*entry.file).collect();
     let list = |dir: &str, path: &Path| {
-        let names = cache.files().names(dir).map_err(CacheError::io(path))?;
+        let names = cache.files.names(dir).map_err(CacheError::io(path))?;
         let names = names.into_iter();
         let names = names.map(|name| name.to_string_lossy().into_owned());
         Ok::<Vec<String>, CacheError>(names.collect())
@@ -54,8 +54,8 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     let listed = list(".", cache.dir())?.into_iter();
     let listed = listed.filter(|name| ![MANIFEST, INDEX, DOCUMENTS].contains(&&**name));
     // If this directory is a link, that is a fault of each document in it.
-    let documents = match cache.files().stat(DOCUMENTS) {
-        Ok((Kind::Directory, _)) => list(DOCUMENTS, &cache.dir().join(DOCUMENTS))?,
+    let documents = match cache.files.stat(DOCUMENTS) {
+        Ok((FileKind::Directory, _)) => list(DOCUMENTS, &cache.dir().join(DOCUMENTS))?,
         _ => Vec::new(),
     };
     let documents = documents.iter().map(|name| format!("{DOCUMENTS}/{name}"));
@@ -77,7 +77,7 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
     let mut total_bytes = 0;
     for entry in &manifest.documents {
         // `verify` reports a file without metadata.
-        let found = cache.files().stat(&entry.file);
+        let found = cache.files.stat(&entry.file);
         total_bytes += found.map_or(0, |(_, bytes)| bytes);
     }
     Ok(Inspection {
@@ -88,7 +88,6 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
     })
 }
 
-/// Compares the index of ids with the manifest.
 fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
     let read = |bytes: Vec<u8>| {
         // The parser says what is wrong with text that is not JSON and members that are not strings.

@@ -9,11 +9,10 @@
 //! file name, and links are refused.
 
 use super::error::{CacheError, Fault};
-use super::files::{Files, Kind, is_missing};
+use super::files::{FileKind, Files, is_missing};
 use crate::tree::hash::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -86,13 +85,12 @@ impl Manifest {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Document<T> {
+pub(super) struct CachedDocument<T> {
     pub(super) id: T,
     pub(super) version: T,
     /// Its source, relative to the directory of sources.
     pub(super) source: T,
     pub(super) content: T,
-    /// Reserved; empty.
     #[serde(default)]
     pub(super) metadata: Metadata,
 }
@@ -101,8 +99,7 @@ pub(super) struct Document<T> {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Metadata {}
 
-/// Why `document` is not the one that `entry` names.
-pub(super) fn differs(document: &Document<String>, entry: &Entry) -> Option<String> {
+pub(super) fn differs(document: &CachedDocument<String>, entry: &Entry) -> Option<String> {
     let Entry { id, version, .. } = entry;
     if document.id != *id {
         return Some(format!("is the document `{}`, not `{id}`", document.id));
@@ -124,13 +121,9 @@ pub(super) fn check(manifest: &Manifest) -> Vec<Fault> {
     let fault = |message: String| Fault::new(MANIFEST, message);
     if manifest.build_config != BuildConfig::default() {
         // The rest of the manifest may have another meaning.
-        let BuildConfig {
-            version,
-            hash_algorithm,
-        } = &manifest.build_config;
-        return vec![fault(format!(
-            "layout {version} with {hash_algorithm} is not known, only 1 with sha256"
-        ))];
+        let config = &manifest.build_config;
+        let has = format!("layout {} with {}", config.version, config.hash_algorithm);
+        return vec![fault(format!("{has} is not known, only 1 with sha256"))];
     }
     let mut faults = Vec::new();
     let documents = &manifest.documents;
@@ -148,10 +141,9 @@ pub(super) fn check(manifest: &Manifest) -> Vec<Fault> {
                 "the file of `{id}`, `{file}`, is not one directly in {DOCUMENTS}/"
             )));
         }
-        let before = at.checked_sub(1).map(|at| &documents[at].id);
-        match before.map(|before| (before.cmp(id), before)) {
-            Some((Ordering::Equal, _)) => faults.push(fault(format!("`{id}` is listed twice"))),
-            Some((Ordering::Greater, before)) => {
+        match at.checked_sub(1).map(|at| &documents[at].id) {
+            Some(before) if before == id => faults.push(fault(format!("`{id}` is listed twice"))),
+            Some(before) if before > id => {
                 faults.push(fault(format!("`{id}` is listed after `{before}`")));
             }
             _ => {}
@@ -164,7 +156,6 @@ pub(super) fn check(manifest: &Manifest) -> Vec<Fault> {
     faults
 }
 
-/// Whether a name is that of a file directly in the directory of documents, on any system.
 fn is_document_file(file: &str) -> bool {
     file.strip_prefix(DOCUMENTS)
         .and_then(|file| file.strip_prefix('/'))
@@ -174,10 +165,7 @@ fn is_document_file(file: &str) -> bool {
         })
 }
 
-/// Reads a file of the cache `dir`: the manifest, the index of ids, or a document.
-///
-/// # Errors
-/// It is missing or not a plain file, or its directory is a link; failures of the file system.
+/// Reads a file of the cache `dir`. Refuses links, and what is not a plain file.
 pub(super) fn read_inside(
     files: &dyn Files,
     dir: &Path,
@@ -190,10 +178,10 @@ pub(super) fn read_inside(
         Err(error) if is_missing(&error) => Err(wrong("is missing")),
         Err(error) => Err(failed(error)),
     };
-    if file.contains('/') && kind(DOCUMENTS)? != Kind::Directory {
+    if file.contains('/') && kind(DOCUMENTS)? != FileKind::Directory {
         return Err(wrong("is below something that is not a directory"));
     }
-    if kind(file)? != Kind::File {
+    if kind(file)? != FileKind::File {
         return Err(wrong("is not a plain file"));
     }
     let mut bytes = Vec::new();
@@ -202,7 +190,6 @@ pub(super) fn read_inside(
     Ok(bytes)
 }
 
-/// Parses the JSON of a file of the cache `dir`.
 pub(super) fn parse<'a, T: Deserialize<'a>>(
     bytes: &'a [u8],
     dir: &Path,

@@ -1,7 +1,7 @@
 //! The answer to a query and a budget, with its explanation (source 004).
 
-use super::fill::Filling;
-use super::score::{Measure, Query};
+use super::fill::{Candidate, Filling};
+use super::score::Query;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -98,13 +98,12 @@ impl Resolution {
 impl Chosen {
     pub(crate) fn new(
         query: &Query,
-        measure: Measure,
-        id: String,
+        Candidate { id, measure }: Candidate<'_>,
         version: String,
         content: String,
     ) -> Self {
         Self {
-            id,
+            id: id.to_owned(),
             version,
             content,
             score: measure.score(),

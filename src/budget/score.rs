@@ -37,7 +37,6 @@ impl Query {
         &self.terms
     }
 
-    /// Whether a word in lower case is one of the terms.
     fn has_term(&self, word: &str) -> bool {
         // Most queries are short, and comparing lengths decides nearly every word.
         if self.distinct.len() <= 8 {

@@ -73,8 +73,7 @@ impl<'a> Fit<'a> {
         let chosen = filling.chosen.iter().map(|&at| {
             let text = blocks[at].text().into_owned();
             let version = version_of(text.as_bytes());
-            let Candidate { id, measure } = candidates[at];
-            Chosen::new(query, measure, id.to_owned(), version, text)
+            Chosen::new(query, candidates[at], version, text)
         });
         let chosen = chosen.collect();
         Self {

@@ -199,6 +199,16 @@ impl Segment {
         self.irregular_cores
     }
 
+    /// The row of the parent; `None` where that is in another unit, or there is none.
+    pub(crate) fn parent_of(&self, row: u32) -> Option<u32> {
+        Some(self.parent[row as usize]).filter(|parent| *parent != crate::tree::NONE)
+    }
+
+    /// Levels below the root.
+    pub(crate) fn level(&self, row: u32) -> i64 {
+        self.level.get(row)
+    }
+
     /// One past the last row of the subtree of `row`.
     #[inline]
     pub fn end_of(&self, row: u32) -> u32 {

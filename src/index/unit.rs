@@ -92,6 +92,17 @@ impl<'a> UnitRef<'a> {
         self.snapshot.node(row)
     }
 
+    /// Its rows in document order, without dead ones: the number in the segment, and the node unless it is an
+    /// implicit core.
+    pub(crate) fn live_rows(self) -> impl Iterator<Item = (u32, Option<NodeRef<'a>>)> {
+        let piece = self.at();
+        let live = self.rows().filter(|row| !piece.is_dead(*row));
+        live.map(move |row| {
+            let is_node = !piece.segment().is_core(row);
+            (row, is_node.then(|| self.snapshot.node_at(self.piece, row)))
+        })
+    }
+
     /// Its nodes, in document order, without dead ones.
     pub fn nodes(self) -> impl Iterator<Item = NodeRef<'a>> {
         self.snapshot.live(self.piece, self.rows())

@@ -24,7 +24,7 @@ impl Snapshot {
 
     /// The node at a row of the segment of piece `at`.
     #[inline]
-    fn node_at(&self, at: usize, local: u32) -> NodeRef<'_> {
+    pub(super) fn node_at(&self, at: usize, local: u32) -> NodeRef<'_> {
         let piece = &self.pieces()[at];
         NodeRef {
             snapshot: self,

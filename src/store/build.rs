@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::store::Store;
-use crate::store::database::home::{Home, Options as HomeOptions, StorePlace};
+use crate::store::database::home::{Home, HomeOptions, StorePlace};
+use crate::store::error::StoreError;
 use crate::store::read::open::OpenSessions;
-use crate::store::write::core::{Core, WriteOptions};
+use crate::store::write::core::{Core, process_name};
+use crate::store::write::queue::Queue;
 use crate::support::diag::Error;
+use crate::support::macros::setters;
 
 /// When a commit is written to the disk (STORE §3). It is durable when it returns in both cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,65 +39,54 @@ pub enum Durability {
 /// assert_eq!(error.code(), pactql::Code::Missing);
 /// ```
 #[derive(Debug, Default)]
-#[must_use]
 pub struct StoreBuilder {
     engine: Option<Arc<Engine>>,
     memory: Option<usize>,
-    home: HomeOptions,
-    write: WriteOptions,
+    durability: Durability,
+    lease: Option<Duration>,
+    owner: Option<String>,
+    busy: Option<Duration>,
+    must_exist: bool,
+    read_only: bool,
 }
 
-/// The bytes of indexes that stay in memory, unless the caller says.
 const MEMORY: usize = 256 << 20;
+const LEASE: Duration = Duration::from_secs(30);
 
 impl StoreBuilder {
-    /// The engine that runs selectors; by default one of the canonical edition.
-    pub fn engine(mut self, engine: Arc<Engine>) -> Self {
-        self.engine = Some(engine);
-        self
-    }
-
-    /// How many bytes of indexes of sessions may stay in memory, 256 MiB by default. The sessions that were
-    /// used longest ago go first; a caller that holds one keeps it. Contexts are not counted.
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.memory = Some(bytes);
-        self
-    }
-
-    /// When commits are written to the disk.
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.write.batched = durability == Durability::Batched;
-        self
-    }
-
-    /// How long a lease lasts when its holder does not use it, by the database's clock; 30 seconds by
-    /// default.
-    pub fn lease(mut self, lasts: Duration) -> Self {
-        self.write.lease_ns = Some(i64::try_from(lasts.as_nanos()).unwrap_or(i64::MAX));
-        self
+    setters! {
+        /// The engine that runs selectors; by default one of the canonical edition.
+        engine: Arc<Engine>;
+        /// How many bytes of indexes of sessions may stay in memory, 256 MiB by default. The sessions that were
+        /// used longest ago go first; a caller that holds one keeps it. Contexts are not counted.
+        memory: usize;
+        /// When commits are written to the disk.
+        durability: Durability;
+        /// How long a lease lasts when its holder does not use it, by the database's clock; 30 seconds by
+        /// default.
+        lease: Duration;
+        /// How long a transaction waits for that of another process; 30 seconds by default.
+        busy: Duration;
     }
 
     /// Who writes, as another writer that has to wait reads it; by default the host and the process.
+    #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.write.owner = Some(owner.into());
-        self
-    }
-
-    /// How long a transaction waits for that of another process; 30 seconds by default.
-    pub fn busy(mut self, longest: Duration) -> Self {
-        self.home.busy = longest;
+        self.owner = Some(owner.into());
         self
     }
 
     /// Refuses to make a store that is missing.
+    #[must_use]
     pub fn must_exist(mut self) -> Self {
-        self.home.must_exist = true;
+        self.must_exist = true;
         self
     }
 
     /// Opens the store for reading alone; nothing of it is written.
+    #[must_use]
     pub fn read_only(mut self) -> Self {
-        self.home.read_only = true;
+        self.read_only = true;
         self
     }
 
@@ -103,8 +95,7 @@ impl StoreBuilder {
     /// # Errors
     /// As [`Store::open`].
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store, Error> {
-        let home = Home::open_at(StorePlace::at(path.as_ref())?, &self.home)?;
-        Ok(self.store(home))
+        self.store(|options| Home::open_at(StorePlace::at(path.as_ref())?, options))
     }
 
     /// Opens the store at `postgres://…`, `sqlite:PATH` or a path.
@@ -112,15 +103,31 @@ impl StoreBuilder {
     /// # Errors
     /// As [`Store::open`].
     pub fn connect(self, url: &str) -> Result<Store, Error> {
-        let home = Home::open(url, &self.home)?;
-        Ok(self.store(home))
+        self.store(|options| Home::open(url, options))
     }
 
-    fn store(self, home: Home) -> Store {
-        Store {
-            core: Core::new(home, self.write),
+    fn store(
+        self,
+        open: impl FnOnce(&HomeOptions) -> Result<Home, StoreError>,
+    ) -> Result<Store, Error> {
+        let mut options = HomeOptions {
+            must_exist: self.must_exist,
+            read_only: self.read_only,
+            ..HomeOptions::default()
+        };
+        options.busy = self.busy.unwrap_or(options.busy);
+        let core = Core {
+            home: open(&options)?,
+            queue: Queue::default(),
+            batched: self.durability == Durability::Batched,
+            owner: self.owner.unwrap_or_else(process_name),
+            lease: self.lease.unwrap_or(LEASE),
+        };
+        let open = OpenSessions::new(self.memory.unwrap_or(MEMORY));
+        Ok(Store {
+            core: Arc::new(core),
             engine: self.engine.unwrap_or_default(),
-            open: Arc::new(Mutex::new(OpenSessions::new(self.memory.unwrap_or(MEMORY)))),
-        }
+            open: Arc::new(Mutex::new(open)),
+        })
     }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use crate::history::LoadFailure;
 use crate::support::diag::{Code, Error};
 
-/// What a part of the store has come to.
 pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// Why a store could not do what was requested. Nothing was changed.
@@ -27,12 +26,6 @@ pub enum StoreError {
     NoSession(String),
     #[error("the store has a session `{0}` already")]
     Exists(String),
-    /// Another writer holds the lease of the session.
-    #[error("{0}")]
-    Busy(String),
-    /// The lease of this writer was taken by another one.
-    #[error("{0}")]
-    LeaseLost(String),
     #[error("the store is damaged: {0}")]
     Damaged(String),
     #[error("the copy is damaged: {0}")]
@@ -41,15 +34,10 @@ pub enum StoreError {
     #[error("the database of the store: {0}")]
     Conflict(String),
     #[error("{0}")]
-    Name(String),
-    #[error("{0}")]
-    NoNode(String),
-    /// A snapshot that was there when the session was opened was removed since.
-    #[error("{0}")]
-    Gone(String),
-    /// Something that cannot be done.
-    #[error("{0}")]
     Refused(String),
+    /// What has a code of its own is refused.
+    #[error("{1}")]
+    Coded(Code, String),
     #[error(transparent)]
     Unread(#[from] LoadFailure),
     /// The database reported an error; a full disk and a lost connection are among them.
@@ -65,7 +53,7 @@ impl From<StoreError> for LoadFailure {
         Self {
             code,
             message: error.to_string(),
-            help: help.map(ToOwned::to_owned),
+            help: (!help.is_empty()).then(|| help.to_owned()),
         }
     }
 }
@@ -77,38 +65,38 @@ impl From<StoreError> for Error {
 }
 
 impl StoreError {
-    fn code_and_help(&self) -> (Code, Option<&'static str>) {
+    fn code_and_help(&self) -> (Code, &'static str) {
         match self {
-            Self::Unread(failure) => (failure.code, None),
-            Self::Missing(_) => (
-                Code::Missing,
-                Some("check the path, or let opening the store make it"),
-            ),
-            Self::NoSession(_) => (
-                Code::SessionNotFound,
-                Some("`pactql sessions` lists the sessions of a store"),
-            ),
-            Self::Exists(_) => (Code::SessionExists, Some("choose another name")),
-            Self::Busy(_) => (
-                Code::SessionBusy,
-                Some("try again later; readers do not wait for it"),
-            ),
-            Self::Name(_) => (Code::Input, None),
-            Self::NoNode(_) => (
-                Code::Placement,
-                Some("`pactql select STORE#SESSION \"@* *\" --format ids` lists the ids"),
-            ),
-            Self::Gone(_) => (Code::SnapshotNotFound, Some("open the session again")),
-            Self::LeaseLost(_) => (
-                Code::LeaseLost,
-                Some("open the session again; what was not committed is only in this process"),
-            ),
-            Self::OtherLayout { .. } => (Code::StoreVersion, Some("use the program that wrote it")),
-            Self::Damaged(_) => (
-                Code::Store,
-                Some("`pactql verify` names what is damaged; go on with a backup"),
-            ),
-            _ => (Code::Store, None),
+            Self::Unread(failure) => (failure.code, ""),
+            Self::Missing(_) => {
+                let help = "check the path, or let opening the store make it";
+                (Code::Missing, help)
+            }
+            Self::NoSession(_) => {
+                let help = "`pactql sessions` lists the sessions of a store";
+                (Code::SessionNotFound, help)
+            }
+            Self::Exists(_) => (Code::SessionExists, "choose another name"),
+            Self::OtherLayout { .. } => (Code::StoreVersion, "use the program that wrote it"),
+            Self::Damaged(_) => {
+                let help = "`pactql verify` names what is damaged; go on with a backup";
+                (Code::Store, help)
+            }
+            Self::Coded(code, _) => {
+                let help = match code {
+                    Code::SessionBusy => "try again later; readers do not wait for it",
+                    Code::Placement => {
+                        "`pactql select STORE#SESSION \"@* *\" --format ids` lists the ids"
+                    }
+                    Code::SnapshotNotFound => "open the session again",
+                    Code::LeaseLost => {
+                        "open the session again; what was not committed is only in this process"
+                    }
+                    _ => "",
+                };
+                (*code, help)
+            }
+            _ => (Code::Store, ""),
         }
     }
 }

@@ -45,10 +45,11 @@ pub use build::{Durability, StoreBuilder};
 #[cfg(feature = "parquet")]
 pub use copy::{ParquetExport, ParquetExported, ParquetImported};
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
+pub(crate) use read::catalog::SessionEntry;
 pub use texts::TextIndex;
 pub use views::parquet_views;
 pub use write::import::ImportStopped;
-pub(crate) use write::ledger::{Ledger, Row};
+pub(crate) use write::ledger::Ledger;
 pub use write::log::LogImport;
 
 use crate::engine::{Context, ContextBuilder, Engine, Kept};
@@ -220,7 +221,6 @@ impl Store {
         commit_all(&self.core, contexts)
     }
 
-    /// Says which sessions have nearly the name that was not found.
     fn not_found(&self, name: &str, error: StoreError) -> Error {
         let missing = matches!(error, StoreError::NoSession(_));
         let error = Error::from(error);

@@ -98,46 +98,36 @@ pub fn parquet_views(
     Ok(all)
 }
 
-/// Refuses what an engine would read as something else than a name.
 fn check(dialect: Dialect, directory: &str, schema: Option<&str>) -> Result<(), Error> {
-    let refused =
-        |what: String, help: &str| Err(Error::from(StoreError::Refused(what)).with_help(help));
-    if !dialect.is_parquet() {
-        return refused(
-            format!("the views are over Parquet files, which {dialect} does not read"),
-            "make them for duckdb or spark",
-        );
-    }
-    if let Some(strange) = directory.chars().find(|c| is_strange(*c)) {
-        return refused(
-            format!("the directory has {strange:?}, which engines read as a pattern"),
-            "rename it",
-        );
-    }
     let mut parts = directory.split('/');
-    if dialect == Dialect::DuckDb
+    let (what, help) = if !dialect.is_parquet() {
+        let what = format!("the views are over Parquet files, which {dialect} does not read");
+        (what, "make them for duckdb or spark")
+    } else if let Some(strange) = directory.chars().find(|c| is_strange(*c)) {
+        let what = format!("the directory has {strange:?}, which engines read as a pattern");
+        (what, "rename it")
+    } else if dialect == Dialect::DuckDb
         && let Some(part) = parts.find(|part| part.contains('='))
     {
-        return refused(
-            format!(
-                "the directory has the part `{part}`, which DuckDB reads as a column of every table"
-            ),
-            "rename it, or open DuckDB in it, and say the directory from there",
-        );
-    }
-    match schema {
-        Some("") => refused("the name of the schema is empty".to_owned(), "leave it out"),
-        Some(schema) if schema.chars().any(char::is_control) => refused(
-            format!("the schema {schema:?} has a control character"),
-            "give the schema another name",
-        ),
+        let reads = "which DuckDB reads as a column of every table";
+        let what = format!("the directory has the part `{part}`, {reads}");
+        let help = "rename it, or open DuckDB in it, and say the directory from there";
+        (what, help)
+    } else if schema == Some("") {
+        ("the name of the schema is empty".to_owned(), "leave it out")
+    } else if let Some(schema) = schema.filter(|schema| schema.chars().any(char::is_control)) {
+        let what = format!("the schema {schema:?} has a control character");
+        (what, "give the schema another name")
+    } else if let Some(schema) = schema.filter(|schema| schema.contains("${"))
+        && dialect == Dialect::Spark
+    {
         // It does so before it reads the statement, also inside quotes.
-        Some(schema) if dialect == Dialect::Spark && schema.contains("${") => refused(
-            format!("the schema `{schema}` has `${{`, and Spark puts a setting there"),
-            "give the schema another name",
-        ),
-        _ => Ok(()),
-    }
+        let what = format!("the schema `{schema}` has `${{`, and Spark puts a setting there");
+        (what, "give the schema another name")
+    } else {
+        return Ok(());
+    };
+    Err(Error::from(StoreError::Refused(what)).with_help(help))
 }
 
 fn is_strange(c: char) -> bool {

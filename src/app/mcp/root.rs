@@ -6,7 +6,7 @@
 //! lead to another file inside, never to one outside.
 
 use crate::app::present::Failure;
-use crate::budget::files::{Files, Kind, is_missing};
+use crate::budget::files::{FileKind, Files, is_missing};
 use cap_std::fs::{Dir, DirEntry, Metadata};
 use std::ffi::OsString;
 use std::fs::File;
@@ -112,8 +112,8 @@ impl Files for CacheDir {
         self.dir.open(path).map(cap_std::fs::File::into_std)
     }
 
-    fn stat(&self, path: &str) -> io::Result<(Kind, u64)> {
-        let kind = |data: Metadata| (Kind::new(data.is_file(), data.is_dir()), data.len());
+    fn stat(&self, path: &str) -> io::Result<(FileKind, u64)> {
+        let kind = |data: Metadata| (FileKind::new(data.is_file(), data.is_dir()), data.len());
         self.dir.symlink_metadata(path).map(kind)
     }
 

@@ -4,6 +4,7 @@
 //! session a call.
 
 use crate::logs::Print;
+use crate::store::SessionEntry;
 use crate::tree::hash::{hex, text_hash};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,10 +73,11 @@ pub(super) fn has_last_reply(request: &[Print], session: &[Print]) -> bool {
 
 /// Whether a session may go on with calls of a name: its name is that, or has a number put after it, and no calls of
 /// another name have begun it. A name that a caller gives may look like one with a number.
-pub(super) fn is_of(name: &str, source: &str, base: &str) -> bool {
-    let Some(rest) = name.strip_prefix(base) else {
+pub(super) fn is_of(session: &SessionEntry, base: &str) -> bool {
+    let Some(rest) = session.name.strip_prefix(base) else {
         return false;
     };
+    let source = session.source.as_deref().unwrap_or_default();
     let digits = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
     let is_named = rest.is_empty() || rest.strip_prefix('/').is_some_and(digits);
     is_named && (!source.starts_with(RECORDING) || source.starts_with(&origin(base)))

@@ -7,7 +7,7 @@ use crate::index::{Snapshot, SnapshotBuilder};
 use crate::json::canonical;
 use crate::logs::{LiveCall, Numbers, Print, Redaction, prints_after};
 use crate::render::{Contents, Thread};
-use crate::store::{Ledger, Row};
+use crate::store::{Ledger, SessionEntry};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::hash::{hex, text_hash};
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -52,7 +52,7 @@ impl Sessions {
         let call = call.redacted(patterns);
         let mut live = read(&call)?;
         let row = self.row_of(ledger, &call.session, &live)?;
-        self.touched = Some(row.id());
+        self.touched = Some(row.session);
         let status = match (&call.error, call.canceled) {
             (_, true) => AttemptStatus::Canceled,
             (Some(_), _) => AttemptStatus::Error,
@@ -92,7 +92,7 @@ impl Sessions {
         let row = ledger.add(&row, written, (settled, entries))?;
         self.note(&row, next, commits);
         Ok(Recorded {
-            session: row.name().to_owned(),
+            session: row.name,
             cycle,
             attempt: failed.then_some(attempt.attempt_id),
         })
@@ -104,24 +104,24 @@ impl Sessions {
         ledger: &mut Ledger<'_>,
         base: &str,
         live: &LiveCall,
-    ) -> Result<Row, Error> {
+    ) -> Result<SessionEntry, Error> {
         let prints = live.prints();
         if let Some(response) = live.previous() {
             for row in ledger.of_response(base, response)? {
-                if is_of(row.name(), row.source(), base) && self.know(ledger, &row)? {
+                if is_of(&row, base) && self.know(ledger, &row)? {
                     return Ok(row);
                 }
             }
         }
         let source = source(base, &prints);
-        let mut best: Option<(Fit, Row)> = None;
+        let mut best: Option<(Fit, SessionEntry)> = None;
         for row in ledger.of_source(&source)? {
-            if !is_of(row.name(), row.source(), base) || !self.know(ledger, &row)? {
+            if !is_of(&row, base) || !self.know(ledger, &row)? {
                 continue;
             }
-            let known = self.known.get(&row.id());
+            let known = self.known.get(&row.session);
             let said = known.map(|known| &*known.prints).unwrap_or_default();
-            let found = fit(&prints, said, row.committed_at_ns());
+            let found = fit(&prints, said, row.committed_at_ns.unwrap_or(0));
             if let Some(found) = found
                 && best.as_ref().is_none_or(|(best, _)| *best <= found)
             {
@@ -145,7 +145,7 @@ impl Sessions {
         ledger: &mut Ledger<'_>,
         base: &str,
         prints: &[Print],
-    ) -> Result<Option<Row>, Error> {
+    ) -> Result<Option<SessionEntry>, Error> {
         let known = self.known.iter();
         let mut found: Vec<(u64, i64)> = known
             .filter(|(_, known)| has_last_reply(prints, &known.prints))
@@ -154,7 +154,7 @@ impl Sessions {
         found.sort_unstable();
         for (_, id) in found.into_iter().rev() {
             if let Some(row) = ledger.by_id(id)?
-                && is_of(row.name(), row.source(), base)
+                && is_of(&row, base)
                 && self.know(ledger, &row)?
             {
                 return Ok(Some(row));
@@ -163,7 +163,12 @@ impl Sessions {
         Ok(None)
     }
 
-    fn begin(&mut self, ledger: &mut Ledger<'_>, base: &str, source: &str) -> Result<Row, Error> {
+    fn begin(
+        &mut self,
+        ledger: &mut Ledger<'_>,
+        base: &str,
+        source: &str,
+    ) -> Result<SessionEntry, Error> {
         if !ledger.has(base)? {
             return ledger.begin(base, source);
         }
@@ -182,10 +187,10 @@ impl Sessions {
     }
 
     /// Reads a session, unless it is known as it is. Returns false if it was not made of calls.
-    fn know(&mut self, ledger: &mut Ledger<'_>, row: &Row) -> Result<bool, Error> {
+    fn know(&mut self, ledger: &mut Ledger<'_>, row: &SessionEntry) -> Result<bool, Error> {
         self.clock += 1;
-        if let Some(known) = self.known.get_mut(&row.id())
-            && known.changed == row.changed()
+        if let Some(known) = self.known.get_mut(&row.session)
+            && known.changed == row.changed
         {
             known.used = self.clock;
             return Ok(true);
@@ -196,7 +201,7 @@ impl Sessions {
             numbers.note(&id);
         }
         let mut known = Known {
-            changed: row.changed(),
+            changed: row.changed,
             numbers,
             newest,
             used: self.clock,
@@ -208,26 +213,28 @@ impl Sessions {
             };
             known.prints = prints;
         }
-        self.known.insert(row.id(), known);
+        self.known.insert(row.session, known);
         Ok(true)
     }
 
-    fn newest(&self, row: &Row) -> Option<&Arc<Snapshot>> {
-        self.known.get(&row.id())?.newest.as_ref()
+    fn newest(&self, row: &SessionEntry) -> Option<&Arc<Snapshot>> {
+        self.known.get(&row.session)?.newest.as_ref()
     }
 
-    fn next(&self, row: &Row, live: LiveCall, attempts: Vec<String>) -> Result<Next, Error> {
-        let known = self.known.get(&row.id());
+    fn next(
+        &self,
+        row: &SessionEntry,
+        live: LiveCall,
+        attempts: Vec<String>,
+    ) -> Result<Next, Error> {
+        let known = self.known.get(&row.session);
         let newest = known.and_then(|known| known.newest.clone());
         let numbers = known.map(|known| known.numbers).unwrap_or_default();
         let after = newest.as_deref().map(|newest| (newest, numbers));
         let made = live.document(after, attempts);
         let (document, numbers, prints) = made.ok_or_else(|| {
             // Something else has written it meanwhile.
-            refused(format!(
-                "the session `{}` was not made of calls",
-                row.name()
-            ))
+            refused(format!("the session `{}` was not made of calls", row.name))
         })?;
         let snapshot = SnapshotBuilder::after(newest).next(document);
         let snapshot = snapshot.map_err(refused)?;
@@ -238,10 +245,10 @@ impl Sessions {
         })
     }
 
-    fn note(&mut self, row: &Row, next: Next, commits: bool) {
+    fn note(&mut self, row: &SessionEntry, next: Next, commits: bool) {
         self.clock += 1;
-        let known = self.known.entry(row.id()).or_default();
-        known.changed = row.changed();
+        let known = self.known.entry(row.session).or_default();
+        known.changed = row.changed;
         known.used = self.clock;
         if commits {
             known.newest = Some(next.snapshot);

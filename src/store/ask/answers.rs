@@ -54,8 +54,7 @@ impl fmt::Display for StoreRoute {
 pub struct StoreAnswers<'s> {
     store: &'s Store,
     glob: Glob,
-    batches: Batches<SessionAnswer>,
-    failed: Option<Error>,
+    pub(super) batches: Batches<SessionAnswer>,
 }
 
 impl<'s> StoreAnswers<'s> {
@@ -69,15 +68,6 @@ impl<'s> StoreAnswers<'s> {
             store,
             glob,
             batches: Batches::new(question, Question::answers, sessions),
-            failed: None,
-        }
-    }
-
-    /// Nothing but an error.
-    pub(super) fn failed(store: &'s Store, glob: Glob, question: Question, error: Error) -> Self {
-        Self {
-            failed: Some(error),
-            ..Self::new(store, glob, question, Arc::default())
         }
     }
 
@@ -106,10 +96,7 @@ impl Iterator for StoreAnswers<'_> {
     type Item = Result<SessionAnswer, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.failed.take() {
-            Some(error) => Some(Err(error)),
-            None => self.batches.next(),
-        }
+        self.batches.next()
     }
 }
 

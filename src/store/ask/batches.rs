@@ -23,10 +23,8 @@ const BATCH_BY_STATEMENT: usize = 4 * SESSIONS_OF_A_STATEMENT;
 
 type Answered<T> = Vec<Result<T, Error>>;
 
-/// Answers a group of sessions, in its order.
 pub(super) type AnswerGroup<T> = fn(&Question, &[Listed]) -> Answered<T>;
 
-/// The answers of a list of sessions, in its order.
 #[derive(Debug)]
 pub(super) struct Batches<T> {
     question: Arc<Question>,
@@ -34,8 +32,7 @@ pub(super) struct Batches<T> {
     list: Arc<[Listed]>,
     /// Sessions of the list whose batch was begun.
     begun: usize,
-    ready: VecDeque<Result<T, Error>>,
-    /// The batch that is answered meanwhile.
+    pub(super) ready: VecDeque<Result<T, Error>>,
     ahead: Option<Ahead<T>>,
 }
 
@@ -74,7 +71,6 @@ impl<T: Send + 'static> Batches<T> {
         self.ready.pop_front()
     }
 
-    /// Takes the next batch from the list.
     fn begin(&mut self) -> Range<usize> {
         let size = if self.question.statement.is_some() {
             BATCH_BY_STATEMENT
@@ -122,7 +118,6 @@ impl<T> Drop for Ahead<T> {
     }
 }
 
-/// Answers a batch by groups, in parallel.
 fn batch<T: Send>(question: &Question, answer: AnswerGroup<T>, list: &[Listed]) -> Answered<T> {
     let tokens = cancel::here();
     let group = list.len().div_ceil(rayon::current_num_threads());

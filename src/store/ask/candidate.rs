@@ -8,18 +8,15 @@ use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
 use crate::store::read::catalog::{self, Glob, Listed};
 
-/// What a session needs to have for a selector to match in it: the statement that finds the units that have it, and its
-/// values.
+/// The statement that finds the units that a selector requires of a session, and its values.
 pub(crate) type SessionCandidate = (String, Vec<String>);
 
-/// One requirement for each chain, any of which must hold; `None` if a chain requires nothing that a store
-/// has an index for.
+/// One for each chain, any of which must hold; `None` if a chain requires nothing that is indexed.
 pub(crate) fn candidate(bound: &Bound) -> Option<Vec<SessionCandidate>> {
     bound.chains.iter().map(of_chain).collect()
 }
 
-/// The most selective requirement of a chain: a node of an id, one with a text as the value of a custom attribute or as
-/// a member of it, one of a key.
+/// The most selective: a node of an id, a text of a custom attribute, a key.
 fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
     let node = |column: &str, text: &str| {
         let units = format!("select unit_id from node where {}", equals(column, text));
@@ -57,25 +54,23 @@ fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
                     null: false,
                     negated: false,
                 }),
-            ) => match &texts[..] {
-                [key] => Some(node("key", key)),
-                _ => None,
-            },
+            ) => {
+                let [key] = &texts[..] else { return None };
+                Some(node("key", key))
+            }
             _ => None,
         })
     };
     value.or_else(key)
 }
 
-/// Whether only texts of nodes equal this one, and a store has an index of them: not a number, not a truth
-/// value, and not long.
+/// Only texts of nodes equal this one, and an index has it: no number, no truth value, not long.
 fn is_indexed(text: &str) -> bool {
     let number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
     !number && !matches!(text, "true" | "false" | "null") && text.len() <= 200
 }
 
-/// The sessions with a matching name that have what one of the candidates asks for, at any time, in byte
-/// order of names. Linear in the nodes that have it, in all sessions.
+/// In byte order of names. Linear in the nodes that have what is required, in all sessions.
 pub(crate) fn candidates(
     database: &mut dyn Database,
     wanted: &[SessionCandidate],

@@ -170,7 +170,6 @@ impl<'s> StoreSelection<'s> {
         }
     }
 
-    /// The sessions that can match at all.
     fn possible(&self, glob: &Glob) -> Result<Arc<[Listed]>, Error> {
         let core = &self.store.core;
         Ok(match candidate(&**self.prepared.ready()?) {
@@ -189,14 +188,15 @@ impl<'s> IntoIterator for StoreSelection<'s> {
     /// [`StoreSelection::answers`], whose error is the first item.
     fn into_iter(self) -> StoreAnswers<'s> {
         self.answers().unwrap_or_else(|error| {
-            let question = self.question(None);
-            StoreAnswers::failed(self.store, Glob::new(&self.glob), question, error)
+            let (glob, question) = (Glob::new(&self.glob), self.question(None));
+            let mut answers = StoreAnswers::new(self.store, glob, question, Arc::default());
+            answers.batches.ready.push_back(Err(error));
+            answers
         })
     }
 }
 
-/// The sessions with a matching name. A long list of all sessions stays in memory until something is
-/// committed to the store.
+/// A long list of all sessions stays in memory until something is committed to the store.
 fn listed(store: &Store, glob: &Glob) -> Result<Arc<[Listed]>, StoreError> {
     let core = &store.core;
     let list = || core.read_once(|database| catalog::list(database, glob));
@@ -204,7 +204,7 @@ fn listed(store: &Store, glob: &Glob) -> Result<Arc<[Listed]>, StoreError> {
         return Ok(list()?.into());
     }
     // Before the list is read: a commit in between is noticed the next time.
-    let version = core.home().version()?;
+    let version = core.home.version()?;
     let known = open::lock(&store.open).list(version);
     if let Some(known) = known {
         return Ok(known);

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use crate::engine::{Answer, Prepared};
 use crate::history::{RangeOptions, Session};
 use crate::store::database::sql::Database;
-use crate::store::read::catalog::{self, Entry, Listed};
+use crate::store::read::catalog::{self, Listed, SessionEntry};
 use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
 use crate::support::diag::{Code, Error};
@@ -23,7 +23,6 @@ pub struct SessionAnswer {
     pub answer: Answer,
 }
 
-/// A selector, and the store whose sessions it is run over.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(super) core: Arc<Core>,
@@ -35,7 +34,6 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// The answers of a group of sessions, in its order.
     pub(super) fn answers(&self, group: &[Listed]) -> Vec<Result<SessionAnswer, Error>> {
         let mut sessions = self.sessions(group);
         let answers = group.iter().filter_map(|listed| {
@@ -45,8 +43,7 @@ impl Question {
         answers.collect()
     }
 
-    /// The sessions of a group by their numbers: open ones, and the others by one statement. Those that are
-    /// missing have to be looked up alone, which shows what is wrong with them.
+    /// Those that are missing have to be looked up alone, which shows what is wrong with them.
     fn sessions(&self, group: &[Listed]) -> HashMap<i64, Arc<Session>> {
         let mut found = open::current(&self.open, group);
         let missing = group.iter().map(|listed| listed.session);
@@ -61,7 +58,7 @@ impl Question {
         found
     }
 
-    fn opened(&self, entry: Entry) -> Arc<Session> {
+    fn opened(&self, entry: SessionEntry) -> Arc<Session> {
         open::session(&self.open, &self.core, entry)
     }
 
@@ -87,8 +84,7 @@ impl Question {
         }
     }
 
-    /// The answer of a session; `None` if nothing matches, or if it does not have the snapshot that was
-    /// asked for.
+    /// `None` if nothing matches, or if the session does not have the snapshot that was asked for.
     fn answer_of(
         &self,
         listed: &Listed,
@@ -109,7 +105,6 @@ impl Question {
         }))
     }
 
-    /// The ids of a group of sessions, in its order.
     pub(super) fn ids(&self, group: &[Listed]) -> Vec<Result<SessionIds, Error>> {
         if let Some(found) = self.ids_by_statement(group) {
             return found.into_iter().map(Ok).collect();
@@ -126,8 +121,7 @@ impl Question {
         ids.collect()
     }
 
-    /// The ids of a group of which no session was queried before, as the database finds them; `None` if the
-    /// sessions have to be loaded.
+    /// `None` if a session was queried before, so that all are to be loaded.
     fn ids_by_statement(&self, group: &[Listed]) -> Option<Vec<SessionIds>> {
         let (statement, last) = (self.statement.as_ref()?, group.last()?);
         if !open::lock(&self.open).are_new(group) {
@@ -170,14 +164,12 @@ fn is_absent(error: &Error) -> bool {
     error.code() == Code::SnapshotNotFound && !error.first().labels.is_empty()
 }
 
-/// Sessions that one statement asks.
 pub(super) const SESSIONS_OF_A_STATEMENT: usize = 32;
 
 /// The ids of what a selector finds in one session: at least one. See [`StoreSelection::ids`](crate::store::StoreSelection::ids).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionIds {
     session: String,
-    /// All ids, one after the other.
     text: String,
     /// Where each ends in the text.
     ends: Vec<usize>,

@@ -3,7 +3,7 @@
 use crate::query::sql::{Dialect, Options, Shape, Statement};
 use crate::store::Store;
 use crate::store::ask::StoreSelection;
-use crate::store::database::sql::Row;
+use crate::store::database::sql::{Row, int, text};
 use crate::store::error::StoreError;
 use crate::support::diag::Error;
 
@@ -46,7 +46,7 @@ impl Store {
     /// The dialect of the database.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        if self.core.home().is_file() {
+        if self.core.home.is_file() {
             Dialect::Sqlite
         } else {
             Dialect::Postgres
@@ -118,25 +118,21 @@ impl Store {
 }
 
 fn read(row: &dyn Row, shape: Shape) -> Result<SqlRow, StoreError> {
-    let text = |at: usize| -> Result<String, StoreError> {
-        Ok(row.text(at)?.unwrap_or_default().to_owned())
-    };
-    let int = |at: usize| -> Result<i64, StoreError> { Ok(row.int(at)?.unwrap_or_default()) };
     Ok(match shape {
         Shape::Nodes => SqlRow::Node {
-            session: text(0)?,
-            seq: int(1)?,
+            session: text(row, 0)?.to_owned(),
+            seq: int(row, 1)?,
             snapshot: row.int(2)?,
-            id: text(3)?,
-            ord: int(4)?,
+            id: text(row, 3)?.to_owned(),
+            ord: int(row, 4)?,
         },
         Shape::Changes => SqlRow::Change {
-            session: text(0)?,
-            newer: int(1)?,
-            older: int(2)?,
-            change: text(3)?,
-            id: text(4)?,
-            ord: int(5)?,
+            session: text(row, 0)?.to_owned(),
+            newer: int(row, 1)?,
+            older: int(row, 2)?,
+            change: text(row, 3)?.to_owned(),
+            id: text(row, 4)?.to_owned(),
+            ord: int(row, 5)?,
         },
     })
 }

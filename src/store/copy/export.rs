@@ -14,7 +14,8 @@ use sha2::{Digest, Sha256};
 
 use crate::store::copy::file::{FileWriter, WrittenFile, hash_of};
 use crate::store::copy::manifest::{
-    BucketManifest, CopyLock, CopyManifest, DIRECTORY, Exported, MOST_BUCKETS, clean, remove, sweep,
+    BucketManifest, CopyLock, CopyManifest, DIRECTORY, Exported, MOST_BUCKETS, clean, found,
+    remove, sweep,
 };
 use crate::store::database::new_file::sync_name;
 use crate::store::database::sql::{Database, Value, int, one_int, text};
@@ -24,10 +25,10 @@ use crate::store::read::catalog::Glob;
 use crate::store::write::change::IN_FORCE;
 use crate::store::{Store, catalog};
 use crate::support::diag::Error;
+use crate::support::macros::setters;
 use crate::tree::hash::hex;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
-/// The number of buckets, unless the caller says.
 const BUCKETS: i64 = 256;
 
 /// The most files that are added to a bucket before it is rewritten.
@@ -41,7 +42,6 @@ const MOST_PARTS: i64 = 16;
 /// assert_ne!(support, ParquetExport::default());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
 pub struct ParquetExport {
     sessions: String,
     since_ns: Option<i64>,
@@ -49,23 +49,14 @@ pub struct ParquetExport {
 }
 
 impl ParquetExport {
-    /// Only sessions whose name matches this pattern, in which `*` is any text without `/`.
-    pub fn sessions(mut self, glob: impl Into<String>) -> Self {
-        self.sessions = glob.into();
-        self
-    }
-
-    /// Only sessions whose newest commit was made at or after this time, in nanoseconds since 1970; of those all
-    /// history.
-    pub fn since_ns(mut self, time: i64) -> Self {
-        self.since_ns = Some(time);
-        self
-    }
-
-    /// The number of buckets of a new copy, from 1 to 65,536; 256 by default. A copy keeps its number.
-    pub fn buckets(mut self, buckets: u32) -> Self {
-        self.buckets = Some(buckets);
-        self
+    setters! {
+        /// Only sessions whose name matches this pattern, in which `*` is any text without `/`.
+        sessions: impl Into<String>;
+        /// Only sessions whose newest commit was made at or after this time, in nanoseconds since 1970; of those all
+        /// history.
+        since_ns: i64;
+        /// The number of buckets of a new copy, from 1 to 65,536; 256 by default. A copy keeps its number.
+        buckets: u32;
     }
 }
 
@@ -106,12 +97,8 @@ impl Store {
     }
 }
 
-/// Writes what a copy lacks. Runs inside a transaction that reads. Linear in the sessions and snapshots, and in
-/// what is new; the memory of a row group of each table, and of the numbers of sessions.
-///
-/// # Errors
-/// The directory has something else, or a copy with other settings, or another program writes it; those of the
-/// database and of the file system. What was finished stays, and the next export goes on from there.
+/// Writes what a copy lacks, inside a transaction that reads. Linear in the sessions and snapshots, and in what is new;
+/// the memory of a row group of each table. What was finished before an error stays, and the next export goes on there.
 pub(crate) fn export(
     database: &mut dyn Database,
     root: &Path,
@@ -150,14 +137,9 @@ pub(crate) fn export(
     Ok(run.exports)
 }
 
-/// Refuses a directory of other files.
 fn check_empty(root: &Path) -> Result<(), StoreError> {
-    let io = |error| StoreError::Io(root.to_owned(), error);
-    let mut files = match std::fs::read_dir(root) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        files => files.map_err(io)?,
-    };
-    if root.join(DIRECTORY).is_dir() || files.next().is_none() {
+    let files = found(root, std::fs::read_dir(root))?;
+    if files.is_none_or(|mut files| files.next().is_none()) || root.join(DIRECTORY).is_dir() {
         return Ok(());
     }
     Err(StoreError::Refused(format!(
@@ -166,7 +148,6 @@ fn check_empty(root: &Path) -> Result<(), StoreError> {
     )))
 }
 
-/// The manifest that was written last, or a new one.
 fn begin(root: &Path, options: &ParquetExport) -> Result<CopyManifest, StoreError> {
     let ParquetExport {
         sessions, since_ns, ..
@@ -186,19 +167,15 @@ fn begin(root: &Path, options: &ParquetExport) -> Result<CopyManifest, StoreErro
     let buckets = options.buckets.map_or(copy.buckets, i64::from);
     let is = if buckets != copy.buckets {
         format!("in {} buckets", copy.buckets)
+    } else if copy.sessions != *sessions && copy.sessions.is_empty() {
+        "of all sessions".to_owned()
     } else if copy.sessions != *sessions {
-        match &*copy.sessions {
-            "" => "of all sessions".to_owned(),
-            glob => format!("of the sessions `{glob}`"),
-        }
+        format!("of the sessions `{}`", copy.sessions)
     } else if copy.since_ns != *since_ns {
-        match copy.since_ns {
-            None => "of sessions of any age".to_owned(),
-            Some(ns) => format!(
-                "of the sessions with a commit since {}",
-                rfc3339_of_nanos(ns)
-            ),
-        }
+        let since = copy.since_ns.map(rfc3339_of_nanos);
+        since.map_or("of sessions of any age".to_owned(), |since| {
+            format!("of the sessions with a commit since {since}")
+        })
     } else {
         return Ok(copy);
     };
@@ -218,9 +195,9 @@ const UNITS: &str = "(select distinct p.unit_id from placement p where p.session
      and p.first_seq <= ?2 and not exists (select 1 from placement q where q.session_id = p.session_id \
      and q.unit_id = p.unit_id and q.first_seq <= ?4)) w";
 
-/// The statement for the rows of a session in a table of buckets, and the number of its parameters: ?1 is the session, ?2
+/// The statement for the rows of a session in a table of buckets: ?1 is the session, ?2
 /// its newest seq, ?3 is added to the numbers of units, and rows of units are those that are new after the seq ?4.
-fn rows_of(table: &Table) -> (String, usize) {
+fn rows_of(table: &Table) -> String {
     let end = format!("case when t.last_seq >= ?2 then {IN_FORCE} else t.last_seq end");
     let spelled = [
         ("unit_id", "t.unit_id + cast(?3 as bigint)"),
@@ -237,57 +214,54 @@ fn rows_of(table: &Table) -> (String, usize) {
     let (name, columns) = (table.name, list(table.file_columns(), "t.", &spelled));
     let of_units = format!("from {UNITS} join {name} t on t.unit_id = w.unit_id");
     let of_session = format!("from {name} t where t.session_id = ?1");
-    let (rows, parameters) = match name {
-        "unit" => (of_units + " order by t.unit_id", 4),
-        "node" => {
-            let body = " left join body b on b.body_id = t.body_id order by t.unit_id, t.pre";
-            (of_units + body, 4)
-        }
-        "attr" => (
-            of_units + " order by t.unit_id, t.pre, t.name, t.ordinal",
-            4,
-        ),
-        "placement" => {
-            let rows = " and t.first_seq <= ?2 order by t.unit_id, t.first_seq";
-            (of_session + rows, 3)
-        }
+    let rows = match name {
+        "unit" => of_units + " order by t.unit_id",
+        "node" => of_units + " left join body b on b.body_id = t.body_id order by t.unit_id, t.pre",
+        "attr" => of_units + " order by t.unit_id, t.pre, t.name, t.ordinal",
+        "placement" => of_session + " and t.first_seq <= ?2 order by t.unit_id, t.first_seq",
         // Those of a cycle that was not committed are of the working state.
         "attempt" => {
-            let rows = " and t.cycle_id <= (select n.cycle from snapshot n where n.session_id = ?1 \
-                 and n.seq = ?2) order by t.number";
-            (of_session + rows, 2)
+            of_session
+                + " and t.cycle_id <= (select n.cycle from snapshot n where n.session_id = ?1 \
+                   and n.seq = ?2) order by t.number"
         }
-        "pin" => (of_session + " order by t.pin_id", 1),
-        _ => (of_session + " order by t.id", 1),
+        "pin" => of_session + " order by t.pin_id",
+        _ => of_session + " order by t.id",
     };
-    (format!("select {columns} {rows}"), parameters)
+    format!("select {columns} {rows}")
+}
+
+/// The values of the parameters that a statement has: the first ones.
+fn used<'v, 'a>(statement: &str, values: &'v [Value<'a>]) -> &'v [Value<'a>] {
+    let has = |at: &usize| statement.contains(&format!("?{at}"));
+    &values[..(1..=values.len()).take_while(has).count()]
 }
 
 impl ExportRun<'_> {
-    /// Writes what is new in a bucket, if anything is.
     fn bucket(
         &mut self,
         database: &mut dyn Database,
         bucket: i64,
         sessions: &[Exported],
     ) -> Result<(), StoreError> {
-        let found = BucketManifest::read(self.root, bucket)?;
-        if let Some(known) = &found
+        let mut known = BucketManifest::read(self.root, bucket)?;
+        if let Some(known) = &known
             && !known.open
-            && is_as(&known.sessions, sessions)
+            && known.sessions.len() == sessions.len()
+            && known
+                .sessions
+                .iter()
+                .zip(sessions)
+                .all(|(old, new)| old.is_as(new))
         {
             return Ok(());
         }
         self.exports.buckets += 1;
-        if let Some(known) = &found {
-            let known = known.clone();
-            BucketManifest {
-                open: true,
-                ..known
-            }
-            .write(self.root, bucket)?;
+        if let Some(known) = &mut known {
+            known.open = true;
+            known.write(self.root, bucket)?;
         }
-        let known = found.unwrap_or_default();
+        let known = known.unwrap_or_default();
         let (sessions, altered) = placed(database, &known.sessions, sessions)?;
         let rewrites = altered || known.parts >= MOST_PARTS;
         let mut next = if rewrites {
@@ -315,8 +289,7 @@ impl ExportRun<'_> {
         clean(self.root, bucket, &next)
     }
 
-    /// Writes the file of a table in a bucket: another one with the new units of its sessions, or one in the place of the
-    /// last. Returns whether a file was added.
+    /// Adds a file of the new units of a bucket, or replaces its file. Returns whether one was added.
     fn table(
         &mut self,
         database: &mut dyn Database,
@@ -333,7 +306,7 @@ impl ExportRun<'_> {
         };
         let path = format!("{name}/bucket={bucket}/{file}.parquet");
         let mut writer = FileWriter::new(self.root, path.clone(), table)?;
-        let (statement, used) = rows_of(table);
+        let statement = rows_of(table);
         for session in &next.sessions {
             let before = of(old, session.id).map_or(i64::MIN, |old| old.last);
             if is_added && before >= session.last {
@@ -345,7 +318,8 @@ impl ExportRun<'_> {
                 number(next.generation, session.id, 0)?.into(),
                 before.into(),
             ];
-            database.query(&statement, &values[..used], &mut |row| writer.push(row))?;
+            let values = used(&statement, &values);
+            database.query(&statement, values, &mut |row| writer.push(row))?;
         }
         next.files.retain(|file| file.path != path);
         // The first bucket has a file of every table.
@@ -379,14 +353,12 @@ impl ExportRun<'_> {
         let ends = ends.map_or((1, 0), |(first, last)| (first.id, last.id));
         let values: [Value<'_>; 3] = [copy.buckets.into(), ends.0.into(), ends.1.into()];
         let mut files = Vec::new();
-        for (name, rows, used) in [
-            ("format", "", 0),
-            ("session", "order by t.session_id", 1),
-            (
-                "snapshot",
-                "where t.session_id between ?2 and ?3 and not t.working order by t.session_id, t.seq",
-                3,
-            ),
+        let commits =
+            "where t.session_id between ?2 and ?3 and not t.working order by t.session_id, t.seq";
+        for (name, rows) in [
+            ("format", ""),
+            ("session", "order by t.session_id"),
+            ("snapshot", commits),
         ] {
             let table = table(name);
             let bucket = ("bucket", "t.session_id % cast(?1 as bigint)");
@@ -394,7 +366,7 @@ impl ExportRun<'_> {
             let sql = format!("select {columns} from {name} t {rows}");
             let path = format!("{name}/{name}.parquet");
             let mut writer = FileWriter::new(self.root, path, table)?;
-            database.query(&sql, &values[..used], &mut |row| {
+            database.query(&sql, used(&sql, &values), &mut |row| {
                 if name == "format" || copied.contains(&int(row, 0)?) {
                     writer.push(row)?;
                 }
@@ -421,27 +393,32 @@ pub(crate) fn by_bucket(
 ) -> Result<BTreeMap<i64, Vec<Exported>>> {
     // The first bucket has a file of every table, so that an engine finds one.
     let mut all: BTreeMap<i64, Vec<Exported>> = BTreeMap::from([(0, Vec::new())]);
+    let select = "select s.session_id, s.name, s.changed, \
+         (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
+         n.seq, n.hash, n.committed_at_ns from session s \
+         left join snapshot n on n.session_id = s.session_id and n.seq = \
+         (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
     let glob = Glob::new(&copy.sessions);
-    for session in catalog::spans(database, &glob)? {
-        // The newest snapshot is the last that was committed, whatever the clock said of others.
-        let time = session.committed_at_ns;
-        if copy
-            .since_ns
-            .is_some_and(|since| time.is_none_or(|time| time < since))
-        {
-            continue;
-        }
-        let id = session.session;
-        let (first, last) = session.seqs.unwrap_or((1, 0));
-        number(0, id, 0)?;
-        all.entry(id % copy.buckets).or_default().push(Exported {
-            id,
-            changed: session.changed,
+    let sessions = catalog::matching_rows(database, select, &glob, |row| {
+        let (first, last) = row.int(3)?.zip(row.int(4)?).unwrap_or((1, 0));
+        let session = Exported {
+            id: int(row, 0)?,
+            changed: int(row, 2)?,
             first,
             last,
-            hash: session.hash.as_deref().map(hex).unwrap_or_default(),
+            hash: row.bytes(5)?.map(hex).unwrap_or_default(),
             placed: String::new(),
-        });
+        };
+        Ok((session, row.int(6)?))
+    })?;
+    for (session, time) in sessions {
+        // The newest snapshot is the last that was committed, whatever the clock said of others.
+        let is_old = |since| time.is_none_or(|time| time < since);
+        if !copy.since_ns.is_some_and(is_old) {
+            number(0, session.id, 0)?;
+            let bucket = session.id % copy.buckets;
+            all.entry(bucket).or_default().push(session);
+        }
     }
     for sessions in all.values_mut() {
         sessions.sort_unstable_by_key(|session| session.id);
@@ -449,13 +426,11 @@ pub(crate) fn by_bucket(
     Ok(all)
 }
 
-/// Bits of the number of a unit in a copy, from the lowest: the store's number, and the generation. The rest is
-/// the session.
+/// Bits of the number of a unit in a copy, from the lowest; the rest is the session.
 const UNIT_BITS: u32 = 32;
 const GENERATION_BITS: u32 = 7;
 
-/// What is added to the store's number of a unit: in a copy, each session and each generation of its bucket
-/// has units of its own.
+/// What is added to the store's number: each session and generation has units of its own in a copy.
 pub(crate) fn number(generation: i64, session: i64, unit: i64) -> Result<i64> {
     let sessions = 1_i64 << (63 - UNIT_BITS - GENERATION_BITS);
     let generation = generation % (1 << GENERATION_BITS);
@@ -467,20 +442,12 @@ pub(crate) fn number(generation: i64, session: i64, unit: i64) -> Result<i64> {
     Ok((session << (UNIT_BITS + GENERATION_BITS)) | (generation << UNIT_BITS))
 }
 
-/// The session of a number among some that are in order of numbers.
 pub(crate) fn of(sessions: &[Exported], id: i64) -> Option<&Exported> {
     let at = sessions.binary_search_by_key(&id, |session| session.id);
     at.ok().and_then(|at| sessions.get(at))
 }
 
-/// Whether a bucket has these sessions, as they are now.
-pub(crate) fn is_as(known: &[Exported], sessions: &[Exported]) -> bool {
-    let mut pairs = known.iter().zip(sessions);
-    known.len() == sessions.len() && pairs.all(|(old, new)| old.is_as(new))
-}
-
-/// The sessions with the digests of their placements, and whether what a bucket has of them was altered: a session is
-/// gone, or its units are others, or have other numbers. Linear in the placements.
+/// With the digests of placements, and whether sessions are gone, or have other units or numbers. Linear in placements.
 pub(crate) fn placed(
     database: &mut dyn Database,
     known: &[Exported],
@@ -501,8 +468,7 @@ pub(crate) fn placed(
     Ok((all, altered))
 }
 
-/// The digests of the placements of a session that begin up to each of two seqs, of which the first is not the greater
-/// one unless history was cut.
+/// Of the placements that begin up to each of two seqs. The first is the greater only if history was cut.
 fn digests(
     database: &mut dyn Database,
     session: i64,

@@ -17,7 +17,7 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
 use sha2::{Digest, Sha256};
 
-use crate::store::database::sql::{Row, Type};
+use crate::store::database::sql::{Row, Type, Value};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Column, Table};
 use crate::support::scratch::Part;
@@ -35,7 +35,6 @@ pub(crate) struct WrittenFile {
     pub(crate) path: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
-    /// Of the bytes, in hexadecimal digits.
     pub(crate) sha256: String,
 }
 
@@ -48,7 +47,6 @@ pub(crate) enum ColumnValues {
     Bytes(Vec<ByteArray>),
 }
 
-/// Rows of a row group, column by column.
 #[derive(Debug)]
 struct RowGroup {
     columns: Vec<ColumnValues>,
@@ -77,32 +75,31 @@ impl RowGroup {
     fn push(&mut self, kinds: &[Column], row: &dyn Row) -> Result<()> {
         let columns = self.columns.iter_mut().zip(&mut self.given);
         for (at, ((column, given), Column { kind, .. })) in columns.zip(kinds).enumerate() {
-            let is_given = match column {
-                ColumnValues::Bool(all) => row.bool(at)?.map(|value| all.push(value)).is_some(),
-                ColumnValues::Int(all) => row.int(at)?.map(|value| all.push(value)).is_some(),
-                ColumnValues::Real(all) => row.real(at)?.map(|value| all.push(value)).is_some(),
-                ColumnValues::Bytes(all) => {
-                    let value = match kind {
-                        Type::Text => row.text(at)?.map(str::as_bytes),
-                        _ => row.bytes(at)?,
-                    };
-                    self.bytes += value.map_or(0, <[u8]>::len);
-                    let value = value.map(|value| all.push(value.to_vec().into()));
-                    value.is_some()
+            let value = row.value(at, *kind)?;
+            match (column, value) {
+                (ColumnValues::Bool(all), Value::Bool(value)) => all.push(value),
+                (ColumnValues::Int(all), Value::Int(value)) => all.push(value),
+                (ColumnValues::Real(all), Value::Real(value)) => all.push(value),
+                (ColumnValues::Bytes(all), Value::Text(text)) => {
+                    self.bytes += text.len();
+                    all.push(text.into());
                 }
-            };
-            given.push(i16::from(is_given));
+                (ColumnValues::Bytes(all), Value::Bytes(bytes)) => {
+                    self.bytes += bytes.len();
+                    all.push(bytes.to_vec().into());
+                }
+                _ => {}
+            }
+            given.push(i16::from(value != Value::Null));
         }
         self.rows += 1;
         Ok(())
     }
 }
 
-/// A file of a table that is being written. It gets its name when it is whole; dropped before that, it is
-/// removed.
+/// It gets its name when it is whole; dropped before that, it is removed.
 pub(crate) struct FileWriter {
     part: Part,
-    /// The directory of the copy, and the path in it.
     root: PathBuf,
     path: String,
     kinds: Vec<Column>,
@@ -112,10 +109,7 @@ pub(crate) struct FileWriter {
 }
 
 impl FileWriter {
-    /// Begins a file of a table. Its directories are made.
-    ///
-    /// # Errors
-    /// The file system's.
+    /// The directories are made.
     pub(crate) fn new(root: &Path, path: String, table: &Table) -> Result<Self> {
         let target = root.join(&path);
         let io = |error| StoreError::Io(target.clone(), error);
@@ -139,7 +133,6 @@ impl FileWriter {
         })
     }
 
-    /// Adds a row, which has the columns of the table in their order.
     pub(crate) fn push(&mut self, row: &dyn Row) -> Result<()> {
         self.group.push(&self.kinds, row)?;
         self.rows += 1;
@@ -155,6 +148,7 @@ impl FileWriter {
     }
 
     fn flush(&mut self) -> Result<()> {
+        use ColumnValues::{Bool, Bytes, Int, Real};
         if self.group.rows == 0 {
             return Ok(());
         }
@@ -165,18 +159,10 @@ impl FileWriter {
                 break;
             };
             match (column, writer.untyped()) {
-                (ColumnValues::Bool(all), ColumnWriter::BoolColumnWriter(to)) => {
-                    put(to, all, given)?
-                }
-                (ColumnValues::Int(all), ColumnWriter::Int64ColumnWriter(to)) => {
-                    put(to, all, given)?
-                }
-                (ColumnValues::Real(all), ColumnWriter::DoubleColumnWriter(to)) => {
-                    put(to, all, given)?
-                }
-                (ColumnValues::Bytes(all), ColumnWriter::ByteArrayColumnWriter(to)) => {
-                    put(to, all, given)?;
-                }
+                (Bool(all), ColumnWriter::BoolColumnWriter(to)) => put(to, all, given)?,
+                (Int(all), ColumnWriter::Int64ColumnWriter(to)) => put(to, all, given)?,
+                (Real(all), ColumnWriter::DoubleColumnWriter(to)) => put(to, all, given)?,
+                (Bytes(all), ColumnWriter::ByteArrayColumnWriter(to)) => put(to, all, given)?,
                 _ => return Err(StoreError::Refused("a column has another type".to_owned())),
             }
             writer.close().map_err(failed)?;
@@ -186,8 +172,7 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Ends the file and gives it its name; one of that name is replaced in the same moment. It is on the
-    /// disk then, but its name may not be yet.
+    /// Replaces a file of that name in one moment. It is on the disk then, but its name may not be yet.
     pub(crate) fn finish(mut self) -> Result<WrittenFile> {
         self.flush()?;
         let target = self.root.join(&self.path);
@@ -218,7 +203,6 @@ fn failed(error: ParquetError) -> StoreError {
     StoreError::Database(format!("a Parquet file could not be written: {error}"))
 }
 
-/// How a type is in a file.
 pub(crate) fn physical(kind: Type) -> Physical {
     match kind {
         Type::Bool => Physical::BOOLEAN,
@@ -271,7 +255,6 @@ fn properties(kinds: &[Column]) -> Result<WriterProperties> {
     Ok(all.build())
 }
 
-/// Columns with long texts.
 const LONG: &[&str] = &["content", "meta", "runtime", "request", "params", "extra"];
 
 pub(crate) fn hash_of(path: &Path) -> Result<String> {

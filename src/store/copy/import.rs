@@ -12,7 +12,7 @@ use super::manifest::{BucketManifest, CopyManifest};
 use super::read::FileRows;
 use crate::store::database::sql::{Database, Row, Value, first, int, text};
 use crate::store::error::StoreError;
-use crate::store::layout::encode::{Body, body_hash};
+use crate::store::layout::encode::{StoredBody, body_hash};
 use crate::store::layout::rows::{put_body, put_key};
 use crate::store::layout::schema::{Column, insert, sum, table};
 use crate::store::layout::sums::{seal_attempts, seal_session};
@@ -39,28 +39,17 @@ impl Store {
     /// those of the database. The store is as it was then.
     pub fn import_parquet(&self, directory: impl AsRef<Path>) -> Result<ParquetImported, Error> {
         let root = directory.as_ref();
-        Ok(self.core.write(|database| import(database, root))?)
+        let done = self.core.write(|database| import(database, root));
+        Ok(done.map_err(|error| match error {
+            StoreError::Damaged(what) => StoreError::Copy(what),
+            other => other,
+        })?)
     }
 }
 
-/// Inserts the sessions of a copy. Runs inside a transaction that writes. Linear in the copy; the memory of a
-/// row group, of the numbers of sessions, and of those of a bucket's units.
-///
-/// # Errors
-/// [`StoreError::Exists`] if the store has a session of a name; [`StoreError::Copy`] if the copy is not whole or
-/// was altered; those of the database and of the file system.
-pub(crate) fn import(
-    database: &mut dyn Database,
-    root: &Path,
-) -> Result<ParquetImported, StoreError> {
-    let done = import_all(database, root);
-    done.map_err(|error| match error {
-        StoreError::Damaged(what) => StoreError::Copy(what),
-        other => other,
-    })
-}
-
-fn import_all(database: &mut dyn Database, root: &Path) -> Result<ParquetImported, StoreError> {
+/// Inserts the sessions of a copy, inside a transaction that writes. Linear in the copy; the memory of a row group, of
+/// the numbers of sessions, and of those of a bucket's units. What is damaged is [`StoreError::Copy`].
+fn import(database: &mut dyn Database, root: &Path) -> Result<ParquetImported, StoreError> {
     let Some(copy) = CopyManifest::read(root)? else {
         return Err(StoreError::Refused(format!(
             "{} is not a copy of a store",
@@ -98,7 +87,6 @@ fn import_all(database: &mut dyn Database, root: &Path) -> Result<ParquetImporte
     Ok(run.imports)
 }
 
-/// The file of a table that is whole.
 fn whole<'c>(copy: &'c CopyManifest, name: &str) -> Result<&'c WrittenFile, StoreError> {
     let path = format!("{name}/{name}.parquet");
     let found = copy.files.iter().find(|file| file.path == path);
@@ -115,22 +103,16 @@ struct ImportRun<'r> {
 /// Units by their numbers in the copy: the number in the store, and whether it is new there.
 type UnitNumbers = HashMap<i64, (i64, bool)>;
 
-/// Where a column is in a file.
-fn place(columns: &[Column], name: &str) -> Option<usize> {
-    columns.iter().position(|column| column.name == name)
-}
-
 impl ImportRun<'_> {
     fn sessions(
         &mut self,
         database: &mut dyn Database,
         file: &WrittenFile,
     ) -> Result<(), StoreError> {
-        let table = table("session");
-        let columns = table.file_columns();
-        let at = |name: &str| place(&columns, name).unwrap_or(usize::MAX);
+        let rows = FileRows::open(self.root, file, table("session"))?;
+        let at = |name| rows.at(name);
         let mut parents = Vec::new();
-        FileRows::open(self.root, file, table)?.read(&mut |row| {
+        rows.read(&mut |row| {
             let name = text(row, at("name"))?;
             catalog::check_name(name)?;
             let runtime = row.text(at("runtime"))?;
@@ -205,10 +187,9 @@ impl ImportRun<'_> {
         file: &WrittenFile,
         units: &mut UnitNumbers,
     ) -> Result<(), StoreError> {
-        let table = table("unit");
-        let columns = table.file_columns();
-        let at = |name: &str| place(&columns, name).unwrap_or(usize::MAX);
-        FileRows::open(self.root, file, table)?.read(&mut |row| {
+        let rows = FileRows::open(self.root, file, table("unit"))?;
+        let at = |name| rows.at(name);
+        rows.read(&mut |row| {
             known(&self.sessions, row, at("session_id"), "session")?;
             let key = [
                 text(row, at("kind"))?.into(),
@@ -231,14 +212,14 @@ impl ImportRun<'_> {
         units: &UnitNumbers,
     ) -> Result<u64, StoreError> {
         let table = table(name);
-        let in_file = table.file_columns();
-        let at = |name: &str| place(&in_file, name).unwrap_or(usize::MAX);
+        let rows = FileRows::open(self.root, file, table)?;
+        let at = |name| rows.at(name);
         // The sum is not in the file: it is computed.
         let mut columns: Vec<Column> = table.columns().collect();
         columns.retain(|column| column.name != "check_sum");
         let places: Vec<usize> = columns.iter().map(|column| at(column.name)).collect();
         let mut count = 0;
-        FileRows::open(self.root, file, table)?.read(&mut |row| {
+        rows.read(&mut |row| {
             let mut values: Vec<Value<'_>> = Vec::with_capacity(columns.len());
             for (Column { name, kind, .. }, at) in columns.iter().zip(&places) {
                 values.push(match (table.name, *name) {
@@ -250,7 +231,7 @@ impl ImportRun<'_> {
                     (_, "unit_id") => known(units, row, *at, "unit")?.0.into(),
                     (_, "body_id") => Value::Null,
                     ("snapshot", "working") => false.into(),
-                    _ => kind.value(row, *at)?,
+                    _ => row.value(*at, *kind)?,
                 });
             }
             if name == "node"
@@ -258,9 +239,10 @@ impl ImportRun<'_> {
             {
                 let json = row.bool(at("content_json"))?.unwrap_or(false);
                 let (hash, text) = (body_hash(json, text), text.to_owned());
-                let body = put_body(database, &Body { hash, json, text })?;
-                if let Some(at) = place(&columns, "body_id") {
-                    values[at] = body.into();
+                let body = put_body(database, &StoredBody { hash, json, text })?;
+                let place = columns.iter().position(|column| column.name == "body_id");
+                if let Some(place) = place {
+                    values[place] = body.into();
                 }
             }
             count += 1;
@@ -269,7 +251,6 @@ impl ImportRun<'_> {
         Ok(count)
     }
 
-    /// Seals and checks the sessions.
     fn finish(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         let mut sessions: Vec<i64> = self.sessions.values().copied().collect();
         sessions.sort_unstable();
@@ -290,7 +271,6 @@ impl ImportRun<'_> {
     }
 }
 
-/// What has the number in the store that a row says.
 fn known<T: Copy>(
     all: &HashMap<i64, T>,
     row: &dyn Row,

@@ -44,7 +44,6 @@ pub(crate) struct CopyManifest {
 pub(crate) struct BucketManifest {
     /// Grows when everything is rewritten. Numbers of units differ between generations.
     pub(crate) generation: i64,
-    /// Number of times that something was added in this generation.
     pub(crate) parts: i64,
     /// Whether an export is writing it, or was: files that are replaced may be others than those named here.
     #[serde(default)]
@@ -53,11 +52,9 @@ pub(crate) struct BucketManifest {
     pub(crate) files: Vec<WrittenFile>,
 }
 
-/// What a bucket has of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Exported {
     pub(crate) id: i64,
-    /// As of the row of the session.
     pub(crate) changed: i64,
     /// The seqs of the oldest and the newest snapshot; 1 and 0 without any.
     pub(crate) first: i64,
@@ -96,10 +93,6 @@ impl CopyManifest {
         root.join(DIRECTORY).join("copy.json")
     }
 
-    /// The manifest of the copy in a directory, if there is one.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if it cannot be read or is of another format.
     pub(crate) fn read(root: &Path) -> Result<Option<Self>> {
         let path = Self::path(root);
         let copy: Option<Self> = read(&path)?;
@@ -133,10 +126,6 @@ impl BucketManifest {
         root.join(DIRECTORY).join(format!("bucket={bucket}.json"))
     }
 
-    /// The manifest of a bucket, if there is one.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if it cannot be read.
     pub(crate) fn read(root: &Path, bucket: i64) -> Result<Option<Self>> {
         read(&Self::path(root, bucket))
     }
@@ -151,24 +140,26 @@ impl BucketManifest {
     }
 }
 
-/// Removes a file, which may be missing.
-pub(crate) fn remove(path: &Path) -> Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(StoreError::Io(path.to_owned(), error))
-        }
-        _ => Ok(()),
+/// What was done in the file system; `None` if there is nothing of that name.
+pub(crate) fn found<T>(path: &Path, done: io::Result<T>) -> Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done
+            .map(Some)
+            .map_err(|error| StoreError::Io(path.to_owned(), error)),
     }
 }
 
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    found(path, fs::remove_file(path)).map(|_| ())
+}
+
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let bytes = match std::fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(|error| StoreError::Io(path.to_owned(), error))?,
-    };
-    let read = serde_json::from_slice(&bytes);
-    read.map(Some)
-        .map_err(|error| StoreError::Damaged(format!("{}: {error}", path.display())))
+    let bytes = found(path, fs::read(path))?;
+    let read = bytes
+        .map(|bytes| serde_json::from_slice(&bytes))
+        .transpose();
+    read.map_err(|error| StoreError::Damaged(format!("{}: {error}", path.display())))
 }
 
 /// Writes a file, or replaces it in one moment; it is on the disk then.
@@ -186,15 +177,11 @@ fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     sync_name(path)
 }
 
-/// The right to write a copy, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct CopyLock(File);
 
 impl CopyLock {
-    /// Takes it; the directories are made.
-    ///
-    /// # Errors
-    /// [`StoreError::Conflict`] if another program has it; the file system's.
+    /// Makes the directories. [`StoreError::Conflict`] if another program has it.
     pub(crate) fn take(root: &Path) -> Result<Self> {
         let path = root.join(DIRECTORY).join("lock");
         let io = |error| StoreError::Io(path.clone(), error);
@@ -223,28 +210,19 @@ impl Drop for CopyLock {
     }
 }
 
-/// Removes the parts and the files that no manifest names. No other process writes the copy. Files of a bucket that was being
-/// written stay: its placements may refer to them already, and the bucket is written again and cleaned then. Returns
-/// the buckets that have a manifest. Reads every directory of the copy once.
+/// Removes what no manifest names, but files of a bucket that was being written: its placements may refer to them, and
+/// it is cleaned when it is written again. Returns the buckets with a manifest. Reads every directory of the copy.
 pub(crate) fn sweep(root: &Path) -> Result<BTreeSet<i64>> {
     let (mut found, mut known) = (BTreeSet::new(), BTreeSet::new());
     for table in bucketed() {
-        for entry in entries(&root.join(table.name))? {
-            let name = entry.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("bucket="));
-            found.extend(number.and_then(canonical));
-        }
+        let inside = entries(&root.join(table.name))?;
+        found.extend(inside.iter().filter_map(|entry| bucket_of(entry, "")));
     }
     for entry in entries(&root.join(DIRECTORY))? {
-        let name = entry.file_name();
-        if is_part(&name) {
+        if is_part(&entry.file_name()) {
             remove(&entry.path())?;
         }
-        let number = name.to_str().and_then(|name| {
-            let number = name.strip_prefix("bucket=")?.strip_suffix(".json")?;
-            canonical(number)
-        });
-        known.extend(number);
+        known.extend(bucket_of(&entry, ".json"));
     }
     for bucket in found.union(&known) {
         let manifest = BucketManifest::read(root, *bucket)?.unwrap_or_default();
@@ -278,13 +256,11 @@ pub(crate) fn clean(root: &Path, bucket: i64, manifest: &BucketManifest) -> Resu
     Ok(())
 }
 
-/// The tables that have a directory for each bucket.
 fn bucketed() -> impl Iterator<Item = &'static Table> {
     let tables = TABLES.iter();
     tables.filter(|table| matches!(table.files, CopyFiles::Added | CopyFiles::Replaced))
 }
 
-/// Whether an export gives such a name to a file of a table.
 fn is_ours(table: &Table, entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let stem = name.to_str().and_then(|name| name.strip_suffix(".parquet"));
@@ -294,17 +270,15 @@ fn is_ours(table: &Table, entry: &DirEntry) -> bool {
     is_part(&name) || stem.is_some_and(ours)
 }
 
-/// A number that is written as exports write it.
-fn canonical(text: &str) -> Option<i64> {
+/// The number in a name, if it is written as exports write it.
+fn bucket_of(entry: &DirEntry, end: &str) -> Option<i64> {
+    let name = entry.file_name();
+    let text = name.to_str()?.strip_prefix("bucket=")?.strip_suffix(end)?;
     let number: i64 = text.parse().ok()?;
     (number >= 0 && number.to_string() == text).then_some(number)
 }
 
-/// What is in a directory, which may be missing.
 fn entries(path: &Path) -> Result<Vec<DirEntry>> {
-    let listed = match fs::read_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        listed => listed.and_then(|listed| listed.collect::<io::Result<Vec<DirEntry>>>()),
-    };
-    listed.map_err(|error| StoreError::Io(path.to_owned(), error))
+    let listed = fs::read_dir(path).and_then(Iterator::collect);
+    Ok(found(path, listed)?.unwrap_or_default())
 }

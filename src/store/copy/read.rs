@@ -16,7 +16,7 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::file::{BYTES, ColumnValues, ROWS, WrittenFile, hash_of, physical};
-use crate::store::database::sql::Row;
+use crate::store::database::sql::{Row, Type, Value};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{Column, Table};
 
@@ -29,16 +29,11 @@ pub(crate) struct FileRows {
     bytes: i64,
     reader: SerializedFileReader<File>,
     kinds: Vec<Column>,
-    /// Of each column, its number in the file.
     numbers: Vec<usize>,
 }
 
 impl FileRows {
-    /// Opens a file, whose bytes must have the hash that `written` says, and which must have the columns of
-    /// the table. Linear in the file.
-    ///
-    /// # Errors
-    /// [`StoreError::Damaged`] if it is another file; the file system's.
+    /// Refuses a file without the hash that `written` says, or without the columns of the table. Linear in the file.
     pub(crate) fn open(root: &Path, written: &WrittenFile, table: &Table) -> Result<Self> {
         let path = root.join(&written.path);
         if hash_of(&path)? != written.sha256 {
@@ -73,6 +68,12 @@ impl FileRows {
             kinds,
             numbers,
         })
+    }
+
+    /// Where a column is in the rows. What is nowhere is read as an error.
+    pub(crate) fn at(&self, name: &str) -> usize {
+        let at = self.kinds.iter().position(|column| column.name == name);
+        at.unwrap_or(usize::MAX)
     }
 
     /// Calls `each` with every row, in order. The memory of a row group.
@@ -146,7 +147,6 @@ fn large(what: &str) -> ParquetError {
 struct Pages {
     pages: Box<dyn PageReader>,
     rows: usize,
-    /// The bytes of the pages that may still come.
     left: i64,
 }
 
@@ -195,7 +195,6 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     done.map_err(wrong)?
 }
 
-/// Reads a column: its values, and of each row the number of its value.
 fn get<T: DataType>(
     mut from: ColumnReaderImpl<T>,
     rows: usize,
@@ -232,79 +231,44 @@ struct GroupCells {
 impl GroupCells {
     /// The bytes of the texts of all rows but the last, which may be longer.
     fn texts(&self) -> usize {
-        let length = |(column, places): &(ColumnValues, Vec<Option<u32>>), row: usize| match column
-        {
-            ColumnValues::Bytes(all) => {
-                let place = places.get(row).copied().flatten();
-                place
-                    .and_then(|place| all.get(place as usize))
-                    .map_or(0, ByteArray::len)
+        let mut bytes = 0;
+        for (column, places) in &self.columns {
+            if let ColumnValues::Bytes(all) = column {
+                let texts = places.iter().take(self.rows.saturating_sub(1)).flatten();
+                let texts = texts.filter_map(|place| all.get(*place as usize));
+                bytes += texts.map(ByteArray::len).sum::<usize>();
             }
-            _ => 0,
-        };
-        let rows = 0..self.rows.saturating_sub(1);
-        let of = |column| rows.clone().map(|row| length(column, row)).sum::<usize>();
-        self.columns.iter().map(of).sum()
+        }
+        bytes
     }
 }
 
-/// A row of them.
 struct GroupRow<'g> {
     group: &'g GroupCells,
     row: usize,
 }
 
-impl GroupRow<'_> {
-    fn find(&self, at: usize) -> Result<Option<(&ColumnValues, usize)>> {
-        let column = self.group.columns.get(at);
-        let (column, places) = column.ok_or_else(|| unlike(at))?;
-        let place = places.get(self.row).copied().flatten();
-        Ok(place.map(|place| (column, place as usize)))
-    }
-}
-
-#[cold]
-fn unlike(at: usize) -> StoreError {
-    StoreError::Damaged(format!("column {at} of a file has another type"))
-}
-
 impl Row for GroupRow<'_> {
-    fn int(&self, at: usize) -> Result<Option<i64>> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((ColumnValues::Int(all), place)) => Ok(all.get(place).copied()),
-            Some(_) => Err(unlike(at)),
-        }
-    }
-
-    fn real(&self, at: usize) -> Result<Option<f64>> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((ColumnValues::Real(all), place)) => Ok(all.get(place).copied()),
-            Some(_) => Err(unlike(at)),
-        }
-    }
-
-    fn bool(&self, at: usize) -> Result<Option<bool>> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((ColumnValues::Bool(all), place)) => Ok(all.get(place).copied()),
-            Some(_) => Err(unlike(at)),
-        }
-    }
-
-    fn text(&self, at: usize) -> Result<Option<&str>> {
-        let wrong = |_| StoreError::Damaged(format!("column {at} of a file is not UTF-8"));
-        let bytes = self.bytes(at)?;
-        bytes.map(std::str::from_utf8).transpose().map_err(wrong)
-    }
-
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
-        match self.find(at)? {
-            None => Ok(None),
-            Some((ColumnValues::Bytes(all), place)) => Ok(all.get(place).map(ByteArray::data)),
-            Some(_) => Err(unlike(at)),
-        }
+    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>> {
+        let wrong = |what| StoreError::Damaged(format!("column {at} of a file {what}"));
+        let unlike = || wrong("has another type");
+        let (column, places) = self.group.columns.get(at).ok_or_else(unlike)?;
+        let Some(place) = places.get(self.row).copied().flatten() else {
+            return Ok(Value::Null);
+        };
+        let place = place as usize;
+        Ok(match (kind, column) {
+            (Type::Bool, ColumnValues::Bool(all)) => all.get(place).copied().into(),
+            (Type::Id | Type::Int, ColumnValues::Int(all)) => all.get(place).copied().into(),
+            (Type::Real, ColumnValues::Real(all)) => all.get(place).copied().into(),
+            (Type::Bytes, ColumnValues::Bytes(all)) => all.get(place).map(ByteArray::data).into(),
+            (Type::Text, ColumnValues::Bytes(all)) => {
+                let text = all.get(place).map(|text| std::str::from_utf8(text.data()));
+                let text = text.transpose().map_err(|_| wrong("is not UTF-8"))?;
+                text.into()
+            }
+            _ => return Err(unlike()),
+        })
     }
 }
 

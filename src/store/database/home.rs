@@ -10,24 +10,21 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
-use crate::store::database::postgres::{Address, Postgres};
+use crate::store::database::postgres::{Postgres, ServerAddress};
 use crate::store::database::sql::Database;
-use crate::store::database::sqlite::{Access, FileId, Sqlite, file_id};
+use crate::store::database::sqlite::{FileAccess, FileId, Sqlite, file_id};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema;
 
-/// How a store is opened.
 #[derive(Clone, Debug)]
-pub(crate) struct Options {
-    /// A store that is missing is an error, and not made.
+pub(crate) struct HomeOptions {
     pub(crate) must_exist: bool,
     /// Nothing is written, and a store that is missing is an error.
     pub(crate) read_only: bool,
-    /// How long a transaction that writes waits for another program's.
     pub(crate) busy: Duration,
 }
 
-impl Default for Options {
+impl Default for HomeOptions {
     fn default() -> Self {
         Self {
             must_exist: false,
@@ -37,17 +34,15 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl HomeOptions {
     fn may_create(&self) -> bool {
         !self.must_exist && !self.read_only
     }
 }
 
-/// An open store. Threads share it.
 pub(crate) struct Home {
     place: StorePlace,
-    options: Options,
-    /// Connections that read and are not in use.
+    options: HomeOptions,
     idle: Mutex<Vec<Box<dyn Database>>>,
     /// Opened when something is written: a process that only reads needs one connection.
     writer: OnceLock<Mutex<Box<dyn Database>>>,
@@ -57,11 +52,10 @@ pub(crate) struct Home {
     file: Option<FileId>,
 }
 
-/// What an address means.
 pub(crate) enum StorePlace {
     File(PathBuf),
     #[cfg(feature = "postgres")]
-    Server(Box<Address>),
+    Server(Box<ServerAddress>),
 }
 
 /// How many readers that are not in use stay open.
@@ -72,7 +66,7 @@ impl StorePlace {
     fn of(url: &str) -> Result<Self> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             #[cfg(feature = "postgres")]
-            return Ok(Self::Server(Box::new(Address::of(url)?)));
+            return Ok(Self::Server(Box::new(ServerAddress::of(url)?)));
             #[cfg(not(feature = "postgres"))]
             return Err(StoreError::Refused(
                 "this program was built without PostgreSQL; build it with `--features postgres`"
@@ -103,7 +97,7 @@ impl StorePlace {
             .map_err(|error| StoreError::Io(path.into(), error))
     }
 
-    fn connect(&self, access: Access, busy: Duration) -> Result<Box<dyn Database>> {
+    fn connect(&self, access: FileAccess, busy: Duration) -> Result<Box<dyn Database>> {
         match self {
             Self::File(path) => Ok(Box::new(Sqlite::open(path, access, busy)?)),
             #[cfg(feature = "postgres")]
@@ -135,18 +129,12 @@ impl Home {
         matches!(self.place, StorePlace::File(_))
     }
 
-    /// Opens the store at `PATH`, `sqlite:PATH` or `postgres://…`, and makes it if it is missing and the options allow that.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Missing`], [`StoreError::NotAStore`], [`StoreError::OtherLayout`];
-    /// [`StoreError::Refused`] of an address that cannot be understood; errors of the database.
-    pub(crate) fn open(url: &str, options: &Options) -> Result<Self> {
+    /// Makes the store if it is missing and the options allow that.
+    pub(crate) fn open(url: &str, options: &HomeOptions) -> Result<Self> {
         Self::open_at(StorePlace::of(url)?, options)
     }
 
-    /// As [`Home::open`].
-    pub(crate) fn open_at(place: StorePlace, options: &Options) -> Result<Self> {
+    pub(crate) fn open_at(place: StorePlace, options: &HomeOptions) -> Result<Self> {
         let mut home = Self {
             place,
             options: options.clone(),
@@ -176,12 +164,8 @@ impl Home {
         Ok(home)
     }
 
-    /// The connection that writes, once no other thread of this process has it.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Refused`] in a store that is only read.
-    pub(crate) fn writer(&self) -> Result<Writer<'_>> {
+    /// Waits for other threads of this process. [`StoreError::Refused`] in a store that is only read.
+    pub(crate) fn writer(&self) -> Result<WriteConnection<'_>> {
         if self.options.read_only {
             return Err(StoreError::Refused(format!(
                 "the store {} was opened to be read only; open it to be written",
@@ -191,7 +175,7 @@ impl Home {
         let writer = match self.writer.get() {
             Some(writer) => writer,
             None => {
-                let made = self.place.connect(Access::Write, self.options.busy)?;
+                let made = self.place.connect(FileAccess::Write, self.options.busy)?;
                 if self.place.file() != self.file {
                     return Err(StoreError::Database(format!(
                         "{} was replaced by another file while it was open; open the store again",
@@ -202,18 +186,14 @@ impl Home {
             }
         };
         // The caller that panicked with it has rolled back: its guard was dropped.
-        Ok(Writer(lock(writer)))
+        Ok(WriteConnection(lock(writer)))
     }
 
-    /// A connection that reads, for this caller alone. It goes back to the pool when it is dropped.
-    ///
-    /// # Errors
-    ///
-    /// Those of the database, if another connection is needed.
-    pub(crate) fn reader(&self) -> Result<Reader<'_>> {
+    /// For this caller alone. It goes back to the pool when it is dropped.
+    pub(crate) fn reader(&self) -> Result<ReadConnection<'_>> {
         let idle = lock(&self.idle).pop();
         let database = idle.map_or_else(|| self.connect_reader(), Ok)?;
-        Ok(Reader {
+        Ok(ReadConnection {
             home: self,
             database: Some(database),
         })
@@ -236,7 +216,7 @@ impl Home {
 
     /// Makes the store with a connection that then writes it, and connects to it.
     fn create(&self) -> Result<Box<dyn Database>> {
-        let mut made = self.place.connect(Access::Create, self.options.busy)?;
+        let mut made = self.place.connect(FileAccess::Create, self.options.busy)?;
         schema::create(&mut *made, &self.place.to_string())?;
         self.writer.get_or_init(|| Mutex::new(made));
         self.connect_reader()
@@ -244,9 +224,9 @@ impl Home {
 
     fn connect_reader(&self) -> Result<Box<dyn Database>> {
         let access = if self.options.read_only {
-            Access::ReadOnly
+            FileAccess::ReadOnly
         } else {
-            Access::Read
+            FileAccess::Read
         };
         self.place.connect(access, self.options.busy)
     }
@@ -277,9 +257,9 @@ impl fmt::Debug for Home {
 }
 
 /// The connection that writes. A transaction that was not ended is rolled back.
-pub(crate) struct Writer<'h>(MutexGuard<'h, Box<dyn Database>>);
+pub(crate) struct WriteConnection<'h>(MutexGuard<'h, Box<dyn Database>>);
 
-impl Deref for Writer<'_> {
+impl Deref for WriteConnection<'_> {
     type Target = dyn Database;
 
     fn deref(&self) -> &Self::Target {
@@ -287,22 +267,21 @@ impl Deref for Writer<'_> {
     }
 }
 
-impl DerefMut for Writer<'_> {
+impl DerefMut for WriteConnection<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut **self.0
     }
 }
 
-impl Drop for Writer<'_> {
+impl Drop for WriteConnection<'_> {
     fn drop(&mut self) {
         self.0.rollback();
     }
 }
 
 /// A connection that reads. A transaction that was not ended is rolled back.
-pub(crate) struct Reader<'h> {
+pub(crate) struct ReadConnection<'h> {
     home: &'h Home,
-    /// There until it is dropped.
     database: Option<Box<dyn Database>>,
 }
 
@@ -310,7 +289,7 @@ pub(crate) struct Reader<'h> {
     clippy::expect_used,
     reason = "only `drop` takes the connection, and nothing comes after it"
 )]
-impl Deref for Reader<'_> {
+impl Deref for ReadConnection<'_> {
     type Target = dyn Database;
 
     fn deref(&self) -> &Self::Target {
@@ -322,13 +301,13 @@ impl Deref for Reader<'_> {
     clippy::expect_used,
     reason = "only `drop` takes the connection, and nothing comes after it"
 )]
-impl DerefMut for Reader<'_> {
+impl DerefMut for ReadConnection<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut **self.database.as_mut().expect("not dropped")
     }
 }
 
-impl Drop for Reader<'_> {
+impl Drop for ReadConnection<'_> {
     fn drop(&mut self) {
         if let Some(mut database) = self.database.take() {
             database.rollback();

@@ -15,11 +15,11 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::time::Duration;
 
-    use crate::store::database::home::{Home, Options};
+    use crate::store::database::home::{Home, HomeOptions};
     use crate::store::database::sql::{
-        Begin, Database, Savepoint, Value, collect, first, int, text,
+        Begin, Database, Savepoint, Type, Value, collect, first, int, text,
     };
-    use crate::store::database::sqlite::{Access, Sqlite};
+    use crate::store::database::sqlite::{FileAccess, Sqlite};
     use crate::store::error::{Result, StoreError};
     use crate::store::layout::schema;
 
@@ -47,10 +47,10 @@ mod tests {
         }
     }
 
-    fn options() -> Options {
-        Options {
+    fn options() -> HomeOptions {
+        HomeOptions {
             busy: BUSY,
-            ..Options::default()
+            ..HomeOptions::default()
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
                 let same = [
                     row.text(0)?.into(),
                     row.int(1)?.into(),
-                    row.real(2)?.map_or(Value::Null, Value::Real),
+                    row.value(2, Type::Real)?,
                     row.text(3)?.into(),
                 ] == [text, int, real, big];
                 Ok(same && row.text(4)? == Some("it's ?5"))
@@ -285,11 +285,11 @@ mod tests {
         let folder = Folder::new("addresses");
         let path = folder.file("x.db");
         for options in [
-            Options {
+            HomeOptions {
                 must_exist: true,
                 ..options()
             },
-            Options {
+            HomeOptions {
                 read_only: true,
                 ..options()
             },
@@ -300,7 +300,7 @@ mod tests {
         assert!(!Path::new(&path).exists());
         let home = Home::open(&path, &options()).unwrap();
         add(&mut *home.writer().unwrap(), "a").unwrap();
-        let read_only = Options {
+        let read_only = HomeOptions {
             read_only: true,
             ..options()
         };
@@ -436,8 +436,8 @@ mod tests {
 
     #[test]
     fn statements_of_both_dialects_name_every_table() {
-        use crate::store::database::sql::Dialect;
-        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+        use crate::store::database::sql::Backend;
+        for dialect in [Backend::Sqlite, Backend::Postgres] {
             let all = schema::statements(dialect).join(";\n");
             for table in schema::TABLES {
                 assert!(all.contains(&format!("create table {} (", table.name)));
@@ -448,7 +448,7 @@ mod tests {
         let folder = Folder::new("alone");
         let path = folder.0.join("x.db");
         assert!(matches!(
-            Sqlite::open(&path, Access::Write, BUSY),
+            Sqlite::open(&path, FileAccess::Write, BUSY),
             Err(StoreError::Missing(_))
         ));
     }
@@ -473,7 +473,7 @@ mod tests {
             let Some(server) = server() else { return };
             let folder = Folder::new("postgres");
             let url = server.url("test_1");
-            let must_exist = Options {
+            let must_exist = HomeOptions {
                 must_exist: true,
                 ..options()
             };

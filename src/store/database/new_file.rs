@@ -49,15 +49,10 @@ pub(crate) fn sync_name(path: &Path) -> Result<()> {
     synced.map_err(|error| StoreError::Io(parent.to_owned(), error))
 }
 
-/// Whether a directory has a copy that was not finished, and nothing else.
 fn is_copy(directory: &Path) -> bool {
     let is_ours = |entry: std::io::Result<std::fs::DirEntry>| {
-        entry.is_ok_and(|entry| {
-            entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(COPY.as_bytes())
-        })
+        let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
+        name.as_encoded_bytes().starts_with(COPY.as_bytes())
     };
     std::fs::read_dir(directory).is_ok_and(|mut entries| entries.all(is_ours))
 }

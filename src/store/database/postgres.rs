@@ -15,10 +15,10 @@ use postgres::{Config, NoTls, Statement};
 
 use crate::store::database::new_file::into_new_file;
 use crate::store::database::postgres_client::{
-    ClientLink, Parameter, PostgresRow, apart, in_runtime, respelled,
+    ClientLink, PostgresRow, apart, in_runtime, parameter, respelled,
 };
-use crate::store::database::sql::{Begin, Database, Dialect, Each, Savepoint, Value, one_int};
-use crate::store::database::sqlite::{Access, Sqlite};
+use crate::store::database::sql::{Backend, Begin, Database, Each, Savepoint, Value, one_int};
+use crate::store::database::sqlite::{FileAccess, Sqlite};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{self, TABLES};
 use crate::store::texts::tables;
@@ -29,35 +29,27 @@ const STATEMENTS: usize = 256;
 /// Where commits are announced; the text of an announcement is the schema.
 const CHANNEL: &str = "pactql";
 
-/// The schema, if the address names none.
 const SCHEMA: &str = "pactql";
 
-/// Where a store in PostgreSQL is.
 #[derive(Clone)]
-pub(crate) struct Address {
+pub(crate) struct ServerAddress {
     config: Config,
     schema: String,
     /// Without a password.
     shown: String,
 }
 
-impl Address {
-    /// Understands `postgres://USER@HOST:PORT/DATABASE?schema=NAME`, with any other parameter that the
-    /// client library knows.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Refused`], without the address: a password may be in it.
+impl ServerAddress {
+    /// Understands `postgres://USER@HOST:PORT/DATABASE?schema=NAME`, with other parameters of the client library. An error
+    /// does not say the address: a password may be in it.
     pub(crate) fn of(url: &str) -> Result<Self> {
         let refused = |why: String| Err(StoreError::Refused(why));
         let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
-        let (mut schema, mut rest) = (SCHEMA.to_owned(), Vec::new());
-        for parameter in parameters.split('&').filter(|part| !part.is_empty()) {
-            match parameter.strip_prefix("schema=") {
-                Some(name) => name.clone_into(&mut schema),
-                None => rest.push(parameter),
-            }
-        }
+        let parameters = parameters.split('&').filter(|part| !part.is_empty());
+        let (named, rest): (Vec<&str>, Vec<&str>) =
+            parameters.partition(|part| part.starts_with("schema="));
+        let named = named.last().and_then(|part| part.strip_prefix("schema="));
+        let schema = named.unwrap_or(SCHEMA).to_owned();
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let first = schema.bytes().next();
         if !schema.bytes().all(plain)
@@ -103,7 +95,7 @@ impl Address {
 }
 
 /// Without user and password.
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
     }
@@ -111,38 +103,33 @@ impl fmt::Display for Address {
 
 pub(crate) struct Postgres {
     client: ClientLink,
-    address: Address,
-    access: Access,
+    address: ServerAddress,
+    access: FileAccess,
     busy: Duration,
     statements: HashMap<Box<str>, Statement>,
-    state: TransactionState,
+    state: Option<OpenTransaction>,
     /// The process of the server that answers here.
     own: i32,
     /// How many commits of others were announced, and connections made.
     version: i64,
 }
 
-/// What a transaction has come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TransactionState {
-    Idle,
-    Open {
-        write: bool,
-        /// It has sent a statement that may change something.
-        wrote: bool,
-        /// A statement failed: the server refuses all until the savepoint or the whole is rolled back.
-        failed: bool,
-    },
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenTransaction {
+    /// It has sent a statement that may change something.
+    wrote: bool,
+    /// A statement failed: the server refuses all until the savepoint or the whole is rolled back.
+    failed: bool,
 }
 
 impl Postgres {
-    /// Connects, and with [`Access::Create`] makes the schema if it is missing. Whether it is a store is
-    /// not looked at.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Missing`] if there is no such schema and none is made; errors of the database.
-    pub(crate) fn open(address: &Address, access: Access, busy: Duration) -> Result<Self> {
+    /// With [`FileAccess::Create`] makes a schema that is missing; else that is [`StoreError::Missing`]. Whether it is a store
+    /// is not looked at.
+    pub(crate) fn open(
+        address: &ServerAddress,
+        access: FileAccess,
+        busy: Duration,
+    ) -> Result<Self> {
         let client = connect(address, access, busy)?;
         let mut made = Self {
             client,
@@ -150,7 +137,7 @@ impl Postgres {
             access,
             busy,
             statements: HashMap::new(),
-            state: TransactionState::Idle,
+            state: None,
             own: 0,
             version: 0,
         };
@@ -160,7 +147,7 @@ impl Postgres {
         if one_int(&mut made, has, &[schema.as_str().into()])?.is_some() {
             return Ok(made);
         }
-        if access != Access::Create {
+        if access != FileAccess::Create {
             return Err(StoreError::Missing(address.to_string().into()));
         }
         // Of two that make it at the same time one fails, although it says `if not exists`.
@@ -187,13 +174,12 @@ impl Postgres {
     fn reconnect(&mut self) -> Result<()> {
         self.client = connect(&self.address, self.access, self.busy)?;
         self.statements.clear();
-        self.state = TransactionState::Idle;
+        self.state = None;
         self.listen()
     }
 
-    /// Begins a transaction with some statements. A connection that was lost since the last one is made
-    /// again, once.
-    fn start(&mut self, sql: &str, write: bool) -> Result<()> {
+    /// A connection that was lost since the last transaction is made again, once.
+    fn start(&mut self, sql: &str) -> Result<()> {
         if self.client.is_closed() {
             self.reconnect()?;
         }
@@ -207,16 +193,11 @@ impl Postgres {
             let _ = self.client.batch_execute("rollback");
             return Err(said(&self.address, &error));
         }
-        self.state = TransactionState::Open {
-            write,
-            wrote: false,
-            failed: false,
-        };
+        self.state = Some(OpenTransaction::default());
         Ok(())
     }
 
-    /// Runs a statement and calls `each` with its rows. Returns the number of rows that it changed; the outer error is
-    /// what the server said.
+    /// Returns the number of rows that were changed; the outer error is what the server said.
     fn run(
         &mut self,
         sql: &str,
@@ -243,16 +224,15 @@ impl Postgres {
             ))));
         }
         let values = values.iter().zip(types).enumerate();
-        let values = values.map(|(at, (value, kind))| Parameter::of(at + 1, value, kind));
-        let values = match values.collect::<Result<Vec<Parameter<'_>>>>() {
+        let values = values.map(|(at, (value, kind))| parameter(at + 1, *value, kind));
+        let values = match values.collect::<Result<Vec<_>>>() {
             Ok(values) => values,
             Err(error) => return Ok(Err(error)),
         };
-        let values = || values.iter().map(Parameter::sql);
         if in_runtime() {
             // `each` stays on this thread, so the rows come over together.
             let (rows, changed) = self.client.with(|client| {
-                let mut rows = client.query_raw(&statement, values())?;
+                let mut rows = client.query_raw(&statement, values)?;
                 let mut all = Vec::new();
                 while let Some(row) = rows.next()? {
                     all.push(row);
@@ -269,7 +249,7 @@ impl Postgres {
         let Some(client) = &mut self.client.0 else {
             return Ok(Ok(0));
         };
-        let mut rows = client.query_raw(&statement, values())?;
+        let mut rows = client.query_raw(&statement, values)?;
         while let Some(row) = rows.next()? {
             if let Err(error) = each(&PostgresRow(row)) {
                 return Ok(Err(error));
@@ -281,7 +261,7 @@ impl Postgres {
     /// Runs a statement in the transaction, or in one of its own.
     fn told(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64> {
         let reads = sql.trim_start().starts_with("select");
-        if self.state == TransactionState::Idle {
+        if self.state.is_none() {
             // What was lost before it began is begun again; what was lost later is not known.
             self.begin(if reads { Begin::Read } else { Begin::Write })?;
             let done = self.told(sql, values, each);
@@ -294,23 +274,23 @@ impl Postgres {
             };
         }
         let done = self.run(sql, values, each);
-        if let TransactionState::Open { wrote, failed, .. } = &mut self.state {
-            *wrote |= !reads;
-            *failed |= done.is_err();
+        if let Some(open) = &mut self.state {
+            open.wrote |= !reads;
+            open.failed |= done.is_err();
         }
         done.map_err(|error| said(&self.address, &error))?
     }
 
     fn batch(&mut self, sql: &str) -> Result<()> {
         let done = self.client.batch_execute(sql);
-        if let TransactionState::Open { failed, .. } = &mut self.state {
-            *failed |= done.is_err();
+        if let Some(open) = &mut self.state {
+            open.failed |= done.is_err();
         }
         done.map_err(|error| said(&self.address, &error))
     }
 
     fn copy_to(&mut self, to: &Path) -> Result<()> {
-        let mut target = Sqlite::open(to, Access::Create, self.busy)?;
+        let mut target = Sqlite::open(to, FileAccess::Create, self.busy)?;
         schema::create(&mut target, &to.display().to_string())?;
         target.begin(Begin::Write)?;
         target.execute("delete from format", &[])?;
@@ -328,8 +308,8 @@ impl Postgres {
 }
 
 impl Database for Postgres {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
+    fn dialect(&self) -> Backend {
+        Backend::Postgres
     }
 
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
@@ -344,7 +324,7 @@ impl Database for Postgres {
         let lock = match begin {
             Begin::Read => {
                 let sql = "begin isolation level repeatable read, read only; select 1";
-                return self.start(sql, false);
+                return self.start(sql);
             }
             Begin::Write => "pg_advisory_xact_lock_shared",
             Begin::Alone => "pg_advisory_xact_lock",
@@ -355,29 +335,20 @@ impl Database for Postgres {
             "begin isolation level read committed; \
              select {lock}(hashtextextended('pactql ' || '{schema}', 0))"
         );
-        self.start(&sql, true)
+        self.start(&sql)
     }
 
     fn commit(&mut self) -> Result<()> {
-        let state = std::mem::replace(&mut self.state, TransactionState::Idle);
-        let sql = match state {
-            TransactionState::Open { failed: true, .. } => {
-                let _ = self.client.batch_execute("rollback");
-                return Err(StoreError::Database(format!(
-                    "{}: a statement of the transaction had failed; nothing was written",
-                    self.address
-                )));
-            }
-            TransactionState::Open {
-                write: true,
-                wrote: true,
-                ..
-            } => {
-                let schema = &self.address.schema;
-                format!("select pg_notify('{CHANNEL}', '{schema}'); commit")
-            }
-            _ => "commit".to_owned(),
-        };
+        let open = self.state.take().unwrap_or_default();
+        if open.failed {
+            let _ = self.client.batch_execute("rollback");
+            return Err(StoreError::Database(format!(
+                "{}: a statement of the transaction had failed; nothing was written",
+                self.address
+            )));
+        }
+        let announced = format!("select pg_notify('{CHANNEL}', '{}'); ", self.address.schema);
+        let sql = if open.wrote { announced } else { String::new() } + "commit";
         let Err(error) = self.client.batch_execute(&sql) else {
             return Ok(());
         };
@@ -393,16 +364,15 @@ impl Database for Postgres {
     }
 
     fn rollback(&mut self) {
-        if self.state != TransactionState::Idle {
-            self.state = TransactionState::Idle;
+        if self.state.take().is_some() {
             let _ = self.client.batch_execute("rollback");
         }
     }
 
     fn savepoint(&mut self, what: Savepoint) -> Result<()> {
         self.batch(what.sql())?;
-        if let (Savepoint::Undo, TransactionState::Open { failed, .. }) = (what, &mut self.state) {
-            *failed = false;
+        if let (Savepoint::Undo, Some(open)) = (what, &mut self.state) {
+            open.failed = false;
         }
         Ok(())
     }
@@ -414,7 +384,7 @@ impl Database for Postgres {
 
     fn data_version(&mut self) -> Result<i64> {
         // What was announced before this question comes before its answer.
-        if self.state == TransactionState::Idle {
+        if self.state.is_none() {
             let asked = self.client.batch_execute("select 1");
             if asked.is_err() {
                 self.reconnect()?;
@@ -435,7 +405,7 @@ impl Database for Postgres {
     }
 
     fn backup(&mut self, to: &Path) -> Result<()> {
-        let within = self.state != TransactionState::Idle;
+        let within = self.state.is_some();
         if !within {
             self.begin(Begin::Read)?;
         }
@@ -458,13 +428,13 @@ impl Database for Postgres {
     }
 }
 
-fn connect(address: &Address, access: Access, busy: Duration) -> Result<ClientLink> {
+fn connect(address: &ServerAddress, access: FileAccess, busy: Duration) -> Result<ClientLink> {
     let failed = |error| said(address, &error);
     let client = apart(|| address.config.connect(NoTls)).map_err(failed)?;
     let mut client = ClientLink(Some(client));
     let read_only = match access {
-        Access::Create | Access::Write => "off",
-        Access::Read | Access::ReadOnly => "on",
+        FileAccess::Create | FileAccess::Write => "off",
+        FileAccess::Read | FileAccess::ReadOnly => "on",
     };
     // Waiting for another writer ends as it does in SQLite.
     let set = format!(
@@ -477,8 +447,7 @@ fn connect(address: &Address, access: Access, busy: Duration) -> Result<ClientLi
     Ok(client)
 }
 
-/// What an error of the server means to a user of the address.
-fn said(address: &Address, error: &postgres::Error) -> StoreError {
+fn said(address: &ServerAddress, error: &postgres::Error) -> StoreError {
     let database = |what: &str| StoreError::Database(format!("{address}: {what}"));
     let Some(told) = error.as_db_error() else {
         if error.is_closed() {
@@ -525,7 +494,7 @@ mod tests {
 
     #[test]
     fn addresses() {
-        let of = |url: &str| Address::of(url);
+        let of = |url: &str| ServerAddress::of(url);
         let address = of("postgres://me:secret@host:1/db?schema=x_1&password=secret").ok();
         let address = address.unwrap();
         assert_eq!(address.schema, "x_1");

@@ -4,9 +4,9 @@
 //! This file knows no transaction and no table.
 
 use postgres::Client;
-use postgres::types::{FromSql, ToSql, Type};
+use postgres::types::{FromSql, ToSql, Type as Stored};
 
-use crate::store::database::sql::{Row, Value};
+use crate::store::database::sql::{Row, Type, Value};
 use crate::store::error::{Result, StoreError};
 
 /// Whether this thread belongs to a runtime, where the client may not wait.
@@ -82,64 +82,33 @@ pub(crate) fn respelled(sql: &str) -> String {
 }
 
 /// A value in the type that the server found its parameter to have.
-pub(crate) enum Parameter<'v> {
-    Bool(Option<bool>),
-    Int2(Option<i16>),
-    Int4(Option<i32>),
-    Int8(Option<i64>),
-    Float8(Option<f64>),
-    Text(Option<&'v str>),
-    Bytes(Option<&'v [u8]>),
-}
-
-impl<'v> Parameter<'v> {
-    pub(crate) fn of(at: usize, value: &Value<'v>, kind: &Type) -> Result<Self> {
-        let wrong = || {
-            let given = match value {
-                Value::Null => "null",
-                Value::Bool(_) => "a truth value",
-                Value::Int(_) => "an integer, maybe too large",
-                Value::Real(_) => "a number",
-                Value::Text(_) => "a text",
-                Value::Bytes(_) => "bytes",
-            };
-            StoreError::Database(format!(
-                "parameter {at} of a statement is {given} where {kind} was expected; write a cast"
-            ))
-        };
-        let small = |_| wrong();
-        Ok(match (kind, *value) {
-            (&Type::BOOL, Value::Null) => Self::Bool(None),
-            (&Type::BOOL, Value::Bool(value)) => Self::Bool(Some(value)),
-            (&Type::INT2, Value::Null) => Self::Int2(None),
-            (&Type::INT2, Value::Int(value)) => Self::Int2(Some(value.try_into().map_err(small)?)),
-            (&Type::INT4, Value::Null) => Self::Int4(None),
-            (&Type::INT4, Value::Int(value)) => Self::Int4(Some(value.try_into().map_err(small)?)),
-            (&Type::INT8, Value::Null) => Self::Int8(None),
-            (&Type::INT8, Value::Int(value)) => Self::Int8(Some(value)),
-            (&Type::FLOAT8, Value::Null) => Self::Float8(None),
-            (&Type::FLOAT8, Value::Real(value)) => Self::Float8(Some(value)),
-            (&Type::TEXT | &Type::VARCHAR | &Type::NAME, Value::Null) => Self::Text(None),
-            (&Type::TEXT | &Type::VARCHAR | &Type::NAME, Value::Text(value)) => {
-                Self::Text(Some(value))
-            }
-            (&Type::BYTEA, Value::Null) => Self::Bytes(None),
-            (&Type::BYTEA, Value::Bytes(value)) => Self::Bytes(Some(value)),
-            _ => return Err(wrong()),
-        })
-    }
-
-    pub(crate) fn sql(&self) -> &(dyn ToSql + Sync) {
-        match self {
-            Self::Bool(value) => value,
-            Self::Int2(value) => value,
-            Self::Int4(value) => value,
-            Self::Int8(value) => value,
-            Self::Float8(value) => value,
-            Self::Text(value) => value,
-            Self::Bytes(value) => value,
-        }
-    }
+pub(crate) fn parameter<'v>(
+    at: usize,
+    value: Value<'v>,
+    kind: &Stored,
+) -> Result<Box<dyn ToSql + Send + Sync + 'v>> {
+    let wrong = || {
+        let what = format!("parameter {at} of a statement does not fit {kind}; write a cast");
+        StoreError::Database(what)
+    };
+    let large = |_| wrong();
+    Ok(match (kind, value) {
+        (&Stored::BOOL, Value::Null) => Box::new(None::<bool>),
+        (&Stored::BOOL, Value::Bool(value)) => Box::new(value),
+        (&Stored::INT2, Value::Null) => Box::new(None::<i16>),
+        (&Stored::INT2, Value::Int(value)) => Box::new(i16::try_from(value).map_err(large)?),
+        (&Stored::INT4, Value::Null) => Box::new(None::<i32>),
+        (&Stored::INT4, Value::Int(value)) => Box::new(i32::try_from(value).map_err(large)?),
+        (&Stored::INT8, Value::Null) => Box::new(None::<i64>),
+        (&Stored::INT8, Value::Int(value)) => Box::new(value),
+        (&Stored::FLOAT8, Value::Null) => Box::new(None::<f64>),
+        (&Stored::FLOAT8, Value::Real(value)) => Box::new(value),
+        (&Stored::TEXT | &Stored::VARCHAR | &Stored::NAME, Value::Null) => Box::new(None::<&str>),
+        (&Stored::TEXT | &Stored::VARCHAR | &Stored::NAME, Value::Text(value)) => Box::new(value),
+        (&Stored::BYTEA, Value::Null) => Box::new(None::<&[u8]>),
+        (&Stored::BYTEA, Value::Bytes(value)) => Box::new(value),
+        _ => return Err(wrong()),
+    })
 }
 
 pub(crate) struct PostgresRow(pub(crate) postgres::Row);
@@ -150,40 +119,30 @@ impl PostgresRow {
         value.map_err(|error| StoreError::Damaged(format!("column {at} of a result: {error}")))
     }
 
-    fn kind(&self, at: usize) -> Option<&Type> {
-        self.0.columns().get(at).map(postgres::Column::type_)
+    fn int(&self, at: usize, stored: Option<&Stored>) -> Result<Option<i64>> {
+        match stored {
+            Some(&Stored::INT2) => Ok(self.get::<i16>(at)?.map(i64::from)),
+            Some(&Stored::INT4) => Ok(self.get::<i32>(at)?.map(i64::from)),
+            _ => self.get(at),
+        }
     }
 }
 
 impl Row for PostgresRow {
-    fn int(&self, at: usize) -> Result<Option<i64>> {
-        match self.kind(at) {
-            Some(&Type::INT4) => Ok(self.get::<i32>(at)?.map(i64::from)),
-            Some(&Type::INT2) => Ok(self.get::<i16>(at)?.map(i64::from)),
-            _ => self.get(at),
-        }
-    }
-
-    fn real(&self, at: usize) -> Result<Option<f64>> {
-        match self.kind(at) {
-            Some(&Type::INT8) => Ok(self.get::<i64>(at)?.map(|value| value as f64)),
-            _ => self.get(at),
-        }
-    }
-
-    fn bool(&self, at: usize) -> Result<Option<bool>> {
-        match self.kind(at) {
-            Some(&Type::BOOL) => self.get(at),
-            _ => Ok(self.int(at)?.map(|value| value != 0)),
-        }
-    }
-
-    fn text(&self, at: usize) -> Result<Option<&str>> {
-        self.get(at)
-    }
-
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
-        self.get(at)
+    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>> {
+        let stored = self.0.columns().get(at).map(postgres::Column::type_);
+        Ok(match (kind, stored) {
+            (Type::Id | Type::Int, _) => self.int(at, stored)?.into(),
+            (Type::Real, Some(&Stored::INT8)) => {
+                let value = self.int(at, stored)?;
+                value.map(|value| value as f64).into()
+            }
+            (Type::Real, _) => self.get::<f64>(at)?.into(),
+            (Type::Bool, Some(&Stored::BOOL)) => self.get::<bool>(at)?.into(),
+            (Type::Bool, _) => self.int(at, stored)?.map(|value| value != 0).into(),
+            (Type::Text, _) => self.get::<&str>(at)?.into(),
+            (Type::Bytes, _) => self.get::<&[u8]>(at)?.into(),
+        })
     }
 }
 

@@ -7,7 +7,6 @@ use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value<'a> {
     Null,
@@ -36,13 +35,23 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     }
 }
 
+macro_rules! row_values {
+    ($($name:ident $kind:ident $given:ty),+) => {
+        $(fn $name(&self, at: usize) -> Result<Option<$given>> {
+            Ok(match self.value(at, Type::$kind)? {
+                Value::$kind(value) => Some(value),
+                _ => None,
+            })
+        })+
+    };
+}
+
 /// A row of a result. Columns are numbered from 0; `None` is null.
 pub(crate) trait Row {
-    fn int(&self, at: usize) -> Result<Option<i64>>;
-    fn real(&self, at: usize) -> Result<Option<f64>>;
-    fn bool(&self, at: usize) -> Result<Option<bool>>;
-    fn text(&self, at: usize) -> Result<Option<&str>>;
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>>;
+    /// The value of a column, of this type or null; one of another type is an error.
+    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>>;
+
+    row_values!(int Int i64, bool Bool bool, text Text &str, bytes Bytes &[u8]);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,24 +65,22 @@ pub(crate) enum Type {
 }
 
 impl Type {
-    /// The value of a column of this type in a row.
-    pub(crate) fn value<'r>(self, row: &'r dyn Row, at: usize) -> Result<Value<'r>> {
-        Ok(match self {
-            Self::Id | Self::Int => row.int(at)?.into(),
-            Self::Real => row.real(at)?.into(),
-            Self::Bool => row.bool(at)?.into(),
-            Self::Text => row.text(at)?.into(),
-            Self::Bytes => row.bytes(at)?.into(),
-        })
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Id | Self::Int => "an integer",
+            Self::Real => "a number",
+            Self::Bool => "a truth value",
+            Self::Text => "a text",
+            Self::Bytes => "bytes",
+        }
     }
 }
 
-/// What is called with each row of a result, in order.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<()>;
 
 /// Whose SQL a database speaks, for the few statements that differ: the layout and the catalog of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub(crate) enum Backend {
     Sqlite,
     Postgres,
 }
@@ -89,7 +96,6 @@ pub(crate) enum Begin {
     Alone,
 }
 
-/// What is done with a point in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Savepoint {
     Set,
@@ -111,7 +117,7 @@ impl Savepoint {
 
 /// One connection. Statements outside a transaction are one each.
 pub(crate) trait Database: Send {
-    fn dialect(&self) -> Dialect;
+    fn dialect(&self) -> Backend;
 
     /// Runs a statement. Returns the number of rows inserted, changed or deleted.
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64>;
@@ -153,7 +159,6 @@ pub(crate) trait Database: Send {
     /// Ends the transaction and drops its changes. Errors are not of interest.
     fn rollback(&mut self);
 
-    /// Sets, forgets or goes back to the last savepoint of the transaction.
     fn savepoint(&mut self, what: Savepoint) -> Result<()>;
 
     /// The time of the database's clock, in nanoseconds since 1970.
@@ -170,12 +175,11 @@ pub(crate) trait Database: Send {
     fn scrub(&mut self) -> Result<()>;
 }
 
-/// Runs `work` in a transaction.
-pub(crate) fn transaction<T>(
+pub(crate) fn transaction<T, E: From<StoreError>>(
     database: &mut dyn Database,
     begin: Begin,
-    work: impl FnOnce(&mut dyn Database) -> Result<T>,
-) -> Result<T> {
+    work: impl FnOnce(&mut dyn Database) -> Result<T, E>,
+) -> Result<T, E> {
     database.begin(begin)?;
     // The connection is used again, so a transaction ends also where the work unwinds.
     let done = match catch_unwind(AssertUnwindSafe(|| work(database))) {
@@ -187,7 +191,7 @@ pub(crate) fn transaction<T>(
     };
     // What was read was read; SQLite refuses to commit after it has met a damaged page.
     let done = match done {
-        Ok(value) if begin != Begin::Read => database.commit().map(|()| value),
+        Ok(value) if begin != Begin::Read => database.commit().map(|()| value).map_err(E::from),
         done => done,
     };
     if done.is_err() || begin == Begin::Read {
@@ -214,7 +218,6 @@ pub(crate) fn end_part<T, E: From<StoreError>>(
     }
 }
 
-/// The rows of a result that `read` makes values of.
 pub(crate) fn collect<T>(
     database: &mut dyn Database,
     sql: &str,
@@ -273,7 +276,6 @@ fn null(at: usize) -> StoreError {
     StoreError::Damaged(format!("column {at} of a result is null"))
 }
 
-/// The integers in the first column of a result.
 pub(crate) fn ints(
     database: &mut dyn Database,
     sql: &str,
@@ -291,7 +293,6 @@ pub(crate) fn one_int(
     Ok(first(database, sql, values, |row| row.int(0))?.flatten())
 }
 
-/// The texts in the first column of a result.
 pub(crate) fn texts(
     database: &mut dyn Database,
     sql: &str,

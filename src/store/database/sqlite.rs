@@ -12,13 +12,13 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::ErrorCode;
 use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
 use crate::query::ir::Patterns;
 use crate::store::database::new_file::{cancelled, into_new_file};
 use crate::store::database::sql::{
-    Begin, Database, Dialect, Each, Row, Savepoint, Type, Value, one_int,
+    Backend, Begin, Database, Each, Row, Savepoint, Type, Value, one_int,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
@@ -37,7 +37,7 @@ const PAGES: i32 = 256;
 const LOG_BYTES: i64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum FileAccess {
     /// To write it; it is made if it is missing.
     Create,
     Write,
@@ -50,7 +50,6 @@ pub(crate) enum Access {
 pub(crate) struct Sqlite {
     connection: Connection,
     path: PathBuf,
-    /// Which file it was when it was opened.
     file: Option<FileId>,
     busy: Duration,
     /// Where [`ROW`] puts the rows of a statement.
@@ -68,7 +67,6 @@ const PURE: FunctionFlags = FunctionFlags::SQLITE_DETERMINISTIC;
 /// The longest that SQLite waits: it counts milliseconds in 31 bits.
 const LONGEST_BUSY: Duration = Duration::from_millis(i32::MAX as u64);
 
-/// The device and the number of a file.
 pub(crate) type FileId = (u64, u64);
 
 #[cfg(unix)]
@@ -84,13 +82,8 @@ pub(crate) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
 }
 
 impl Sqlite {
-    /// Opens a file. Whether it is a store is not looked at. `busy` is how long a transaction that writes
-    /// waits for another one, at most [`LONGEST_BUSY`].
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Missing`] if there is no file and none is made; errors of the database.
-    pub(crate) fn open(path: &Path, access: Access, busy: Duration) -> Result<Self> {
+    /// Whether it is a store is not looked at. A transaction that writes waits `busy`, at most [`LONGEST_BUSY`].
+    pub(crate) fn open(path: &Path, access: FileAccess, busy: Duration) -> Result<Self> {
         let io = |error| StoreError::Io(path.to_owned(), error);
         // A path such as `:memory:` is a file like any other.
         let path = std::path::absolute(path).map_err(io)?;
@@ -100,7 +93,7 @@ impl Sqlite {
             }
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                if access != Access::Create {
+                if access != FileAccess::Create {
                     return Err(StoreError::Missing(path));
                 }
             }
@@ -108,14 +101,14 @@ impl Sqlite {
         }
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags |= match access {
-            Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-            Access::Write | Access::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            FileAccess::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            FileAccess::Write | FileAccess::Read => OpenFlags::SQLITE_OPEN_READ_WRITE,
             // The last connection that could write removes the files beside the store when it is closed;
             // one that cannot leaves them. With a log there are such files already, and it stays as it is.
-            Access::ReadOnly if !beside(&path, "-wal").exists() => {
+            FileAccess::ReadOnly if !beside(&path, "-wal").exists() => {
                 OpenFlags::SQLITE_OPEN_READ_WRITE
             }
-            Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            FileAccess::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
         };
         let connection = Connection::open_with_flags(&path, flags).map_err(|e| said(&path, &e))?;
         let busy = busy.min(LONGEST_BUSY);
@@ -129,7 +122,7 @@ impl Sqlite {
         made.connection
             .busy_timeout(busy)
             .map_err(|e| made.error(&e))?;
-        if access == Access::ReadOnly {
+        if access == FileAccess::ReadOnly {
             made.without_log()?;
         }
         // A statement of work that is cancelled ends with an error, and its transaction with it.
@@ -173,7 +166,7 @@ impl Sqlite {
         Ok(())
     }
 
-    fn prepare_connection(&self, access: Access) -> rusqlite::Result<()> {
+    fn prepare_connection(&self, access: FileAccess) -> rusqlite::Result<()> {
         let connection = &self.connection;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         // A plan that looks at a value, such as a limit, would be made again for each.
@@ -184,7 +177,7 @@ impl Sqlite {
         connection.create_scalar_function(ROW, -1, flags, move |row| Ok(put_row(row, &rows)))?;
         connection.create_scalar_function(SEARCH, 2, flags | PURE, search)?;
         match access {
-            Access::Create | Access::Write => {
+            FileAccess::Create | FileAccess::Write => {
                 self.log_commits()?;
                 connection.pragma_update(None, "synchronous", "full")?;
                 // Where a text must be erased, what was deleted may not stay in free pages.
@@ -193,7 +186,9 @@ impl Sqlite {
                 connection.query_row(&limit, [], |_| Ok(()))?;
                 connection.pragma_update(None, "cache_size", -8192)
             }
-            Access::Read | Access::ReadOnly => connection.pragma_update(None, "query_only", true),
+            FileAccess::Read | FileAccess::ReadOnly => {
+                connection.pragma_update(None, "query_only", true)
+            }
         }
     }
 
@@ -243,8 +238,7 @@ impl Sqlite {
         }
     }
 
-    /// Runs a statement without values or rows, such as one that ends a transaction, also of work that is
-    /// cancelled.
+    /// For statements without values or rows, such as one that ends a transaction, also of work that is cancelled.
     fn run(&self, sql: &str) -> Result<()> {
         let run = || self.connection.prepare_cached(sql)?.raw_execute();
         let done = free(run).map(|_| ());
@@ -258,11 +252,9 @@ impl Sqlite {
         let mut target = Connection::open(to).map_err(failed)?;
         // The moment is that of the first read of a transaction, so steps between which others commit need
         // not start again.
-        let moment = if self.connection.is_autocommit() {
-            Some(self.connection.unchecked_transaction().map_err(mine)?)
-        } else {
-            None
-        };
+        let begun = || self.connection.unchecked_transaction();
+        let moment = self.connection.is_autocommit().then(begun);
+        let moment = moment.transpose().map_err(mine)?;
         let first = "select count(*) from sqlite_schema";
         self.connection
             .query_row(first, [], |_| Ok(()))
@@ -291,8 +283,8 @@ impl Sqlite {
 }
 
 impl Database for Sqlite {
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+    fn dialect(&self) -> Backend {
+        Backend::Sqlite
     }
 
     fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
@@ -402,7 +394,6 @@ fn held(rows: &Mutex<Wide>) -> MutexGuard<'_, Wide> {
     rows.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts the arguments of [`ROW`] into a buffer, and returns where they begin.
 fn put_row(row: &Context<'_>, rows: &Mutex<Wide>) -> i64 {
     let mut rows = held(rows);
     let start = rows.end();
@@ -435,7 +426,6 @@ fn search(row: &Context<'_>) -> rusqlite::Result<Option<bool>> {
     }
 }
 
-/// The path of a file that SQLite keeps beside another.
 fn beside(path: &Path, end: &str) -> PathBuf {
     let mut beside = path.to_owned().into_os_string();
     beside.push(end);
@@ -450,30 +440,28 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// What an error of SQLite means to a user of the file.
 fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
     let path = path.display();
-    let database = |what: &str| StoreError::Database(format!("{path}: {what}"));
-    match error.sqlite_error_code() {
+    let what = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            database("no space is left on the disk; nothing was written: make room and try again")
+            "no space is left on the disk; nothing was written: make room and try again"
         }
-        Some(ErrorCode::ReadOnly) => {
-            database("the file or its directory is read-only; nothing was written")
+        Some(ErrorCode::ReadOnly) => "the file or its directory is read-only; nothing was written",
+        Some(ErrorCode::CannotOpen) => {
+            "the file, or one beside it, cannot be opened; check who may write the directory"
         }
-        Some(ErrorCode::CannotOpen) => database(
-            "the file, or one beside it, cannot be opened; check who may write the directory",
-        ),
-        Some(ErrorCode::PermissionDenied) => database("the file may not be opened by this user"),
-        Some(ErrorCode::NotADatabase) => StoreError::NotAStore(path.to_string()),
-        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged(format!(
-            "{path}: {error}; copy what can be read, or take a backup"
-        )),
-        Some(ErrorCode::SystemIoFailure) => database(&format!(
-            "it could not be read or written ({error}); check the disk"
-        )),
-        _ => database(&error.to_string()),
-    }
+        Some(ErrorCode::PermissionDenied) => "the file may not be opened by this user",
+        Some(ErrorCode::NotADatabase) => return StoreError::NotAStore(path.to_string()),
+        Some(ErrorCode::DatabaseCorrupt) => {
+            let what = "copy what can be read, or take a backup";
+            return StoreError::Damaged(format!("{path}: {error}; {what}"));
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            &format!("it could not be read or written ({error}); check the disk")
+        }
+        _ => &error.to_string(),
+    };
+    StoreError::Database(format!("{path}: {what}"))
 }
 
 impl ToSql for Value<'_> {
@@ -491,44 +479,26 @@ impl ToSql for Value<'_> {
 
 struct SqliteRow<'r, 's>(&'r rusqlite::Row<'s>);
 
-impl SqliteRow<'_, '_> {
-    fn get<'r, T>(
-        &'r self,
-        at: usize,
-        expected: &str,
-        read: impl Fn(ValueRef<'r>) -> FromSqlResult<T>,
-    ) -> Result<T> {
+impl Row for SqliteRow<'_, '_> {
+    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>> {
         let damaged = |what: String| StoreError::Damaged(format!("column {at} of a result{what}"));
         let value = self.0.get_ref(at);
         let value = value.map_err(|error| damaged(format!(": {error}")))?;
-        read(value).map_err(|error| match error {
-            FromSqlError::Utf8Error(_) => damaged(" is not UTF-8".to_owned()),
-            _ => damaged(format!(" is {}, not {expected}", value.data_type())),
+        Ok(match (kind, value) {
+            (_, ValueRef::Null) => Value::Null,
+            (Type::Id | Type::Int, ValueRef::Integer(value)) => Value::Int(value),
+            (Type::Bool, ValueRef::Integer(value)) => Value::Bool(value != 0),
+            (Type::Real, ValueRef::Integer(value)) => Value::Real(value as f64),
+            (Type::Real, ValueRef::Real(value)) => Value::Real(value),
+            (Type::Text, ValueRef::Text(text)) => {
+                let text = std::str::from_utf8(text);
+                Value::Text(text.map_err(|_| damaged(" is not UTF-8".to_owned()))?)
+            }
+            (Type::Bytes, ValueRef::Blob(value)) => Value::Bytes(value),
+            _ => {
+                let (found, expected) = (value.data_type(), kind.noun());
+                return Err(damaged(format!(" is {found}, not {expected}")));
+            }
         })
-    }
-}
-
-impl Row for SqliteRow<'_, '_> {
-    fn int(&self, at: usize) -> Result<Option<i64>> {
-        self.get(at, "an integer", |value| value.as_i64_or_null())
-    }
-
-    fn real(&self, at: usize) -> Result<Option<f64>> {
-        self.get(at, "a number", |value| match value {
-            ValueRef::Integer(value) => Ok(Some(value as f64)),
-            value => value.as_f64_or_null(),
-        })
-    }
-
-    fn bool(&self, at: usize) -> Result<Option<bool>> {
-        Ok(self.int(at)?.map(|value| value != 0))
-    }
-
-    fn text(&self, at: usize) -> Result<Option<&str>> {
-        self.get(at, "a text", |value| value.as_str_or_null())
-    }
-
-    fn bytes(&self, at: usize) -> Result<Option<&[u8]>> {
-        self.get(at, "bytes", |value| value.as_blob_or_null())
     }
 }

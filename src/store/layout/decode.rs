@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::json::{JsonValue, Reader, StoredValue, members, string};
@@ -12,7 +13,7 @@ use crate::store::layout::present;
 use crate::store::layout::wide::{Cells, Wide};
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{NONE, NodeClass, NodeHeaders, Present, Tree, is_header, push_row};
+use crate::tree::{NONE, NodeClass, NodeHeaders, Present, Tree, header, is_header, push_row};
 
 const COLUMNS: &str = "n.unit_id, n.pre, n.level, n.class, n.id, n.node_type, n.role, n.kind, n.key, \
      n.sibling_offset, n.ttl, n.expires, n.priority, n.cycle, n.created_at_ns, n.created_at_iso, \
@@ -32,8 +33,7 @@ pub(crate) enum Wanted<'u> {
     Units(&'u [i64]),
     /// As `Units`, without the nodes of `^sys`: of a preamble the rows of the root and of `^seq`.
     Outlines(&'u [i64]),
-    /// All units of a session with a placement that begins at or before the second and ends at or after
-    /// the first of these seqs.
+    /// The units of a session whose placements overlap some seqs: the session, the first seq, the last.
     Session(i64, i64, i64),
 }
 
@@ -46,15 +46,13 @@ const FEW: usize = 4;
 pub(crate) struct Units {
     /// The rows of the units one after the other, each in document order, at their levels.
     pub(crate) tree: Tree,
-    /// By row: the cycle in which the ttl expires, if it counts down.
-    pub(crate) until: Vec<Option<i64>>,
-    /// The first row of each unit.
-    pub(crate) starts: Vec<(i64, u32)>,
+    /// The rows with a ttl that counts down, ascending. Theirs is the cycle in which it expires.
+    pub(crate) expires: Vec<u32>,
+    pub(crate) starts: HashMap<i64, u32>,
+    last: Option<i64>,
     /// The rows whose subtrees are not complete.
     open: Vec<u32>,
-    /// Nodes whose texts are left out.
     erased: Vec<String>,
-    /// The rows that are on their way.
     wide: Wide,
     /// The values of the row that is on its way, as [`JsonValue::store`] writes them.
     values: String,
@@ -67,16 +65,9 @@ struct NodeRow<'w> {
     pre: i64,
     level: u32,
     class: NodeClass,
-    id: &'w str,
-    headers: [Option<&'w str>; 4],
-    offset: i64,
-    ttl: Option<i64>,
+    headers: NodeHeaders<'w>,
     expires: Option<i64>,
-    priority: i64,
-    cycle: Option<i64>,
-    created_at_ns: i64,
     created_at_iso: Option<&'w str>,
-    creation_index: i64,
     cadence: Option<i64>,
     content_hash: Option<&'w str>,
     present: i64,
@@ -87,20 +78,16 @@ struct NodeRow<'w> {
 
 /// A row of `attr`: an attribute that no column has, or a tag.
 struct AttributeRow {
-    /// The unit, and the place of the node in it.
     node: (i64, i64),
     name: String,
     value: StoredValue,
     is_tag: bool,
 }
 
-const HEADERS: [&str; 4] = ["nodeType", "role", "kind", "key"];
-
 /// The fields of a payload record: names, and where their values are in [`Units::values`].
 type PayloadFields<'f> = SmallVec<[(Cow<'f, str>, Range<usize>); 8]>;
 
 impl Units {
-    /// Units in which the contents and the custom attributes of some nodes are erased.
     pub(crate) fn erasing(ids: &[&str]) -> Self {
         Self {
             erased: ids.iter().map(|id| (*id).to_owned()).collect(),
@@ -108,7 +95,6 @@ impl Units {
         }
     }
 
-    /// Reads some units; with `outlines`, without the nodes of `^sys`.
     pub(crate) fn read_all(
         &mut self,
         database: &mut dyn Database,
@@ -126,8 +112,7 @@ impl Units {
             .try_for_each(|units| self.read(database, wanted(units)))
     }
 
-    /// Reads units, in order of `unit_id`: one statement, and another one if a node has attributes. Linear
-    /// in their rows.
+    /// In order of `unit_id`. One statement, and another one if a node has attributes; linear in their rows.
     pub(crate) fn read(&mut self, database: &mut dyn Database, wanted: Wanted<'_>) -> Result<()> {
         let (from, rows, values) = wanted.rows();
         let outside = match wanted {
@@ -166,7 +151,7 @@ impl Units {
             let own = left.iter().take_while(|attribute| attribute.node == key);
             let (mut own, others) = left.split_at(own.count());
             left = others;
-            if !self.erased.is_empty() && self.erased.iter().any(|id| id == node.id) {
+            if !self.erased.is_empty() && self.erased.iter().any(|id| id == node.headers.id) {
                 node.erase();
                 own = &[];
             }
@@ -177,36 +162,25 @@ impl Units {
         Ok(())
     }
 
-    /// The rows with a ttl that counts down, ascending.
-    pub(crate) fn expires(&self) -> Vec<u32> {
-        let rows = (0..).zip(&self.until);
-        rows.filter_map(|(row, until)| until.map(|_| row)).collect()
-    }
-
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = (i64, Range<u32>)> {
-        let ends = self.starts.iter().skip(1).map(|(_, start)| *start);
-        let ends = ends.chain([self.tree.rows.len() as u32]);
-        let starts = self.starts.iter().zip(ends);
-        starts.map(|((unit, start), end)| (*unit, *start..end))
+    pub(crate) fn rows_of(&self, unit: i64) -> Option<Range<u32>> {
+        let start = *self.starts.get(&unit)?;
+        let top = self.tree.rows.get(start as usize)?;
+        Some(start..top.end)
     }
 
     fn push(&mut self, node: &NodeRow<'_>, attributes: &[AttributeRow]) -> Result<()> {
         let row = self.tree.rows.len() as u32;
-        let last = self.starts.last();
-        let first = last.is_none_or(|(unit, _)| *unit != node.unit);
+        let first = self.last.replace(node.unit) != Some(node.unit);
         if first {
             self.close(0);
-            self.starts.push((node.unit, row));
+            self.starts.insert(node.unit, row);
         }
         self.close(node.level);
         let parent = self.open.last().copied();
         if !self.fits(node, parent, first) {
-            let NodeRow {
-                id, level, class, ..
-            } = node;
-            return Err(StoreError::Damaged(format!(
-                "node {id:?} of class {class:?} is at level {level}, where none can be"
-            )));
+            let (id, class) = (node.headers.id, node.class);
+            let at = format!("node {id:?} of class {class:?} is at level {}", node.level);
+            return Err(StoreError::Damaged(format!("{at}, where none can be")));
         }
         // A node that names its parent is rare, so its field is made only then.
         let parent_id = match node.present & present::PARENT_ID {
@@ -219,17 +193,8 @@ impl Units {
         push_row(
             &mut self.tree,
             NodeHeaders {
-                id: node.id,
-                present: Present((node.present & 0xFF) as u8),
                 texts: texts.each_ref().map(Option::as_deref),
-                numbers: [
-                    node.offset,
-                    node.ttl.or(node.expires).unwrap_or(0),
-                    node.priority,
-                    node.cycle.unwrap_or(0),
-                    node.created_at_ns,
-                    node.creation_index,
-                ],
+                ..node.headers
             },
             fields.iter().map(|(name, at)| {
                 let value = self.values.get(at.clone());
@@ -242,7 +207,7 @@ impl Units {
             made.class = node.class;
         }
         self.open.push(row);
-        self.until.push(node.expires);
+        self.expires.extend(node.expires.map(|_| row));
         Ok(())
     }
 
@@ -271,7 +236,6 @@ impl Units {
             }
     }
 
-    /// Closes the open rows at `level` and below.
     fn close(&mut self, level: u32) {
         let end = self.tree.rows.len() as u32;
         while let Some(&last) = self.open.last()
@@ -284,8 +248,7 @@ impl Units {
 }
 
 impl Wanted<'_> {
-    /// Which rows of `node` or `attr` a statement reads: from where, in which `TABLE` stands for either; the condition;
-    /// and its values.
+    /// Where the rows are, in which `TABLE` stands for `node` or `attr`; the condition; its values.
     fn rows(&self) -> (&'static str, String, Vec<Value<'static>>) {
         match self {
             Self::Units(units) | Self::Outlines(units) => {
@@ -307,13 +270,13 @@ impl Wanted<'_> {
 }
 
 fn header_at(name: &str) -> Option<usize> {
-    HEADERS.iter().position(|header| *header == name)
+    header::TEXTS.iter().position(|header| *header == name)
 }
 
 impl NodeRow<'_> {
     /// The headers that are texts, also those that no column can hold, which `extra` has.
     fn all_headers(&self) -> [Option<Cow<'_, str>>; 4] {
-        let mut headers = self.headers.map(|text| text.map(Cow::Borrowed));
+        let mut headers = self.headers.texts.map(|text| text.map(Cow::Borrowed));
         if let Some(extra) = &self.extra {
             for (name, json) in members(extra) {
                 if let (Some(at), Some(text)) = (header_at(&name), string(json)) {
@@ -368,7 +331,7 @@ impl NodeRow<'_> {
             add("content".into(), value);
         }
         if has(present::CREATED_AT_ISO) {
-            let of_time = || rfc3339_of_nanos(self.created_at_ns).into();
+            let of_time = || rfc3339_of_nanos(self.headers.numbers[header::CREATED_AT_NS]).into();
             let iso = self.created_at_iso.map_or_else(of_time, Cow::Borrowed);
             add("created_at_iso".into(), JsonValue::Text(&iso));
         }
@@ -388,7 +351,8 @@ impl NodeRow<'_> {
             add("ttl".into(), JsonValue::Null);
         }
         if has(present::PARENT_ID) {
-            let missing = || StoreError::Damaged(format!("node {:?} has no parent", self.id));
+            let missing =
+                || StoreError::Damaged(format!("node {:?} has no parent", self.headers.id));
             let parent = parent.ok_or_else(missing)?;
             add("parent_id".into(), JsonValue::Text(parent));
         }
@@ -414,24 +378,32 @@ fn read_node(mut row: Cells<'_>) -> Result<NodeRow<'_>> {
     let (unit, pre) = (row.given_int()?, row.given_int()?);
     let level = u32::try_from(row.given_int()?).map_err(|_| wrong("a negative level"))?;
     let class = NodeClass::parse(row.given_text()?).ok_or_else(|| wrong("an unknown class"))?;
+    let (id, texts) = (
+        row.given_text()?,
+        [row.text()?, row.text()?, row.text()?, row.text()?],
+    );
+    let (offset, ttl, expires) = (row.given_int()?, row.int()?, row.int()?);
+    let (priority, cycle) = (row.given_int()?, row.int()?.unwrap_or(0));
+    let (created_at_ns, created_at_iso) = (row.given_int()?, row.text()?);
+    let (creation_index, cadence) = (row.given_int()?, row.int()?);
+    let (content_hash, present) = (row.text()?, row.given_int()?);
+    let ttl = ttl.or(expires).unwrap_or(0);
     let found = NodeRow {
         unit,
         pre,
         level,
         class,
-        id: row.given_text()?,
-        headers: [row.text()?, row.text()?, row.text()?, row.text()?],
-        offset: row.given_int()?,
-        ttl: row.int()?,
-        expires: row.int()?,
-        priority: row.given_int()?,
-        cycle: row.int()?,
-        created_at_ns: row.given_int()?,
-        created_at_iso: row.text()?,
-        creation_index: row.given_int()?,
-        cadence: row.int()?,
-        content_hash: row.text()?,
-        present: row.given_int()?,
+        headers: NodeHeaders {
+            id,
+            present: Present((present & 0xFF) as u8),
+            texts,
+            numbers: [offset, ttl, priority, cycle, created_at_ns, creation_index],
+        },
+        expires,
+        created_at_iso,
+        cadence,
+        content_hash,
+        present,
         extra: row.text()?.map(Cow::Borrowed),
         body_is_json: row.int()? == Some(1),
         body: row.text()?,

@@ -8,7 +8,7 @@ use std::io::Write;
 use sha2::{Digest, Sha256};
 
 use crate::history::tracked;
-use crate::index::{NodeRef, UnitKey, UnitKind};
+use crate::index::{NodeRef, UnitKey, UnitKind, UnitRef};
 use crate::json::{Appended, JsonValue, elements, write_string};
 use crate::query::ir::{ExactNumber, normal_type};
 use crate::store::database::sql::{Row, int, text};
@@ -16,19 +16,18 @@ use crate::store::error::Result;
 use crate::store::layout::present;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{NodeClass, Present as Given, is_header, text_list};
+use crate::tree::{NodeClass, Present as Given, header, is_header, text_list};
 
 pub(crate) type Hash = [u8; 32];
 
 #[derive(Debug)]
-pub(crate) struct Unit {
+pub(crate) struct UnitRows {
     pub(crate) kind: &'static str,
     pub(crate) hash: Hash,
     /// Tells units of the same canonical bytes and different spellings apart; 0 for the canonical spelling.
     pub(crate) spelling: i64,
-    /// The order among its siblings, of its top node.
     pub(crate) order: Order,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<NodeColumns>,
 }
 
 /// The columns of `placement` in which the order of units is.
@@ -42,7 +41,6 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The columns of a row from `from` on, in the order of the fields.
     pub(crate) fn read(row: &dyn Row, from: usize) -> Result<Self> {
         Ok(Self {
             rank: int(row, from)?,
@@ -53,7 +51,6 @@ impl Order {
         })
     }
 
-    /// As the index sorts units.
     pub(crate) fn key(&self) -> UnitKey<'_> {
         (
             u8::try_from(self.rank).unwrap_or(u8::MAX),
@@ -65,9 +62,8 @@ impl Order {
     }
 }
 
-/// A row of `node`, with what depends on it.
 #[derive(Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct NodeColumns {
     pub(crate) pre_end: i64,
     pub(crate) parent_pre: Option<i64>,
     pub(crate) core_pre: Option<i64>,
@@ -92,21 +88,20 @@ pub(crate) struct Node {
     pub(crate) creation_index: i64,
     pub(crate) cadence: Option<i64>,
     pub(crate) content_hash: Option<String>,
-    pub(crate) body: Option<Body>,
+    pub(crate) body: Option<StoredBody>,
     pub(crate) present: i64,
     pub(crate) version: i64,
     pub(crate) extra: Option<String>,
-    pub(crate) attrs: Vec<Attr>,
+    pub(crate) attrs: Vec<AttrColumns>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct StoredBody {
     pub(crate) hash: Hash,
     pub(crate) json: bool,
     pub(crate) text: String,
 }
 
-/// The rank of a kind, as in `placement.rank`.
 pub(crate) fn rank(kind: UnitKind) -> i64 {
     match kind {
         UnitKind::Preamble => 0,
@@ -116,7 +111,6 @@ pub(crate) fn rank(kind: UnitKind) -> i64 {
     }
 }
 
-/// The hash of a body (also of one that was read).
 pub(crate) fn body_hash(json: bool, text: &str) -> Hash {
     let mut digest = Sha256::new();
     digest.update(if json { b"1\n" } else { b"0\n" });
@@ -124,151 +118,72 @@ pub(crate) fn body_hash(json: bool, text: &str) -> Hash {
     digest.finalize().into()
 }
 
-/// The rows of a unit: its nodes in document order. Linear in the nodes and their texts.
-pub(crate) fn encode<'a>(kind: UnitKind, nodes: impl Iterator<Item = NodeRef<'a>>) -> Unit {
-    let mut rows = Rows::default();
+/// The rows of a unit: its nodes and implicit cores in document order. Linear in the nodes and their texts.
+pub(crate) fn encode(unit: UnitRef<'_>) -> UnitRows {
+    let (kind, top, segment) = (unit.kind(), unit.top(), unit.segment());
+    let order = Order {
+        rank: rank(kind),
+        offset: top.offset(),
+        created_at_ns: top.created_at_ns(),
+        creation_index: top.creation_index(),
+        id: top.id().to_owned(),
+    };
     let mut digest = Sha256::new();
     digest.update(kind.as_str().as_bytes());
     digest.update(b"\n");
-    let mut nodes = nodes.peekable();
-    let top = nodes.peek().copied();
-    let order = Order {
-        rank: rank(kind),
-        offset: top.map_or(0, |top| top.offset()),
-        created_at_ns: top.map_or(0, |top| top.created_at_ns()),
-        creation_index: top.map_or(0, |top| top.creation_index()),
-        id: top.map_or("", |top| top.id()).to_owned(),
-    };
     let mut spelling: Option<Sha256> = None;
     let mut line = Vec::new();
-    for node in nodes {
-        // The parent of the top node is in another unit.
-        let inside = !rows.done.is_empty();
-        rows.push(kind, node, encode_node(node, inside));
-        line.clear();
-        write_line(&mut line, node, &mut spelling);
-        digest.update(&line);
+    // A row is numbered as in its segment, but for the dead rows before it.
+    let (start, dead) = (unit.rows().start, unit.dead_rows().collect::<Vec<u32>>());
+    let number = |row: u32| i64::from(row - start) - dead.partition_point(|at| *at < row) as i64;
+    let mut nodes: Vec<NodeColumns> = Vec::new();
+    // The rows that have implicit cores (LANGUAGE §1), and the numbers of these.
+    let mut cores: Vec<(u32, i64)> = Vec::new();
+    let mut below_sys = false;
+    for (row, node) in unit.live_rows() {
+        let parent = segment.parent_of(row);
+        let mut made = match node {
+            Some(node) => {
+                line.clear();
+                write_line(&mut line, node, &mut spelling);
+                digest.update(&line);
+                // The parent of the top node is in another unit.
+                encode_node(node, parent.is_some())
+            }
+            None => {
+                cores.extend(parent.map(|owner| (owner, number(row))));
+                NodeColumns {
+                    class: "mc",
+                    type_head: "mc".to_owned(),
+                    ..NodeColumns::default()
+                }
+            }
+        };
+        made.pre_end = number(segment.end_of(row));
+        made.parent_pre = parent.map(number);
+        made.level = segment.level(row);
+        if let Some(node) = node {
+            let is_core_block = node.offset() == 0 && node.class() == NodeClass::Block;
+            let mut owners = cores.iter().rev().filter(|_| is_core_block);
+            let own = owners.find(|(owner, _)| Some(*owner) == parent);
+            made.core_pre = own.map(|(_, core)| *core);
+            if made.level <= 1 {
+                below_sys = node.class() == NodeClass::Sys;
+            }
+        }
+        made.base_depth = match kind {
+            UnitKind::Preamble if below_sys => Some(-1),
+            UnitKind::Head => Some(0),
+            _ => None,
+        };
+        nodes.push(made);
     }
-    Unit {
+    UnitRows {
         kind: kind.as_str(),
         hash: digest.finalize().into(),
         spelling: spelling.map_or(0, |spelling| first_bytes(spelling.finalize().into())),
         order,
-        nodes: rows.finish(),
-    }
-}
-
-/// Rows under construction: their intervals, parents and implicit cores.
-#[derive(Default)]
-struct Rows {
-    done: Vec<Node>,
-    open: Vec<OpenRow>,
-    /// Whether the rows are those of `^sys` and below.
-    below_sys: bool,
-}
-
-struct OpenRow {
-    level: i64,
-    row: usize,
-    core: ImplicitCore,
-}
-
-/// The implicit core of an open row (LANGUAGE §1).
-#[derive(Clone, Copy)]
-enum ImplicitCore {
-    None,
-    /// It comes before the first child whose offset is not negative.
-    Due,
-    At(usize),
-}
-
-impl Rows {
-    fn push(&mut self, kind: UnitKind, node: NodeRef<'_>, mut row: Node) {
-        let level = i64::from(node.level());
-        while self.open.last().is_some_and(|last| last.level >= level) {
-            self.close();
-        }
-        if let Some(top) = self.open.last_mut() {
-            row.parent_pre = Some(top.row as i64);
-            if node.offset() >= 0 && matches!(top.core, ImplicitCore::Due) {
-                let (parent, level) = (top.row, top.level + 1);
-                top.core = ImplicitCore::At(self.done.len());
-                let depth = self.done[parent].base_depth;
-                self.done.push(core(parent, level, depth));
-            }
-            match top.core {
-                ImplicitCore::At(core)
-                    if node.offset() == 0 && node.class() == NodeClass::Block =>
-                {
-                    row.core_pre = Some(core as i64);
-                }
-                ImplicitCore::At(core) if node.offset() > 0 && self.done[core].pre_end == 0 => {
-                    self.done[core].pre_end = self.done.len() as i64;
-                }
-                _ => {}
-            }
-        }
-        if kind == UnitKind::Preamble && level <= 1 {
-            self.below_sys = node.class() == NodeClass::Sys;
-        }
-        row.base_depth = match kind {
-            UnitKind::Preamble if self.below_sys => Some(-1),
-            UnitKind::Head => Some(0),
-            _ => None,
-        };
-        let turn = matches!(node.class(), NodeClass::Turn | NodeClass::Head);
-        let cored = turn
-            && !node
-                .children()
-                .any(|child| child.offset() == 0 && child.class() == NodeClass::Container);
-        self.open.push(OpenRow {
-            level,
-            row: self.done.len(),
-            core: if cored {
-                ImplicitCore::Due
-            } else {
-                ImplicitCore::None
-            },
-        });
-        row.level = level;
-        self.done.push(row);
-    }
-
-    fn close(&mut self) {
-        let Some(top) = self.open.pop() else { return };
-        match top.core {
-            ImplicitCore::Due => {
-                let depth = self.done[top.row].base_depth;
-                self.done.push(core(top.row, top.level + 1, depth));
-                let end = self.done.len() as i64;
-                if let Some(core) = self.done.last_mut() {
-                    core.pre_end = end;
-                }
-            }
-            ImplicitCore::At(core) if self.done[core].pre_end == 0 => {
-                self.done[core].pre_end = self.done.len() as i64;
-            }
-            _ => {}
-        }
-        self.done[top.row].pre_end = self.done.len() as i64;
-    }
-
-    fn finish(mut self) -> Vec<Node> {
-        while !self.open.is_empty() {
-            self.close();
-        }
-        self.done
-    }
-}
-
-fn core(parent: usize, level: i64, base_depth: Option<i64>) -> Node {
-    Node {
-        parent_pre: Some(parent as i64),
-        level,
-        base_depth,
-        class: "mc",
-        type_head: "mc".to_owned(),
-        ..Node::default()
+        nodes,
     }
 }
 
@@ -277,8 +192,7 @@ fn stored_ttl(node: NodeRef<'_>) -> Option<i64> {
     node.ttl().filter(|_| node.expires().is_none())
 }
 
-/// The columns of a node that do not depend on others.
-fn encode_node(node: NodeRef<'_>, inside: bool) -> Node {
+fn encode_node(node: NodeRef<'_>, inside: bool) -> NodeColumns {
     // A column of text has no U+0000; such a header is in `extra`.
     let owned = |text: Option<&str>| {
         text.filter(|text| !text.contains('\0'))
@@ -289,14 +203,14 @@ fn encode_node(node: NodeRef<'_>, inside: bool) -> Node {
         name => normal_type(name).into_owned(),
     };
     let (head, sub) = match normal.split_once(':') {
-        Some((head, sub)) => (head.to_owned(), Some(sub.to_owned())),
-        None => (normal, None),
+        Some((head, sub)) => (head, Some(sub.to_owned())),
+        None => (&*normal, None),
     };
-    let mut row = Node {
+    let mut row = NodeColumns {
         class: node.class().as_str(),
         id: Some(node.id().to_owned()),
         node_type: owned(node.node_type()),
-        type_head: head,
+        type_head: head.to_owned(),
         type_sub: sub,
         role: owned(node.role()),
         kind: owned(node.kind()),
@@ -310,7 +224,7 @@ fn encode_node(node: NodeRef<'_>, inside: bool) -> Node {
         creation_index: node.creation_index(),
         present: i64::from(node.present().0),
         version: version(node),
-        ..Node::default()
+        ..NodeColumns::default()
     };
     // A JSON object of the members that no column has; numbers, lists and objects in their own spelling.
     let mut extra = String::new();
@@ -321,13 +235,7 @@ fn encode_node(node: NodeRef<'_>, inside: bool) -> Node {
         extra.push(':');
         extra.push_str(&value.json());
     };
-    let headers = [
-        ("nodeType", node.node_type()),
-        ("role", node.role()),
-        ("kind", node.kind()),
-        ("key", node.key()),
-    ];
-    for (name, text) in headers {
+    for (name, text) in header::TEXTS.into_iter().zip(node.headers().texts) {
         if let Some(text) = text.filter(|text| text.contains('\0')) {
             add(name, JsonValue::Text(text));
         }
@@ -350,96 +258,83 @@ fn encode_node(node: NodeRef<'_>, inside: bool) -> Node {
     row
 }
 
-fn add_tags(attrs: &mut Vec<Attr>, tags: JsonValue<'_>) {
+fn add_tags(attrs: &mut Vec<AttrColumns>, tags: JsonValue<'_>) {
     let tags = text_list(tags);
     if tags.is_empty() {
         // Tells an empty list from none.
-        attrs.push(Attr {
-            name: TAGS.name.to_owned(),
-            ordinal: -1,
-            kind: "list",
-            ..Attr::default()
-        });
+        push_attr(attrs, TAGS.name, -1, of_kind("list"));
     }
     let tags = tags.into_iter().filter(|tag| !tag.contains('\0'));
-    attrs.extend((0..).zip(tags).map(|(ordinal, tag)| Attr {
-        name: TAGS.name.to_owned(),
+    for (ordinal, tag) in (0..).zip(tags) {
+        push_attr(attrs, TAGS.name, ordinal, text_attr(tag.into_owned()));
+    }
+}
+
+fn push_attr(attrs: &mut Vec<AttrColumns>, name: &str, ordinal: i64, attr: AttrColumns) {
+    attrs.push(AttrColumns {
+        name: name.to_owned(),
         ordinal,
-        ..text_attr(tag.into_owned())
-    }));
+        ..attr
+    });
 }
 
 /// Puts a field of the payload record in its place. Returns whether it can be given back from there.
 fn field(
-    row: &mut Node,
+    row: &mut NodeColumns,
     node: NodeRef<'_>,
     name: &str,
     value: JsonValue<'_>,
     inside: bool,
 ) -> bool {
-    let bit = |row: &mut Node, bit: i64| row.present |= bit;
-    match name {
+    let (bit, is_kept) = match name {
         "content" => {
             let (json, text) = match plain(value) {
                 Some(text) => (false, text.to_owned()),
                 None => (true, value.json().into_owned()),
             };
             let hash = body_hash(json, &text);
-            row.body = Some(Body { hash, json, text });
-            true
+            row.body = Some(StoredBody { hash, json, text });
+            (0, true)
         }
         "created_at_iso" => {
             let text = plain(value);
-            if text.is_some() {
-                bit(row, present::CREATED_AT_ISO);
-            }
             let made = rfc3339_of_nanos(node.created_at_ns());
             row.created_at_iso = text.filter(|text| **text != made).map(str::to_owned);
-            text.is_some()
+            (present::CREATED_AT_ISO, text.is_some())
         }
         "content_hash" => {
             row.content_hash = plain(value).map(str::to_owned);
-            row.content_hash.is_some()
+            (0, row.content_hash.is_some())
         }
         "parent_id" => {
-            let parent = node.parent().filter(|_| inside);
-            let same = plain(value)
-                .zip(parent)
-                .is_some_and(|(text, parent)| parent.id() == text);
-            if same {
-                bit(row, present::PARENT_ID);
-            }
-            same
+            let parent = node.parent().filter(|_| inside).map(NodeRef::id);
+            (
+                present::PARENT_ID,
+                parent.is_some() && plain(value) == parent,
+            )
         }
-        "ttl" if value.is_null() => {
-            bit(row, present::NULL_TTL);
-            true
-        }
+        "ttl" if value.is_null() => (present::NULL_TTL, true),
         _ if name == CADENCE.name => {
             let kept = |n: &i64| value == JsonValue::Number(&n.to_string());
             row.cadence = value.integer().filter(kept);
-            if row.cadence.is_some() {
-                bit(row, present::CADENCE);
-            }
-            row.cadence.is_some()
+            (present::CADENCE, row.cadence.is_some())
         }
         _ if name == TAGS.name => {
-            let list = match value {
-                JsonValue::List(json) => {
-                    let mut decoded = String::new();
-                    let mut items = elements(json).into_iter();
-                    items.all(|item| plain(JsonValue::read(item, &mut decoded)).is_some())
-                }
+            let mut decoded = String::new();
+            let mut is_text = |item| plain(JsonValue::read(item, &mut decoded)).is_some();
+            let is_list = match value {
+                JsonValue::List(json) => elements(json).into_iter().all(&mut is_text),
                 _ => false,
             };
-            if list {
-                bit(row, present::TAGS);
-            }
-            list
+            (present::TAGS, is_list)
         }
-        _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => false,
-        _ => custom(&mut row.attrs, name, value),
+        _ if is_header(name) && name != TAGS.alias && name != CADENCE.alias => (0, false),
+        _ => (0, custom(&mut row.attrs, name, value)),
+    };
+    if is_kept {
+        row.present |= bit;
     }
+    is_kept
 }
 
 /// The hash of what diffs track, as far as it does not depend on the snapshot.
@@ -460,34 +355,24 @@ enum LineMember<'a> {
 
 /// The members of a node, sorted by name, `expires` instead of a ttl that counts down.
 fn line_members(node: NodeRef<'_>) -> Vec<(&str, LineMember<'_>)> {
-    let given = node.present();
-    let number = |bit, value: i64| given.has(bit).then_some(value);
-    let created_at_ns = number(Given::CREATED_AT_NS, node.created_at_ns());
-    let creation_index = number(Given::CREATION_INDEX, node.creation_index());
-    let numbers = [
-        ("created_at_ns", created_at_ns),
-        ("creation_index", creation_index),
-        ("cycle", node.cycle()),
-        ("offset", number(Given::OFFSET, node.offset())),
-        ("priority", number(Given::PRIORITY, node.priority())),
-        ("ttl", stored_ttl(node)),
-        ("expires", node.expires()),
-    ];
-    let id = (!given.has(Given::ID_IMPLIED)).then(|| node.id());
-    let texts = [
-        ("id", id),
-        ("key", node.key()),
-        ("kind", node.kind()),
-        ("nodeType", node.node_type()),
-        ("role", node.role()),
-    ];
     let mut members: Vec<(&str, LineMember<'_>)> = Vec::with_capacity(16);
-    for (name, value) in numbers {
-        members.extend(value.map(|value| (name, LineMember::Number(value))));
+    let given = node.present();
+    let headers = node.headers();
+    for (at, (name, value)) in header::NUMBERS.iter().zip(headers.numbers).enumerate() {
+        let (name, value) = match node.expires() {
+            Some(expires) if at == header::TTL => ("expires", expires),
+            _ => (*name, value),
+        };
+        if given.has(1 << at) {
+            members.push((name, LineMember::Number(value)));
+        }
     }
-    for (name, value) in texts {
-        members.extend(value.map(|value| (name, LineMember::Value(JsonValue::Text(value)))));
+    let text = |value| LineMember::Value(JsonValue::Text(value));
+    if !given.has(Given::ID_IMPLIED) {
+        members.push(("id", text(headers.id)));
     }
+    let texts = header::TEXTS.into_iter().zip(headers.texts);
+    members.extend(texts.filter_map(|(name, value)| Some((name, text(value?)))));
     let fields = node.fields();
     members.extend(fields.map(|(name, value)| (name, LineMember::Value(value))));
     if given.has(Given::EMPTY_CHILDREN) {
@@ -530,7 +415,7 @@ fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, spelling: &mut Option<Sha256
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Attr {
+pub(crate) struct AttrColumns {
     pub(crate) name: String,
     pub(crate) ordinal: i64,
     pub(crate) kind: &'static str,
@@ -541,75 +426,64 @@ pub(crate) struct Attr {
 }
 
 /// Adds the rows of a custom attribute. Returns whether they give it back: scalars do.
-pub(crate) fn custom(attrs: &mut Vec<Attr>, name: &str, value: JsonValue<'_>) -> bool {
+pub(crate) fn custom(attrs: &mut Vec<AttrColumns>, name: &str, value: JsonValue<'_>) -> bool {
     if name.contains('\0') {
         return false;
     }
-    let given_back = !is_header(name);
     let (attr, given_back) = match value {
         JsonValue::List(json) => {
             let mut decoded = String::new();
             for (ordinal, item) in (0..).zip(elements(json)) {
-                attrs.push(Attr {
-                    name: name.to_owned(),
-                    ordinal,
-                    ..scalar_attr(JsonValue::read(item, &mut decoded))
-                });
+                let attr = scalar_attr(JsonValue::read(item, &mut decoded));
+                push_attr(attrs, name, ordinal, attr);
             }
             (of_kind("list"), false)
         }
         JsonValue::Object(_) => (of_kind("object"), false),
         scalar => {
             let attr = scalar_attr(scalar);
-            let exact = attr.kind != "text" || attr.text.is_some();
-            (attr, given_back && exact)
+            let is_exact = attr.kind != "text" || attr.text.is_some();
+            (attr, is_exact && !is_header(name))
         }
     };
-    attrs.push(Attr {
-        name: name.to_owned(),
-        ordinal: -1,
-        ..attr
-    });
+    push_attr(attrs, name, -1, attr);
     given_back
 }
 
-fn of_kind(kind: &'static str) -> Attr {
-    Attr {
+fn of_kind(kind: &'static str) -> AttrColumns {
+    AttrColumns {
         kind,
-        ..Attr::default()
+        ..AttrColumns::default()
     }
 }
 
-/// The values of a scalar, or the type of another value.
-fn scalar_attr(value: JsonValue<'_>) -> Attr {
+fn scalar_attr(value: JsonValue<'_>) -> AttrColumns {
     match value {
         JsonValue::Text(text) if text.contains('\0') => of_kind("text"),
         JsonValue::Text(text) => text_attr(text.to_owned()),
         JsonValue::List(_) => of_kind("list"),
         JsonValue::Object(_) => of_kind("object"),
-        JsonValue::Bool(value) => Attr {
-            kind: "bool",
+        JsonValue::Bool(value) => AttrColumns {
             text: Some(value.to_string()),
-            ..Attr::default()
+            ..of_kind("bool")
         },
         JsonValue::Null => of_kind("null"),
         JsonValue::Number(number) => {
             let whole = number.bytes().all(|b| b == b'-' || b.is_ascii_digit());
             let int = number.parse::<i64>().ok().filter(|_| whole);
-            Attr {
-                kind: if whole { "int" } else { "real" },
+            AttrColumns {
                 text: Some(number.to_owned()),
                 int,
                 real: number.parse::<f64>().ok().filter(|real| real.is_finite()),
                 big: (whole && int.is_none()).then(|| number.to_owned()),
-                ..Attr::default()
+                ..of_kind(if whole { "int" } else { "real" })
             }
         }
     }
 }
 
 /// The values of a text, which may read as a number (LANGUAGE §5).
-pub(crate) fn text_attr(text: String) -> Attr {
+pub(crate) fn text_attr(text: String) -> AttrColumns {
     let mut attr = of_kind("text");
     match ExactNumber::of_text(&text) {
         Some(ExactNumber::Int(value)) => {

@@ -2,14 +2,14 @@
 
 use crate::store::database::sql::{Database, Value, first, int};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::{Attr, Body, Node, Unit};
+use crate::store::layout::encode::{AttrColumns, NodeColumns, StoredBody, UnitRows};
 use crate::store::layout::schema::insert;
 
 /// Inserts the units and bodies that are not there yet in one order for all writers: two that insert the same
 /// ones at once wait for each other, and never both.
-pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Result<()> {
+pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&UnitRows]) -> Result<()> {
     let nodes = units.iter().flat_map(|unit| &unit.nodes);
-    let mut bodies: Vec<&Body> = nodes.filter_map(|node| node.body.as_ref()).collect();
+    let mut bodies: Vec<&StoredBody> = nodes.filter_map(|node| node.body.as_ref()).collect();
     bodies.sort_unstable_by_key(|body| body.hash);
     bodies.dedup_by_key(|body| body.hash);
     for body in bodies {
@@ -23,8 +23,7 @@ pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&Unit]) -> Resu
     Ok(())
 }
 
-/// The id of a unit version, which is inserted if it is not there yet.
-pub(crate) fn put_unit(database: &mut dyn Database, unit: &Unit) -> Result<i64> {
+pub(crate) fn put_unit(database: &mut dyn Database, unit: &UnitRows) -> Result<i64> {
     let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];
     let (unit_id, is_new) = put_key(database, &key)?;
     if is_new {
@@ -43,8 +42,7 @@ pub(crate) fn put_key(database: &mut dyn Database, key: &[Value<'_>; 3]) -> Resu
     put_once(database, (insert, key), (find, key))
 }
 
-/// The id of a body, which is inserted if it is not there yet.
-pub(crate) fn put_body(database: &mut dyn Database, body: &Body) -> Result<i64> {
+pub(crate) fn put_body(database: &mut dyn Database, body: &StoredBody) -> Result<i64> {
     let insert = "insert into body (hash, json, text) values (?1, ?2, ?3) \
          on conflict (hash) do nothing returning body_id";
     let find = "select body_id from body where hash = ?1";
@@ -68,7 +66,12 @@ fn put_once(
 }
 
 /// A row of `node`, in the order of its columns.
-pub(crate) fn node_row(node: &Node, unit: i64, pre: i64, body: Option<i64>) -> [Value<'_>; 29] {
+pub(crate) fn node_row(
+    node: &NodeColumns,
+    unit: i64,
+    pre: i64,
+    body: Option<i64>,
+) -> [Value<'_>; 29] {
     [
         unit.into(),
         pre.into(),
@@ -102,8 +105,7 @@ pub(crate) fn node_row(node: &Node, unit: i64, pre: i64, body: Option<i64>) -> [
     ]
 }
 
-/// A row of `attr`, in the order of its columns.
-pub(crate) fn attr_row(attr: &Attr, unit: i64, pre: i64) -> [Value<'_>; 9] {
+pub(crate) fn attr_row(attr: &AttrColumns, unit: i64, pre: i64) -> [Value<'_>; 9] {
     [
         unit.into(),
         pre.into(),
@@ -117,7 +119,7 @@ pub(crate) fn attr_row(attr: &Attr, unit: i64, pre: i64) -> [Value<'_>; 9] {
     ]
 }
 
-fn put_node(database: &mut dyn Database, unit: i64, pre: i64, node: &Node) -> Result<()> {
+fn put_node(database: &mut dyn Database, unit: i64, pre: i64, node: &NodeColumns) -> Result<()> {
     if let Some(id) = node.id.as_deref().filter(|id| id.contains('\0')) {
         return Err(StoreError::Refused(format!(
             "the id {id:?} has U+0000, which no store can keep; give the node another id"

@@ -9,13 +9,12 @@ use std::sync::LazyLock;
 use sha2::{Digest, Sha256};
 
 use crate::store::database::sql::{
-    Begin, Database, Dialect, Row, Type, Value, collect, first, int, one_int, text, texts,
+    Backend, Begin, Database, Row, Type, Value, collect, first, int, one_int, text, texts,
     transaction,
 };
 use crate::store::error::{Result, StoreError};
 use crate::tree::hash::hex;
 
-/// The layout that this program reads and writes.
 pub(crate) const LAYOUT: i64 = 1;
 
 /// `PACT`: what `file` and other tools know a store in SQLite by, at offset 68 of the file.
@@ -33,7 +32,6 @@ pub(crate) struct Table {
     /// index has at most 2,700 bytes there.
     stand_in: &'static str,
     unique: &'static str,
-    /// Where its rows are in a copy.
     pub(crate) files: CopyFiles,
 }
 
@@ -173,7 +171,6 @@ pub(crate) const TABLES: &[Table] = &[
     },
 ];
 
-/// The table of a name, which is one of [`TABLES`].
 pub(crate) fn table(name: &str) -> &'static Table {
     let found = TABLES.iter().find(|table| table.name == name);
     found.unwrap_or(&TABLES[0])
@@ -184,9 +181,8 @@ pub(crate) fn table(name: &str) -> &'static Table {
 pub(crate) const ATTR_BY_TEXT: &str =
     "type = 'text' and length(text) <= 200 and length(name) <= 200";
 
-/// The condition that a column of an index has a text. In PostgreSQL the index has short texts alone, and a
-/// query that asks for one says so, or it is answered without the index; a long text is looked for in all
-/// rows there.
+/// In PostgreSQL the index has short texts alone, and a query that asks for one says so, or it is answered without the
+/// index; a long text is looked for in all rows there.
 pub(crate) fn equals(column: &str, text: &str) -> String {
     if is_short(text) {
         format!("{column} = ?1 and length({column}) <= {SHORT}")
@@ -195,7 +191,6 @@ pub(crate) fn equals(column: &str, text: &str) -> String {
     }
 }
 
-/// Whether the indexes of both databases have a text.
 pub(crate) fn is_short(text: &str) -> bool {
     text.chars().nth(SHORT).is_none()
 }
@@ -206,35 +201,21 @@ const SHORT: usize = 500;
 /// The rows that the index of sources has. A query says so, or it is answered without the index.
 pub(crate) const RECORDED: &str = "substr(source, 1, 10) = 'recording '";
 
-/// Indexes besides the keys: name, table, columns, and which rows.
-const INDEXES: &[(&str, &str, &str, &str)] = &[
-    (
-        "placement_by_end",
-        "placement",
-        "session_id, last_seq, first_seq",
-        "",
-    ),
-    ("placement_by_unit", "placement", "unit_id", ""),
-    (
-        "session_by_parent",
-        "session",
-        "parent_id",
-        "parent_id is not null",
-    ),
+/// Indexes besides the keys.
+const INDEXES: &[&str] = &[
+    "placement_by_end on placement (session_id, last_seq, first_seq)",
+    "placement_by_unit on placement (unit_id)",
+    "session_by_parent on session (parent_id) where parent_id is not null",
     // A recorder finds the sessions that begin as a call does.
-    ("session_by_source", "session", "source", RECORDED),
+    "session_by_source on session (source) where RECORDED",
     // What is in force, in document order: the newest turns are at its end, and counting them reads
     // nothing else.
-    (
-        "placement_in_force",
-        "placement",
-        "session_id, rank, sibling_offset, created_at_ns, creation_index, id, turn",
-        "last_seq = 9223372036854775807",
-    ),
-    ("node_by_id", "node", "id", "id is not null"),
-    ("node_by_body", "node", "body_id", "body_id is not null"),
-    ("node_by_key", "node", "key", "key is not null"),
-    ("attr_by_text", "attr", "name, text", ATTR_BY_TEXT),
+    "placement_in_force on placement (session_id, rank, sibling_offset, created_at_ns, creation_index, id, turn) \
+     where last_seq = 9223372036854775807",
+    "node_by_id on node (id) where id is not null",
+    "node_by_body on node (body_id) where body_id is not null",
+    "node_by_key on node (key) where key is not null",
+    "attr_by_text on attr (name, text) where ATTR_BY_TEXT",
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -271,7 +252,6 @@ impl Table {
         columns.collect()
     }
 
-    /// The columns that its rows are in order by, in a copy.
     #[cfg(feature = "postgres")]
     pub(crate) fn order(&self) -> &'static str {
         if self.key.is_empty() { "1" } else { self.key }
@@ -302,7 +282,6 @@ impl Table {
         all
     }
 
-    /// The statement that inserts a row of all columns.
     pub(crate) fn insert(&self) -> String {
         let (name, columns) = (self.name, list(self.columns(), "", &[]));
         let marks = (1..=self.columns().count()).map(|at| format!("?{at}"));
@@ -315,15 +294,14 @@ impl Table {
         format!("insert into {name} ({columns}) values ({marks}){twice}")
     }
 
-    /// The values of all columns of a row that begin at a column of a result.
     pub(crate) fn values<'r>(&self, row: &'r dyn Row, from: usize) -> Result<Vec<Value<'r>>> {
         let columns = self.columns().enumerate();
         columns
-            .map(|(at, column)| column.kind.value(row, from + at))
+            .map(|(at, column)| row.value(from + at, column.kind))
             .collect()
     }
 
-    fn create(&self, dialect: Dialect) -> String {
+    fn create(&self, dialect: Backend) -> String {
         let mut lines: Vec<String> = Vec::new();
         for column in self.columns() {
             let kind = spelled(column.kind, dialect);
@@ -334,7 +312,7 @@ impl Table {
             };
             lines.push(format!("  {} {kind}{null}", column.name));
         }
-        let keyed = dialect == Dialect::Sqlite || self.stand_in.is_empty();
+        let keyed = dialect == Backend::Sqlite || self.stand_in.is_empty();
         if !self.key.is_empty() && keyed {
             lines.push(format!("  primary key ({})", self.key));
         }
@@ -343,9 +321,9 @@ impl Table {
         }
         // Rows that are only found by their key lie in its order.
         let end = match (dialect, self.key.is_empty()) {
-            (Dialect::Postgres, _) => "",
-            (Dialect::Sqlite, true) => " strict",
-            (Dialect::Sqlite, false) => " strict, without rowid",
+            (Backend::Postgres, _) => "",
+            (Backend::Sqlite, true) => " strict",
+            (Backend::Sqlite, false) => " strict, without rowid",
         };
         let (name, row) = (self.name, self.row);
         format!(
@@ -375,8 +353,11 @@ pub(crate) fn insert(database: &mut dyn Database, table: &str, values: &[Value<'
     let at = TABLES.iter().position(|other| other.name == table);
     let (table, sql) = (&TABLES[at.unwrap_or(0)], &INSERTS[at.unwrap_or(0)]);
     if table.columns.ends_with("check_sum int") {
+        let summed = table.columns().zip(values);
+        let summed = summed.filter(|(column, _)| is_summed(table, column));
+        let summed: Vec<Value<'_>> = summed.map(|(_, value)| *value).collect();
         let mut row = values.to_vec();
-        row.push(sum_of_row(table, values).into());
+        row.push(sum(&summed).into());
         database.execute(sql, &row)?;
     } else {
         database.execute(sql, values)?;
@@ -411,7 +392,6 @@ pub(crate) fn sum(values: &[Value<'_>]) -> i64 {
     i64::from_be_bytes(bytes)
 }
 
-/// Whether the `check_sum` of a table is over a column.
 fn is_summed(table: &Table, column: &Column) -> bool {
     match table.name {
         "snapshot" => ["working", "committed_at_ns", "usage"].contains(&column.name),
@@ -419,57 +399,47 @@ fn is_summed(table: &Table, column: &Column) -> bool {
     }
 }
 
-/// The columns of a table that its `check_sum` is over.
 pub(crate) fn summed(table: &Table) -> impl Iterator<Item = Column> {
     let columns = table.columns();
     columns.filter(|column| is_summed(table, column))
 }
 
-/// The sum of a row, of the values of all columns before it.
-fn sum_of_row(table: &Table, values: &[Value<'_>]) -> i64 {
-    let all = table.columns().zip(values);
-    let summed = all.filter(|(column, _)| is_summed(table, column));
-    sum(&summed.map(|(_, value)| *value).collect::<Vec<_>>())
-}
-
-fn spelled(kind: Type, dialect: Dialect) -> &'static str {
+fn spelled(kind: Type, dialect: Backend) -> &'static str {
     match (dialect, kind) {
         // An id that was removed and came back for something else would make readers of the one read the
         // other.
-        (Dialect::Sqlite, Type::Id) => "integer primary key autoincrement",
-        (Dialect::Sqlite, Type::Int | Type::Bool) => "integer",
-        (Dialect::Sqlite, Type::Real) => "real",
-        (Dialect::Sqlite, Type::Text) => "text",
-        (Dialect::Sqlite, Type::Bytes) => "blob",
-        (Dialect::Postgres, Type::Id) => "bigint generated by default as identity primary key",
-        (Dialect::Postgres, Type::Int) => "bigint",
-        (Dialect::Postgres, Type::Bool) => "boolean",
-        (Dialect::Postgres, Type::Real) => "double precision",
+        (Backend::Sqlite, Type::Id) => "integer primary key autoincrement",
+        (Backend::Sqlite, Type::Int | Type::Bool) => "integer",
+        (Backend::Sqlite, Type::Real) => "real",
+        (Backend::Sqlite, Type::Text) => "text",
+        (Backend::Sqlite, Type::Bytes) => "blob",
+        (Backend::Postgres, Type::Id) => "bigint generated by default as identity primary key",
+        (Backend::Postgres, Type::Int) => "bigint",
+        (Backend::Postgres, Type::Bool) => "boolean",
+        (Backend::Postgres, Type::Real) => "double precision",
         // Texts are ordered by their bytes, as in SQLite.
-        (Dialect::Postgres, Type::Text) => "text collate \"C\"",
-        (Dialect::Postgres, Type::Bytes) => "bytea",
+        (Backend::Postgres, Type::Text) => "text collate \"C\"",
+        (Backend::Postgres, Type::Bytes) => "bytea",
     }
 }
 
-/// The statements that make the layout in an empty database.
-pub(crate) fn statements(dialect: Dialect) -> Vec<String> {
+pub(crate) fn statements(dialect: Backend) -> Vec<String> {
     let mut all: Vec<String> = TABLES.iter().map(|table| table.create(dialect)).collect();
-    for (name, table, columns, rows) in INDEXES {
-        let rows = match (rows.is_empty(), dialect, columns) {
-            (true, ..) => String::new(),
-            (_, Dialect::Postgres, &("id" | "key")) => {
-                format!(" where length({columns}) <= {SHORT}")
-            }
-            _ => format!(" where {rows}"),
-        };
-        let columns = match dialect {
-            Dialect::Sqlite => (*columns).to_owned(),
+    for index in INDEXES {
+        let index = index.replace("RECORDED", RECORDED);
+        let mut index = index.replace("ATTR_BY_TEXT", ATTR_BY_TEXT);
+        if dialect == Backend::Postgres {
             // The last columns of an order are sorted after the others were found in order.
-            Dialect::Postgres => columns.replace(" id,", ""),
-        };
-        all.push(format!("create index {name} on {table} ({columns}){rows}"));
+            index = index.replace(" id,", "");
+            for column in ["id", "key"] {
+                let all = format!("({column}) where {column} is not null");
+                let short = format!("({column}) where length({column}) <= {SHORT}");
+                index = index.replace(&all, &short);
+            }
+        }
+        all.push(format!("create index {index}"));
     }
-    if dialect == Dialect::Postgres {
+    if dialect == Backend::Postgres {
         let stand_ins = TABLES.iter().filter(|table| !table.stand_in.is_empty());
         all.extend(stand_ins.map(|table| format!("create {}", table.stand_in)));
     }
@@ -478,7 +448,7 @@ pub(crate) fn statements(dialect: Dialect) -> Vec<String> {
         "insert into format (version, written_by, check_sum) values ({LAYOUT}, '{by}', {})",
         sum(&[LAYOUT.into(), by.as_str().into()])
     ));
-    if dialect == Dialect::Sqlite {
+    if dialect == Backend::Sqlite {
         all.push(format!("pragma application_id = {APPLICATION_ID}"));
         all.push(format!("pragma user_version = {LAYOUT}"));
     }
@@ -497,7 +467,7 @@ pub(crate) fn differences(database: &mut dyn Database) -> Result<Vec<String>> {
         Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned()))
     })?;
     let mut different = Vec::new();
-    for statement in statements(Dialect::Sqlite) {
+    for statement in statements(Backend::Sqlite) {
         let words: Vec<&str> = statement.splitn(4, ' ').collect();
         let ["create", what, name, rest] = words[..] else {
             continue;
@@ -522,13 +492,12 @@ pub(crate) enum FoundLayout {
     Layout(i64, String),
 }
 
-/// Says what a database has. Two statements.
 pub(crate) fn find(database: &mut dyn Database) -> Result<FoundLayout> {
     let tables = match database.dialect() {
-        Dialect::Sqlite => {
+        Backend::Sqlite => {
             "select name from sqlite_master where type = 'table' and name not like 'sqlite%'"
         }
-        Dialect::Postgres => {
+        Backend::Postgres => {
             "select cast(tablename as text) from pg_tables where schemaname = current_schema()"
         }
     };
@@ -549,12 +518,8 @@ pub(crate) fn find(database: &mut dyn Database) -> Result<FoundLayout> {
     }))
 }
 
-/// Makes the layout in a database without tables; does nothing in one that has it. One transaction, so of
-/// two programs that begin at the same time one waits for the other.
-///
-/// # Errors
-///
-/// [`StoreError::NotAStore`] if there are other tables; errors of the database.
+/// Does nothing in a database that has the layout. One transaction, so of two programs that begin at the same time one
+/// waits for the other.
 pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<()> {
     transaction(database, Begin::Alone, |database| match find(database)? {
         FoundLayout::Layout(..) => Ok(()),
@@ -568,11 +533,7 @@ pub(crate) fn create(database: &mut dyn Database, place: &str) -> Result<()> {
     })
 }
 
-/// Checks that a database has this layout. One statement, if it has.
-///
-/// # Errors
-///
-/// [`StoreError::NotAStore`], [`StoreError::OtherLayout`]; errors of the database.
+/// One statement, if the database has this layout.
 pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<()> {
     let ours = "select version from format where exists (select 1 from session) or true";
     if let Ok(Some(LAYOUT)) = one_int(database, ours, &[]) {

@@ -15,7 +15,6 @@ const ROWS: &[(&str, &str)] = &[
 /// Something that contradicts itself: the session and the cycle of the first snapshot concerned, and what.
 pub(crate) type Finding = (Option<String>, Option<i64>, String);
 
-/// Notes ids that are in use no more.
 pub(crate) fn put_retired<'a>(
     database: &mut dyn Database,
     session: i64,
@@ -25,22 +24,19 @@ pub(crate) fn put_retired<'a>(
     ids.try_for_each(|id| insert(database, "retired", &[session.into(), id.into()]))
 }
 
-/// The columns that the sum of a row of `session` is over, in a statement over `session t`, and what closes the
-/// session: the number of its snapshots and the hash of the last one, so that snapshots that are missing at its end are
-/// noticed.
+/// What the sum of a row of `session t` is over, and what closes the session: the number of its snapshots and the hash of
+/// the last one, so that snapshots that are missing at its end are noticed.
 const SESSION: &str = "t.name, t.created_at_ns, t.source, t.parent_id, t.parent_seq, t.meta, \
      (select max(seq) from snapshot where session_id = t.session_id), \
      (select hash from snapshot where session_id = t.session_id order by seq desc limit 1)";
 
-/// The sum of a row of `session`, whose columns as [`SESSION`] has them are those from `from` on.
-fn session_sum(row: &dyn Row, from: usize) -> Result<i64> {
+const SESSION_KINDS: [Type; 8] = {
     use Type::{Bytes, Int, Text};
-    sum_at(row, from, [Text, Int, Text, Int, Int, Text, Int, Bytes])
-}
+    [Text, Int, Text, Int, Int, Text, Int, Bytes]
+};
 
-/// The sum of the columns of a result from `from` on.
 fn sum_at(row: &dyn Row, from: usize, kinds: impl IntoIterator<Item = Type>) -> Result<i64> {
-    let values = (from..).zip(kinds).map(|(at, kind)| kind.value(row, at));
+    let values = (from..).zip(kinds).map(|(at, kind)| row.value(at, kind));
     Ok(sum(&values.collect::<Result<Vec<Value<'_>>, _>>()?))
 }
 
@@ -48,7 +44,7 @@ fn sum_at(row: &dyn Row, from: usize, kinds: impl IntoIterator<Item = Type>) -> 
 pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<()> {
     let select = format!("select {SESSION} from session t where session_id = ?1");
     let sum = first(database, &select, &[session.into()], |row| {
-        session_sum(row, 0)
+        sum_at(row, 0, SESSION_KINDS)
     })?;
     let update = "update session set check_sum = ?2 where session_id = ?1";
     database.execute(update, &[session.into(), sum.into()])?;
@@ -79,15 +75,13 @@ pub(crate) fn holds(found: Result<bool>) -> Result<bool> {
     }
 }
 
-/// The rows whose sum differs: the name of the session, and what the row is. Of a row of `session` also whether its end
-/// is there.
-pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<Finding>> {
-    let mut found = Vec::new();
-    let mut check = |sql: &str, what: &str, sound: &dyn Fn(&dyn Row) -> Result<bool>| {
+pub(crate) fn check_sums(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
+    let mut check = |sql: &str, kinds: &[Type], what: &str| {
         let mut rows = 0;
         database.query(sql, &[], &mut |row| {
             rows += 1;
-            if !holds(sound(row))? {
+            let is_sound = || Ok(row.int(1)? == Some(sum_at(row, 2, kinds.iter().copied())?));
+            if !holds(is_sound())? {
                 let name = row.text(0).ok().flatten().map(ToOwned::to_owned);
                 found.push((name, None, what.to_owned()));
             }
@@ -97,22 +91,16 @@ pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<Finding>> {
     };
     let what = "the row of the layout is not what its sum says";
     let formats = "select cast(null as text), check_sum, version, written_by from format";
-    let rows = check(formats, what, &|row| {
-        Ok(row.int(1)? == Some(sum_at(row, 2, [Type::Int, Type::Text])?))
-    })?;
+    let rows = check(formats, &[Type::Int, Type::Text], what)?;
     let what =
         "the row of the session is not what its sum says, or the newest snapshots are missing";
     let sessions = format!("select t.name, t.check_sum, {SESSION} from session t order by t.name");
-    check(&sessions, what, &|row| {
-        Ok(session_sum(row, 2)? == int(row, 1)?)
-    })?;
+    check(&sessions, &SESSION_KINDS, what)?;
     let what = "what a context kept of the session is not what its sum says";
-    let runtimes = "select name, runtime_sum, runtime from session order by name";
-    check(runtimes, what, &|row| {
-        // Without a runtime there is nothing to sum.
-        let runtime = row.text(2)?.map(|runtime| sum(&[runtime.into()]));
-        Ok(row.int(1)? == runtime)
-    })?;
+    // Without a runtime there is nothing to sum.
+    let runtimes = "select name, runtime_sum, runtime from session \
+         where runtime is not null or runtime_sum is not null order by name";
+    check(runtimes, &[Type::Text], what)?;
     for (name, what) in ROWS {
         let columns: Vec<Column> = summed(table(name)).collect();
         let select = format!(
@@ -120,18 +108,12 @@ pub(crate) fn wrong(database: &mut dyn Database) -> Result<Vec<Finding>> {
              on s.session_id = t.session_id order by s.name",
             list(columns.iter().copied(), "t.", &[])
         );
-        check(
-            &select,
-            &format!("{what} is not what its sum says"),
-            &|row| {
-                let kinds = columns.iter().map(|column| column.kind);
-                Ok(row.int(1)? == Some(sum_at(row, 2, kinds)?))
-            },
-        )?;
+        let kinds: Vec<Type> = columns.iter().map(|column| column.kind).collect();
+        check(&select, &kinds, &format!("{what} is not what its sum says"))?;
     }
     if rows != 1 {
         let what = "the row of the layout is not what its sum says";
         found.push((None, None, what.to_owned()));
     }
-    Ok(found)
+    Ok(())
 }

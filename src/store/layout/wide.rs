@@ -6,7 +6,6 @@
 
 use crate::store::error::{Result, StoreError};
 
-/// Rows of a result, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Wide {
     /// Each value is a mark and its bytes; a text begins with its length.
@@ -86,11 +85,9 @@ impl Wide {
     }
 }
 
-/// The values of a row, from its first column on.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells<'w> {
     left: &'w [u8],
-    /// The number of the next column.
     at: usize,
 }
 
@@ -157,13 +154,11 @@ impl<'w> Cells<'w> {
         }
     }
 
-    /// The next integer, which is never null.
     #[inline]
     pub(crate) fn given_int(&mut self) -> Result<i64> {
         self.int()?.ok_or_else(|| self.unlike("an integer"))
     }
 
-    /// The next text, which is never null.
     #[inline]
     pub(crate) fn given_text(&mut self) -> Result<&'w str> {
         self.text()?.ok_or_else(|| self.unlike("a text"))

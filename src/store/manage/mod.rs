@@ -3,7 +3,7 @@
 use crate::store::Store;
 use crate::store::database::sql;
 use crate::store::error::StoreError;
-use crate::store::read::catalog::{self, Entry, Glob};
+use crate::store::read::catalog::{self, Glob, SessionEntry};
 use crate::store::read::open;
 use crate::store::texts::build;
 use crate::store::write::records::{self, Beside};
@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::engine::{Kept, index_at};
 use crate::support::diag::Error;
+use crate::support::macros::setters;
 
 /// A session of a store, as it is listed.
 ///
@@ -62,7 +63,6 @@ pub struct SessionInfo {
 /// assert_eq!(month, Retention::default().keep(10).older_than(Duration::from_secs(2_592_000)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
 pub struct Retention {
     older_than: Option<Duration>,
     keep: Option<u64>,
@@ -71,25 +71,17 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Removes only snapshots that were committed longer ago than this.
-    pub fn older_than(mut self, age: Duration) -> Self {
-        self.older_than = Some(age);
-        self
-    }
-
-    /// Keeps at least this many of the newest snapshots of each session; one always stays.
-    pub fn keep(mut self, newest: u64) -> Self {
-        self.keep = Some(newest);
-        self
-    }
-
-    /// Only in sessions whose name matches this pattern, in which `*` is any text without `/`.
-    pub fn sessions(mut self, glob: impl Into<String>) -> Self {
-        self.sessions = glob.into();
-        self
+    setters! {
+        /// Removes only snapshots that were committed longer ago than this.
+        older_than: Duration;
+        /// Keeps at least this many of the newest snapshots of each session; one always stays.
+        keep: u64;
+        /// Only in sessions whose name matches this pattern, in which `*` is any text without `/`.
+        sessions: impl Into<String>;
     }
 
     /// Counts what would go, and removes nothing.
+    #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
@@ -132,7 +124,7 @@ impl Store {
         let glob = Glob::new(glob);
         let matching = |database: &mut dyn sql::Database| catalog::matching(database, &glob);
         let entries = self.core.read(matching)?;
-        let info = |entry: catalog::Entry| SessionInfo {
+        let info = |entry: catalog::SessionEntry| SessionInfo {
             snapshots: entry.snapshots(),
             name: entry.name,
             cycle: entry.cycle,
@@ -145,25 +137,23 @@ impl Store {
         Ok(entries.into_iter().map(info).collect())
     }
 
-    /// What the newest snapshot of each session whose name matches `glob` says besides its nodes, as
-    /// JSON: the member `meta` of its document. In byte order of names; opens no session.
-    ///
-    /// # Errors
-    /// Those of the database.
+    /// The member `meta` of the document of each newest snapshot, in byte order of names; opens no session.
     #[cfg(feature = "cli")]
     pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {
-        let glob = Glob::new(glob);
-        let found = self.core.read(|database| catalog::metas(database, &glob))?;
         use crate::json::{get, members};
-        let meta = |column: String| {
-            let column = members(&column);
+        let meta = |column: &str| {
+            let column = members(column);
             let document = get(&column, "members").map(members)?;
             get(&document, "meta").map(str::to_owned)
         };
-        let each = found.into_iter();
-        Ok(each
-            .map(|(name, column)| (name, column.and_then(meta)))
-            .collect())
+        let glob = Glob::new(glob);
+        let found = self.core.read(|database| {
+            catalog::matching_rows(database, catalog::SELECT, &glob, |row| {
+                let name = sql::text(row, 1)?.to_owned();
+                Ok((name, row.text(13)?.and_then(meta)))
+            })
+        });
+        Ok(found?)
     }
 
     /// What a context keeps of a session besides its snapshots; `None` if no context has written it.
@@ -241,7 +231,7 @@ impl Store {
         let since = retention
             .older_than
             .map(|than| now.saturating_sub(age(than)));
-        let prune = |database: &mut dyn sql::Database, entry: &Entry| {
+        let prune = |database: &mut dyn sql::Database, entry: &SessionEntry| {
             // The row as it is now; a session that was deleted meanwhile loses nothing more.
             match catalog::by_id(database, entry.session)? {
                 Some(entry) => whole::prune(database, &entry, retention.keep, since),
@@ -296,7 +286,7 @@ impl Store {
     /// # Errors
     /// The file exists, or cannot be written; those of the database.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<(), Error> {
-        let mut reader = self.core.home().reader()?;
+        let mut reader = self.core.home.reader()?;
         reader.backup(to.as_ref())?;
         Ok(())
     }

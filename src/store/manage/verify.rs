@@ -3,34 +3,31 @@
 //! Every unit is read, encoded again and compared row by row, so that a value that only SQL uses is checked
 //! as well; every chain of hashes is computed again; and no row may be left over.
 
-use hashbrown::HashMap;
 use sha2::Digest;
 
-use crate::index::UnitKind;
+use crate::index::{UnitKind, UnitRef};
 use crate::store::database::sql::{
-    Database, Dialect, Value, collect, int, ints, one_int, text, texts,
+    Backend, Database, Value, collect, int, ints, one_int, text, texts,
 };
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::decode::{Units, Wanted};
-use crate::store::layout::encode::{Attr, Unit, body_hash, encode};
+use crate::store::layout::encode::{AttrColumns, UnitRows, body_hash, encode};
 use crate::store::layout::rows::{attr_row, node_row};
 use crate::store::layout::schema::{self, Table, list, table};
-use crate::store::layout::sums::{self, Finding, holds};
-use crate::store::manage::whole::{add_units, base_hash, unit_changes};
-use crate::store::read::catalog::{self, Entry};
+use crate::store::layout::sums::{Finding, check_sums, holds};
+use crate::store::manage::whole::{SnapshotLink, add_units, base_hash, links, unit_changes};
+use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::load::{Placement, places, restore_unit};
-use crate::store::read::stored::check_text;
 use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::records;
 
-/// A part of the check, which notes what it finds.
 type CheckPart = fn(&mut dyn Database, &mut Vec<Finding>) -> Result<()>;
 
-/// All contradictions of a store. Linear in it.
 pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>> {
     let mut found: Vec<Finding> = Vec::new();
-    let parts: [CheckPart; 7] = [layout, pages, bodies, units, left_over, sums, sessions];
+    let parts: [CheckPart; 7] = [
+        layout, pages, bodies, units, left_over, check_sums, sessions,
+    ];
     let mut strange = None;
     for part in parts {
         // What cannot be read is damage too, and the other parts are still worth reading.
@@ -48,9 +45,8 @@ pub(crate) fn verify(database: &mut dyn Database) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Tables that are not as this program makes them.
 fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
-    if database.dialect() == Dialect::Sqlite {
+    if database.dialect() == Backend::Sqlite {
         let different = schema::differences(database)?.into_iter();
         found.extend(different.map(|what| {
             let what = format!("{what} is not as the layout says");
@@ -62,17 +58,12 @@ fn layout(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
 
 /// What the database itself finds wrong in its file.
 fn pages(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
-    if database.dialect() == Dialect::Sqlite {
+    if database.dialect() == Backend::Sqlite {
         tables::refresh(database)?;
         let said = texts(database, "pragma integrity_check", &[])?;
         let wrong = said.into_iter().filter(|line| line != "ok");
         found.extend(wrong.map(|what| (None, None, what)));
     }
-    Ok(())
-}
-
-fn sums(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
-    found.extend(sums::wrong(database)?);
     Ok(())
 }
 
@@ -174,13 +165,8 @@ fn unit_fault(
     kind: UnitKind,
     (hash, spelling): (Option<&[u8]>, Option<i64>),
 ) -> Result<Option<String>> {
-    let mut read = Units::default();
-    read.read(database, Wanted::Units(&[unit]))?;
-    if read.starts.is_empty() {
-        return Ok(Some("a unit has no nodes".to_owned()));
-    }
-    let made = restore_unit(read, kind)?;
-    let encoded = encode(kind, made.nodes());
+    let made = restore_unit(database, unit, kind, &[])?;
+    let encoded = encode(UnitRef::of(made.root()));
     let name = &encoded.order.id;
     if hash != Some(&encoded.hash[..]) || spelling != Some(encoded.spelling) {
         return Ok(Some(format!("unit {name:?} is not what its hash says")));
@@ -209,15 +195,14 @@ fn row_text(table: &Table, mut values: Vec<Value<'_>>, hash: Option<&[u8]>) -> S
     format!("{} {pre} {:?} {hash:?}", table.name, &values[2..])
 }
 
-/// The rows of `node` and `attr` of an encoded unit, as text.
-fn rows_of(unit: &Unit) -> Vec<String> {
+fn rows_of(unit: &UnitRows) -> Vec<String> {
     let (node_table, attr_table) = (table("node"), table("attr"));
     let (mut nodes, mut attrs) = (Vec::new(), Vec::new());
     for (pre, node) in (0..).zip(&unit.nodes) {
         let hash = node.body.as_ref().map(|body| &body.hash[..]);
         let row = node_row(node, 0, pre, None);
         nodes.push(row_text(node_table, row.to_vec(), hash));
-        let mut own: Vec<&Attr> = node.attrs.iter().collect();
+        let mut own: Vec<&AttrColumns> = node.attrs.iter().collect();
         own.sort_unstable_by_key(|attr| (&attr.name, attr.ordinal));
         let rows = own.into_iter().map(|attr| attr_row(attr, 0, pre).to_vec());
         attrs.extend(rows.map(|row| row_text(attr_table, row, None)));
@@ -226,7 +211,6 @@ fn rows_of(unit: &Unit) -> Vec<String> {
     nodes
 }
 
-/// The same of the rows that are stored.
 fn stored_rows(database: &mut dyn Database, unit: i64) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for (name, hash, more, order) in [
@@ -265,7 +249,6 @@ const LEFT_OVER: &[&str] = &[
     "leases of a session that does not exist: lease, session, session_id",
 ];
 
-/// Rows that nothing refers to, and references to nothing.
 fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
     let mut all = Vec::new();
     for line in LEFT_OVER {
@@ -297,23 +280,12 @@ fn left_over(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()
     Ok(())
 }
 
-struct SnapshotLink {
-    seq: i64,
-    cycle: Option<i64>,
-    working: bool,
-    /// With the note.
-    texts: Result<(String, Option<String>)>,
-    hash: Option<Vec<u8>>,
-    base: Option<Vec<u8>>,
-}
-
 /// What contradicts itself in a session: the cycle of the first snapshot concerned, and what.
 type SessionFaults = Vec<(Option<i64>, String)>;
 
-/// Checks a session: its chain, its placements, and what is beside them.
 pub(crate) fn session(
     database: &mut dyn Database,
-    entry: &Entry,
+    entry: &SessionEntry,
     found: &mut Vec<Finding>,
 ) -> Result<()> {
     let mut wrong = SessionFaults::new();
@@ -328,33 +300,17 @@ pub(crate) fn session(
     note(chain(database, session))?;
     note(misplaced(database, session))?;
     note(records::attempts(database, session).map(|_| SessionFaults::new()))?;
-    wrong.extend(check_text(entry).map(|what| (None, what)));
+    let runtime = entry.runtime.as_deref().unwrap_or("{}");
+    if let Err(error) = serde_json::from_str::<serde_json::Map<_, _>>(runtime) {
+        let what = format!("what a context kept is unreadable: {error}");
+        wrong.push((None, what));
+    }
     let name = || Some(entry.name.clone());
     found.extend(wrong.into_iter().map(|(cycle, what)| (name(), cycle, what)));
     Ok(())
 }
 
-fn links(database: &mut dyn Database, session: i64) -> Result<Vec<SnapshotLink>> {
-    let links = "select seq, cycle, working, meta, note, hash, base from snapshot \
-         where session_id = ?1 order by seq";
-    collect(database, links, &[session.into()], |row| {
-        let texts = || {
-            let note = row.text(4)?.map(ToOwned::to_owned);
-            Ok((text(row, 3)?.to_owned(), note))
-        };
-        Ok(SnapshotLink {
-            seq: int(row, 0)?,
-            cycle: row.int(1)?,
-            working: row.bool(2)?.unwrap_or(false),
-            texts: texts(),
-            hash: row.bytes(5)?.map(<[u8]>::to_vec),
-            base: row.bytes(6)?.map(<[u8]>::to_vec),
-        })
-    })
-}
-
-/// Looks for placements that overlap, and computes the chain of hashes again. Returns the cycles where it differs, and
-/// how.
+/// Returns the cycles where the chain of hashes differs, and how.
 fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
     let places = places(database, session, (0, IN_FORCE))?;
     let mut wrong: SessionFaults = overlap(&places)
@@ -363,7 +319,7 @@ fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
         .collect();
     let changes = unit_changes(database, session, &places)?;
     let mut before: Option<SnapshotLink> = None;
-    let links = links(database, session)?;
+    let links = links(database, session, i64::MIN)?;
     let ends = links.first().zip(links.last());
     let ends = ends.map_or((1, 0), |(first, last)| (first.seq, last.seq));
     for place in &places {
@@ -392,8 +348,7 @@ fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
                 holds(found.map(|hash| hash.is_some_and(|hash| hash[..] == base[..])))?
             }
             (before, _) => {
-                let parent = before.as_ref().and_then(|before| before.hash.as_deref());
-                let parent = parent.and_then(|hash| hash.try_into().ok());
+                let parent = before.as_ref().and_then(SnapshotLink::hash);
                 let sum = link.texts.as_ref().ok().map(|(meta, note)| {
                     let mut hash = chained(parent, link.cycle, meta, note.as_deref());
                     add_units(&mut hash, changes.get(&link.seq));
@@ -414,7 +369,6 @@ fn chain(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
     Ok(wrong)
 }
 
-/// Placements in another order than their top nodes say.
 fn misplaced(database: &mut dyn Database, session: i64) -> Result<SessionFaults> {
     collect(
         database,
@@ -434,21 +388,19 @@ fn misplaced(database: &mut dyn Database, session: i64) -> Result<SessionFaults>
     )
 }
 
-/// Whether two placements of one top node are in force at the same time.
 fn overlap(places: &[Placement]) -> Option<String> {
-    let mut by_id: HashMap<&str, Vec<(i64, i64)>> = HashMap::new();
-    for place in places {
-        let spans = by_id.entry(&place.order.id).or_default();
-        spans.push((place.first_seq, place.last_seq));
-    }
-    let mut wrong: Vec<&str> = Vec::new();
-    for (id, mut spans) in by_id {
-        spans.sort_unstable();
-        if spans.windows(2).any(|pair| pair[0].1 >= pair[1].0) || spans.iter().any(|(a, b)| a > b) {
-            wrong.push(id);
-        }
-    }
-    wrong.sort_unstable();
-    let id = wrong.first()?;
+    let spans = places
+        .iter()
+        .map(|place| (&*place.order.id, place.first_seq, place.last_seq));
+    let mut spans: Vec<(&str, i64, i64)> = spans.collect();
+    spans.sort_unstable();
+    let mut pairs = spans
+        .iter()
+        .zip(spans.iter().skip(1).map(Some).chain([None]));
+    let overlapping = pairs.find(|((id, first, last), next)| {
+        let meets = next.is_some_and(|(next, begins, _)| next == id && last >= begins);
+        first > last || meets
+    });
+    let ((id, ..), _) = overlapping?;
     Some(format!("two versions of unit {id:?} are in force at once"))
 }

@@ -7,30 +7,30 @@ use std::collections::BTreeSet;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
+use crate::index::UnitRef;
 use crate::json::{Appended, write_string};
 use crate::store::database::sql::{
     Database, Value, collect, digest, first, int, ints, one_int, text, texts,
 };
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Hash, encode};
 use crate::store::layout::rows::put_unit;
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{seal_attempts, seal_session};
-use crate::store::read::catalog::{self, Entry, touch};
+use crate::store::read::catalog::{self, SessionEntry, touch};
 use crate::store::read::load::{Placement, places, restore_unit};
 use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::garbage;
 use crate::store::write::lease::{check_free, end, is_idle};
 use crate::store::write::records::{self, note_unwritten};
+use crate::support::diag::Code;
 use crate::tree::hash::hex;
 
-/// Makes a session of another's snapshots up to an index, which share all units. Linear in placements and
-/// snapshots; copies no node. The working state and the references stay with the other one.
+/// The snapshots up to an index share all units: linear in placements and snapshots; copies no node.
 pub(crate) fn fork(
     database: &mut dyn Database,
-    from: &Entry,
+    from: &SessionEntry,
     index: usize,
     to: &str,
 ) -> Result<()> {
@@ -38,10 +38,8 @@ pub(crate) fn fork(
     let seq = first_seq.saturating_add(i64::try_from(index).unwrap_or(i64::MAX));
     let there = "select seq from snapshot where session_id = ?1 and seq = ?2 and not working";
     if one_int(database, there, &[from.session.into(), seq.into()])?.is_none() {
-        return Err(StoreError::Gone(format!(
-            "the snapshot of `{}` was removed a moment ago",
-            from.name
-        )));
+        let what = format!("the snapshot of `{}` was removed a moment ago", from.name);
+        return Err(StoreError::Coded(Code::SnapshotNotFound, what));
     }
     let session = catalog::create(database, to, None, Some((from.session, seq)))?;
     let values: [Value<'_>; 3] = [session.into(), from.session.into(), seq.into()];
@@ -78,7 +76,6 @@ pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Resul
     seal_session(database, entry.session)
 }
 
-/// Removes a session, and what only it had. Forks of it stay whole.
 pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {
     let entry = catalog::get(database, name)?;
     check_free(database, entry.session, name)?;
@@ -89,16 +86,8 @@ pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {
     let forks = ints(database, forks, &session)?;
     let orphan = "update session set parent_id = null, parent_seq = null where parent_id = ?1";
     database.execute(orphan, &session)?;
-    let tables = [
-        "placement",
-        "snapshot",
-        "attempt",
-        "pin",
-        "lease",
-        "retired",
-        "session",
-    ];
-    for table in tables {
+    let tables = "placement snapshot attempt pin lease retired session";
+    for table in tables.split(' ') {
         let delete = format!("delete from {table} where session_id = ?1");
         database.execute(&delete, &session)?;
     }
@@ -108,12 +97,11 @@ pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {
     garbage::units(database, &units).map(|_| ())
 }
 
-/// Removes the oldest snapshots of a session: all but the `newest` ones of this number and those committed at or after
-/// `since_ns`; one always stays. Linear in what goes and in the units in force at the first snapshot that stays. Returns
+/// One snapshot always stays. Linear in what goes and in the units in force at the first snapshot that stays. Returns
 /// the number of snapshots, units and bodies that went.
 pub(crate) fn prune(
     database: &mut dyn Database,
-    entry: &Entry,
+    entry: &SessionEntry,
     newest: Option<u64>,
     since_ns: Option<i64>,
 ) -> Result<(u64, u64, u64)> {
@@ -210,7 +198,6 @@ pub(crate) fn put_base(database: &mut dyn Database, session: i64, seq: i64) -> R
 /// The hashes of the units that went and of those that came with each snapshot, in document order.
 pub(crate) type ChangesBySeq = HashMap<i64, [Vec<Hash>; 2]>;
 
-/// Those of a session, of which these are all placements.
 pub(crate) fn unit_changes(
     database: &mut dyn Database,
     session: i64,
@@ -235,7 +222,6 @@ pub(crate) fn unit_changes(
     Ok(changes)
 }
 
-/// Adds the units that went and came to the text that a snapshot's hash is over.
 pub(crate) fn add_units(hash: &mut Sha256, changes: Option<&[Vec<Hash>; 2]>) {
     for (sign, units) in [b"-", b"+"].into_iter().zip(changes.into_iter().flatten()) {
         for unit in units {
@@ -245,8 +231,7 @@ pub(crate) fn add_units(hash: &mut Sha256, changes: Option<&[Vec<Hash>; 2]>) {
     }
 }
 
-/// Erases the contents and the custom attributes of nodes in every snapshot of a session, and computes the
-/// chain of hashes again from the first snapshot concerned, which gets a note. Returns the names of other
+/// The chain of hashes is computed again from the first snapshot concerned, which gets a note. Returns the names of other
 /// sessions that have the same units, sorted. Linear in the units concerned and in the later snapshots.
 pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Result<Vec<String>> {
     let entry = catalog::get(database, name)?;
@@ -270,7 +255,7 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     }
     if let Some(unknown) = ids.iter().find(|id| !known.contains(**id)) {
         let what = format!("no snapshot of `{name}` has a node `{unknown}`");
-        return Err(StoreError::NoNode(what));
+        return Err(StoreError::Coded(Code::Placement, what));
     }
     let Some(from) = units.iter().map(|place| place.first_seq).min() else {
         return Ok(Vec::new());
@@ -278,10 +263,8 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     let mut others: BTreeSet<String> = BTreeSet::new();
     let mut old = Vec::new();
     for place in &units {
-        let mut read = Units::erasing(ids);
-        read.read(database, Wanted::Units(&[place.unit]))?;
-        let made = restore_unit(read, place.kind)?;
-        let unit = put_unit(database, &encode(place.kind, made.nodes()))?;
+        let made = restore_unit(database, place.unit, place.kind, ids)?;
+        let unit = put_unit(database, &encode(UnitRef::of(made.root())))?;
         if unit == place.unit {
             continue;
         }
@@ -320,44 +303,74 @@ fn note(ids: &[&str], now: i64) -> impl Fn(Option<&str>, Hash) -> String {
     }
 }
 
-/// Computes the hashes of a session's snapshots again, from a seq on.
+/// A row of `snapshot`, however damaged.
+pub(crate) struct SnapshotLink {
+    pub(crate) seq: i64,
+    pub(crate) cycle: Option<i64>,
+    pub(crate) working: bool,
+    /// With the note.
+    pub(crate) texts: Result<(String, Option<String>)>,
+    pub(crate) hash: Option<Vec<u8>>,
+    pub(crate) base: Option<Vec<u8>>,
+}
+
+impl SnapshotLink {
+    pub(crate) fn hash(&self) -> Option<Hash> {
+        self.hash.as_deref()?.try_into().ok()
+    }
+}
+
+pub(crate) fn links(
+    database: &mut dyn Database,
+    session: i64,
+    from: i64,
+) -> Result<Vec<SnapshotLink>> {
+    let links = "select seq, cycle, working, meta, note, hash, base from snapshot \
+         where session_id = ?1 and seq >= ?2 order by seq";
+    collect(database, links, &[session.into(), from.into()], |row| {
+        let texts = || {
+            let note = row.text(4)?.map(ToOwned::to_owned);
+            Ok((text(row, 3)?.to_owned(), note))
+        };
+        Ok(SnapshotLink {
+            seq: int(row, 0)?,
+            cycle: row.int(1)?,
+            working: row.bool(2)?.unwrap_or(false),
+            texts: texts(),
+            hash: row.bytes(5)?.map(<[u8]>::to_vec),
+            base: row.bytes(6)?.map(<[u8]>::to_vec),
+        })
+    })
+}
+
 fn rehash(
     database: &mut dyn Database,
     session: i64,
     from: i64,
     note: &dyn Fn(Option<&str>, Hash) -> String,
 ) -> Result<()> {
-    let links = "select seq, cycle, meta, note, hash, base from snapshot where session_id = ?1 \
-         and seq >= ?2 - 1 order by seq";
-    let links = collect(database, links, &[session.into(), from.into()], |row| {
-        Ok((
-            int(row, 0)?,
-            row.int(1)?,
-            text(row, 2)?.to_owned(),
-            row.text(3)?.map(ToOwned::to_owned),
-            digest(row, 4)?,
-            row.bytes(5)?.is_some(),
-        ))
-    })?;
     let places = places(database, session, (0, IN_FORCE))?;
     let changes = unit_changes(database, session, &places)?;
     let mut parent: Option<Hash> = None;
-    for (seq, cycle, meta, mut said, old, pruned) in links {
+    for link in links(database, session, from - 1)? {
+        let lacks = || StoreError::Damaged("a snapshot has no hash".to_owned());
+        let (seq, old) = (link.seq, link.hash().ok_or_else(lacks)?);
         if seq < from {
             parent = Some(old);
             continue;
         }
+        let (meta, mut said) = link.texts?;
         if seq == from {
             said = Some(note(said.as_deref(), old));
         }
-        let mut hash = chained(parent, cycle, &meta, said.as_deref());
+        let mut hash = chained(parent, link.cycle, &meta, said.as_deref());
         add_units(&mut hash, changes.get(&seq));
         let hash: Hash = hash.finalize().into();
         let update = "update snapshot set hash = ?3, note = ?4 where session_id = ?1 and seq = ?2";
         let said = said.as_deref();
         let values = [session.into(), seq.into(), (&hash).into(), said.into()];
         database.execute(update, &values)?;
-        if pruned {
+        if link.base.is_some() {
             put_base(database, session, seq)?;
         }
         parent = Some(hash);

@@ -6,10 +6,11 @@ use crate::store::database::sql::{
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{RECORDED, sum};
 use crate::store::layout::sums::seal_session;
+use crate::support::diag::Code;
 
 /// A row of `session`, and what its snapshots span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct SessionEntry {
     pub(crate) session: i64,
     pub(crate) name: String,
     pub(crate) created_at_ns: i64,
@@ -28,7 +29,7 @@ pub(crate) struct Entry {
     pub(crate) working: bool,
 }
 
-impl Entry {
+impl SessionEntry {
     pub(crate) fn snapshots(&self) -> usize {
         self.seqs
             .and_then(|(first, last)| last.checked_sub(first)?.checked_add(1))
@@ -38,7 +39,7 @@ impl Entry {
 }
 
 /// Every part is a lookup at one end of the key of `snapshot`.
-const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.name, s.parent_seq, \
+pub(crate) const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.name, s.parent_seq, \
      s.runtime, s.changed, \
      (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
      n.seq, n.cycle, n.committed_at_ns, \
@@ -47,9 +48,9 @@ const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.
      left join snapshot n on n.session_id = s.session_id and n.seq = \
      (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
 
-fn entry(row: &dyn Row) -> Result<Entry> {
+fn entry(row: &dyn Row) -> Result<SessionEntry> {
     let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
-    Ok(Entry {
+    Ok(SessionEntry {
         session: int(row, 0)?,
         name: text(row, 1)?.to_owned(),
         created_at_ns: int(row, 2)?,
@@ -65,24 +66,22 @@ fn entry(row: &dyn Row) -> Result<Entry> {
     })
 }
 
-pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<Entry>> {
+pub(crate) fn find(database: &mut dyn Database, name: &str) -> Result<Option<SessionEntry>> {
     let sql = format!("{SELECT} where s.name = ?1");
     first(database, &sql, &[name.into()], entry)
 }
 
-/// As [`find`]; there must be one.
-pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<Entry> {
+pub(crate) fn get(database: &mut dyn Database, name: &str) -> Result<SessionEntry> {
     find(database, name)?.ok_or_else(|| StoreError::NoSession(name.to_owned()))
 }
 
-pub(crate) fn by_id(database: &mut dyn Database, session: i64) -> Result<Option<Entry>> {
+pub(crate) fn by_id(database: &mut dyn Database, session: i64) -> Result<Option<SessionEntry>> {
     let sql = format!("{SELECT} where s.session_id = ?1");
     first(database, &sql, &[session.into()], entry)
 }
 
-/// The sessions that a recorder began with a source and that no context writes or has written, in byte order of names.
-/// Logarithmic in the sessions of the store.
-pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec<Entry>> {
+/// Of those that no context writes or has written, in byte order of names. Logarithmic in the sessions of the store.
+pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec<SessionEntry>> {
     let now = database.now_ns()?;
     let recorded = RECORDED.replace("source", "s.source");
     let sql = format!("{SELECT} where s.source = ?1 and {recorded} and {FREE} order by s.name");
@@ -90,13 +89,13 @@ pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec
 }
 
 /// The sessions of a source, in no order. Linear in the sessions of the store.
-pub(crate) fn of_log(database: &mut dyn Database, source: &str) -> Result<Vec<Entry>> {
+pub(crate) fn of_log(database: &mut dyn Database, source: &str) -> Result<Vec<SessionEntry>> {
     let sql = format!("{SELECT} where s.source = ?1");
     collect(database, &sql, &[source.into()], entry)
 }
 
 /// A session by its number, if no context writes or has written it.
-pub(crate) fn free(database: &mut dyn Database, session: i64) -> Result<Option<Entry>> {
+pub(crate) fn free(database: &mut dyn Database, session: i64) -> Result<Option<SessionEntry>> {
     let now = database.now_ns()?;
     let sql = format!("{SELECT} where s.session_id = ?1 and {FREE}");
     first(database, &sql, &[session.into(), now.into()], entry)
@@ -139,13 +138,12 @@ pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64
 }
 
 /// Some sessions by their numbers, of which there is at least one, in no order.
-pub(crate) fn some(database: &mut dyn Database, sessions: &[i64]) -> Result<Vec<Entry>> {
+pub(crate) fn some(database: &mut dyn Database, sessions: &[i64]) -> Result<Vec<SessionEntry>> {
     let (list, values) = parameters(sessions);
     let sql = format!("{SELECT} where s.session_id in ({list})");
     collect(database, &sql, &values, entry)
 }
 
-/// What a list of sessions says of one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) session: i64,
@@ -153,38 +151,6 @@ pub(crate) struct Listed {
     pub(crate) changed: i64,
 }
 
-/// What the commits of a session span, without what they say.
-#[cfg(feature = "parquet")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CommitSpan {
-    pub(crate) session: i64,
-    pub(crate) changed: i64,
-    pub(crate) seqs: Option<(i64, i64)>,
-    /// The hash and the time of the newest commit.
-    pub(crate) hash: Option<Vec<u8>>,
-    pub(crate) committed_at_ns: Option<i64>,
-}
-
-/// The sessions whose name matches, of each what its commits span. One statement.
-#[cfg(feature = "parquet")]
-pub(crate) fn spans(database: &mut dyn Database, glob: &Glob) -> Result<Vec<CommitSpan>> {
-    let select = "select s.session_id, s.name, s.changed, \
-         (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
-         n.seq, n.hash, n.committed_at_ns from session s \
-         left join snapshot n on n.session_id = s.session_id and n.seq = \
-         (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
-    matching_rows(database, select, glob, |row| {
-        Ok(CommitSpan {
-            session: int(row, 0)?,
-            changed: int(row, 2)?,
-            seqs: row.int(3)?.zip(row.int(4)?),
-            hash: row.bytes(5)?.map(<[u8]>::to_vec),
-            committed_at_ns: row.int(6)?,
-        })
-    })
-}
-
-/// Lists sessions: the columns of [`listed`].
 const LIST: &str = "select s.session_id, s.name, s.changed from session s";
 
 fn listed(row: &dyn Row) -> Result<Listed> {
@@ -196,28 +162,15 @@ fn listed(row: &dyn Row) -> Result<Listed> {
 }
 
 /// The sessions whose name matches, in byte order of names. Linear in those with the same beginning.
-pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Entry>> {
+pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<SessionEntry>> {
     matching_rows(database, SELECT, glob, entry)
 }
 
-/// As [`matching`], of each the name and the column `meta` of its newest commit.
-#[cfg(feature = "cli")]
-pub(crate) fn metas(
-    database: &mut dyn Database,
-    glob: &Glob,
-) -> Result<Vec<(String, Option<String>)>> {
-    matching_rows(database, SELECT, glob, |row| {
-        Ok((text(row, 1)?.to_owned(), row.text(13)?.map(str::to_owned)))
-    })
-}
-
-/// As [`matching`], only the list of them.
 pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>> {
     matching_rows(database, LIST, glob, listed)
 }
 
-/// The sessions whose name matches that place, at any time, a unit that one of the conditions on its number holds for:
-/// each with its values.
+/// The sessions that place, at any time, a unit for which one of the conditions, each with its values, holds.
 pub(crate) fn placing(
     database: &mut dyn Database,
     units: &[(String, Vec<Value<'_>>)],
@@ -240,15 +193,12 @@ pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize> {
         let count = one_int(database, "select count(*) from session", &[])?;
         return Ok(usize::try_from(count.unwrap_or(0)).unwrap_or(0));
     }
-    let select = "select 0, s.name from session s";
-    Ok(matching_rows(database, select, glob, |_| Ok(()))?.len())
+    Ok(matching_rows(database, LIST, glob, |_| Ok(()))?.len())
 }
 
-/// Most names that [`near`] gives.
 const NAMES: i64 = 1_000;
 
-/// Names of sessions that could be meant by a name that no session has: some that begin with the same
-/// character, sorted.
+/// Names that begin with the same character, sorted.
 pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String>> {
     let first: String = name.chars().take(1).collect();
     let after = after(&first).unwrap_or_default();
@@ -258,7 +208,7 @@ pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String
 }
 
 /// As [`with_prefix`], of the sessions whose name matches.
-fn matching_rows<T>(
+pub(crate) fn matching_rows<T>(
     database: &mut dyn Database,
     select: &str,
     glob: &Glob,
@@ -338,7 +288,8 @@ pub(crate) fn create(
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let wrong = |why: &str| {
         let name = crate::json::shorten(name);
-        Err(StoreError::Name(format!("the name {name:?} {why}")))
+        let what = format!("the name {name:?} {why}");
+        Err(StoreError::Coded(Code::Input, what))
     };
     match name {
         "" => wrong("is empty; a session needs a name, such as `support-42`"),
@@ -370,7 +321,6 @@ pub(crate) fn touch(
     seal_session(database, session)
 }
 
-/// The greatest number that a session has; 0 if there is none.
 pub(crate) fn last(database: &mut dyn Database) -> Result<i64> {
     let sql = "select session_id from session order by session_id desc limit 1";
     Ok(one_int(database, sql, &[])?.unwrap_or(0))
@@ -413,7 +363,6 @@ impl Glob {
             .is_some_and(|between| !between.contains('/'))
     }
 
-    /// The text that every match begins with.
     pub(crate) fn prefix(&self) -> &str {
         self.parts.first().map_or("", |first| first)
     }

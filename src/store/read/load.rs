@@ -1,7 +1,6 @@
 //! Snapshots out of rows: the placements at a seq, and the units they place.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -15,9 +14,8 @@ use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Order, rank};
 use crate::store::layout::schema::{equals, is_short};
 use crate::store::write::change::IN_FORCE;
-use crate::tree::{NodeClass, Tree};
+use crate::tree::NodeClass;
 
-/// A placement, with the kind of its unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement {
     pub(crate) unit: i64,
@@ -48,7 +46,6 @@ impl Placement {
         });
     }
 
-    /// Refuses a placement that names another node than the top one of its unit.
     fn check_id(&self, top: &str) -> Result<()> {
         let id = &self.order.id;
         let wrong = || StoreError::Damaged(format!("unit {id:?} begins with node {top:?}"));
@@ -95,8 +92,7 @@ fn check_order<'p>(mut places: impl Iterator<Item = &'p Placement>) -> Result<()
     Ok(())
 }
 
-/// The placements that overlap some seqs, in document order. Linear in all placements that end at or
-/// after the first of them.
+/// In document order. Linear in all placements that end at or after the first seq.
 pub(crate) fn places(
     database: &mut dyn Database,
     session: i64,
@@ -129,8 +125,7 @@ pub(crate) fn in_force(database: &mut dyn Database, now: Now, rank: i64) -> Resu
     Ok(places)
 }
 
-/// The last units of a rank that are not closed, in reverse document order. Linear in them: the index
-/// `placement_in_force` is read from its end.
+/// The last units of a rank that are not closed, newest first: `placement_in_force` is read from its end.
 fn from_end(
     database: &mut dyn Database,
     now: Now,
@@ -159,8 +154,7 @@ fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Placem
     collect(database, &sql, &values, place)
 }
 
-/// The newest units below `^seq`: this many turns with the loose nodes among them, in document order. Linear
-/// in them.
+/// This many turns with the loose nodes among them, in document order. Linear in them.
 pub(crate) fn newest_turns(
     database: &mut dyn Database,
     now: Now,
@@ -207,27 +201,22 @@ pub(crate) fn with_id(
     id: &str,
 ) -> Result<Vec<Placement>> {
     let here = "p.session_id = ?1 and p.first_seq <= ?2 and p.last_seq >= ?2";
-    let units = format!(
-        "select unit_id from node where {} limit ?2",
-        equals("id", id)
-    );
-    let units = if is_short(id) {
-        ints(database, &units, &[id.into(), (STRANGERS + 1).into()])?
-    } else {
-        Vec::new()
-    };
+    let mut units = Vec::new();
+    if is_short(id) {
+        let sql = format!(
+            "select unit_id from node where {} limit ?2",
+            equals("id", id)
+        );
+        units = ints(database, &sql, &[id.into(), (STRANGERS + 1).into()])?;
+    }
     if units.len() as i64 > STRANGERS || !is_short(id) {
         // An id made from a position is in every session, and a long one may be in no index: look through
         // the units of this one.
         let sql = format!(
             "select {PLACE} cross join node n where {here} and n.unit_id = p.unit_id and n.id = ?3"
         );
-        return collect(
-            database,
-            &sql,
-            &[session.into(), seq.into(), id.into()],
-            place,
-        );
+        let values = [session.into(), seq.into(), id.into()];
+        return collect(database, &sql, &values, place);
     }
     let sql = format!("select {PLACE} where {here} and p.unit_id = ?3");
     let mut found = Vec::new();
@@ -264,7 +253,6 @@ pub(crate) fn turns_after(database: &mut dyn Database, now: Now, order: &Order) 
     Ok(u32::try_from(count.unwrap_or(0)).unwrap_or(0) + closed.count() as u32)
 }
 
-/// What a row of `snapshot` says of a document.
 pub(crate) fn meta(database: &mut dyn Database, session: i64, seq: i64) -> Result<Option<Meta>> {
     let sql = "select s.cycle, s.working, s.meta, (select n.cycle from snapshot n where n.session_id = ?1 \
          and n.seq = ?2 - 1) from snapshot s where s.session_id = ?1 and s.seq = ?2";
@@ -276,7 +264,6 @@ pub(crate) fn meta(database: &mut dyn Database, session: i64, seq: i64) -> Resul
     })
 }
 
-/// The properties of a snapshot, of which `json` is the column `meta`.
 pub(crate) fn meta_of(cycle: i64, working: bool, json: &str) -> Meta {
     let all = members(json);
     let extra = get(&all, "members").map(members).unwrap_or_default();
@@ -292,7 +279,6 @@ pub(crate) fn meta_of(cycle: i64, working: bool, json: &str) -> Meta {
     }
 }
 
-/// The units of a session that are in memory.
 #[derive(Debug, Default)]
 pub(crate) struct UnitCache {
     writer: Writer,
@@ -300,7 +286,6 @@ pub(crate) struct UnitCache {
     units: HashMap<i64, (Arc<Segment>, u32)>,
     /// The ids of unit versions by the version that the index gave them.
     ids: HashMap<u64, i64>,
-    /// The addresses of segments that were counted.
     counted: HashSet<usize>,
     /// Bytes of the snapshots that were made.
     pub(crate) bytes: usize,
@@ -322,7 +307,7 @@ impl UnitCache {
         session: i64,
         places: impl Iterator<Item = &'p Placement> + Clone,
         seqs: (i64, i64),
-    ) -> Result<FreshUnits> {
+    ) -> Result<Units> {
         let missing = places.clone().map(|place| place.unit);
         let missing: BTreeSet<i64> = missing
             .filter(|unit| !self.units.contains_key(unit))
@@ -333,13 +318,13 @@ impl UnitCache {
         } else {
             read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), false)?;
         }
-        Ok(read.into())
+        Ok(read)
     }
 
     /// The snapshot of these placements, which are in document order. Linear in them.
     pub(crate) fn snapshot(
         &mut self,
-        fresh: &FreshUnits,
+        fresh: &Units,
         places: &[&Placement],
         meta: Meta,
     ) -> Result<Arc<Snapshot>> {
@@ -364,7 +349,7 @@ impl UnitCache {
     /// The snapshot after `previous`, in which some placements have ended and others begun. Linear in those.
     pub(crate) fn next(
         &mut self,
-        fresh: &FreshUnits,
+        fresh: &Units,
         previous: &Snapshot,
         gone: &[&Placement],
         came: &[&Placement],
@@ -401,8 +386,7 @@ impl UnitCache {
             .insert(id, (Arc::clone(unit.segment()), unit.index()));
     }
 
-    /// The unit of a placement: in memory, or of what was read.
-    fn part(&self, fresh: &FreshUnits, place: &Placement) -> Result<UnitPart> {
+    fn part(&self, fresh: &Units, place: &Placement) -> Result<UnitPart> {
         if let Some((segment, unit)) = self.units.get(&place.unit) {
             let top = segment.unit_rows(*unit).start;
             place.check_id(segment.id(top))?;
@@ -453,28 +437,11 @@ fn check_change(previous: &Snapshot, gone: &[&Placement], came: &[&Placement]) -
     is_sound.then_some(()).ok_or_else(twice)
 }
 
-/// Units that were read, ready to be made snapshots of.
-pub(crate) struct FreshUnits {
-    tree: Tree,
-    expires: Vec<u32>,
-    ranges: HashMap<i64, Range<u32>>,
-}
-
-impl From<Units> for FreshUnits {
-    fn from(read: Units) -> Self {
-        Self {
-            expires: read.expires(),
-            ranges: read.ranges().collect(),
-            tree: read.tree,
-        }
-    }
-}
-
-impl FreshUnits {
+impl Units {
     /// How a number of its units get one segment. One that shares its records keeps all that was read in
     /// memory, so it has to have all of it.
     fn layout(&self, units: usize) -> Layout {
-        if self.ranges.len() == units {
+        if self.starts.len() == units {
             Layout::Whole
         } else {
             Layout::Together
@@ -484,8 +451,7 @@ impl FreshUnits {
     /// The rows of a unit, if they are what its kind says.
     fn part(&self, kind: UnitKind, unit: i64, id: &str) -> Result<UnitPart> {
         let wrong = |what| StoreError::Damaged(format!("unit {id:?} {what}"));
-        let rows = self.ranges.get(&unit);
-        let rows = rows.ok_or_else(|| wrong("has no nodes"))?;
+        let rows = self.rows_of(unit).ok_or_else(|| wrong("has no nodes"))?;
         let top = self.tree.rows.get(rows.start as usize);
         let fits = top.is_some_and(|top| match kind {
             UnitKind::Preamble => top.class == NodeClass::Root,
@@ -494,11 +460,11 @@ impl FreshUnits {
             UnitKind::Head => top.class == NodeClass::Head,
             UnitKind::Rest => top.class != NodeClass::Head && top.level == 1,
         });
-        let part = fits.then(|| UnitPart::Fresh(kind, rows.clone()));
+        let part = fits.then(|| UnitPart::Fresh(kind, rows));
         part.ok_or_else(|| wrong("is not of the kind that it says"))
     }
 
-    /// As [`FreshUnits::part`], if its top node is what the placement says.
+    /// As [`Units::part`], if its top node is what the placement says.
     fn placed(&self, place: &Placement) -> Result<UnitPart> {
         let part = self.part(place.kind, place.unit, &place.order.id)?;
         if let UnitPart::Fresh(_, rows) = &part {
@@ -511,8 +477,7 @@ impl FreshUnits {
 /// A unit, and how many turns after it are left out before the next one.
 pub(crate) type Spaced = (Placement, u32);
 
-/// The snapshot of a number of units that were read, which shares nothing.
-fn unshared(fresh: &FreshUnits, parts: Vec<UnitPart>, units: usize, meta: Meta) -> Snapshot {
+fn unshared(fresh: &Units, parts: Vec<UnitPart>, units: usize, meta: Meta) -> Snapshot {
     let (writer, layout) = (Writer::new().without_merging(), fresh.layout(units));
     let made = writer.restore(&fresh.tree, &fresh.expires, parts, layout, meta);
     made.snapshot
@@ -525,10 +490,9 @@ pub(crate) fn part(
     outline: bool,
     meta: Meta,
 ) -> Result<Snapshot> {
-    let mut read = Units::default();
+    let mut fresh = Units::default();
     let units: Vec<i64> = places.iter().map(|(place, _)| place.unit).collect();
-    read.read_all(database, &units, outline)?;
-    let fresh = FreshUnits::from(read);
+    fresh.read_all(database, &units, outline)?;
     check_order(places.iter().map(|(place, _)| place))?;
     let mut parts = Vec::with_capacity(places.len());
     for (place, gap) in places {
@@ -540,10 +504,18 @@ pub(crate) fn part(
     Ok(unshared(&fresh, parts, places.len(), meta))
 }
 
-/// A unit alone, to read its nodes.
-pub(crate) fn restore_unit(read: Units, kind: UnitKind) -> Result<Snapshot> {
-    let unit = read.starts.first().map_or(0, |(unit, _)| *unit);
-    let fresh = FreshUnits::from(read);
+/// A unit alone, to read its nodes. The contents and the custom attributes of the nodes of some ids are erased.
+pub(crate) fn restore_unit(
+    database: &mut dyn Database,
+    unit: i64,
+    kind: UnitKind,
+    erased: &[&str],
+) -> Result<Snapshot> {
+    let mut fresh = Units::erasing(erased);
+    fresh.read(database, Wanted::Units(&[unit]))?;
+    if fresh.starts.is_empty() {
+        return Err(StoreError::Damaged("a unit has no nodes".to_owned()));
+    }
     let parts = vec![fresh.part(kind, unit, "")?];
     Ok(unshared(&fresh, parts, 1, Meta::default()))
 }

@@ -10,9 +10,9 @@ pub(crate) mod stored;
 mod plans {
     use std::path::Path;
 
-    use crate::store::database::home::{Home, Options};
+    use crate::store::database::home::{Home, HomeOptions};
     use crate::store::database::sql::{
-        Begin, Database, Dialect, Each, Savepoint, Value, collect, text,
+        Backend, Begin, Database, Each, Savepoint, Value, collect, text,
     };
     use crate::store::error::Result;
     use crate::store::layout::decode::{Units, Wanted};
@@ -27,7 +27,7 @@ mod plans {
     }
 
     impl Database for Planned<'_> {
-        fn dialect(&self) -> Dialect {
+        fn dialect(&self) -> Backend {
             self.database.dialect()
         }
 
@@ -83,7 +83,7 @@ mod plans {
         let folder = std::env::temp_dir().join(format!("pactql-plans-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("x.db");
-        let home = Home::open(path.to_str().unwrap(), &Options::default()).unwrap();
+        let home = Home::open(path.to_str().unwrap(), &HomeOptions::default()).unwrap();
         let mut reader = home.reader().unwrap();
         let mut database = Planned {
             database: &mut *reader,
@@ -145,7 +145,7 @@ mod plans {
         let folder = std::env::temp_dir().join(format!("pactql-asked-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("x.db");
-        let home = Home::open(path.to_str().unwrap(), &Options::default()).unwrap();
+        let home = Home::open(path.to_str().unwrap(), &HomeOptions::default()).unwrap();
         let asked = [3, 30].map(|sessions| {
         let mut writer = home.writer().unwrap();
         writer.begin(Begin::Write).unwrap();

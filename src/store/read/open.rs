@@ -1,7 +1,7 @@
 //! The sessions that are open for reading, and how much memory they take.
 
 use crate::store::error::{Result, StoreError};
-use crate::store::read::catalog::{self, Entry, Listed};
+use crate::store::read::catalog::{self, Listed, SessionEntry};
 use crate::store::read::stored::Stored;
 use crate::store::write::core::Core;
 use std::collections::BTreeMap;
@@ -11,17 +11,15 @@ use hashbrown::HashMap;
 use roaring::RoaringTreemap;
 
 use crate::history::{Archive, History, Session};
-use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::diag::Error;
 
 /// Open sessions, those that were used longest ago first to go.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct OpenSessions {
     by_id: HashMap<i64, OpenSession>,
     ids: HashMap<String, i64>,
     uses: BTreeMap<u64, i64>,
-    /// The budget, in bytes.
     memory: usize,
-    /// The bytes of all sessions, as they were counted last.
     total: usize,
     /// Sessions that may have grown since they were counted.
     growing: Vec<i64>,
@@ -38,7 +36,6 @@ pub(crate) struct OpenSessions {
 struct OpenSession {
     session: Arc<Session>,
     stored: Arc<Stored>,
-    /// As of its row.
     changed: i64,
     used: u64,
     bytes: usize,
@@ -49,16 +46,8 @@ struct OpenSession {
 impl OpenSessions {
     pub(crate) fn new(memory: usize) -> Self {
         Self {
-            by_id: HashMap::new(),
-            ids: HashMap::new(),
-            uses: BTreeMap::new(),
             memory,
-            total: 0,
-            growing: Vec::new(),
-            clock: 0,
-            list: None,
-            asked: RoaringTreemap::new(),
-            is_short: false,
+            ..Self::default()
         }
     }
 
@@ -72,7 +61,6 @@ impl OpenSessions {
         })
     }
 
-    /// Notes that sessions were queried without being opened.
     pub(crate) fn note_asked(&mut self, list: &[Listed]) {
         let numbers = list.iter().map(|listed| u64::try_from(listed.session));
         self.asked.extend(numbers.flatten());
@@ -87,7 +75,6 @@ impl OpenSessions {
         self.by_id.len()
     }
 
-    /// All sessions, if they were listed when the last commit had this number.
     pub(crate) fn list(&self, version: i64) -> Option<Arc<[Listed]>> {
         let (known, list) = self.list.as_ref()?;
         (*known == version).then(|| Arc::clone(list))
@@ -207,7 +194,7 @@ pub(crate) fn by_name(
     let is_open = lock(open).ids.contains_key(name);
     // Before the row is read: a commit in between is noticed the next time. A session that is opened for
     // the first time may be the only one, and the number needs a connection of its own.
-    let version = is_open.then(|| core.home().version()).transpose()?;
+    let version = is_open.then(|| core.home.version()).transpose()?;
     if version.is_some() {
         let mut open = lock(open);
         open.count();
@@ -234,7 +221,11 @@ pub(crate) fn by_name(
 }
 
 /// The session of a row, which is opened unless it is open as it is in that row.
-pub(crate) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry) -> Arc<Session> {
+pub(crate) fn session(
+    open: &Mutex<OpenSessions>,
+    core: &Arc<Core>,
+    entry: SessionEntry,
+) -> Arc<Session> {
     let mut open = lock(open);
     open.count();
     let is_current = |known: &OpenSession| *known.stored.entry() == entry;
@@ -248,7 +239,6 @@ pub(crate) fn session(open: &Mutex<OpenSessions>, core: &Arc<Core>, entry: Entry
     session
 }
 
-/// Those of some sessions that are open as they are listed, by their numbers.
 pub(crate) fn current(open: &Mutex<OpenSessions>, list: &[Listed]) -> HashMap<i64, Arc<Session>> {
     let mut open = lock(open);
     open.count();
@@ -262,14 +252,12 @@ pub(crate) fn current(open: &Mutex<OpenSessions>, list: &[Listed]) -> HashMap<i6
     found
 }
 
-/// A stored session; nothing of it is loaded.
 fn opened(stored: &Arc<Stored>) -> Arc<Session> {
     let origin = Arc::clone(stored) as Arc<_>;
     let name = &stored.entry().name;
     Arc::new(Session::stored(name, history(stored), origin))
 }
 
-/// Lets a session go that is gone, or has another name.
 pub(crate) fn forget(open: &Mutex<OpenSessions>, name: &str) {
     let mut open = lock(open);
     if let Some(id) = open.ids.remove(name) {
@@ -277,7 +265,6 @@ pub(crate) fn forget(open: &Mutex<OpenSessions>, name: &str) {
     }
 }
 
-/// The history of a stored session; nothing of it is loaded.
 fn history(stored: &Arc<Stored>) -> History {
     let entry = stored.entry();
     let source = Arc::clone(stored);
@@ -285,24 +272,23 @@ fn history(stored: &Arc<Stored>) -> History {
     History::new_lazy(Arc::new(archive))
 }
 
-/// A session as its store has it; `None` if it is of no store.
 pub(crate) fn stored(session: &Session) -> Option<Arc<Stored>> {
     let origin = session.origin().clone()?;
     origin.downcast::<Stored>().ok()
 }
 
-/// Shows what was committed since in a session.
 pub(crate) fn refresh(
     open: &Mutex<OpenSessions>,
     core: &Arc<Core>,
     session: &Session,
 ) -> Result<bool, Error> {
     let mut origin = session.origin();
-    let known = origin.as_ref().map(Arc::clone);
-    let known = known.and_then(|origin| origin.downcast::<Stored>().ok());
+    let known = origin
+        .clone()
+        .and_then(|origin| origin.downcast::<Stored>().ok());
     let Some(known) = known.filter(|known| known.is_of(core)) else {
         let message = "the session is not of this store";
-        return Err(Error::new("", Diagnostic::error(Code::Store, message)));
+        return Err(StoreError::Refused(message.to_owned()).into());
     };
     let now = core.read_once(|database| catalog::by_id(database, known.entry().session))?;
     let Some(entry) = now else {

@@ -11,26 +11,25 @@ use crate::history::{Attempts, LoadFailure, Part, Position, Source};
 use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
 use crate::store::error::{Result, StoreError};
-use crate::store::read::catalog::Entry;
+use crate::store::read::catalog::SessionEntry;
 use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
 use crate::store::write::queue::lock;
 use crate::store::write::records::{self, Beside};
+use crate::support::diag::Code;
 
 /// A session as it was at one moment.
 #[derive(Debug)]
 pub(crate) struct Stored {
     core: Arc<Core>,
-    entry: Entry,
+    entry: SessionEntry,
     cache: Arc<Mutex<UnitCache>>,
-    /// Bytes of the parts that were read.
     parts: AtomicUsize,
 }
 
 impl Stored {
-    /// A session as its row says. Units that `before`, the session at an earlier moment, has in memory are
-    /// shared.
-    pub(crate) fn after(core: &Arc<Core>, entry: Entry, before: Option<&Arc<Self>>) -> Self {
+    /// Units that `before`, the session at an earlier moment, has in memory are shared.
+    pub(crate) fn after(core: &Arc<Core>, entry: SessionEntry, before: Option<&Arc<Self>>) -> Self {
         let before = before.filter(|before| before.entry.session == entry.session);
         let cache = before.map(|before| Arc::clone(&before.cache));
         Self {
@@ -41,7 +40,6 @@ impl Stored {
         }
     }
 
-    /// Bytes of the segments in memory, those of parts included.
     pub(crate) fn bytes(&self) -> usize {
         lock(&self.cache).bytes + self.parts.load(Ordering::Relaxed)
     }
@@ -58,7 +56,7 @@ impl Stored {
         Arc::ptr_eq(&self.core, core)
     }
 
-    pub(crate) fn entry(&self) -> &Entry {
+    pub(crate) fn entry(&self) -> &SessionEntry {
         &self.entry
     }
 
@@ -68,11 +66,7 @@ impl Stored {
             return Ok(Beside::default());
         }
         self.read(|database, same| {
-            if !same {
-                let name = &self.entry.name;
-                let what = format!("`{name}` has changed since the session was opened");
-                return Err(StoreError::Gone(what));
-            }
+            self.check_same(same, "")?;
             Beside::read(database, &self.entry)
         })
     }
@@ -87,7 +81,6 @@ impl Stored {
         }
     }
 
-    /// What is in force at the seq of the newest commit, or of the working state.
     fn now(&self, seq: i64) -> load::Now {
         load::Now {
             session: self.entry.session,
@@ -115,22 +108,19 @@ impl Stored {
     }
 
     fn gone(&self) -> StoreError {
-        StoreError::Gone(format!(
-            "a snapshot of `{}` was removed since the session was opened",
-            self.entry.name
-        ))
+        let name = &self.entry.name;
+        let what = format!("a snapshot of `{name}` was removed since the session was opened");
+        StoreError::Coded(Code::SnapshotNotFound, what)
     }
 
-    /// Refuses a working state that is not the one of the moment the session was opened.
-    fn check_working(&self, same: bool) -> Result<()> {
-        let name = &self.entry.name;
-        let what =
-            format!("the working state of `{name}` has changed since the session was opened");
-        if same {
-            Ok(())
-        } else {
-            Err(StoreError::Gone(what))
-        }
+    /// Refuses what is not that of the moment the session was opened.
+    fn check_same(&self, same: bool, what: &str) -> Result<()> {
+        let changed = || {
+            let name = &self.entry.name;
+            let what = format!("{what}`{name}` has changed since the session was opened");
+            StoreError::Coded(Code::SnapshotNotFound, what)
+        };
+        same.then_some(()).ok_or_else(changed)
     }
 
     /// The preamble and the units that these ids are in, with the number of turns between them; and whether
@@ -142,18 +132,18 @@ impl Stored {
         ids: &[Box<str>],
     ) -> Result<(Vec<Spaced>, bool)> {
         let now = self.now(seq);
-        let mut found = BTreeMap::new();
+        let mut places = Vec::new();
         for id in ids {
-            for place in load::with_id(database, now.session, seq, id)? {
-                found.insert(place.order.clone(), place);
-            }
+            places.extend(load::with_id(database, now.session, seq, id)?);
         }
-        let outline = found.values().all(|place| place.kind != UnitKind::Preamble);
+        let outline = places.iter().all(|place| place.kind != UnitKind::Preamble);
         if outline {
-            for place in load::in_force(database, now, 0)? {
-                found.insert(place.order.clone(), place);
-            }
+            places.extend(load::in_force(database, now, 0)?);
         }
+        let found: BTreeMap<_, _> = places
+            .into_iter()
+            .map(|place| (place.order.clone(), place))
+            .collect();
         let mut after = 0;
         let mut places: Vec<Spaced> = Vec::with_capacity(found.len());
         for place in found.into_values().rev() {
@@ -207,7 +197,6 @@ impl Stored {
         Ok(snapshots)
     }
 
-    /// The placements of a part, in document order.
     fn part_places(
         &self,
         database: &mut dyn Database,
@@ -263,7 +252,7 @@ impl Source for Stored {
         let mut cache = lock(&self.cache);
         let seq = self.seq(Position::Working);
         self.read(|database, same| {
-            self.check_working(same)?;
+            self.check_same(same, "the working state of ")?;
             let made = self.snapshots(database, &mut cache, seq, seq)?.pop();
             made.ok_or_else(|| self.gone())
         })
@@ -273,7 +262,7 @@ impl Source for Stored {
         let seq = self.seq(position);
         self.read(|database, same| {
             if position == Position::Working {
-                self.check_working(same)?;
+                self.check_same(same, "the working state of ")?;
             }
             // The newest commit, or the working state after it.
             let newest = self.entry.seqs.is_none_or(|(_, last)| last <= seq);
@@ -298,18 +287,6 @@ impl Source for Stored {
     }
 
     fn attempts(&self) -> Result<Attempts, LoadFailure> {
-        let entries = self.read(|database, _| records::attempts(database, self.entry.session))?;
-        let entries = entries.into_iter();
-        Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
+        self.read(|database, _| records::all_attempts(database, self.entry.session))
     }
-}
-
-/// What is wrong with the JSON texts of a row of `session`.
-pub(crate) fn check_text(entry: &Entry) -> Option<String> {
-    let runtime = entry.runtime.as_deref()?;
-    let object: Result<serde_json::Map<String, serde_json::Value>, _> =
-        serde_json::from_str(runtime);
-    object
-        .err()
-        .map(|error| format!("what a context kept is unreadable: {error}"))
 }

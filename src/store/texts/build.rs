@@ -8,29 +8,21 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
 use crate::engine::searched;
-use crate::index::{Snapshot, UnitKind};
+use crate::index::UnitKind;
 use crate::query::ir::{Required, fold};
 use crate::store::database::sql::{
-    Database, Dialect, Value, collect, first, int, ints, one_int, text,
+    Backend, Database, Value, collect, first, int, ints, one_int, text,
 };
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::sums::Finding;
 use crate::store::read::catalog::{self, Glob, Listed};
 use crate::store::read::load::restore_unit;
 use crate::store::texts::grams::{expression, grams, vector};
 use crate::store::texts::tables::{create, drop_text_index, through};
 
-/// The folded texts of a unit, which is alone in a snapshot.
-fn texts_of(unit: &Snapshot) -> Vec<String> {
-    let texts = unit.nodes().filter_map(searched);
-    texts.map(|text| fold(&text)).collect()
-}
-
 /// How many bytes of text one transaction adds, so that others can write in between.
 const TOGETHER: usize = 8 << 20;
 
-/// How many units are listed at once.
 const UNITS: i64 = 1_000;
 
 /// Adds some of the units that the index does not have yet; it is made if it is missing. Returns how many;
@@ -75,9 +67,9 @@ pub(crate) fn texts_of_unit(
 ) -> Result<BTreeSet<String>> {
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
     let kind = UnitKind::parse(kind).ok_or_else(unknown)?;
-    let mut read = Units::default();
-    read.read(database, Wanted::Units(&[unit]))?;
-    let texts = texts_of(&restore_unit(read, kind)?).into_iter();
+    let made = restore_unit(database, unit, kind, &[])?;
+    let texts = made.nodes().filter_map(searched);
+    let texts = texts.map(|text| fold(&text));
     // A shorter one has no run, and no question that the index answers finds it.
     Ok(texts.filter(|text| text.chars().nth(2).is_some()).collect())
 }
@@ -100,7 +92,6 @@ fn add_unit(database: &mut dyn Database, unit: i64, kind: &str) -> Result<usize>
     Ok(bytes)
 }
 
-/// The id of a text, which is added if it is new.
 fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64> {
     let hash = text_hash(folded);
     let hash = Value::Bytes(&hash);
@@ -108,30 +99,28 @@ fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64> {
     if let Some(known) = one_int(database, find, &[hash])? {
         return Ok(known);
     }
-    let made = match database.dialect() {
-        Dialect::Sqlite => {
-            let sql = "insert into text_doc (hash) values (?1) returning text_id";
-            one_int(database, sql, &[hash])?
-        }
-        Dialect::Postgres => {
-            let sql = "insert into text_doc (hash, grams) \
-                       values (?1, cast(cast(?2 as text) as tsvector)) returning text_id";
-            let vector = vector(folded);
-            let values = [hash, vector.as_deref().into()];
-            one_int(database, sql, &values)?
-        }
+    let is_sqlite = database.dialect() == Backend::Sqlite;
+    let vector = if is_sqlite { None } else { vector(folded) };
+    let values = [hash, vector.as_deref().into()];
+    let (insert, values) = if is_sqlite {
+        let sql = "insert into text_doc (hash) values (?1) returning text_id";
+        (sql, &values[..1])
+    } else {
+        let sql = "insert into text_doc (hash, grams) \
+                   values (?1, cast(cast(?2 as text) as tsvector)) returning text_id";
+        (sql, &values[..])
     };
+    let made = one_int(database, insert, values)?;
     let made = made.ok_or_else(|| StoreError::Damaged("a text vanished".to_owned()))?;
-    if database.dialect() == Dialect::Sqlite {
+    if is_sqlite {
         let insert = "insert into text_gram (rowid, text) values (?1, ?2)";
         database.execute(insert, &[made.into(), folded.into()])?;
     }
     Ok(made)
 }
 
-/// The sessions with a matching name that may have a text with what is required, at any time, in byte order of
-/// names; `None` if there is no index. Linear in the texts that may have it, and in the units that the
-/// index does not have.
+/// Sessions that may have a text with what is required, at any time, in byte order of names; `None` if there is no index.
+/// Linear in the texts that may have it, and in the units that the index does not have.
 pub(crate) fn with_text(
     database: &mut dyn Database,
     required: &Required,
@@ -142,8 +131,8 @@ pub(crate) fn with_text(
     };
     let asked = expression(required, database.dialect());
     let texts = match database.dialect() {
-        Dialect::Sqlite => "select rowid from text_gram where text_gram match ?1",
-        Dialect::Postgres => {
+        Backend::Sqlite => "select rowid from text_gram where text_gram match ?1",
+        Backend::Postgres => {
             "select text_id from text_doc where grams @@ cast(cast(?1 as text) as tsquery) \
              union all select text_id from text_doc where grams is null"
         }
@@ -158,8 +147,7 @@ pub(crate) fn with_text(
     Ok(Some(catalog::placing(database, &units, glob)?))
 }
 
-/// What is wrong with a text index, if anything is; nothing if there is none. Linear in the texts and the
-/// index.
+/// Nothing if there is no text index. Linear in the texts and the index.
 pub(crate) fn verify_texts(database: &mut dyn Database) -> Result<Vec<Finding>> {
     let wrong = match check(database) {
         Ok(wrong) => wrong,
@@ -175,7 +163,6 @@ pub(crate) fn verify_texts(database: &mut dyn Database) -> Result<Vec<Finding>> 
     Ok(found.into_iter().collect())
 }
 
-/// The first contradiction.
 fn check(database: &mut dyn Database) -> Result<Option<String>> {
     let Some(through) = through(database)? else {
         return Ok(None);
@@ -217,9 +204,8 @@ fn check(database: &mut dyn Database) -> Result<Option<String>> {
         .map_or_else(|| runs(database, sums), |what| Ok(Some(what)))
 }
 
-/// Whether PostgreSQL has the runs of a text.
 fn has_vector(database: &mut dyn Database, number: i64, text: &str) -> Result<bool> {
-    if database.dialect() == Dialect::Sqlite {
+    if database.dialect() == Backend::Sqlite {
         return Ok(true);
     }
     let same = first(
@@ -232,7 +218,6 @@ fn has_vector(database: &mut dyn Database, number: i64, text: &str) -> Result<bo
     Ok(same.flatten() == Some(true))
 }
 
-/// Rows of units and texts that there are no more.
 fn left_over(
     database: &mut dyn Database,
     texts: usize,
@@ -251,7 +236,7 @@ fn left_over(
 
 /// Compares the runs in SQLite's index, all in one go, with those of the texts.
 fn runs(database: &mut dyn Database, mut sums: HashMap<i64, u64>) -> Result<Option<String>> {
-    if database.dialect() != Dialect::Sqlite {
+    if database.dialect() != Backend::Sqlite {
         return Ok(None);
     }
     let mut strange = None;

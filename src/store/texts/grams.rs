@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::query::ir::Required;
-use crate::store::database::sql::Dialect;
+use crate::store::database::sql::Backend;
 
 const LENGTH: usize = 3;
 
@@ -35,17 +35,16 @@ pub(crate) fn vector(folded: &str) -> Option<String> {
     }
     let mut vector = String::with_capacity(bytes * 3);
     for gram in grams {
-        quote(gram, Dialect::Postgres, &mut vector);
+        quote(gram, Backend::Postgres, &mut vector);
         vector.push(' ');
     }
     Some(vector)
 }
 
-/// The expression that asks a database's index for what is required.
-pub(crate) fn expression(required: &Required, dialect: Dialect) -> String {
+pub(crate) fn expression(required: &Required, dialect: Backend) -> String {
     let (and, or) = match dialect {
-        Dialect::Sqlite => (" AND ", " OR "),
-        Dialect::Postgres => (" & ", " | "),
+        Backend::Sqlite => (" AND ", " OR "),
+        Backend::Postgres => (" & ", " | "),
     };
     let each = |all: &[Required]| all.iter().map(|part| expression(part, dialect)).collect();
     let (parts, sign): (Vec<String>, _) = match required {
@@ -65,15 +64,14 @@ pub(crate) fn expression(required: &Required, dialect: Dialect) -> String {
     format!("({})", parts.join(sign))
 }
 
-/// Appends a run as a text of the language of expressions.
-fn quote(gram: &str, dialect: Dialect, sql: &mut String) {
+fn quote(gram: &str, dialect: Backend, sql: &mut String) {
     let mark = match dialect {
-        Dialect::Sqlite => '"',
-        Dialect::Postgres => '\'',
+        Backend::Sqlite => '"',
+        Backend::Postgres => '\'',
     };
     sql.push(mark);
     for letter in gram.chars() {
-        if letter == mark || (letter == '\\' && dialect == Dialect::Postgres) {
+        if letter == mark || (letter == '\\' && dialect == Backend::Postgres) {
             sql.push(letter);
         }
         let _ = write!(sql, "{letter}");
@@ -111,11 +109,11 @@ mod tests {
             ]),
         ]);
         assert_eq!(
-            expression(&required, Dialect::Sqlite),
+            expression(&required, Backend::Sqlite),
             r#"(("a""b") OR (("it'" AND "t's") AND ("x\y")))"#
         );
         assert_eq!(
-            expression(&required, Dialect::Postgres),
+            expression(&required, Backend::Postgres),
             r#"(('a"b') | (('it''' & 't''s') & ('x\\y')))"#
         );
         assert_eq!(vector("it's").as_deref(), Some("'it''' 't''s' "));

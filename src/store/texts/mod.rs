@@ -82,8 +82,7 @@ impl Store {
         Ok(found.map(|(texts, behind)| TextIndex { texts, behind }))
     }
 
-    /// The names of the sessions that may have a text with what is required, and match `glob`, in byte order;
-    /// `None` if there is no index.
+    /// The names of sessions that may have a text with what is required; `None` if there is no index.
     pub(crate) fn with_text(
         &self,
         glob: &str,
@@ -97,7 +96,6 @@ impl Store {
         Ok(found.map(|found| names(found).collect()))
     }
 
-    /// The number of sessions whose name matches `glob`.
     #[cfg(feature = "cli")]
     pub(crate) fn count(&self, glob: &str) -> Result<usize, Error> {
         let glob = Glob::new(glob);

@@ -3,18 +3,20 @@
 //! Everything here happens inside a transaction that the caller has begun. This file does not know who may
 //! write; [`super::lease`] does.
 
+use std::collections::BTreeSet;
+
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
 use crate::history::History;
 use crate::index::{Meta, Snapshot};
 use crate::json::{Appended, write_string, write_value};
-use crate::store::database::sql::{Database, Dialect, Value, digest, first, int, ints};
+use crate::store::database::sql::{Backend, Database, Value, digest, first, int, ints};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::{Hash, Order, Unit, encode};
+use crate::store::layout::encode::{Hash, Order, UnitRows, encode};
 use crate::store::layout::rows::{put_in_order, put_unit};
 use crate::store::layout::schema::insert;
-use crate::store::read::catalog::{self, Entry};
+use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::write::garbage;
 use crate::store::write::lease::check_free;
 
@@ -23,8 +25,8 @@ pub(crate) const IN_FORCE: i64 = i64::MAX;
 
 /// What a commit or a working state changes, to be written. Made without a database.
 #[derive(Debug)]
-pub(crate) struct Change {
-    came: Vec<Unit>,
+pub(crate) struct SnapshotChange {
+    came: Vec<UnitRows>,
     /// Ids of the top nodes of the units that went, in document order.
     gone: Vec<String>,
     cycle: Option<i64>,
@@ -32,26 +34,27 @@ pub(crate) struct Change {
     working: bool,
 }
 
-impl Change {
+impl SnapshotChange {
     pub(crate) fn is_working(&self) -> bool {
         self.working
     }
 
-    /// The units that came: the id of the top node, the hash, the spelling of the ttls.
-    pub(crate) fn came(&self) -> impl Iterator<Item = (&str, Hash, i64)> {
-        let units = self.came.iter();
-        units.map(|unit| (&*unit.order.id, unit.hash, unit.spelling))
+    /// The units that came: the id of the top node, the hash, the spelling.
+    pub(crate) fn came(self) -> BTreeSet<(String, Hash, i64)> {
+        let units = self.came.into_iter();
+        units
+            .map(|unit| (unit.order.id, unit.hash, unit.spelling))
+            .collect()
     }
 
     /// The difference between two snapshots, or a whole one. Linear in the units that differ.
     pub(crate) fn between(older: Option<&Snapshot>, newer: &Snapshot) -> Self {
         let (mut came, mut gone) = (Vec::new(), Vec::new());
-        let encoded = |unit: crate::index::UnitRef<'_>| encode(unit.kind(), unit.nodes());
         match older {
-            None => came.extend(newer.units().map(encoded)),
+            None => came.extend(newer.units().map(encode)),
             Some(older) => {
                 let changes = newer.unit_changes(older);
-                came.extend(changes.came.into_iter().map(encoded));
+                came.extend(changes.came.into_iter().map(encode));
                 gone.extend(changes.gone.iter().map(|unit| unit.top().id().to_owned()));
             }
         }
@@ -96,7 +99,6 @@ pub(crate) struct Placed {
     pub(crate) order: Order,
 }
 
-/// What a writer knows of the session it writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionRows {
     pub(crate) session: i64,
@@ -109,18 +111,18 @@ pub(crate) struct SessionRows {
 /// What a change does to the units in force, and the hash of the snapshot that it makes.
 struct Planned<'c> {
     gone: Vec<&'c Placed>,
-    new: Vec<&'c Unit>,
+    new: Vec<&'c UnitRows>,
     hash: Hash,
 }
 
 /// A change that was written, to be noted once its transaction is committed.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenChange {
     seq: i64,
     hash: Hash,
     working: bool,
     gone: Vec<String>,
-    came: Vec<(String, Placed)>,
+    came: Vec<Placed>,
 }
 
 impl SessionRows {
@@ -164,7 +166,7 @@ impl SessionRows {
     }
 
     /// Goes on with a session after its newest commit. One that someone writes is refused.
-    pub(crate) fn resume(database: &mut dyn Database, entry: &Entry) -> Result<Self> {
+    pub(crate) fn resume(database: &mut dyn Database, entry: &SessionEntry) -> Result<Self> {
         check_free(database, entry.session, &entry.name)?;
         Self::read(database, entry.session)
     }
@@ -177,31 +179,30 @@ impl SessionRows {
         newer: &Snapshot,
     ) -> Result<()> {
         let now = database.now_ns()?;
-        let written = self.write(database, &Change::between(older, newer), now)?;
+        let written = self.write(database, &SnapshotChange::between(older, newer), now)?;
         self.note(written);
         Ok(())
     }
 
-    /// Writes a change after the newest commit; a working state that was saved goes. Linear in the change
-    /// and in that working state.
+    /// A working state that was saved goes. Linear in the change and in that working state.
     pub(crate) fn write(
         &self,
         database: &mut dyn Database,
-        change: &Change,
+        change: &SnapshotChange,
         now: i64,
-    ) -> Result<Written> {
+    ) -> Result<WrittenChange> {
         let seq = self.newest.map_or(1, |(seq, _)| seq + 1);
         let loose = self.undo_working(database)?;
         let Planned { gone, new, hash } = self.plan(change)?;
         for placed in &gone {
             self.close(database, placed, seq - 1)?;
         }
-        if database.dialect() == Dialect::Postgres {
+        if database.dialect() == Backend::Postgres {
             put_in_order(database, &new)?;
         }
         let mut came = Vec::new();
         for unit in new {
-            came.push((unit.order.id.clone(), self.place(database, unit, seq)?));
+            came.push(self.place(database, unit, seq)?);
         }
         let row: [Value<'_>; 11] = [
             self.session.into(),
@@ -218,7 +219,7 @@ impl SessionRows {
         ];
         insert(database, "snapshot", &row)?;
         garbage::units(database, &loose)?;
-        Ok(Written {
+        Ok(WrittenChange {
             seq,
             hash,
             working: change.working,
@@ -227,15 +228,16 @@ impl SessionRows {
         })
     }
 
-    fn plan<'c>(&'c self, change: &'c Change) -> Result<Planned<'c>> {
+    fn plan<'c>(&'c self, change: &'c SnapshotChange) -> Result<Planned<'c>> {
         // A unit that was indexed twice came and went, and is the same.
-        let is_same = |unit: &Unit| {
+        let is_same = |unit: &UnitRows| {
             let placed = self.placed.get(&unit.order.id);
             placed
                 .is_some_and(|placed| (placed.hash, placed.spelling) == (unit.hash, unit.spelling))
                 && change.gone.contains(&unit.order.id)
         };
-        let (same, new): (Vec<&Unit>, Vec<&Unit>) = change.came.iter().partition(|u| is_same(u));
+        let (same, new): (Vec<&UnitRows>, Vec<&UnitRows>) =
+            change.came.iter().partition(|u| is_same(u));
         let mut gone: Vec<&Placed> = Vec::new();
         for id in &change.gone {
             if same.iter().all(|unit| unit.order.id != *id) {
@@ -258,7 +260,6 @@ impl SessionRows {
         Ok(Planned { gone, new, hash })
     }
 
-    /// Ends a placement that is in force.
     fn close(&self, database: &mut dyn Database, placed: &Placed, last_seq: i64) -> Result<()> {
         let update = "update placement set last_seq = ?3 where session_id = ?1 and unit_id = ?2 \
              and last_seq = ?4";
@@ -272,8 +273,7 @@ impl SessionRows {
         Err(StoreError::Damaged(what))
     }
 
-    /// Places a unit version from a seq on.
-    fn place(&self, database: &mut dyn Database, unit: &Unit, seq: i64) -> Result<Placed> {
+    fn place(&self, database: &mut dyn Database, unit: &UnitRows, seq: i64) -> Result<Placed> {
         let unit_id = put_unit(database, unit)?;
         let order = &unit.order;
         let row: [Value<'_>; 10] = [
@@ -313,7 +313,6 @@ impl SessionRows {
         Ok(units)
     }
 
-    /// Takes a saved working state back.
     pub(crate) fn drop_working(&self, database: &mut dyn Database) -> Result<()> {
         let loose = self.undo_working(database)?;
         garbage::units(database, &loose).map(|_| ())
@@ -349,34 +348,29 @@ impl SessionRows {
             if differs {
                 return Ok(());
             }
-            let change = Change::between(older, snapshot);
+            let change = SnapshotChange::between(older, snapshot);
             let Planned { gone, new, hash } = rows.plan(&change)?;
             differs = hashes.get(shared) != Some(&hash);
             shared += usize::from(!differs);
-            let came = new.iter().map(|unit| {
-                let placed = Placed {
-                    unit: 0,
-                    hash: unit.hash,
-                    spelling: unit.spelling,
-                    order: unit.order.clone(),
-                };
-                (unit.order.id.clone(), placed)
+            let came = new.iter().map(|unit| Placed {
+                unit: 0,
+                hash: unit.hash,
+                spelling: unit.spelling,
+                order: unit.order.clone(),
             });
-            let written = Written {
+            rows.note(WrittenChange {
                 seq: 0,
                 hash,
                 working: false,
                 gone: gone.iter().map(|placed| placed.order.id.clone()).collect(),
                 came: came.collect(),
-            };
-            rows.note(written);
+            });
             Ok::<_, StoreError>(())
         })?;
         Ok(shared)
     }
 
-    /// Notes a change whose transaction was committed.
-    pub(crate) fn note(&mut self, written: Written) {
+    pub(crate) fn note(&mut self, written: WrittenChange) {
         if written.working {
             return;
         }
@@ -384,7 +378,9 @@ impl SessionRows {
         for id in &written.gone {
             self.placed.remove(id);
         }
-        self.placed.extend(written.came);
+        let came = written.came.into_iter();
+        self.placed
+            .extend(came.map(|placed| (placed.order.id.clone(), placed)));
     }
 }
 

@@ -1,62 +1,41 @@
 //! An open store: its connections, its queue of commits, and who writes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::store::database::home::Home;
-use crate::store::database::sql::{Begin, Database, Dialect, transaction};
+use crate::store::database::sql::{Backend, Begin, Database, transaction};
 use crate::store::error::Result;
 use crate::store::write::queue::Queue;
 use crate::store::write::writer::{Job, SessionWriter, all_fail, run};
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WriteOptions {
-    /// Whether commits of several sessions share a transaction.
-    pub(crate) batched: bool,
-    /// Who writes, as others read it.
-    pub(crate) owner: Option<String>,
-    /// How long a lease lasts without use, in nanoseconds; 30 seconds unless the caller says.
-    pub(crate) lease_ns: Option<i64>,
-}
 
 /// Numbers the writers of this process, as each needs a name of its own.
 static WRITERS: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Debug)]
 pub(crate) struct Core {
-    home: Home,
-    queue: Queue,
-    options: WriteOptions,
-    owner: String,
+    pub(crate) home: Home,
+    pub(crate) queue: Queue,
+    /// Whether commits of several sessions share a transaction.
+    pub(crate) batched: bool,
+    /// Who writes, as others read it.
+    pub(crate) owner: String,
+    /// How long a lease lasts without use.
+    pub(crate) lease: Duration,
 }
 
 impl Core {
-    pub(crate) fn new(home: Home, options: WriteOptions) -> Arc<Self> {
-        let owner = options.owner.clone().unwrap_or_else(process_name);
-        Arc::new(Self {
-            home,
-            queue: Queue::default(),
-            options,
-            owner,
-        })
-    }
-
-    pub(crate) fn home(&self) -> &Home {
-        &self.home
-    }
-
     /// Takes the right to write a session, which is made if it does not exist.
     pub(crate) fn open_writer(&self, name: &str) -> Result<SessionWriter> {
         let number = WRITERS.fetch_add(1, Ordering::Relaxed);
         let owner = format!("{}/{}/{number}", self.owner, std::process::id());
-        let lasts = self.options.lease_ns.unwrap_or(30_000_000_000);
+        let lasts = i64::try_from(self.lease.as_nanos()).unwrap_or(i64::MAX);
         let mut database = self.home.writer()?;
         SessionWriter::open(&mut *database, name, &owner, lasts)
     }
 
-    /// Keeps a step, alone or with others that wait.
     pub(crate) fn keep(&self, job: Job) -> (Job, Result<()>) {
-        if self.options.batched {
+        if self.batched {
             return self.queue.keep(job, |jobs| self.keep_all(jobs));
         }
         let mut jobs = [job];
@@ -97,8 +76,7 @@ impl Core {
         transaction(&mut *self.home.writer()?, Begin::Write, work)
     }
 
-    /// Removes in one transaction, and makes what was removed unreadable in the files too, if `scrub` is
-    /// set.
+    /// `scrub` makes what was removed unreadable in the files too.
     pub(crate) fn remove<T>(
         &self,
         scrub: bool,
@@ -116,7 +94,7 @@ impl Core {
     /// that happens when the last connection is closed.
     pub(crate) fn tidy(&self) {
         if let Ok(mut database) = self.home.writer()
-            && database.dialect() == Dialect::Sqlite
+            && database.dialect() == Backend::Sqlite
         {
             let _ = database.scrub();
         }
@@ -135,8 +113,7 @@ impl Core {
     }
 }
 
-/// Who writes, unless the caller says: the host.
-fn process_name() -> String {
+pub(crate) fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
     if host.is_empty() { "process" } else { host }.to_owned()

@@ -6,8 +6,7 @@ use crate::store::database::sql::{Database, ints};
 use crate::store::error::Result;
 use crate::store::texts::tables;
 
-/// Removes those of some units that no session places, and the bodies that only they had. Returns the
-/// number of units and of bodies. Linear in these units; each needs a lookup.
+/// Returns the number of units and of bodies that went. Linear in the candidates; each needs a lookup.
 pub(crate) fn units(database: &mut dyn Database, candidates: &[i64]) -> Result<(u64, u64)> {
     let mut removed = Vec::new();
     let mut bodies: BTreeSet<i64> = BTreeSet::new();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::Kept;
 use crate::history::{History, Session};
 use crate::store::Store;
-use crate::store::database::sql::Database;
+use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
 use crate::store::read::open;
 use crate::store::write::change::SessionRows;
@@ -43,7 +43,6 @@ pub struct ImportStopped {
     pub error: Error,
 }
 
-/// A session that is to be written, all of it loaded.
 struct Ready {
     name: String,
     source: Option<String>,
@@ -79,7 +78,6 @@ impl Ready {
         })
     }
 
-    /// Writes it. Runs inside a transaction that writes.
     fn write(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         let mut rows = SessionRows::create(database, &self.name, self.source.as_deref())?;
         self.history
@@ -134,33 +132,34 @@ impl Store {
         self.import_chunk(&chunk, imported)
     }
 
-    /// Writes sessions in one transaction; if one is refused, those before it in another. Returns how many
-    /// there are with the `before` ones.
+    /// If one is refused, those before it are written. Returns how many there are with the `before` ones.
     fn import_chunk(&self, chunk: &[Ready], before: usize) -> Result<usize, ImportStopped> {
         if chunk.is_empty() {
             return Ok(before);
         }
-        // With the number of those that were written before an error.
-        let write = |chunk: &[Ready]| {
-            let mut written = 0;
-            let done = self.core.write(|database| {
-                for ready in chunk {
-                    ready.write(database)?;
-                    written += 1;
+        let mut imported = before;
+        let written = self.core.write(|database| {
+            for ready in chunk {
+                database.savepoint(Savepoint::Set)?;
+                let done = ready.write(database);
+                if let Err(refused) = end_part(database, done)? {
+                    return Ok(Err(refused));
                 }
-                Ok(())
-            });
-            done.map_err(|error| (written, error))
-        };
-        let Err((written, error)) = write(chunk) else {
-            return Ok(before + chunk.len());
-        };
-        let good = written.min(chunk.len() - 1);
-        // What failed may be the database, and then nothing more is written.
-        let again = good > 0 && write(&chunk[..good]).is_ok();
-        Err(ImportStopped {
-            imported: before + if again { good } else { 0 },
-            error: error.into(),
-        })
+                imported += 1;
+            }
+            Ok(Ok(()))
+        });
+        match written {
+            Ok(Ok(())) => Ok(imported),
+            Ok(Err(refused)) => Err(ImportStopped {
+                imported,
+                error: refused.into(),
+            }),
+            // What failed is the database, which has none of them.
+            Err(failed) => Err(ImportStopped {
+                imported: before,
+                error: failed.into(),
+            }),
+        }
     }
 }

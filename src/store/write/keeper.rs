@@ -10,11 +10,11 @@ use crate::engine::{CommitKeeper, Context, Step};
 use crate::history::AttemptEntry;
 use crate::runtime::Commit;
 use crate::store::error::{Result, StoreError};
-use crate::store::write::change::Change;
+use crate::store::write::change::SnapshotChange;
 use crate::store::write::core::Core;
 use crate::store::write::records::Beside;
 use crate::store::write::writer::{Job, SessionWriter};
-use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::diag::Error;
 
 /// The session of a store that a context writes. Dropping it gives the lease back.
 #[derive(Debug)]
@@ -56,7 +56,9 @@ impl StoreKeeper {
         };
         Ok(Job {
             writer,
-            change: step.newer.map(|newer| Change::between(step.older, newer)),
+            change: step
+                .newer
+                .map(|newer| SnapshotChange::between(step.older, newer)),
             beside,
         })
     }
@@ -92,7 +94,7 @@ pub(crate) fn commit_all<'c>(
 ) -> Vec<Result<Commit, Error>> {
     let foreign = || {
         let message = "the context is not of this store";
-        Error::new("", Diagnostic::error(Code::Store, message))
+        Error::from(StoreError::Refused(message.to_owned()))
     };
     let (mut results, mut jobs, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for context in contexts {
@@ -127,7 +129,6 @@ pub(crate) fn commit_all<'c>(
     results
 }
 
-/// What keeps the commits of a context, if that is a store.
 fn store_keeper(context: &mut Context) -> Option<&mut StoreKeeper> {
     let keeper: &mut dyn Any = context.keeper()?;
     keeper.downcast_mut()

@@ -3,6 +3,7 @@
 use crate::store::database::sql::{Database, Value, first, int, one_int, text};
 use crate::store::error::{Result, StoreError};
 use crate::support::cancel;
+use crate::support::diag::Code;
 use crate::tree::timestamp::rfc3339_of_nanos;
 
 #[derive(Clone, Debug)]
@@ -14,7 +15,6 @@ pub(crate) struct Lease {
     lasts: i64,
 }
 
-/// Who holds the lease of a session, and until when.
 fn held(database: &mut dyn Database, session: i64) -> Result<Option<(String, i64)>> {
     let sql = "select owner, expires_at_ns from lease where session_id = ?1";
     first(database, sql, &[session.into()], |row| {
@@ -29,7 +29,7 @@ pub(crate) fn check_free(database: &mut dyn Database, session: i64, name: &str) 
         Some((holder, until)) if until > now => {
             let until = rfc3339_of_nanos(until);
             let what = format!("the session `{name}` is being written by {holder} until {until}");
-            Err(StoreError::Busy(what))
+            Err(StoreError::Coded(Code::SessionBusy, what))
         }
         _ => Ok(()),
     }
@@ -40,8 +40,7 @@ pub(crate) fn is_idle(database: &mut dyn Database, session: i64) -> Result<bool>
     Ok(held(database, session)?.is_none_or(|(_, until)| until == 0))
 }
 
-/// Ends the lease of a session that was rewritten: its holder, if it goes on, is refused. Runs inside a
-/// transaction that writes.
+/// Its holder, if it goes on, is refused. Runs inside a transaction that writes.
 pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<()> {
     database.execute(
         "update lease set owner = ?2, fence = fence + 1, expires_at_ns = 0 where session_id = ?1",
@@ -51,8 +50,7 @@ pub(crate) fn end(database: &mut dyn Database, session: i64) -> Result<()> {
 }
 
 impl Lease {
-    /// Takes the lease of a session, which no process may hold at the moment. Runs inside a transaction that
-    /// writes.
+    /// No process may hold it at the moment. Runs inside a transaction that writes.
     pub(crate) fn take(
         database: &mut dyn Database,
         session: i64,
@@ -81,8 +79,7 @@ impl Lease {
         })
     }
 
-    /// Checks that no process has taken the lease since, and renews it. One that has run out is still good.
-    /// Runs inside a transaction that writes. Returns the time.
+    /// A lease that has run out is still good if no process has taken it since. Returns the time.
     pub(crate) fn renew(&self, database: &mut dyn Database, name: &str) -> Result<i64> {
         let now = database.now_ns()?;
         let until = now.saturating_add(self.lasts);
@@ -91,9 +88,11 @@ impl Lease {
         }
         // A session that was deleted has no lease.
         Err(match held(database, self.session)? {
-            Some((holder, _)) => StoreError::LeaseLost(format!(
-                "the lease on the session `{name}` ran out and {holder} has taken it"
-            )),
+            Some((holder, _)) => {
+                let what =
+                    format!("the lease on the session `{name}` ran out and {holder} has taken it");
+                StoreError::Coded(Code::LeaseLost, what)
+            }
             None => StoreError::NoSession(name.to_owned()),
         })
     }

@@ -5,9 +5,9 @@
 //! is not needed. Sessions that a context writes, or has written, are none of a recorder's.
 
 use crate::store::Store;
-use crate::store::database::sql::{Database, Savepoint, end_part};
-use crate::store::error::StoreError;
-use crate::store::read::{catalog, open};
+use crate::store::database::sql::{Begin, Database, Savepoint, end_part, transaction};
+use crate::store::read::catalog::{self, SessionEntry};
+use crate::store::read::open;
 use crate::store::write::change::SessionRows;
 use crate::store::write::records::{self, Beside};
 use std::sync::Arc;
@@ -16,61 +16,24 @@ use crate::history::{AttemptEntry, Attempts, Position};
 use crate::index::Snapshot;
 use crate::support::diag::Error;
 
-/// A session as it is in the transaction.
-pub(crate) use crate::store::read::catalog::Entry as Row;
-
-impl Row {
-    pub(crate) fn id(&self) -> i64 {
-        self.session
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Where it comes from, empty if it is not known.
-    pub(crate) fn source(&self) -> &str {
-        self.source.as_deref().unwrap_or_default()
-    }
-
-    pub(crate) fn changed(&self) -> i64 {
-        self.changed
-    }
-
-    /// When its newest snapshot was committed, in nanoseconds since the epoch.
-    pub(crate) fn committed_at_ns(&self) -> i64 {
-        self.committed_at_ns.unwrap_or(0)
-    }
-}
-
-/// A transaction that writes sessions.
 pub(crate) struct Ledger<'a> {
     store: &'a Store,
     database: &'a mut dyn Database,
 }
 
 impl Store {
-    /// Runs `work` in one transaction. Nothing of it stays if it fails.
-    ///
-    /// # Errors
-    /// Those of `work`, and of the database.
+    /// Nothing stays if `work` fails.
     pub(crate) fn ledger<T>(
         &self,
         work: impl FnOnce(&mut Ledger<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut failed = None;
-        let done = self.core.write(|database| {
-            let mut ledger = Ledger {
+        let mut writer = self.core.home.writer()?;
+        transaction(&mut *writer, Begin::Write, |database| {
+            work(&mut Ledger {
                 store: self,
                 database,
-            };
-            work(&mut ledger).map_err(|error| {
-                let why = StoreError::Refused(error.to_string());
-                failed = Some(error);
-                why
             })
-        });
-        done.map_err(|error| failed.unwrap_or_else(|| error.into()))
+        })
     }
 }
 
@@ -86,18 +49,21 @@ impl Ledger<'_> {
     }
 
     /// The sessions that come from `source` and that no context writes or has written, in byte order of names.
-    pub(crate) fn of_source(&mut self, source: &str) -> Result<Vec<Row>, Error> {
+    pub(crate) fn of_source(&mut self, source: &str) -> Result<Vec<SessionEntry>, Error> {
         Ok(catalog::of_source(self.database, source)?)
     }
 
     /// A session by its number, if no context writes or has written it.
-    pub(crate) fn by_id(&mut self, id: i64) -> Result<Option<Row>, Error> {
+    pub(crate) fn by_id(&mut self, id: i64) -> Result<Option<SessionEntry>, Error> {
         Ok(catalog::free(self.database, id)?)
     }
 
-    /// The sessions whose name is `name`, or `name/` and a number, and whose newest snapshot has a reply of this
-    /// response.
-    pub(crate) fn of_response(&mut self, name: &str, response: &str) -> Result<Vec<Row>, Error> {
+    /// Sessions named `name`, or `name/` and a number, whose newest snapshot has a reply of this response.
+    pub(crate) fn of_response(
+        &mut self,
+        name: &str,
+        response: &str,
+    ) -> Result<Vec<SessionEntry>, Error> {
         let mut rows = Vec::new();
         for id in catalog::of_response(self.database, name, response)? {
             rows.extend(self.by_id(id)?);
@@ -109,13 +75,11 @@ impl Ledger<'_> {
         Ok(catalog::find(self.database, name)?.is_some())
     }
 
-    /// The largest number after `name/` in a name.
     pub(crate) fn last_number(&mut self, name: &str) -> Result<u64, Error> {
         Ok(catalog::last_number(self.database, name)?)
     }
 
-    /// The newest snapshot of a session; `None` if it has none.
-    pub(crate) fn newest(&mut self, row: &Row) -> Result<Option<Arc<Snapshot>>, Error> {
+    pub(crate) fn newest(&mut self, row: &SessionEntry) -> Result<Option<Arc<Snapshot>>, Error> {
         let session = open::session(&self.store.open, &self.store.core, row.clone());
         let history = session.history();
         let Some(newest) = history.committed().len().checked_sub(1) else {
@@ -125,21 +89,15 @@ impl Ledger<'_> {
     }
 
     /// Ids that the session has used and its newest snapshot has no more.
-    pub(crate) fn used(&mut self, row: &Row) -> Result<Vec<String>, Error> {
-        Ok(records::retired(self.database, row.id(), false)?)
+    pub(crate) fn used(&mut self, row: &SessionEntry) -> Result<Vec<String>, Error> {
+        Ok(records::retired(self.database, row.session, false)?)
     }
 
-    /// The calls of a session that are beside its snapshots.
-    pub(crate) fn attempts(&mut self, row: &Row) -> Result<Attempts, Error> {
-        let entries = records::attempts(self.database, row.id())?.into_iter();
-        Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
+    pub(crate) fn attempts(&mut self, row: &SessionEntry) -> Result<Attempts, Error> {
+        Ok(records::all_attempts(self.database, row.session)?)
     }
 
-    /// Begins a session.
-    ///
-    /// # Errors
-    /// `E_SESSION_EXISTS`; the name cannot be one.
-    pub(crate) fn begin(&mut self, name: &str, source: &str) -> Result<Row, Error> {
+    pub(crate) fn begin(&mut self, name: &str, source: &str) -> Result<SessionEntry, Error> {
         catalog::create(self.database, name, Some(source), None)?;
         Ok(catalog::get(self.database, name)?)
     }
@@ -148,10 +106,10 @@ impl Ledger<'_> {
     /// the session as it is then.
     pub(crate) fn add(
         &mut self,
-        row: &Row,
+        row: &SessionEntry,
         snapshot: Option<(Option<&Snapshot>, &Snapshot)>,
         attempts: (usize, Vec<AttemptEntry>),
-    ) -> Result<Row, Error> {
+    ) -> Result<SessionEntry, Error> {
         let mut rows = SessionRows::resume(self.database, row)?;
         if let Some((older, newer)) = snapshot {
             rows.add(self.database, older, newer)?;
@@ -163,6 +121,6 @@ impl Ledger<'_> {
             ..Beside::default()
         };
         beside.put(self.database, rows.session)?;
-        Ok(catalog::get(self.database, row.name())?)
+        Ok(catalog::get(self.database, &row.name)?)
     }
 }

@@ -5,9 +5,9 @@ use crate::store::database::sql::{Database, collect, digest};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::Hash;
 use crate::store::manage::whole;
-use crate::store::read::catalog::{self, Entry};
+use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::open;
-use crate::store::write::change::{Change, SessionRows};
+use crate::store::write::change::{SessionRows, SnapshotChange};
 use crate::store::write::core::Core;
 use crate::store::write::records::Beside;
 use std::borrow::Cow;
@@ -50,13 +50,11 @@ pub struct LogImport {
     pub renamed: Vec<(String, String)>,
 }
 
-/// A session of the store that may be of the log.
 struct LogCandidate {
-    entry: Entry,
+    entry: SessionEntry,
     session: Arc<Session>,
 }
 
-/// What is done with a session of the log.
 #[derive(Clone, Copy, Default)]
 struct LogStep<'a> {
     /// The session of the store that it is; a new one is made if there is none.
@@ -131,14 +129,15 @@ impl Store {
         source: Option<&str>,
     ) -> Result<Vec<LogCandidate>, Error> {
         let entries = self.core.read(|database| {
-            let mut entries: Vec<Entry> = Vec::new();
+            let mut entries: Vec<SessionEntry> = Vec::new();
             for (name, _) in sessions {
                 entries.extend(catalog::find(database, name)?);
             }
             // A session that has no name there may have another one.
             if let Some(source) = source.filter(|_| entries.len() < sessions.len()) {
                 let others = catalog::of_log(database, source)?.into_iter();
-                let is_other = |entry: &Entry| sessions.iter().all(|(name, _)| *name != entry.name);
+                let is_other =
+                    |entry: &SessionEntry| sessions.iter().all(|(name, _)| *name != entry.name);
                 entries.extend(others.filter(is_other));
             }
             Ok(entries)
@@ -211,7 +210,6 @@ impl Store {
     }
 }
 
-/// The snapshot at an index, loaded.
 fn at(history: &History, index: Option<usize>) -> Result<Option<&Arc<Snapshot>>, Error> {
     match index {
         Some(index) => Ok(history.load(Position::Committed(index))?),
@@ -220,8 +218,7 @@ fn at(history: &History, index: Option<usize>) -> Result<Option<&Arc<Snapshot>>,
 }
 
 impl LogCandidate {
-    /// What is done with a session of the log if this is the one; `None` if they are of different logs, or of different
-    /// branches.
+    /// `None` if the two are of different logs, or of different branches.
     fn step(
         &self,
         core: &Core,
@@ -317,22 +314,10 @@ fn is_working_same(old: &Session, new: &Session) -> Result<bool, Error> {
 /// Whether two snapshots have the same units and say the same; unless it is to be `exact`, but for where a branch left
 /// another.
 fn is_same(a: &Snapshot, b: &Snapshot, exact: bool) -> bool {
-    if document_members(a.meta(), exact) != document_members(b.meta(), exact) {
-        return false;
-    }
-    let (a, b) = (Change::between(None, a), Change::between(None, b));
-    let sorted = |change: &Change| {
-        let units = change.came();
-        let mut units: Vec<_> = units
-            .map(|(id, hash, spelling)| (id.to_owned(), hash, spelling))
-            .collect();
-        units.sort_unstable();
-        units
-    };
-    sorted(&a) == sorted(&b)
+    document_members(a.meta(), exact) == document_members(b.meta(), exact)
+        && SnapshotChange::between(None, a).came() == SnapshotChange::between(None, b).came()
 }
 
-/// Members of a snapshot's document, each with its own members and their canonical JSON.
 type DocumentMembers<'a> = Vec<(&'a str, Vec<(Cow<'a, str>, String)>)>;
 
 /// What a snapshot says besides its tree, by value. Which branch is the newest, and so whether a session is a
@@ -365,7 +350,6 @@ fn is_within(old: &Snapshot, new: &Snapshot) -> bool {
     old.nodes().map(said).all(|node| new.contains(&node))
 }
 
-/// The sessions that get other names, from and to.
 fn renames(sessions: &[(String, Session)], steps: &[LogStep<'_>]) -> Vec<(String, String)> {
     let pairs = sessions.iter().zip(steps);
     let moved = pairs.filter_map(|((name, _), step)| {
@@ -375,7 +359,6 @@ fn renames(sessions: &[(String, Session)], steps: &[LogStep<'_>]) -> Vec<(String
     moved.collect()
 }
 
-/// Refuses names that other sessions have and keep.
 fn check_names(
     database: &mut dyn Database,
     sessions: &[(String, Session)],
@@ -406,7 +389,6 @@ fn rename(database: &mut dyn Database, moved: &[(String, String)]) -> Result<(),
     Ok(())
 }
 
-/// Writes what is new of a session.
 fn write(
     database: &mut dyn Database,
     name: &str,

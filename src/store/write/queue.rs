@@ -19,7 +19,6 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct QueueState {
     waiting: Vec<(Arc<JobSlot>, Job)>,
-    /// Whether somebody keeps steps.
     busy: bool,
 }
 
@@ -110,7 +109,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::store::database::home::{Home, Options};
+    use crate::store::database::home::{Home, HomeOptions};
     use crate::store::write::records::Beside;
     use crate::store::write::writer::{SessionWriter, run};
 
@@ -121,7 +120,7 @@ mod tests {
         let name = format!("pactql-queue-{}.db", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_file(&path);
-        let home = Home::open(path.to_str().unwrap(), &Options::default()).unwrap();
+        let home = Home::open(path.to_str().unwrap(), &HomeOptions::default()).unwrap();
         let job = |session: &str| {
             let mut database = home.writer().unwrap();
             let writer = SessionWriter::open(&mut *database, session, "test", 1_000_000_000);

@@ -7,7 +7,7 @@ use crate::store::database::sql::{Database, Value, collect, first, int, one_int,
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::insert;
 use crate::store::layout::sums::{put_retired, seal_session};
-use crate::store::read::catalog::{Entry, touch};
+use crate::store::read::catalog::{SessionEntry, touch};
 use crate::store::write::change::IN_FORCE;
 
 /// What is beside the snapshots of a session, as it was read or as it is to be written.
@@ -26,7 +26,7 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// What there is but the attempts, of a session that a context has written.
-    pub(crate) fn read(database: &mut dyn Database, entry: &Entry) -> Result<Self> {
+    pub(crate) fn read(database: &mut dyn Database, entry: &SessionEntry) -> Result<Self> {
         Ok(Self {
             runtime: entry.runtime.clone(),
             retired: retired(database, entry.session, entry.runtime.is_some())?,
@@ -35,7 +35,6 @@ impl Beside {
         })
     }
 
-    /// Writes it, and that the session was written. Runs inside a transaction that writes.
     pub(crate) fn put(&self, database: &mut dyn Database, session: i64) -> Result<()> {
         put_retired(database, session, self.retired.iter().map(|id| &**id))?;
         put_attempts(database, session, self.settled, &self.attempts)?;
@@ -128,10 +127,14 @@ pub(crate) fn attempts(database: &mut dyn Database, session: i64) -> Result<Vec<
     })
 }
 
+pub(crate) fn all_attempts(database: &mut dyn Database, session: i64) -> Result<Attempts> {
+    let entries = attempts(database, session)?.into_iter();
+    Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
+}
+
 /// Removes the attempts before a cycle. Later ones keep what they were sent.
 pub(crate) fn prune_attempts(database: &mut dyn Database, session: i64, cycle: i64) -> Result<()> {
-    let entries = attempts(database, session)?.into_iter();
-    let all = entries.fold(Attempts::default(), |all, entry| all.with(entry));
+    let all = all_attempts(database, session)?;
     let kept = all.since(cycle);
     if kept.len() == all.len() {
         return Ok(());
@@ -141,7 +144,6 @@ pub(crate) fn prune_attempts(database: &mut dyn Database, session: i64, cycle: i
     put_attempts(database, session, 0, &kept)
 }
 
-/// The references of a session: names and ids, sorted by name.
 pub(crate) fn pins(database: &mut dyn Database, session: i64) -> Result<Vec<(String, String)>> {
     let sql = "select pin_id, id from pin where session_id = ?1 order by pin_id";
     collect(database, sql, &[session.into()], |row| {

@@ -1,13 +1,12 @@
 //! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
 
-use crate::store::database::sql::{Begin, Database, Dialect, Savepoint, end_part, transaction};
+use crate::store::database::sql::{Backend, Begin, Database, Savepoint, end_part, transaction};
 use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog;
-use crate::store::write::change::{Change, SessionRows, Written};
+use crate::store::write::change::{SessionRows, SnapshotChange, WrittenChange};
 use crate::store::write::lease::Lease;
 use crate::store::write::records::{self, Beside};
 
-/// The right to write a session, and what its writer knows of it.
 #[derive(Debug)]
 pub(crate) struct SessionWriter {
     name: String,
@@ -23,18 +22,16 @@ pub(crate) struct SessionWriter {
     doubtful: bool,
 }
 
-/// A commit or a working state on its way to the database, with the writer of its session.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) writer: SessionWriter,
     /// The snapshot; `None` if a working state that was saved is to go and none replaces it.
-    pub(crate) change: Option<Change>,
+    pub(crate) change: Option<SnapshotChange>,
     pub(crate) beside: Beside,
 }
 
 impl SessionWriter {
-    /// Takes the lease of a session and reads what is in force. A session that does not exist is made.
-    /// One transaction; linear in the units of the newest commit.
+    /// A session that does not exist is made. One transaction; linear in the units of the newest commit.
     pub(crate) fn open(
         database: &mut dyn Database,
         name: &str,
@@ -68,7 +65,6 @@ impl SessionWriter {
         })
     }
 
-    /// Notes that it is not known whether the last step was kept.
     pub(crate) fn doubt(&mut self) {
         self.doubtful = true;
     }
@@ -87,8 +83,7 @@ impl SessionWriter {
 }
 
 impl Job {
-    /// Writes the step inside a transaction.
-    fn write(&mut self, database: &mut dyn Database) -> Result<Option<Written>> {
+    fn write(&mut self, database: &mut dyn Database) -> Result<Option<WrittenChange>> {
         let writer = &self.writer;
         let now = writer.lease.renew(database, &writer.name)?;
         if writer.doubtful {
@@ -107,10 +102,9 @@ impl Job {
         Ok(written)
     }
 
-    /// Notes the step, whose transaction was committed.
-    fn note(&mut self, written: Option<Written>) {
+    fn note(&mut self, written: Option<WrittenChange>) {
         let writer = &mut self.writer;
-        writer.saved = self.change.as_ref().is_some_and(Change::is_working);
+        writer.saved = self.change.as_ref().is_some_and(SnapshotChange::is_working);
         writer.doubtful = false;
         if let Some(written) = written {
             writer.rows.note(written);
@@ -122,7 +116,6 @@ impl Job {
     }
 }
 
-/// How often a transaction is tried that the database refused because of another one.
 const TRIES: usize = 5;
 
 /// As [`run_once`]; steps that the database refused because of another transaction are tried again.
@@ -130,7 +123,7 @@ pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(
     let conflict = |result: &Result<()>| matches!(result, Err(StoreError::Conflict(..)));
     let mut results = run_once(database, jobs);
     // SQLite has waited as long as it was allowed to.
-    if database.dialect() == Dialect::Sqlite {
+    if database.dialect() == Backend::Sqlite {
         return results;
     }
     for (job, result) in jobs.iter_mut().zip(&mut results) {
@@ -146,9 +139,8 @@ pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(
     results
 }
 
-/// Keeps steps of several sessions in one transaction. Each gets its own result: a step that is refused
-/// leaves nothing, and the others stay. If the transaction itself fails, as of a full disk, each step is
-/// kept by itself.
+/// Each gets its own result: one that is refused leaves nothing, and the others stay. If the transaction itself fails, as
+/// of a full disk, each step is kept by itself.
 fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<()>> {
     match together(database, jobs) {
         Ok(results) => results,
@@ -163,8 +155,7 @@ fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<()>> {
     }
 }
 
-/// The transaction of [`run_once`]; with an error nothing was kept, or it is not known of a step that is
-/// alone.
+/// With an error nothing was kept, or it is not known of a step that is alone.
 fn together(database: &mut dyn Database, jobs: &mut [Job]) -> Result<Vec<Result<()>>> {
     // A working state that is replaced leaves units that another session may be about to place. There may
     // be one that was kept although its transaction was reported as failed.
