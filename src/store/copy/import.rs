@@ -202,8 +202,7 @@ impl ImportRun<'_> {
         })
     }
 
-    /// The rows of a table, under the numbers that sessions, units and contents have in the store; those of units that
-    /// were there before are left out. Returns how many there are.
+    /// Under the numbers of the store; rows of units that were there before are left out. Returns how many there are.
     fn rows(
         &self,
         database: &mut dyn Database,

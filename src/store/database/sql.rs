@@ -125,8 +125,7 @@ pub(crate) trait Database: Send {
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
     fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()>;
 
-    /// Runs `select COLUMNS REST`, whose columns have these types, and puts the rows into `into`, which is
-    /// emptied first.
+    /// Runs `select COLUMNS REST`, whose columns have these types, and puts the rows into `into`, which is emptied first.
     fn query_wide(
         &mut self,
         columns: &str,
@@ -242,8 +241,7 @@ pub(crate) fn first<T>(
     Ok(collect(database, sql, values, read)?.pop())
 }
 
-/// The parameters of a list of numbers, of which there is at least one. The last one fills the list up, so
-/// that there are few different statements.
+/// Of at least one number. The last one fills the list up, so that there are few different statements.
 pub(crate) fn parameters(numbers: &[i64]) -> (String, Vec<Value<'static>>) {
     let filled = numbers.len().next_power_of_two();
     let last = numbers.last().into_iter().cycle();

@@ -192,8 +192,7 @@ impl Sqlite {
         }
     }
 
-    /// Switches the file to WAL mode, which it then keeps. Another program may be doing the same, and this
-    /// is a lock that SQLite does not wait for.
+    /// The file keeps WAL mode. Another program may set it at the same time: a lock that SQLite does not wait for.
     fn log_commits(&self) -> rusqlite::Result<()> {
         let started = Instant::now();
         if self.connection.is_readonly("main")? {

@@ -211,8 +211,7 @@ impl Units {
         Ok(())
     }
 
-    /// Whether a node can follow the rows of its unit: the index relies on levels without gaps, and on
-    /// regions that are where they belong.
+    /// The index relies on levels without gaps, and on regions that are where they belong.
     fn fits(&self, node: &NodeRow<'_>, parent: Option<u32>, first: bool) -> bool {
         use NodeClass::{Head, Root, Seq, Sys};
         let class = |row: u32| self.tree.rows.get(row as usize).map(|row| row.class);

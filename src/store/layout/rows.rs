@@ -5,8 +5,7 @@ use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{AttrColumns, NodeColumns, StoredBody, UnitRows};
 use crate::store::layout::schema::insert;
 
-/// Inserts the units and bodies that are not there yet in one order for all writers: two that insert the same
-/// ones at once wait for each other, and never both.
+/// In one order for all writers: two that insert the same ones at once wait for each other, and never both.
 pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&UnitRows]) -> Result<()> {
     let nodes = units.iter().flat_map(|unit| &unit.nodes);
     let mut bodies: Vec<&StoredBody> = nodes.filter_map(|node| node.body.as_ref()).collect();

@@ -257,8 +257,7 @@ impl Table {
         if self.key.is_empty() { "1" } else { self.key }
     }
 
-    /// Its columns in a copy: sums and counters are of a store alone; a row of a unit says its session, and one
-    /// of a node its content.
+    /// In a copy sums and counters are left out; a row of a unit says its session, and one of a node its content.
     #[cfg(feature = "parquet")]
     pub(crate) fn file_columns(&self) -> Vec<Column> {
         let extra = |name, kind| Column {

@@ -299,8 +299,7 @@ impl UnitCache {
         }
     }
 
-    /// Reads those of some units that are not in memory: all of the session's that overlap `seqs` at once
-    /// if that are most of them, else by their ids.
+    /// All units of the session that overlap `seqs` at once if most are missing, else those by their ids.
     pub(crate) fn missing<'p>(
         &self,
         database: &mut dyn Database,
@@ -438,8 +437,7 @@ fn check_change(previous: &Snapshot, gone: &[&Placement], came: &[&Placement]) -
 }
 
 impl Units {
-    /// How a number of its units get one segment. One that shares its records keeps all that was read in
-    /// memory, so it has to have all of it.
+    /// A segment that shares its records keeps all that was read in memory, so it has to have all of it.
     fn layout(&self, units: usize) -> Layout {
         if self.starts.len() == units {
             Layout::Whole

@@ -51,8 +51,7 @@ impl OpenSessions {
         }
     }
 
-    /// Whether none of some sessions is open, and none was queried before, so that it is worth being opened now. Where
-    /// not all that are queried can stay in memory, it is not.
+    /// Whether none is open or was queried before, so that it were worth opening; where memory is short, it never is.
     pub(crate) fn are_new(&self, list: &[Listed]) -> bool {
         let mut numbers = list.iter().map(|listed| listed.session);
         numbers.all(|id| {
@@ -155,8 +154,7 @@ impl OpenSessions {
         }
     }
 
-    /// Counts the bytes of the sessions that were used since the last time, and lets the sessions go that
-    /// were used longest ago until the others are within the budget. Linear in those.
+    /// Counts what was used since the last time, and lets the oldest go until the others fit. Linear in those.
     fn count(&mut self) {
         for id in std::mem::take(&mut self.growing) {
             if let Some(open) = self.by_id.get_mut(&id) {
@@ -184,8 +182,7 @@ pub(crate) fn lock(open: &Mutex<OpenSessions>) -> MutexGuard<'_, OpenSessions> {
     open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The session of a name as it is now. Of one that is open, only the number of the last commit is read if
-/// nothing was committed since the last call.
+/// Of a session that is open, only the number of the last commit is read if nothing was committed since.
 pub(crate) fn by_name(
     open: &Mutex<OpenSessions>,
     core: &Arc<Core>,

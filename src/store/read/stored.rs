@@ -123,8 +123,7 @@ impl Stored {
         same.then_some(()).ok_or_else(changed)
     }
 
-    /// The preamble and the units that these ids are in, with the number of turns between them; and whether
-    /// none of the ids is in the preamble.
+    /// The preamble and the units of these ids, with the turns between; and whether no id is in the preamble.
     fn places_of(
         &self,
         database: &mut dyn Database,
