@@ -81,8 +81,10 @@ mod app;
 pub mod budget;
 mod engine;
 pub mod history;
+#[expect(missing_docs, reason = "few of its names are in the interface")]
 mod index;
 pub mod inspect;
+#[expect(missing_docs, reason = "few of its names are in the interface")]
 mod json;
 pub mod logs;
 mod query;
@@ -91,6 +93,7 @@ mod runtime;
 #[cfg(feature = "store")]
 pub mod store;
 mod support;
+#[expect(missing_docs, reason = "few of its names are in the interface")]
 mod tree;
 
 #[cfg(feature = "cli")]

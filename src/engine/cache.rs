@@ -31,8 +31,7 @@ const SPREAD: usize = 32;
 /// Estimated bytes of a step or test of a plan.
 const PART_BYTES: usize = 128;
 
-/// Weighs an entry by its estimated bytes; 1 for an ordinary selector. An entry heavier than the
-/// whole cache is not stored.
+/// By estimated bytes, 1 for an ordinary selector. What is heavier than the whole cache is not stored.
 #[derive(Clone, Copy, Debug)]
 struct ByHeld;
 
@@ -57,15 +56,11 @@ impl Weighter<Box<[u8]>, Arc<Plan>> for ByHeld {
 }
 
 named! {
-    /// How a look-up ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum Outcome;
     fn as_str;
-    /// The text was cached.
     Text = "text hit",
-    /// The shape was cached: the plan is shared, the values are new.
     Shape = "shape hit",
-    /// A plan was compiled.
     Miss = "miss",
 }
 
@@ -96,7 +91,6 @@ pub struct CacheStats {
     pub plans: u64,
 }
 
-/// A cache of `capacity` texts.
 fn texts(capacity: usize) -> Texts {
     let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
     Cache::with(capacity, capacity as u64, ByHeld, hasher, lifecycle)
@@ -155,7 +149,6 @@ impl PlanCache {
         self.compile(text, edition, Purpose::Select, self.texts.as_ref())
     }
 
-    /// Compiles the target or place of a mutation, or takes it from the cache.
     pub(super) fn prepare_for(
         &self,
         text: &str,
@@ -178,7 +171,6 @@ impl PlanCache {
         Ok(prepared)
     }
 
-    /// Compiles a text that is not cached, and puts it into `texts`.
     fn compile(
         &self,
         text: &str,

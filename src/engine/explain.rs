@@ -16,6 +16,7 @@ use crate::query::ir::{Edition, QueryTime, compile_observed, desugar};
 pub use crate::query::plan::PlanLine;
 use crate::query::plan::{Bound, operand_label, sources};
 use crate::support::diag::Error;
+use crate::support::macros::setters;
 
 /// What an explanation shows beyond the plan. See the example of [`Explain`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,18 +29,9 @@ pub struct ExplainOptions {
 }
 
 impl ExplainOptions {
-    /// Sets [`ExplainOptions::analyze`].
-    #[must_use]
-    pub fn analyze(mut self, analyze: bool) -> Self {
-        self.analyze = analyze;
-        self
-    }
-
-    /// Sets [`ExplainOptions::verbose`].
-    #[must_use]
-    pub fn verbose(mut self, verbose: bool) -> Self {
-        self.verbose = verbose;
-        self
+    setters! {
+        analyze: bool;
+        verbose: bool;
     }
 }
 
@@ -186,7 +178,6 @@ pub(super) fn explain(
     })
 }
 
-/// Which snapshot a selector without a time reads (LANGUAGE §3).
 fn answering(history: &History) -> Option<String> {
     Some(match history.latest_position().ok()? {
         Position::Working => "working state".to_owned(),
@@ -197,7 +188,6 @@ fn answering(history: &History) -> Option<String> {
     })
 }
 
-/// Runs the selector, if asked for, as a selection or a range does; chooses its strategy.
 fn analyze(
     prepared: &Prepared,
     history: &Arc<History>,
@@ -268,7 +258,6 @@ fn newest_first(snapshots: SnapshotsIter<'_>) -> Vec<&Snapshot> {
     snapshots.rev().map(|snapshot| &**snapshot).collect()
 }
 
-/// Writes the rows of a run to its operators.
 fn count_rows(plan: &mut [PlanLine], rows: u64, trace: &Trace) {
     for line in plan {
         match (line.group, line.step) {
@@ -322,7 +311,6 @@ impl Explain {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// One line per abbreviation, with the normal forms in one column.
     fn write_sugar(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const WIDEST: usize = 40;
         let shown = |sugar: &'_ Desugared| match sugar.written.as_str() {

@@ -9,6 +9,7 @@ use crate::history::{RangeDiff, RangeOptions, Session};
 use crate::query::ir::{Edition, Purpose};
 use crate::query::sql::{self, Dialect, Statement};
 use crate::support::diag::{Error, Warning};
+use crate::support::macros::setters;
 
 /// Default capacity of the plan cache, in selector texts.
 const CACHED_TEXTS: usize = 4096;
@@ -53,18 +54,11 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// The edition of selectors; `canonical` by default.
-    #[must_use]
-    pub fn edition(mut self, edition: Edition) -> Self {
-        self.edition = edition;
-        self
-    }
-
-    /// Capacity of the plan cache in selector texts; 0 turns it off. 4,096 by default.
-    #[must_use]
-    pub fn cached_texts(mut self, texts: usize) -> Self {
-        self.cached_texts = texts;
-        self
+    setters! {
+        /// The edition of selectors; `canonical` by default.
+        edition: Edition;
+        /// Capacity of the plan cache in selector texts; 0 turns it off. 4,096 by default.
+        cached_texts: usize;
     }
 
     /// Builds the engine.
@@ -132,9 +126,6 @@ impl Engine {
     }
 
     /// As [`Engine::select`], with options for a range.
-    ///
-    /// # Errors
-    /// As [`Engine::select`].
     pub fn select_with(
         &self,
         session: &Session,
@@ -162,9 +153,6 @@ impl Engine {
     }
 
     /// As [`Engine::range`], with options.
-    ///
-    /// # Errors
-    /// As [`Engine::range`].
     pub fn range_with(
         &self,
         session: &Session,
@@ -219,10 +207,7 @@ impl Engine {
     }
 
     /// Explains a selector: its normalized text, its plan and, with a session and
-    /// [`ExplainOptions::analyze`], what running it did.
-    ///
-    /// # Errors
-    /// As [`Engine::select`].
+    /// [`ExplainOptions::analyze`], what running it did. Errors as [`Engine::select`].
     pub fn explain(
         &self,
         session: Option<&Session>,
@@ -232,7 +217,6 @@ impl Engine {
         explain::explain(&self.cache, self.edition, session, text, options)
     }
 
-    /// As [`Engine::prepare`], for a text that may be part of a mutation.
     pub(super) fn prepare_for(&self, text: &str, purpose: Purpose) -> Result<Prepared, Error> {
         self.cache.prepare_for(text, self.edition, purpose)
     }

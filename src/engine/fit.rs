@@ -34,12 +34,9 @@ pub struct Fit<'a> {
 }
 
 impl Selection {
-    /// The blocks that fit `budget` tokens, best first: each is scored by its [`Node::text`]
-    /// against the query, and the budget is filled in order of score, then id (RUNTIME §6, source
-    /// 004). The sum of their tokens is at most `budget`.
-    ///
-    /// Reads every block's text once, on several threads. The result does not depend on their
-    /// number.
+    /// The blocks that fit `budget` tokens, best first: scored by their [`Node::text`] against the
+    /// query, taken in order of score, then id (RUNTIME §6, source 004). Reads every block once, on
+    /// several threads, whose number the result does not show.
     pub fn fit(&self, query: &Query, budget: u64) -> Fit<'_> {
         Fit::of(self.nodes(), query, budget)
     }

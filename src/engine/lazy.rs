@@ -22,10 +22,7 @@ use crate::support::diag::Error;
 use crate::tree::Present;
 
 impl Prepared {
-    /// What the selector's time means.
-    ///
-    /// # Errors
-    /// No snapshot has it; the cycles of the snapshots cannot be loaded.
+    /// What the selector's time means; the cycles of snapshots are loaded if it names one.
     pub(crate) fn resolve(&self, history: &History) -> Result<Lookup, Error> {
         let time = self.query().time;
         if history.is_lazy() && names_cycle(time) {
@@ -205,7 +202,6 @@ fn part_of(bound: &Bound) -> Option<Part> {
     Some(part)
 }
 
-/// Whether a time is resolved by the cycles of snapshots.
 fn names_cycle(time: QueryTime) -> bool {
     match time {
         QueryTime::At(Address::Cycle(_)) => true,

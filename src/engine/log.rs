@@ -140,10 +140,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// As [`Engine::prepare`], of a selector that takes no time.
-    ///
-    /// # Errors
-    /// Every error of the selector; a time in it; a parameter without a value.
+    /// As [`Engine::prepare`]; a time in it or a parameter without a value is an error, too.
     pub(crate) fn prepare_timeless(&self, text: &str) -> Result<Prepared, Error> {
         timeless(text)?;
         let prepared = self.prepare(text)?;
@@ -152,7 +149,6 @@ impl Engine {
     }
 }
 
-/// Refuses a selector that names a time.
 fn timeless(text: &str) -> Result<(), Error> {
     let time = text.trim_start();
     let at = text.len() - time.len();
@@ -171,13 +167,11 @@ fn timeless(text: &str) -> Result<(), Error> {
     Err(Error::new(text, diagnostic))
 }
 
-/// The error for a mode that does not compare pairs.
 fn other_mode(selector: &str) -> Error {
     let message = "a log compares neighbours and takes no other mode";
     Error::new(selector, whole(selector, Code::SelectorInvalid, message))
 }
 
-/// The error for an address without a snapshot; its text is the address.
 fn unresolved(at: At, error: Unresolved) -> Error {
     let text = at.to_string();
     let diagnostic = Diagnostic::error(Code::SnapshotNotFound, "no such snapshot")

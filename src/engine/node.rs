@@ -27,44 +27,68 @@ use crate::tree::{is_header, text_list};
 #[derive(Clone, Copy, PartialEq)]
 pub struct Node<'a>(NodeRef<'a>);
 
-/// The headers of a [`Node`] (RUNTIME §1), with the defaults that absent ones read as.
-///
-/// ```
-/// let session = pactql::Session::open("fixtures/greenhouse.jsonl")?;
-/// let rules = pactql::Engine::new().rows(&session, "@t0 .cb[id='rules']")?;
-/// let headers = rules.nodes().next().expect("one node").headers();
-/// assert_eq!((headers.role, headers.priority, headers.ttl), (Some("system"), 9, None));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Headers<'a> {
-    /// See [`Node::id`].
-    pub id: &'a str,
-    /// See [`Node::node_type`].
-    pub node_type: &'a str,
-    /// See [`Node::role`].
-    pub role: Option<&'a str>,
-    /// See [`Node::kind`].
-    pub kind: Option<&'a str>,
-    /// See [`Node::key`].
-    pub key: Option<&'a str>,
-    /// See [`Node::tags`].
-    pub tags: Vec<String>,
-    /// See [`Node::offset`].
-    pub offset: i64,
-    /// See [`Node::ttl`].
-    pub ttl: Option<i64>,
-    /// See [`Node::priority`].
-    pub priority: i64,
-    /// See [`Node::cadence`].
-    pub cadence: Option<i64>,
-    /// See [`Node::cycle`].
-    pub cycle: Option<i64>,
-    /// See [`Node::created_at_ns`].
-    pub created_at_ns: i64,
-    /// See [`Node::creation_index`].
-    pub creation_index: i64,
+/// The headers of nodes, by name: a method of [`Node`] for each, and the type that has all of them.
+macro_rules! headers {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $read:ident;)*) => {
+        /// The headers of a [`Node`] (RUNTIME §1), with the defaults that absent ones read as.
+        ///
+        /// ```
+        /// let session = pactql::Session::open("fixtures/greenhouse.jsonl")?;
+        /// let rules = pactql::Engine::new().rows(&session, "@t0 .cb[id='rules']")?;
+        /// let headers = rules.nodes().next().expect("one node").headers();
+        /// assert_eq!((headers.role, headers.priority, headers.ttl), (Some("system"), 9, None));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Headers<'a> {
+            $($(#[$doc])* pub $name: $type,)*
+            /// The tags, in the order stored.
+            pub tags: Vec<String>,
+        }
+
+        impl<'a> Node<'a> {
+            $($(#[$doc])*
+            pub fn $name(self) -> $type {
+                self.0.$read()
+            })*
+
+            /// All headers at once.
+            pub fn headers(self) -> Headers<'a> {
+                Headers {
+                    $($name: self.$name(),)*
+                    tags: self.tags().collect(),
+                }
+            }
+        }
+    };
+}
+
+headers! {
+    /// The id, unique in its snapshot.
+    id: &'a str = id;
+    /// The nodeType as stored; a node without one reads as `mt`, `mc`, `cb` or `^root`.
+    node_type: &'a str = type_or_class;
+    /// The role.
+    role: Option<&'a str> = role;
+    /// The kind.
+    kind: Option<&'a str> = kind;
+    /// The key.
+    key: Option<&'a str> = key;
+    /// The offset among its siblings; 0 if absent.
+    offset: i64 = offset;
+    /// Cycles left to live, as seen from its snapshot.
+    ttl: Option<i64> = ttl;
+    /// The priority; 0 if absent.
+    priority: i64 = priority;
+    /// The cadence.
+    cadence: Option<i64> = cadence;
+    /// The cycle that introduced the node.
+    cycle: Option<i64> = cycle;
+    /// Creation time in nanoseconds; 0 if absent.
+    created_at_ns: i64 = created_at_ns;
+    /// The tie-breaker of equal creation times; 0 if absent.
+    creation_index: i64 = creation_index;
 }
 
 impl<'a> Node<'a> {
@@ -72,34 +96,8 @@ impl<'a> Node<'a> {
         Self(node)
     }
 
-    /// The row it wraps.
     pub(crate) fn row(self) -> NodeRef<'a> {
         self.0
-    }
-
-    /// The id, unique in its snapshot.
-    pub fn id(self) -> &'a str {
-        self.0.id()
-    }
-
-    /// The nodeType as stored; a node without one reads as `mt`, `mc`, `cb` or `^root`.
-    pub fn node_type(self) -> &'a str {
-        self.0.type_or_class()
-    }
-
-    /// The role.
-    pub fn role(self) -> Option<&'a str> {
-        self.0.role()
-    }
-
-    /// The kind.
-    pub fn kind(self) -> Option<&'a str> {
-        self.0.kind()
-    }
-
-    /// The key.
-    pub fn key(self) -> Option<&'a str> {
-        self.0.key()
     }
 
     /// The content as text, as a provider thread has it (RUNTIME §5): a string as it is, any other
@@ -124,60 +122,6 @@ impl<'a> Node<'a> {
     pub fn tags(self) -> impl Iterator<Item = String> {
         let tags = self.0.tags().map(text_list).unwrap_or_default();
         tags.into_iter().map(Cow::into_owned)
-    }
-
-    /// The offset among its siblings; 0 if absent.
-    pub fn offset(self) -> i64 {
-        self.0.offset()
-    }
-
-    /// Cycles left to live, as seen from its snapshot.
-    pub fn ttl(self) -> Option<i64> {
-        self.0.ttl()
-    }
-
-    /// The priority; 0 if absent.
-    pub fn priority(self) -> i64 {
-        self.0.priority()
-    }
-
-    /// The cadence.
-    pub fn cadence(self) -> Option<i64> {
-        self.0.cadence()
-    }
-
-    /// The cycle that introduced the node.
-    pub fn cycle(self) -> Option<i64> {
-        self.0.cycle()
-    }
-
-    /// Creation time in nanoseconds; 0 if absent.
-    pub fn created_at_ns(self) -> i64 {
-        self.0.created_at_ns()
-    }
-
-    /// The tie-breaker of equal creation times; 0 if absent.
-    pub fn creation_index(self) -> i64 {
-        self.0.creation_index()
-    }
-
-    /// All headers at once.
-    pub fn headers(self) -> Headers<'a> {
-        Headers {
-            id: self.id(),
-            node_type: self.node_type(),
-            role: self.role(),
-            kind: self.kind(),
-            key: self.key(),
-            tags: self.tags().collect(),
-            offset: self.offset(),
-            ttl: self.ttl(),
-            priority: self.priority(),
-            cadence: self.cadence(),
-            cycle: self.cycle(),
-            created_at_ns: self.created_at_ns(),
-            creation_index: self.creation_index(),
-        }
     }
 
     /// A custom attribute: a field that is not a header (LANGUAGE §5). Values as in

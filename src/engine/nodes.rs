@@ -5,7 +5,6 @@ use crate::history::Snapshots;
 use crate::index::Snapshot;
 use crate::query::exec::RowIter;
 
-/// Snapshots, and pairs of an index into them and a row.
 type ManyRows<'a> = (&'a Snapshots, std::slice::Iter<'a, (u32, u32)>);
 
 /// The nodes of a [`Selection`](crate::Selection), in result order. See the example of [`Selection`](crate::Selection).

@@ -7,18 +7,14 @@ use crate::index::NodeRef;
 use crate::query::exec::{Counters, InsideRows, ResultTail, RunInput};
 use crate::query::plan::Bound;
 
-/// An operation on rows.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
-    /// Leaves out the first rows.
     Skip(usize),
-    /// Ends after a number of rows.
     Limit(usize),
     /// Keeps rows that are, or are inside, a match.
     Filter(Arc<Bound>),
 }
 
-/// Operations in progress.
 pub(super) struct Pipeline<'a> {
     stages: Vec<Stage<'a>>,
     history: &'a Moment,
@@ -29,7 +25,6 @@ pub(super) struct Pipeline<'a> {
 
 enum Stage<'a> {
     Tail(ResultTail<'a>),
-    /// The filter over the snapshot of the last row.
     Filter(&'a Bound, Option<InsideRows<'a>>),
 }
 
@@ -48,12 +43,10 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    /// Whether no further row passes.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    /// The work of all filters.
     pub(super) fn counters(&self) -> Counters {
         let mut counters = self.counters;
         for stage in &self.stages {
@@ -64,7 +57,6 @@ impl<'a> Pipeline<'a> {
         counters
     }
 
-    /// Whether the next row passes.
     pub(super) fn admits(&mut self, node: NodeRef<'a>) -> bool {
         for stage in &mut self.stages {
             let passes = match stage {

@@ -160,10 +160,7 @@ impl Prepared {
     }
 
     /// Runs the selector over a session, with options for a range. `max_snapshots` also caps
-    /// `@mode=union` and `@mode=latest`.
-    ///
-    /// # Errors
-    /// As [`Prepared::select`].
+    /// `@mode=union` and `@mode=latest`. Errors as [`Prepared::select`].
     pub fn select_with(&self, session: &Session, options: &RangeOptions) -> Result<Answer, Error> {
         Ok(if self.compares() {
             Answer::Range(self.diffs_at(&session.moment(), options, &mut Trace::off())?)
@@ -183,9 +180,6 @@ impl Prepared {
     }
 
     /// As [`Prepared::rows`], over a history that the caller holds.
-    ///
-    /// # Errors
-    /// As [`Prepared::rows`].
     pub fn rows_in(&self, history: &Arc<History>) -> Result<Selection, Error> {
         self.rows_of(Moment::from(Arc::clone(history)))
     }
@@ -199,9 +193,6 @@ impl Prepared {
     }
 
     /// As [`Prepared::range`], with options.
-    ///
-    /// # Errors
-    /// As [`Prepared::range`].
     pub fn range_with(
         &self,
         session: &Session,
@@ -211,9 +202,6 @@ impl Prepared {
     }
 
     /// As [`Prepared::range_with`], over a history that the caller holds.
-    ///
-    /// # Errors
-    /// As [`Prepared::range`].
     pub fn range_in(&self, history: &History, options: &RangeOptions) -> Result<RangeDiff, Error> {
         if self.compares() {
             self.diffs_at(history, options, &mut Trace::off())
@@ -224,9 +212,7 @@ impl Prepared {
 
     /// Why a range found no node in any of its snapshots (LANGUAGE §10); empty if it found some, or
     /// if the selector asks for rows, which say so themselves: [`Selection::why_empty`].
-    ///
-    /// # Errors
-    /// As [`Prepared::range`].
+    /// Errors as [`Prepared::range`].
     pub fn why_empty(&self, session: &Session) -> Result<Vec<EmptyReason>, Error> {
         let (history, bound) = (session.moment(), self.ready()?);
         Ok(match self.resolve(&history)? {
@@ -258,7 +244,6 @@ impl Prepared {
         self.rows_at(history, &RangeOptions::default(), &mut Trace::off())
     }
 
-    /// Refuses a selector that [compares](Self::compares).
     #[inline]
     pub(crate) fn check_rows(&self) -> Result<(), Error> {
         if self.compares() {
@@ -296,7 +281,6 @@ impl Prepared {
         }
     }
 
-    /// The snapshots of a range as one list of rows.
     pub(crate) fn union(
         &self,
         bound: &Arc<Bound>,
@@ -321,7 +305,6 @@ impl Prepared {
         )
     }
 
-    /// The diffs of a selector that [compares](Self::compares), recorded in `trace`.
     pub(crate) fn diffs_at(
         &self,
         history: &History,
@@ -341,7 +324,6 @@ impl Prepared {
         Ok(diff)
     }
 
-    /// The selector's answer is of the other kind than the call.
     #[cold]
     fn other_kind(&self, message: &str, help: &str) -> Error {
         let Statement { text, time, .. } = &*self.statement;
@@ -350,7 +332,6 @@ impl Prepared {
         Error::new(text, diagnostic.with_help(help))
     }
 
-    /// The bound plan, or an error that names a parameter without a value.
     #[inline]
     pub(crate) fn ready(&self) -> Result<&Arc<Bound>, Error> {
         self.bound.as_ref().ok_or_else(|| self.unbound())
@@ -363,10 +344,7 @@ impl Prepared {
         error.unwrap_or_else(|| self.statement.error(missing()))
     }
 
-    /// Refuses what was found if the search may have ended early: what writes must not use it.
-    ///
-    /// # Errors
-    /// The work is cancelled.
+    /// Refuses what was found if the work was cancelled: what writes must not use it.
     pub(crate) fn not_cancelled(&self) -> Result<(), Error> {
         cancel::check().map_err(|cancelled| {
             let text = self.text();

@@ -40,13 +40,10 @@ pub struct Selection {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Rows found at once.
     Known(Known),
-    /// Rows to be found.
     Recipe(Box<Recipe>),
 }
 
-/// Rows of one snapshot.
 #[derive(Clone, Debug)]
 struct Known {
     history: Moment,
@@ -55,12 +52,9 @@ struct Known {
     counters: Counters,
 }
 
-/// The snapshots that a recipe reads.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
-    /// One snapshot.
     One(Position),
-    /// Several, as one list.
     Union(Union),
 }
 
@@ -91,31 +85,25 @@ pub enum SelectionAddress {
     },
 }
 
-/// How to find rows, and the rows once they are found.
 #[derive(Clone, Debug)]
 struct Recipe {
     history: Moment,
-    /// The selector, to say why it finds nothing.
     statement: Arc<Statement>,
     target: Target,
     bound: Arc<Bound>,
-    /// Operations on the rows, in order.
     ops: Vec<Op>,
     /// The rows, and the work of the run that found them.
     found: OnceLock<(Found, Counters)>,
 }
 
-/// The rows that a run found.
 #[derive(Clone, Debug)]
 enum Found {
-    /// Of the one snapshot.
     One(MatchedRows),
     /// Of committed snapshots: position in the history, and row.
     Many(Vec<(u32, u32)>),
 }
 
 impl Recipe {
-    /// The snapshot, if there is only one.
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
         match self.target {
@@ -124,8 +112,7 @@ impl Recipe {
         }
     }
 
-    /// The rows and the work of finding them. `trace` is new, and records the run if the rows are
-    /// not known yet.
+    /// The rows and the work of finding them, which `trace` records unless they are known.
     fn found(&self, trace: &mut Trace) -> &(Found, Counters) {
         if let Some(found) = self.found.get() {
             return found;
@@ -202,13 +189,11 @@ impl Recipe {
 }
 
 impl Known {
-    /// The snapshot.
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
         self.history.get(self.position).map(|snapshot| &**snapshot)
     }
 
-    /// Applies an operation to the rows.
     fn then(self, op: Op) -> Self {
         let ops = [op];
         let mut pipeline = Pipeline::new(&ops, &self.history);
@@ -234,7 +219,6 @@ impl Known {
     }
 }
 
-/// The ids of rows, in their order.
 #[inline]
 pub(super) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a str> {
     // Filling slots costs half of what adding one by one does.
@@ -320,7 +304,6 @@ impl Selection {
         selection
     }
 
-    /// The rows of `target`, not yet found.
     pub(super) fn lazy(
         statement: &Arc<Statement>,
         bound: &Arc<Bound>,
@@ -454,7 +437,6 @@ impl Selection {
         self.in_whole().unwrap_or(Ok(self))
     }
 
-    /// Has every snapshot of its session in memory.
     pub(super) fn fetch_all(&self) -> Result<(), LoadFailure> {
         match &self.kind {
             Kind::Known(known) => known.history.fetch_all(),

@@ -35,13 +35,11 @@ impl Statement {
         }
     }
 
-    /// The plan with these values for the parameters.
     pub(super) fn bind(&self, values: &[(Box<str>, Value)]) -> Result<Bound, Error> {
         let bound = bind(&self.plan, &sources(&self.query), values);
         bound.map_err(|error| self.error(error))
     }
 
-    /// A value that does not fit, at its parameter.
     pub(super) fn error(&self, error: BindError) -> Error {
         let (code, message) = (error.code(), error.to_string());
         let mut diagnostic = match &error.param {
@@ -62,7 +60,6 @@ impl Statement {
     }
 }
 
-/// An error about a whole selector.
 pub(super) fn whole(text: &str, code: Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(code, message).at(0..text.len(), "")
 }

@@ -37,9 +37,7 @@ pub struct History {
 enum Working {
     #[default]
     None,
-    /// A snapshot, or how to make it when it is first asked for.
     Made(Arc<LazyLock<Arc<Snapshot>, Make>>),
-    /// That of the archive.
     Archived,
 }
 
@@ -125,7 +123,6 @@ impl History {
         }
     }
 
-    /// This history with other committed snapshots and another working state.
     fn with(&self, committed: Snapshots, working: Working) -> Self {
         Self {
             committed,
@@ -204,7 +201,6 @@ impl History {
         }
     }
 
-    /// Has the provider calls in memory.
     pub(crate) fn fetch_attempts(&self) -> Result<(), LoadFailure> {
         match (&self.attempts, &self.archive) {
             (None, Some(archive)) => archive.attempts().map(|_| ()),
@@ -255,7 +251,6 @@ impl History {
         }
     }
 
-    /// Why [`History::latest`] is `None`.
     pub(super) fn nothing(&self) -> Unresolved {
         self.not_found("nothing is committed, and there is no working state")
     }
@@ -282,7 +277,6 @@ impl History {
         found.ok_or_else(|| self.not_found("the snapshot cannot be loaded"))
     }
 
-    /// The index of the committed snapshot at an address.
     #[inline]
     pub(crate) fn index_of(&self, address: Address) -> Result<usize, Unresolved> {
         let found = match address {
@@ -391,7 +385,6 @@ impl History {
         !matches!(self.working, Working::None)
     }
 
-    /// Whether the snapshot at a position is in memory.
     pub(crate) fn has(&self, position: Position) -> bool {
         match (position, &self.working, &self.archive) {
             (Position::Committed(at), _, Some(archive)) => {
@@ -452,7 +445,6 @@ impl History {
         }
     }
 
-    /// Where the snapshots that are not in memory come from.
     #[cfg(feature = "store")]
     pub(super) fn archive(&self) -> Option<&Arc<Archive>> {
         self.archive.as_ref()

@@ -24,35 +24,22 @@ pub enum Position {
 /// one at a time for each archive; they must not read the archive, nor wait for threads that may.
 pub trait Source: Debug + Send + Sync {
     /// The cycles of all committed snapshots, ascending. Asked once, if at all, unless it fails.
-    ///
-    /// # Errors
-    /// They cannot be read.
+    /// Errors: they cannot be read.
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure>;
 
     /// The committed snapshots at these indexes, whole, oldest first. They share segments with each
-    /// other and with those loaded before.
-    ///
-    /// # Errors
-    /// One of them cannot be read.
+    /// other and with those loaded before. Errors: one of them cannot be read.
     fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure>;
 
-    /// The working state, whole.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// The working state, whole. Errors: it cannot be read.
     fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure>;
 
     /// A snapshot that has at least this part of the one at a position, with its properties and the
-    /// right depths; `None` to have it loaded whole.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// right depths; `None` to have it loaded whole. Errors: it cannot be read.
     fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure>;
 
     /// The provider calls of the session. Asked once, if at all, unless it fails.
-    ///
-    /// # Errors
-    /// They cannot be read.
+    /// Errors: they cannot be read.
     fn attempts(&self) -> Result<Attempts, LoadFailure> {
         Ok(Attempts::default())
     }
@@ -200,10 +187,7 @@ impl Archive {
         self.has_working
     }
 
-    /// The cycles of the committed snapshots, ascending.
-    ///
-    /// # Errors
-    /// Those of the source.
+    /// The cycles of the committed snapshots, ascending. Errors: those of the source.
     pub fn cycles(&self) -> Result<&[i64], LoadFailure> {
         if let Some(cycles) = self.cycles.get() {
             return Ok(cycles);
@@ -219,7 +203,6 @@ impl Archive {
         Ok(self.cycles.get().map_or(&[], |cycles| cycles))
     }
 
-    /// The provider calls of the session.
     pub(super) fn attempts(&self) -> Result<&Attempts, LoadFailure> {
         if let Some(attempts) = self.attempts.get() {
             return Ok(attempts);
@@ -255,10 +238,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Has the working state in memory, if there is one.
-    ///
-    /// # Errors
-    /// Those of the source.
+    /// Has the working state in memory, if there is one. Errors: those of the source.
     pub fn fetch_working(&self) -> Result<(), LoadFailure> {
         if !self.has_working || self.working.get().is_some() {
             return Ok(());
@@ -270,7 +250,6 @@ impl Archive {
         Ok(())
     }
 
-    /// Whether the snapshot at a position is in memory, whole.
     pub(super) fn has(&self, position: Position) -> bool {
         match position {
             Position::Committed(at) => self.loaded(at).is_some(),
@@ -302,7 +281,6 @@ impl Archive {
         Ok(Some(snapshot))
     }
 
-    /// A part that is in memory and has all of another.
     fn known(&self, position: Position, part: &Part) -> Option<Arc<Snapshot>> {
         let mut parts = held(&self.parts);
         let mut known = parts.iter();
@@ -351,7 +329,6 @@ impl Archive {
             .get(at % ROW)
     }
 
-    /// The first run of snapshots among these that are not in memory.
     fn missing(&self, mut wanted: Range<usize>) -> Option<Range<usize>> {
         let start = wanted.find(|&at| self.loaded(at).is_none())?;
         let end = wanted.find(|&at| self.loaded(at).is_some());

@@ -101,7 +101,6 @@ pub struct Attempts(SharedList<Arc<Entry>>);
 /// The part of what a writer keeps that a reader needs.
 #[derive(Deserialize)]
 struct Beside {
-    /// Oldest first.
     #[serde(default)]
     attempts: Vec<Entry>,
 }
@@ -164,7 +163,6 @@ impl Attempts {
         Self(self.0.with_end(self.len(), [Arc::new(entry)]))
     }
 
-    /// With the newest one changed.
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Attempt)) -> Self {
         let Some(newest) = self.entries().next() else {
             return self.clone();
@@ -174,7 +172,6 @@ impl Attempts {
         Self(self.0.with_end(self.len() - 1, [Arc::new(entry)]))
     }
 
-    /// The number of those before a cycle.
     fn before(&self, cycle: i64) -> usize {
         let later = self.iter().take_while(|attempt| attempt.cycle_id >= cycle);
         self.len() - later.count()

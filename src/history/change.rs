@@ -179,7 +179,6 @@ fn payload(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) -> bool {
     }
 }
 
-/// Compares the headers that only the payload has.
 fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
     let cadence = |node: NodeRef<'_>| node.cadence().map(|cadence| cadence.to_string());
     let (from, to) = (cadence(newer), cadence(older));
@@ -261,7 +260,6 @@ impl Found {
     }
 }
 
-/// Whether the content hash covers a field (RUNTIME §1).
 fn is_hashed(name: &str) -> bool {
     name == "content" || name.starts_with("data_") || name.starts_with("content_")
 }

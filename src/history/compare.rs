@@ -30,7 +30,6 @@ impl<'a> MatchedNodes<'a> {
         Self { snapshot, rows }
     }
 
-    /// The nodes, in the order of the rows.
     fn iter(&self) -> Box<dyn Iterator<Item = NodeRef<'a>> + 'a> {
         let snapshot = self.snapshot;
         match &self.rows {
@@ -39,7 +38,6 @@ impl<'a> MatchedNodes<'a> {
         }
     }
 
-    /// The one of these nodes that has the id of a node of another snapshot.
     fn counterpart(&self, node: NodeRef<'_>) -> Option<NodeRef<'a>> {
         let rows = self.rows.as_ref();
         let is_in = |other: &NodeRef<'_>| rows.is_none_or(|(_, bits)| bits.contains(other.row()));

@@ -80,11 +80,8 @@ impl Default for ContentOptions {
 
 impl ContentOptions {
     setters! {
-        /// Sets [`ContentOptions::mode`].
         mode: ContentMode;
-        /// Sets [`ContentOptions::context_lines`].
         context_lines: usize;
-        /// Sets [`ContentOptions::max_bytes`].
         max_bytes: usize;
     }
 }
@@ -306,7 +303,6 @@ impl Material {
     }
 }
 
-/// The first of some fields, if it is a string.
 fn text_field(node: NodeRef<'_>, names: &[&str]) -> Option<String> {
     let value = names.iter().find_map(|name| node.field(name))?;
     value.text().map(str::to_owned)

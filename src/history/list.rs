@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 pub(super) const CHUNK: usize = 32;
 
-/// Elements in order. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct SharedList<T> {
     full: Arc<[Arc<[T]>]>,

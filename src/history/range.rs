@@ -52,13 +52,9 @@ pub struct RangeOptions {
 
 impl RangeOptions {
     setters! {
-        /// Sets [`RangeOptions::content`].
         content: ContentOptions;
-        /// Sets [`RangeOptions::max_snapshots`].
         max_snapshots: usize;
-        /// Sets [`RangeOptions::max_changes`].
         max_changes: usize;
-        /// Sets [`RangeOptions::stats`].
         stats: bool;
     }
 
@@ -352,7 +348,6 @@ impl Range<'_> {
         }
     }
 
-    /// The name of the snapshot at an index of the history.
     fn reference(&self, at: usize) -> SnapshotRef {
         let cycle = self.history.committed().cycle_at(at).unwrap_or(0);
         let back = (self.history.committed().len() - 1 - at) as u64;
@@ -364,7 +359,6 @@ impl Range<'_> {
         SnapshotRef::new(cycle, end)
     }
 
-    /// The rows of a whole snapshot; run once.
     fn rows(&self, at: usize) -> &MatchedRows {
         let (rows, _) = self.full[at - self.span.oldest].get_or_init(|| {
             let mut trace = self.trace();

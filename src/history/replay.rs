@@ -54,7 +54,6 @@ impl Made {
         Ok(snapshot)
     }
 
-    /// Makes the snapshots before an index.
     fn advance(&mut self, to: usize, documents: &dyn Documents) -> Result<(), LoadFailure> {
         if self.next > to {
             *self = Self::default();
@@ -125,7 +124,6 @@ impl History {
             .is_some_and(|archive| archive.source().again())
     }
 
-    /// This history with nothing loaded, if it is replayed.
     fn renewed(&self) -> Option<Self> {
         let archive = self.archive().filter(|_| self.is_replayed())?;
         let source = Arc::clone(archive.source());

@@ -120,9 +120,6 @@ impl Session {
     }
 
     /// As [`Session::from_documents`], with a custom writer.
-    ///
-    /// # Errors
-    /// As [`Session::from_documents`].
     #[doc(hidden)]
     pub fn build(documents: Vec<Document>, writer: Writer) -> Result<Self, InputError> {
         let (placed, mut order) = arrange(documents);

@@ -32,7 +32,6 @@ pub enum At {
 }
 
 impl At {
-    /// The snapshot at this address.
     pub(crate) fn of(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
         match self {
             Self::Working => history.latest().ok_or_else(|| history.nothing()),
@@ -41,9 +40,7 @@ impl At {
     }
 
     /// Has the snapshot at this address in memory.
-    ///
-    /// # Errors
-    /// It cannot be loaded. That there is none is no error here.
+    /// Errors: it cannot be loaded. That there is none is no error here.
     pub(crate) fn fetch(self, history: &History) -> Result<(), LoadFailure> {
         let position = match self {
             Self::Working => history.latest_position(),
@@ -79,9 +76,7 @@ pub struct DiffOptions {
 
 impl DiffOptions {
     setters! {
-        /// Sets [`DiffOptions::moves`].
         moves: bool;
-        /// Sets [`DiffOptions::content`].
         content: ContentOptions;
     }
 }
@@ -118,14 +113,12 @@ pub struct SnapshotDiff {
     /// Children that parents lost, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children_removed: Option<Children>,
-    /// The newer snapshot and its address.
     #[serde(skip)]
     #[cfg_attr(
         not(feature = "cli"),
         expect(dead_code, reason = "printed by the command line")
     )]
     pub(crate) newer: (Arc<Snapshot>, At),
-    /// The older snapshot and its address.
     #[serde(skip)]
     #[cfg_attr(
         not(feature = "cli"),

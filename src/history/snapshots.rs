@@ -150,12 +150,10 @@ impl Snapshots {
         self.archived.as_ref().map_or(0, |archived| archived.len)
     }
 
-    /// The indexes of the snapshots that are not archived.
     pub(super) fn live(&self) -> Range<usize> {
         self.archived_len()..self.len()
     }
 
-    /// Has these snapshots in memory.
     pub(super) fn fetch(&self, wanted: Range<usize>) -> Result<(), LoadFailure> {
         match &self.archived {
             Some(archived) => {
@@ -282,7 +280,6 @@ mod tests {
     use crate::history::list::CHUNK;
     use crate::index::Snapshot;
 
-    /// Snapshots of the cycles 1 to `count`.
     fn made(count: usize) -> Vec<Arc<Snapshot>> {
         let line = |cycle| format!("{{\"cycle\":{cycle},\"root\":{{}}}}\n");
         let text: String = (1..=count).map(line).collect();

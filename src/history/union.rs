@@ -21,7 +21,6 @@ pub(crate) struct Union {
 }
 
 impl Union {
-    /// Every committed snapshot (`@*`).
     pub(crate) fn all(history: &History) -> Self {
         Self {
             snapshots: 0..history.committed().len(),
@@ -36,7 +35,6 @@ impl Union {
         }
     }
 
-    /// The snapshots, oldest first.
     pub(crate) fn snapshots<'a>(&self, history: &'a History) -> SnapshotsIter<'a> {
         history.committed().range(self.snapshots.clone())
     }

@@ -17,13 +17,11 @@ const FIELD_VALUES: usize = 64;
 /// And while no value is longer than this, in bytes, as values are copied into the index.
 const FIELD_VALUE_BYTES: usize = 256;
 
-/// The index of the payload records of a segment.
 pub(super) struct Attributes {
     /// By tag, sorted.
     pub(super) tags: Box<[(Box<str>, Posting)]>,
     /// Rows with tags, also where the list is empty.
     pub(super) has_tags: Posting,
-    /// Custom attributes, sorted by name.
     pub(super) fields: Box<[Field]>,
 }
 
@@ -54,7 +52,6 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Collects the attributes of a segment, in the order of its rows.
 #[derive(Default)]
 pub(super) struct Collector<'a> {
     found: HashMap<&'a str, Found<'a>>,
@@ -134,7 +131,6 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The attributes of a segment of `rows` rows.
     pub(super) fn finish(self, rows: u32) -> Attributes {
         let posting = |list: &Vec<u32>| Posting::from_rows(list, rows);
         let found = self.found.into_iter();

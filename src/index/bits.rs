@@ -89,12 +89,10 @@ impl Bits {
         self.first_word
     }
 
-    /// The words, ascending.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The words, ascending.
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
@@ -107,7 +105,6 @@ impl Bits {
             .sum()
     }
 
-    /// Whether no row is in the set.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
@@ -143,7 +140,6 @@ impl Bits {
         self.change(row, |word, bit| *word |= bit);
     }
 
-    /// Removes `row`.
     #[inline]
     pub fn remove(&mut self, row: u32) {
         self.change(row, |word, bit| *word &= !bit);
@@ -264,7 +260,6 @@ impl Bits {
         Some((self.first_word + index as u32) * 64 + 63 - word.leading_zeros())
     }
 
-    /// The rows, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words
             .iter()
@@ -318,14 +313,12 @@ mod tests {
 
     use super::Bits;
 
-    /// Rows of all windows below.
     const ROWS: u32 = 320;
 
     fn range() -> impl Strategy<Value = Range<u32>> {
         (0..ROWS, 0..ROWS).prop_map(|(a, b)| a.min(b)..a.max(b))
     }
 
-    /// The bitmap of some rows.
     fn bits(window: &Range<u32>, rows: &BTreeSet<u32>) -> Bits {
         let mut bits = Bits::new(window.clone());
         rows.iter().for_each(|&row| bits.insert(row));

@@ -227,7 +227,6 @@ impl SegmentBuilder {
         }
     }
 
-    /// Adds row `at` of `tree`, without its end and its record.
     #[inline]
     fn add_tree_row(&mut self, tree: &Tree, at: u32, parent: u32, ttls: Ttl<'_>) {
         let row = &tree.rows[at as usize];
@@ -280,7 +279,6 @@ impl SegmentBuilder {
         self.end[top.row as usize] = self.len();
     }
 
-    /// Adds the implicit core of `owner`.
     fn add_core(&mut self, owner: u32) -> u32 {
         let own = self.len();
         self.parent.push(owner);

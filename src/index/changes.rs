@@ -18,9 +18,7 @@ use super::{Piece, Snapshot, UnitRef};
 /// it differs. An id outside these rows is in both snapshots, in equal units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Rows of the newer snapshot.
     pub newer: Vec<Range<u32>>,
-    /// Rows of the older snapshot.
     pub older: Vec<Range<u32>>,
 }
 
@@ -40,7 +38,6 @@ impl Changes {
         }
     }
 
-    /// Whether the preamble differs.
     pub fn has_preamble(&self) -> bool {
         let at_root = |ranges: &[Range<u32>]| ranges.first().is_some_and(|rows| rows.start == 0);
         at_root(&self.newer) || at_root(&self.older)

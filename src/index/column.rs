@@ -13,15 +13,10 @@ pub struct IntColumn {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Codes {
-    /// All are zero.
     Zero,
-    /// One byte each.
     U8(Box<[u8]>),
-    /// Two bytes each.
     U16(Box<[u16]>),
-    /// Four bytes each.
     U32(Box<[u32]>),
-    /// Eight bytes each.
     U64(Box<[u64]>),
 }
 
@@ -60,7 +55,6 @@ impl Codes {
         }
     }
 
-    /// Calls `visit` with the codes of some rows, in order.
     pub(crate) fn for_each_in(&self, rows: Range<u32>, mut visit: impl FnMut(u64)) {
         let at = rows.start as usize..rows.end as usize;
         match self {
@@ -122,7 +116,6 @@ impl Codes {
         }
     }
 
-    /// Heap size in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::Zero => 0,
@@ -135,7 +128,6 @@ impl Codes {
 }
 
 impl IntColumn {
-    /// Packs `values`.
     pub fn new(values: &[i64]) -> Self {
         // Frame of reference: most columns of a segment (cycle, time, offset) vary little, so the distance to
         // the smallest value takes a byte or two. The subtraction wraps, which is right in two's complement
@@ -151,13 +143,11 @@ impl IntColumn {
         }
     }
 
-    /// The value of a row.
     #[inline]
     pub fn get(&self, row: u32) -> i64 {
         self.base.wrapping_add(self.codes.get(row) as i64)
     }
 
-    /// Appends the values of some rows to `out`.
     pub(crate) fn append_to(&self, out: &mut Vec<i64>, rows: Range<u32>) {
         out.reserve(rows.len());
         let base = self.base;
@@ -190,7 +180,6 @@ impl IntColumn {
         self.codes.word_in(start, code(low), code(high))
     }
 
-    /// Heap size in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.codes.heap_bytes()
     }

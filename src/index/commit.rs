@@ -185,7 +185,6 @@ impl Touched {
         }
     }
 
-    /// Whether the unit of this kind is complete in the excerpt.
     fn has_all(&self, kind: UnitKind) -> bool {
         match kind {
             UnitKind::Preamble => self.units.contains(&self.preamble),
@@ -265,7 +264,6 @@ fn run(piece: &Piece, units: Range<u32>) -> Run {
 /// The sort key of a unit (LANGUAGE §6).
 pub type Key<'a> = (u8, i64, i64, i64, &'a [u8]);
 
-/// The sort key of a unit of a tree.
 fn key<'a>(tree: &'a Tree, unit: &UnitRows) -> Key<'a> {
     let first = unit.rows.start;
     let row = &tree.rows[first as usize];

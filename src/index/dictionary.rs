@@ -41,7 +41,6 @@ impl DictColumn {
         (self.codes.get(row) as u32).checked_sub(1)
     }
 
-    /// The value of a row.
     pub fn get(&self, row: u32) -> Option<&str> {
         self.dictionary.get(self.code(row)?)
     }
@@ -57,12 +56,10 @@ impl DictColumn {
         self.dictionary.values()
     }
 
-    /// The rows of a code.
     pub fn posting(&self, code: u32) -> &Posting {
         &self.postings[code as usize]
     }
 
-    /// Heap size in bytes.
     pub fn heap_bytes(&self) -> usize {
         let postings = self.postings.iter();
         let postings = postings.map(|posting| posting.heap_bytes() + size_of::<Posting>());

@@ -7,7 +7,6 @@ use super::{Meta, Snapshot, Writer};
 use crate::tree::{Body, Delta, Document, InputError, patch};
 use std::sync::Arc;
 
-/// Makes snapshots of documents.
 #[derive(Debug, Default)]
 pub struct SnapshotBuilder {
     writer: Writer,
@@ -35,7 +34,6 @@ impl SnapshotBuilder {
         }
     }
 
-    /// The committed snapshots that are kept, oldest first.
     pub(crate) fn committed(&self) -> &[Arc<Snapshot>] {
         &self.committed
     }
@@ -45,9 +43,7 @@ impl SnapshotBuilder {
     }
 
     /// Adds the snapshot of a document, and returns it. `None` if it is a difference to none of the snapshots that are kept.
-    ///
-    /// # Errors
-    /// Why a difference cannot be applied, by positions in its document.
+    /// Errors: why a difference cannot be applied, by positions in its document.
     pub(crate) fn add(
         &mut self,
         meta: Meta,
@@ -103,10 +99,7 @@ const NO_SNAPSHOT: &str =
     "a document of it is not a snapshot, or no difference to the one before it";
 
 /// The snapshot of a document after `previous`, which may be of another writer: it shares what the document leaves of
-/// `previous`, and merges nothing.
-///
-/// # Errors
-/// As [`SnapshotBuilder::next`].
+/// `previous`, and merges nothing. Errors as [`SnapshotBuilder::next`].
 pub fn after(previous: Option<&Snapshot>, document: Document) -> Result<Snapshot, String> {
     let mut writer = Writer::new().without_merging();
     let (meta, body) = properties(document, previous);

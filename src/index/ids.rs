@@ -26,7 +26,6 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Reserves memory for more rows, with this many bytes.
     pub(crate) fn reserve(&mut self, rows: usize, bytes: usize) {
         self.cuts.reserve(rows);
         self.text.reserve(bytes);
@@ -73,7 +72,6 @@ impl Ids {
         }
     }
 
-    /// Length of the text in bytes.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len()
     }

@@ -96,7 +96,6 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
     merges
 }
 
-/// Replaces neighbouring runs by a run of a new segment.
 fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
     let at = joined.start;
     let parts: Vec<Run> = runs.drain(joined).collect();

@@ -20,7 +20,6 @@ pub struct Posting(Repr);
 
 #[derive(Clone, Debug, Default)]
 enum Repr {
-    /// No row.
     #[default]
     Empty,
     /// A single row: many values occur once.
@@ -116,12 +115,10 @@ impl Posting {
         }
     }
 
-    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         matches!(self.0, Repr::Empty)
     }
 
-    /// Whether `row` is in the list.
     #[inline]
     pub fn contains(&self, row: u32) -> bool {
         match &self.0 {
@@ -221,7 +218,6 @@ impl Posting {
         }
     }
 
-    /// Heap size in bytes.
     pub fn heap_bytes(&self) -> usize {
         match &self.0 {
             Repr::Empty | Repr::One(_) | Repr::Word(_) => 0,

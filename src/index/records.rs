@@ -73,7 +73,6 @@ impl Records {
         }
     }
 
-    /// Bytes of all records.
     pub(super) fn len(&self) -> usize {
         self.chunks.last().map_or(0, |last| last.end() as usize)
     }
@@ -221,7 +220,6 @@ impl Collected {
         moved
     }
 
-    /// Bytes so far.
     fn len(&self) -> u32 {
         self.chunks.last().map_or(0, Chunk::end) + self.rest.len() as u32
     }
@@ -277,7 +275,6 @@ impl Collected {
 mod tests {
     use super::*;
 
-    /// Records of these lengths, each of one letter.
     fn segment(lengths: &[usize]) -> (Records, Vec<(u32, u32)>) {
         let mut all = Collected::default();
         let letters = (b'a'..=b'z').cycle();

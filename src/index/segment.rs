@@ -72,24 +72,19 @@ impl UnitKind {
 pub struct Unit {
     /// Equal versions mean equal rows, also in different segments.
     pub version: u64,
-    /// Its kind.
     pub kind: UnitKind,
-    /// Its first row.
     pub start: u32,
     /// Number of turns among the segment's units before it.
     pub turns_before: u32,
 }
 
-/// A custom attribute of a segment.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The name.
     pub name: Box<str>,
     /// The rows that have the attribute, also where it is null.
     pub rows: Posting,
     /// The distinct values; empty if they are many or long.
     pub values: Box<[StoredValue]>,
-    /// The rows of each of `values`.
     pub postings: Box<[Posting]>,
 }
 
@@ -148,12 +143,10 @@ macro_rules! columns {
 }
 
 impl Segment {
-    /// Number of rows, implicit cores included.
     pub fn len(&self) -> u32 {
         self.parent.len() as u32
     }
 
-    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
     }
@@ -163,12 +156,10 @@ impl Segment {
         self.len() - self.cores().len()
     }
 
-    /// The units, in document order.
     pub fn units(&self) -> &[Unit] {
         &self.units
     }
 
-    /// The rows of a unit.
     pub fn unit_rows(&self, unit: u32) -> Range<u32> {
         let start = self.units[unit as usize].start;
         let end = self
@@ -187,7 +178,6 @@ impl Segment {
         self.units.partition_point(|unit| unit.start <= row) as u32 - 1
     }
 
-    /// Whether a unit is of kind [`UnitKind::Loose`].
     #[inline]
     pub fn has_loose_units(&self) -> bool {
         self.has_loose
@@ -221,13 +211,11 @@ impl Segment {
         &self.end
     }
 
-    /// The rows of a class.
     #[inline]
     pub fn of_class(&self, class: NodeClass) -> &Posting {
         &self.classes[class as usize]
     }
 
-    /// The rows of implicit cores.
     #[inline]
     pub fn cores(&self) -> &Posting {
         &self.classes[usize::from(CORE)]
@@ -269,13 +257,9 @@ impl Segment {
     columns! {
         /// The nodeTypes, also those implied by the class.
         types: texts[header::NODE_TYPE] -> DictColumn,
-        /// The roles.
         roles: texts[header::ROLE] -> DictColumn,
-        /// The stored kinds.
         kinds: texts[header::KIND] -> DictColumn,
-        /// The keys.
         keys: texts[header::KEY] -> DictColumn,
-        /// The levels below the root.
         levels: level -> IntColumn,
         /// The offsets, 0 if absent.
         offsets: numbers[header::OFFSET] -> IntColumn,
@@ -291,14 +275,12 @@ impl Segment {
         creation_indexes: numbers[header::CREATION_INDEX] -> IntColumn,
         /// The rows with children, and the root and `^seq`, whose children may be in other segments.
         with_children: inner -> Posting,
-        /// The rows with a ttl.
         with_ttl: has_ttl -> Posting,
         /// The rows whose ttl is the number in [`Segment::ttls`]. For other rows with a ttl the
         /// column has the cycle in which it expires.
         with_stored_ttl: ttl_stored -> Posting,
     }
 
-    /// The id of a row; empty for an implicit core.
     #[inline]
     pub fn id(&self, row: u32) -> &str {
         self.ids.get(row)
@@ -346,13 +328,11 @@ impl Segment {
         &self.class[rows.start as usize..rows.end as usize]
     }
 
-    /// Whether a row is an implicit core.
     #[inline]
     pub fn is_core(&self, row: u32) -> bool {
         self.class[row as usize] == CORE
     }
 
-    /// Which fields the node of a row was given.
     #[inline]
     pub fn present(&self, row: u32) -> Present {
         Present(self.present[row as usize])
@@ -368,7 +348,6 @@ impl Segment {
         })
     }
 
-    /// The ttl of a row in `cycle`.
     #[inline]
     pub fn ttl(&self, row: u32, cycle: i64) -> Option<i64> {
         if !self.present(row).has(Present::TTL) {
@@ -389,7 +368,6 @@ impl Segment {
         self.payload.record(self.payload_at[row as usize])
     }
 
-    /// The content of a row.
     #[inline]
     pub fn content(&self, row: u32) -> Option<JsonValue<'_>> {
         let content = self.payload.get(self.payload_at[row as usize].content);
@@ -438,7 +416,6 @@ impl Segment {
             + self.units.len() * size_of::<Unit>()
     }
 
-    /// The bytes of ids and payload records.
     pub fn payload_bytes(&self) -> usize {
         self.ids.text_bytes() + self.payload.len()
     }

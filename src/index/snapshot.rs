@@ -30,19 +30,16 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The segment.
     #[inline]
     pub fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
 
-    /// The units of the segment that belong to the piece.
     #[inline]
     pub fn units(&self) -> Range<u32> {
         self.units.clone()
     }
 
-    /// The rows of those units in the segment.
     #[inline]
     pub fn rows(&self) -> Range<u32> {
         self.rows.clone()
@@ -213,12 +210,10 @@ impl Snapshot {
         self.meta.spec_version.as_deref()
     }
 
-    /// Its properties besides the nodes.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// The pieces, in document order.
     #[inline]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
@@ -234,22 +229,18 @@ impl Snapshot {
         self.turns
     }
 
-    /// The rows of `^sys`; empty if there is none.
     pub fn sys_rows(&self) -> Range<u32> {
         self.sys.clone()
     }
 
-    /// The rows of `^ah`; empty if there is none.
     pub fn head_rows(&self) -> Range<u32> {
         self.head.clone()
     }
 
-    /// The row of `^seq`.
     pub fn seq_row(&self) -> Option<u32> {
         self.seq
     }
 
-    /// The rows below `^seq`.
     pub fn seq_rows(&self) -> Range<u32> {
         self.seq
             .map_or(0..0, |seq| seq + 1..self.seq_end.max(seq + 1))
@@ -395,7 +386,6 @@ impl Snapshot {
         Some(i64::from(self.turns - index))
     }
 
-    /// Whether a row was removed.
     pub fn is_dead(&self, row: u32) -> bool {
         let piece = &self.pieces[self.piece_of(row)];
         piece.is_dead(row - piece.shift())

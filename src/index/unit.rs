@@ -41,7 +41,6 @@ impl<'a> UnitRef<'a> {
         }
     }
 
-    /// The unit of a node.
     pub fn of(node: NodeRef<'a>) -> Self {
         Self::new(node.snapshot(), node.piece() as usize, node.unit())
     }
@@ -50,7 +49,6 @@ impl<'a> UnitRef<'a> {
         &self.snapshot.pieces()[self.piece]
     }
 
-    /// What it is.
     pub fn kind(self) -> UnitKind {
         self.segment().units()[self.unit as usize].kind
     }
@@ -60,17 +58,14 @@ impl<'a> UnitRef<'a> {
         self.segment().units()[self.unit as usize].version
     }
 
-    /// The segment it is in.
     pub fn segment(self) -> &'a Arc<Segment> {
         self.at().segment()
     }
 
-    /// Its index in the segment.
     pub fn index(self) -> u32 {
         self.unit
     }
 
-    /// Its rows in the segment.
     pub fn rows(self) -> Range<u32> {
         self.segment().unit_rows(self.unit)
     }

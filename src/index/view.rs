@@ -10,7 +10,6 @@ use crate::tree::{Fields, NodeClass, NodeHeaders, Present, Record};
 
 #[doc(hidden)]
 impl Snapshot {
-    /// The root.
     pub fn root(&self) -> NodeRef<'_> {
         self.node(0)
     }
@@ -138,7 +137,6 @@ impl<'a> NodeRef<'a> {
         self.segment.level.get(self.local) as u32
     }
 
-    /// The parent; `None` for the root.
     pub fn parent(self) -> Option<Self> {
         self.snapshot
             .parent(self.row)
@@ -269,7 +267,6 @@ impl<'a> NodeRef<'a> {
         }
     }
 
-    /// Which fields the node was given.
     pub fn present(self) -> Present {
         self.segment.present(self.local)
     }
@@ -279,7 +276,6 @@ impl<'a> NodeRef<'a> {
         Fields::new(self.record())
     }
 
-    /// The record of [`NodeRef::fields`].
     pub(super) fn record(self) -> Record<'a> {
         self.segment.record(self.local)
     }
@@ -329,12 +325,10 @@ impl<'a> NodeRef<'a> {
         self.segment.units[self.unit() as usize].kind
     }
 
-    /// The snapshot.
     pub fn snapshot(self) -> &'a Snapshot {
         self.snapshot
     }
 
-    /// The cycle of the snapshot.
     pub fn snapshot_cycle(self) -> i64 {
         self.snapshot.cycle()
     }

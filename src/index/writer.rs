@@ -63,7 +63,6 @@ enum Match {
 }
 
 impl Writer {
-    /// A writer that merges segments.
     pub fn new() -> Self {
         Self {
             ttls: Ttls::Read,

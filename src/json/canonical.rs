@@ -12,10 +12,7 @@ use super::text::{find_not_plain, unicode};
 
 /// Where canonical JSON goes: every [`Write`], and [`Appended`].
 pub trait Sink {
-    /// Takes the next piece, which is ASCII.
-    ///
-    /// # Errors
-    /// Those of the writer.
+    /// Takes the next piece, which is ASCII. Errors: those of the writer.
     fn put(&mut self, piece: &str) -> io::Result<()>;
 }
 
@@ -63,10 +60,7 @@ pub fn canonical(raw: &str) -> String {
     out
 }
 
-/// Writes a string with its quotes.
-///
-/// # Errors
-/// Those of `out`.
+/// Writes a string with its quotes. Errors: those of `out`.
 pub fn write_string<S: Sink + ?Sized>(out: &mut S, text: &str) -> io::Result<()> {
     out.put("\"")?;
     let mut at = 0;
@@ -147,9 +141,7 @@ fn write_escaped<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
 }
 
 /// Writes a number: integers digit for digit (`-0` is `0`), others as Python's `repr` does.
-///
-/// # Errors
-/// Those of `out`.
+/// Errors: those of `out`.
 pub fn write_number<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
     if raw
         .bytes()
@@ -166,10 +158,7 @@ pub fn write_number<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> 
 
 /// Writes a finite double as Python's `repr` does: the shortest digits that read back as the
 /// same number, of two equally near ones the even, plain from 1e-4 up to 1e16, with an exponent of
-/// at least two digits elsewhere.
-///
-/// # Errors
-/// Those of `out`.
+/// at least two digits elsewhere. Errors: those of `out`.
 pub fn write_float<S: Sink + ?Sized>(out: &mut S, value: f64) -> io::Result<()> {
     if value.is_sign_negative() {
         out.put("-")?;

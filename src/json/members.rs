@@ -27,9 +27,7 @@ pub(crate) struct Jumps {
 impl Jumps {
     /// Checks the next value of a text with [`Reader::skip_value`], and notes the long ones in it after those
     /// of other texts. Returns the value, and which ones are its own.
-    ///
-    /// # Errors
-    /// As [`Reader::skip_value`]; nothing is noted then.
+    /// Errors: as [`Reader::skip_value`]; nothing is noted then.
     pub(crate) fn check<'a>(
         &mut self,
         reader: &mut Reader<'a>,
@@ -283,12 +281,10 @@ fn after_nested(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// The members of an object, as [`Accepted::members`] of a text of which nothing was noted. Linear in `raw`.
 pub(crate) fn members(raw: &str) -> Vec<Member<'_>> {
     Accepted::default().members(raw)
 }
 
-/// The elements of an array, as [`Accepted::elements`] of a text of which nothing was noted. Linear in `raw`.
 pub(crate) fn elements(raw: &str) -> Vec<&str> {
     Accepted::default().elements(raw)
 }

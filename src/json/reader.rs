@@ -129,7 +129,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The offset of the next byte.
     pub fn offset(&self) -> usize {
         self.at
     }
@@ -139,12 +138,10 @@ impl<'a> Reader<'a> {
         &self.problems
     }
 
-    /// How many more problems were found.
     pub fn uncounted(&self) -> usize {
         self.uncounted
     }
 
-    /// Notes a problem that does not stop reading.
     #[cold]
     pub(crate) fn note(&mut self, offset: usize, kind: ProblemKind) {
         if self.problems.len() < MAX_PROBLEMS {
@@ -162,10 +159,7 @@ impl<'a> Reader<'a> {
         Halt
     }
 
-    /// Looks from time to time whether the work is cancelled.
-    ///
-    /// # Errors
-    /// [`Halt`] if it is.
+    /// Looks from time to time whether the work is cancelled. Errors: [`Halt`] if it is.
     #[inline(always)]
     pub(crate) fn go_on(&mut self) -> Result<(), Halt> {
         if self.at < self.look {
@@ -451,9 +445,6 @@ impl<'a> Reader<'a> {
     }
 
     /// As [`Reader::skip_value`], and says where in the text its strings, arrays and objects are.
-    ///
-    /// # Errors
-    /// As [`Reader::skip_value`].
     #[inline(always)]
     pub(crate) fn skip_marking(&mut self, marks: &mut impl Marks) -> Result<&'a str, Halt> {
         let first = self.peek();

@@ -138,7 +138,6 @@ impl Redaction {
 /// How much was taken out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Redacted {
-    /// Matches, by pattern.
     pub(crate) matches: Vec<u64>,
     /// Values that authorize a request.
     pub(crate) authorizing: u64,
@@ -161,9 +160,7 @@ pub struct Redactor {
 
 impl Redactor {
     /// Replaces what matches one of `patterns`. Without any, nothing is replaced.
-    ///
-    /// # Errors
-    /// As [`Redaction::parse`].
+    /// Errors as [`Redaction::parse`].
     pub fn new<S: AsRef<str>>(patterns: impl IntoIterator<Item = S>) -> Result<Self, BadPattern> {
         let patterns = patterns.into_iter();
         let patterns = patterns.map(|text| Redaction::parse(text.as_ref()));
@@ -187,7 +184,6 @@ impl Redactor {
         unmatched.map(|(_, pattern)| &*pattern.text)
     }
 
-    /// Whether there is no pattern.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()

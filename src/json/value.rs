@@ -93,19 +93,16 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// Whether it is `null`.
     #[inline]
     pub fn is_null(self) -> bool {
         self == Self::Null
     }
 
-    /// Whether it is a string.
     #[inline]
     pub fn is_text(self) -> bool {
         matches!(self, Self::Text(_))
     }
 
-    /// The text of a string.
     #[inline]
     pub fn text(self) -> Option<&'a str> {
         match self {
@@ -138,10 +135,7 @@ impl<'a> JsonValue<'a> {
         }
     }
 
-    /// Writes the canonical form (RUNTIME §2).
-    ///
-    /// # Errors
-    /// Those of `out`.
+    /// Writes the canonical form (RUNTIME §2). Errors: those of `out`.
     pub fn write_canonical<S: Sink + ?Sized>(self, out: &mut S) -> std::io::Result<()> {
         match self {
             Self::Text(text) => write_string(out, text),
@@ -170,19 +164,16 @@ impl StoredValue {
         JsonValue::read(json, &mut String::new()).into()
     }
 
-    /// The value.
     pub fn get(&self) -> JsonValue<'_> {
         JsonValue::stored(&self.0)
     }
 
-    /// Its bytes.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }
 
 impl From<&str> for StoredValue {
-    /// A text.
     fn from(text: &str) -> Self {
         JsonValue::Text(text).into()
     }

@@ -64,7 +64,6 @@ impl Workspace {
         self.one_core()
     }
 
-    /// Refuses a change inside a sealed core.
     fn check_open(&self, node: Node<'_>) -> Result<(), Refusal> {
         if matches!(self.state().location(node).seal, Seal::Turn | Seal::Core) {
             let message = format!(

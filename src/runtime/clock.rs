@@ -60,7 +60,6 @@ pub(super) struct Readings {
     clock: Arc<dyn Clock>,
     /// Readings that were given back, the next one first.
     ahead: VecDeque<i64>,
-    /// The readings of the group that runs, if one does.
     group: Option<Vec<i64>>,
 }
 

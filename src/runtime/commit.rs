@@ -41,33 +41,27 @@ pub struct Commit {
 /// A commit that is made, and can be finished or taken back.
 pub(crate) struct Pending {
     commit: Commit,
-    /// The newest commit before.
     #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks"))]
     older: Option<Arc<Snapshot>>,
     snapshot: Arc<Snapshot>,
     merges: Vec<Merge>,
     /// Nodes past their time that a reference keeps.
     overdue: Vec<Arc<str>>,
-    /// Ids that are in use no more.
     retired: Vec<Box<str>>,
 }
 
-/// What a commit says, and the next history.
 type Made = (Commit, Arc<Snapshot>, Vec<Merge>);
 
 #[cfg(feature = "store")]
 impl Pending {
-    /// The newest commit before.
     pub(crate) fn older(&self) -> Option<&Snapshot> {
         self.older.as_deref()
     }
 
-    /// The snapshot.
     pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The ids that are in use no more, sorted.
     pub(crate) fn retired(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.retired.iter().map(|id| &**id).collect();
         ids.sort_unstable();
@@ -124,12 +118,9 @@ impl Workspace {
         Ok(id)
     }
 
-    /// Makes the commit of the cycle in progress. Nothing is changed if that fails. What it returns is for
-    /// [`Workspace::finish`] or, as if there had been no commit, for [`Workspace::restore`]; nothing else
-    /// may be done in between.
-    ///
-    /// Linear in what was changed, what expires, the units concerned and, with a policy, the nodes of
-    /// its scopes; logarithmic in the session, merges aside.
+    /// Makes the commit of the cycle in progress, for [`Workspace::finish`] or, as if there had been none,
+    /// [`Workspace::restore`]; nothing else may come between. Linear in what was changed or expires, the
+    /// units concerned and, with a policy, the nodes of its scopes; logarithmic in the session, merges aside.
     pub(crate) fn prepare(&mut self) -> Result<(Pending, Checkpoint), Refusal> {
         let cycle = self.base.cycle().checked_add(1);
         let cycle = cycle.ok_or_else(|| placement("no later cycle is left"))?;
@@ -176,7 +167,6 @@ impl Workspace {
         })
     }
 
-    /// The ids that are in use no more in the snapshot of this cycle.
     fn retires(&self, snapshot: &Snapshot) -> Vec<Box<str>> {
         let mut retired = Vec::new();
         for id in &self.overlay.gone {

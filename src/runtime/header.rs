@@ -14,10 +14,8 @@ use crate::support::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::{NodeClass, text_list};
 
-/// A field of a payload record.
 type Field = (Box<str>, StoredValue);
 
-/// A node to be made, checked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DraftNode {
     /// What it is; the id is empty until one is made.
@@ -31,7 +29,6 @@ pub(super) struct DraftNode {
 }
 
 impl DraftNode {
-    /// A node of a class that has nothing else.
     pub(super) fn of(id: Arc<str>, class: NodeClass) -> Self {
         let body = Body {
             id,
@@ -150,7 +147,6 @@ pub(super) fn check_hash(name: &dyn std::fmt::Display, body: &Body) -> Result<()
     Err(header(message).help(format!("leave it out, or give {right}")))
 }
 
-/// Reads the members of an update.
 pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
     let name = Name(UPDATE.into());
     name.check_json(node)?;
@@ -192,7 +188,6 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
     Ok(update)
 }
 
-/// What messages call an update.
 const UPDATE: &str = "the update";
 
 /// Members that a node can be given, for suggestions.
@@ -239,7 +234,6 @@ fn instead_of(member: &str) -> String {
     meant.to_owned()
 }
 
-/// What messages call the node.
 struct Name(Box<str>);
 
 impl std::fmt::Display for Name {
@@ -268,7 +262,6 @@ impl Name {
         header(format!("{self}: {member} must be {wanted}, not {shown}"))
     }
 
-    /// A text, or `None` for null.
     fn text(&self, member: &str, json: &str) -> Result<Option<Box<str>>, Refusal> {
         if json == "null" {
             return Ok(None);
@@ -311,7 +304,6 @@ impl Name {
         Ok(Some((text, nanos)))
     }
 
-    /// Refuses names that a node must not be given.
     fn known(&self, member: &str) -> Result<(), Refusal> {
         let custom = member.starts_with("data_") || member.starts_with("content_");
         if custom || member.contains(':') || TAGS.is(member) || CADENCE.is(member) {
@@ -377,7 +369,6 @@ impl Name {
         Ok(())
     }
 
-    /// Refuses a class of which no node can be made by hand.
     fn check_class(&self, body: &Body) -> Result<(), Refusal> {
         let node_type = &*body.node_type;
         match body.class() {

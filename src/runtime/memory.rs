@@ -12,9 +12,7 @@ use super::workspace::Workspace;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
-    /// The last created_at_ns given.
     pub(crate) last_ns: i64,
-    /// The next creation_index.
     pub(crate) next_index: i64,
     /// Ids that were used and are in no snapshot, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]

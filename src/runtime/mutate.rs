@@ -15,7 +15,6 @@ use crate::json::StoredValue;
 use crate::tree::NodeClass;
 
 impl Workspace {
-    /// Adds a node and all below it. Returns its id.
     pub(crate) fn add(
         &mut self,
         target: &Destination,
@@ -71,7 +70,6 @@ impl Workspace {
         Err(header(message).help("give it to the blocks in the core"))
     }
 
-    /// Makes the nodes of a draft at a slot.
     pub(super) fn put(&mut self, draft: Draft, slot: &Slot) -> Result<Arc<str>, Refusal> {
         let parent: Arc<str> = slot.parent.as_ref().into();
         let made = self.build(draft, Arc::clone(&parent), slot.offset)?;
@@ -83,7 +81,6 @@ impl Workspace {
         Ok(id)
     }
 
-    /// Gives nodes other members. Returns the ids.
     pub(crate) fn update(
         &mut self,
         ids: &[&str],
@@ -213,7 +210,6 @@ impl Workspace {
         }
     }
 
-    /// The slots of the new nodes at and below a node.
     fn fresh_below(&self, node: Node<'_>) -> Vec<u32> {
         let state = self.state();
         let mut open: Vec<u32> = match node {
@@ -330,7 +326,6 @@ impl NodePlace {
         }
     }
 
-    /// Refuses a successor that says where or when it is.
     pub(super) fn check(&self, draft: &Draft) -> Result<(), Refusal> {
         let first = &draft[0];
         let (what, help) = match &first.created {

@@ -3,7 +3,7 @@
 //! The members are JSON texts by name, in the order given. [`super::header`] checks them.
 
 use super::refusal::{Refusal, input};
-use crate::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, write_string};
+use crate::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader};
 use crate::support::cancel::Cancelled;
 
 /// A node to be added: its members as JSON, and the nodes below it. Headers that are not given are
@@ -29,6 +29,18 @@ pub struct NewNode {
     height: usize,
     /// The first member whose value cannot be: no JSON, or children that nest too deep.
     pub(super) broken: Option<Box<str>>,
+}
+
+/// Functions that set one member each, from its name.
+macro_rules! members {
+    ($($(#[$doc:meta])* $name:ident: $member:literal, $type:ty;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(mut self, value: $type) -> Self {
+            self.put($member, serde_json::Value::from(value).to_string().into());
+            self
+        }
+    )*};
 }
 
 impl NewNode {
@@ -66,7 +78,6 @@ impl NewNode {
         node.map_err(|_| input("the text of a node must be a JSON object"))
     }
 
-    /// Reads a node and all below it, without recursion.
     fn read_nodes(reader: &mut Reader<'_>) -> Result<Self, Halt> {
         reader.peek();
         reader.begin_object()?;
@@ -119,7 +130,6 @@ impl NewNode {
         self.children.push(node);
     }
 
-    /// A node of members that were read from the short form.
     pub(crate) fn of_members(members: Vec<(Box<str>, Box<str>)>) -> Self {
         Self {
             members,
@@ -154,68 +164,25 @@ impl NewNode {
         }
     }
 
-    fn with_text(mut self, name: &str, text: &str) -> Self {
-        self.put(name, quoted(text));
-        self
-    }
-
-    fn with_integer(mut self, name: &str, value: i64) -> Self {
-        self.put(name, value.to_string().into());
-        self
-    }
-
-    /// Sets the id.
-    #[must_use]
-    pub fn id(self, id: &str) -> Self {
-        self.with_text("id", id)
-    }
-
-    /// Sets the nodeType.
-    #[must_use]
-    pub fn node_type(self, node_type: &str) -> Self {
-        self.with_text("nodeType", node_type)
-    }
-
-    /// Sets the role.
-    #[must_use]
-    pub fn role(self, role: &str) -> Self {
-        self.with_text("role", role)
-    }
-
-    /// Sets the kind.
-    #[must_use]
-    pub fn kind(self, kind: &str) -> Self {
-        self.with_text("kind", kind)
-    }
-
-    /// Sets the key.
-    #[must_use]
-    pub fn key(self, key: &str) -> Self {
-        self.with_text("key", key)
-    }
-
-    /// Sets the content to a text.
-    #[must_use]
-    pub fn content(self, text: &str) -> Self {
-        self.with_text("content", text)
-    }
-
-    /// Sets the cycles the node lives on for; 0 is gone at the next commit.
-    #[must_use]
-    pub fn ttl(self, cycles: i64) -> Self {
-        self.with_integer("ttl", cycles)
-    }
-
-    /// Sets the priority: lower ones are pruned first.
-    #[must_use]
-    pub fn priority(self, priority: i64) -> Self {
-        self.with_integer("priority", priority)
-    }
-
-    /// Sets the offset.
-    #[must_use]
-    pub fn offset(self, offset: i64) -> Self {
-        self.with_integer("offset", offset)
+    members! {
+        /// Sets the id.
+        id: "id", &str;
+        /// Sets the nodeType.
+        node_type: "nodeType", &str;
+        /// Sets the role.
+        role: "role", &str;
+        /// Sets the kind.
+        kind: "kind", &str;
+        /// Sets the key.
+        key: "key", &str;
+        /// Sets the content to a text.
+        content: "content", &str;
+        /// Sets the cycles the node lives on for; 0 is gone at the next commit.
+        ttl: "ttl", i64;
+        /// Sets the priority: lower ones are pruned first.
+        priority: "priority", i64;
+        /// Sets the offset.
+        offset: "offset", i64;
     }
 
     /// Sets the tags.
@@ -255,14 +222,6 @@ fn begin(reader: &mut Reader<'_>, open: &mut Vec<(NewNode, bool)>) -> Result<(),
     reader.begin_object()?;
     open.push((NewNode::default(), false));
     Ok(())
-}
-
-/// A text as JSON.
-pub(super) fn quoted(text: &str) -> Box<str> {
-    let mut out = Vec::with_capacity(text.len() + 2);
-    // Writing to memory does not fail.
-    let _ = write_string(&mut out, text);
-    String::from_utf8(out).unwrap_or_default().into()
 }
 
 fn problem_text(problem: &Problem) -> Refusal {

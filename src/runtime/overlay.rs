@@ -21,7 +21,6 @@ use crate::tree::hash::{content_hash, hex};
 pub(super) struct Fresh {
     pub(super) parent: Arc<str>,
     pub(super) offset: i64,
-    /// Its children, in canonical order.
     #[serde(skip)]
     children: Vec<u32>,
     #[serde(flatten)]
@@ -61,7 +60,6 @@ impl Fresh {
         }
     }
 
-    /// Its children, in canonical order.
     pub(super) fn children(&self) -> &[u32] {
         &self.children
     }
@@ -76,7 +74,6 @@ impl Deref for Fresh {
 }
 
 impl DerefMut for Fresh {
-    /// Copies what the node is if another copy of the node shares it.
     fn deref_mut(&mut self) -> &mut Body {
         Arc::make_mut(&mut self.body)
     }
@@ -116,7 +113,6 @@ impl Body {
         at.ok().map(|at| self.fields[at].1.get())
     }
 
-    /// What `read` makes of the content, also while it grows.
     pub(super) fn with_content<R>(&self, read: impl FnOnce(Option<JsonValue<'_>>) -> R) -> R {
         match &self.growing {
             Some(growing) => read(Some(JsonValue::Text(&growing.text()))),
@@ -124,7 +120,6 @@ impl Body {
         }
     }
 
-    /// The hash of the content (RUNTIME §2), in hex digits.
     pub(super) fn content_hash(&self) -> String {
         let hash = self.with_content(|content| {
             let others = self.fields.iter();
@@ -138,7 +133,6 @@ impl Body {
         hex(&hash)
     }
 
-    /// Sets or removes a field.
     pub(super) fn set_field(&mut self, name: &str, value: Option<StoredValue>) {
         let at = self
             .fields
@@ -152,7 +146,6 @@ impl Body {
     }
 }
 
-/// What a committed node got in this cycle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
     pub(super) ttl: Option<Option<i64>>,
@@ -189,7 +182,6 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
-    /// Whether nothing was changed.
     pub(super) fn is_empty(&self) -> bool {
         self.by_id.is_empty()
             && self.changed.is_empty()
@@ -220,7 +212,6 @@ impl Overlay {
         self.added.get(parent).map_or(&[], |slots| slots)
     }
 
-    /// The committed nodes that have new children.
     pub(super) fn parents(&self) -> impl Iterator<Item = &Arc<str>> {
         self.added
             .iter()
@@ -262,7 +253,6 @@ impl Overlay {
         *self.siblings(parent) = siblings;
     }
 
-    /// Takes a node from among the children of its parent.
     pub(super) fn detach(&mut self, slot: u32) {
         let parent = self.get(slot).map(|fresh| Arc::clone(&fresh.parent));
         if let Some(parent) = parent {
@@ -270,7 +260,6 @@ impl Overlay {
         }
     }
 
-    /// Takes all new children of a node from it.
     pub(super) fn detach_all(&mut self, parent: &Arc<str>) {
         self.siblings(parent).clear();
     }

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
-/// The pinned ids of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pins(Arc<Mutex<Board>>);
 
@@ -15,7 +14,6 @@ struct Board {
     count: u64,
 }
 
-/// The references to a node.
 #[derive(Debug)]
 struct Pin {
     /// Tells the node from a later one of the same id.
@@ -28,7 +26,6 @@ impl Pins {
         read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Pins a node.
     pub(crate) fn pin(&self, id: &str) -> Reference {
         let number = self.with(|board| {
             let next = board.count + 1;
@@ -49,7 +46,6 @@ impl Pins {
         }
     }
 
-    /// The pinned ids, sorted.
     pub(crate) fn ids(&self) -> Vec<Box<str>> {
         let mut ids: Vec<Box<str>> = self.with(|board| board.pins.keys().cloned().collect());
         ids.sort_unstable();

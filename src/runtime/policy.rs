@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-/// Counts the tokens of a text.
 type Counter = Arc<dyn Fn(&str) -> u64 + Send + Sync>;
 
 /// The part of the tree a limit is on.

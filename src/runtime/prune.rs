@@ -75,7 +75,6 @@ impl Workspace {
         })
     }
 
-    /// What may go, the first to go first.
     fn candidates(&self, scope: Scope, kept: &HashSet<Arc<str>>) -> Vec<Candidate> {
         let state = self.state();
         let protected = self.protected();

@@ -10,7 +10,6 @@ pub(crate) struct Refusal {
     pub code: Code,
     /// What is wrong, with the node's id; one line.
     pub message: String,
-    /// What to do instead.
     pub help: Option<String>,
     /// The byte of the node's text at which reading stopped.
     pub at: Option<usize>,
@@ -54,7 +53,6 @@ impl Refusal {
     }
 }
 
-/// Constructors named after the codes.
 macro_rules! refusals {
     ($($name:ident $code:ident)*) => {$(
         pub(super) fn $name(message: impl Into<String>) -> Refusal {

@@ -172,7 +172,6 @@ impl Workspace {
         found.or_else(|_| find_slot(self.state(), target, as_new))
     }
 
-    /// A draft of successors of a node and all below it.
     fn copy(&self, node: Node<'_>) -> Result<Draft, Refusal> {
         let state = self.state();
         let subtree = state.subtree(node);

@@ -29,17 +29,14 @@ pub(crate) enum Insertion {
 /// A parent and a place below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Destination {
-    /// The id of the parent.
     pub parent: Box<str>,
     /// Whether the place is among the children at offset 0 of a turn or head without a core
     /// container (LANGUAGE §1, implicit core).
     pub in_core: bool,
-    /// The place.
     pub insertion: Insertion,
 }
 
 impl Destination {
-    /// A place directly below a parent.
     pub(crate) fn new(parent: impl Into<Box<str>>, insertion: Insertion) -> Self {
         Self {
             parent: parent.into(),
@@ -62,7 +59,6 @@ pub(super) struct Mover<'m> {
     pub(super) is_container: bool,
 }
 
-/// Where a node was put.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) parent: Box<str>,
@@ -157,7 +153,6 @@ impl<'a> Parent<'a> {
         !(self.is_turn && offset == 0 && (self.is_sealed || core_taken))
     }
 
-    /// Refuses an offset that was asked for and is not allowed.
     fn check_offset(&self, offset: i64, mover: Mover<'_>) -> Result<(), Refusal> {
         if self.allows(offset, mover) {
             return Ok(());
@@ -204,7 +199,6 @@ impl<'a> Parent<'a> {
         Ok(self.slot(0, Vec::new()))
     }
 
-    /// How many children are before an insertion point.
     fn count_before(&self, insertion: Insertion) -> Result<usize, Refusal> {
         let count = self.siblings.len();
         match insertion {
@@ -222,7 +216,6 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// The place at an insertion point.
     fn between(
         &self,
         insertion: Insertion,
@@ -276,7 +269,6 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// The place before all children.
     fn first(&self, right: &[Node<'_>], mover: Mover<'_>) -> Result<Slot, Refusal> {
         let Some(first) = right.first() else {
             let offset = if self.allows(0, mover) { 0 } else { 1 };
@@ -307,7 +299,6 @@ impl<'a> Parent<'a> {
         )
     }
 
-    /// Whether a sibling may get another offset.
     fn may_get(&self, sibling: Node<'_>, offset: i64) -> Option<u32> {
         let keeps = !self.is_turn || offset.signum() == sibling.offset().signum();
         let keeps = keeps && (!self.only_core || offset == 0);
@@ -347,7 +338,6 @@ impl<'a> Parent<'a> {
     }
 }
 
-/// The siblings around a slot, for messages.
 fn neighbours(left: &[Node<'_>], right: &[Node<'_>]) -> String {
     let name = |node: Option<&Node<'_>>, end: &str| match node {
         Some(node) => format!("`{}` (offset {})", node.id(), node.offset()),

@@ -10,7 +10,6 @@ use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
-/// A node of the working state.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Node<'a> {
     /// A node of the base.
@@ -74,7 +73,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether it is the root or a region.
     pub(super) fn is_region(self) -> bool {
         use NodeClass::{Head, Root, Seq, Sys};
         matches!(self.class(), Root | Sys | Seq | Head)
@@ -147,7 +145,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A field of the payload record.
     pub(super) fn field(self, name: &str) -> Option<JsonValue<'a>> {
         match self {
             Self::Old(node) => node.field(name),
@@ -305,13 +302,11 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether a turn is a child of `^seq`.
     fn is_top_turn(self, node: Node<'a>) -> bool {
         let parent = self.parent(node);
         parent.is_some_and(|parent| parent.class() == NodeClass::Seq)
     }
 
-    /// The child of the root with a class.
     pub(super) fn region(self, class: NodeClass) -> Option<Node<'a>> {
         let snapshot = self.base;
         let row = match class {

@@ -9,7 +9,6 @@ use super::workspace::Workspace;
 use crate::json::JsonValue;
 
 impl Workspace {
-    /// The slot of a block of this cycle that text can be added to.
     pub(crate) fn open_stream(&self, id: &str) -> Result<u32, Refusal> {
         let Node::New(slot, fresh) = self.state().get(id)? else {
             return Err(sealed(format!(
@@ -23,7 +22,6 @@ impl Workspace {
         Ok(slot)
     }
 
-    /// Adds text to a block that was opened.
     pub(crate) fn grow(&mut self, slot: u32, text: &str) {
         let Some(fresh) = self.overlay.get_mut(slot) else {
             return;

@@ -37,9 +37,7 @@ pub(crate) struct Workspace {
     pub(super) clock: Readings,
     /// Removable containers that are empty and that a reference keeps.
     pub(super) waiting: Vec<Arc<str>>,
-    /// The last created_at_ns given.
     pub(super) last_ns: i64,
-    /// The next creation_index.
     pub(super) next_index: i64,
     /// Ids that were in use and are in the base no more.
     pub(super) retired: HashSet<Box<str>>,
@@ -54,7 +52,6 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// A session with nothing committed.
     pub(crate) fn new(clock: Arc<dyn Clock>, policy: Policy) -> Self {
         Self::over(first_snapshot(), false, clock, policy)
     }
@@ -121,12 +118,10 @@ impl Workspace {
         }
     }
 
-    /// The working state.
     pub(super) fn state(&self) -> State<'_> {
         State::new(&self.base, &self.overlay)
     }
 
-    /// The cycle in progress.
     pub(crate) fn cycle(&self) -> i64 {
         self.base.cycle().saturating_add(1)
     }
@@ -136,7 +131,6 @@ impl Workspace {
         &self.base
     }
 
-    /// Whether anything was changed since the last commit.
     pub(crate) fn is_changed(&self) -> bool {
         !self.overlay.is_empty() || self.request != self.request_before
     }
@@ -145,7 +139,6 @@ impl Workspace {
         &self.policy
     }
 
-    /// The id of a region.
     pub(crate) fn region_id(&self, class: NodeClass) -> Result<Box<str>, Refusal> {
         let region = self.state().region(class);
         let missing = || placement("the session lacks a region");
@@ -198,7 +191,6 @@ impl Workspace {
         &self.pins
     }
 
-    /// Drops every change since the last commit.
     pub(crate) fn discard(&mut self) {
         self.overlay = Overlay::default();
         self.request = self.request_before.clone();
@@ -207,7 +199,6 @@ impl Workspace {
         self.pins.retain(|id| state.find(id).is_some());
     }
 
-    /// Whether a node of this id is in the working state.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.state().find(id).is_some()
     }

@@ -212,10 +212,7 @@ fn unwind() {
     }
 }
 
-/// As [`stopped`], for code that can fail.
-///
-/// # Errors
-/// The work is cancelled.
+/// As [`stopped`], for code that can fail. Errors: the work is cancelled.
 #[inline]
 pub(crate) fn check() -> Result<(), Cancelled> {
     if stopped() { Err(Cancelled) } else { Ok(()) }

@@ -13,9 +13,7 @@ const MOST_TOKENS: usize = 1 << 16;
 /// A run of tokens of the older text and the run that replaces it. Never both empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// Tokens of the older text.
     pub(crate) older: Range<usize>,
-    /// Tokens of the newer text.
     pub(crate) newer: Range<usize>,
 }
 

@@ -1,7 +1,12 @@
 //! Functions that many types have, from a table.
 
-/// Writes functions that set one option each.
+/// Writes functions that set one option each. What has no doc comment sets a public field.
 macro_rules! setters {
+    ($($name:ident: $type:ty;)*) => {
+        $crate::support::macros::setters! {
+            $(#[doc = concat!("Sets [`Self::", stringify!($name), "`].")] $name: $type;)*
+        }
+    };
     ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
         $($(#[$doc])*
         #[must_use]

@@ -30,10 +30,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// A new file beside `target`, with the mode of `like`. Removes what killed processes left there for
-    /// the same target.
-    ///
-    /// # Errors
-    /// The file system's.
+    /// the same target. Errors: the file system's.
     pub(crate) fn file(target: &Path, like: Option<&Metadata>) -> io::Result<Self> {
         clean(target, |part| part.is_file());
         let mut options = OpenOptions::new();
@@ -50,10 +47,7 @@ impl Part {
     }
 
     /// A new directory beside `target`. Removes those that killed processes left there for the same target,
-    /// if `is_ours` says so of what is in them.
-    ///
-    /// # Errors
-    /// The file system's.
+    /// if `is_ours` says so of what is in them. Errors: the file system's.
     pub(crate) fn directory(target: &Path, is_ours: impl Fn(&Path) -> bool) -> io::Result<Self> {
         clean(target, |part| part.is_dir() && is_ours(part));
         Self::make(target, |path| {
@@ -89,20 +83,16 @@ impl Part {
         }
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open file.
     pub(crate) fn open(&self) -> &File {
         &self.file
     }
 
     /// Gives it the name `target`, and returns the file, still locked.
-    ///
-    /// # Errors
-    /// The file system's; it is removed then.
+    /// Errors: the file system's; it is removed then.
     pub(crate) fn rename(self, target: &Path) -> io::Result<File> {
         fs::rename(&self.path, target)?;
         self.file.try_clone()
@@ -129,7 +119,6 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes a file or a directory, if it is there.
 fn remove(path: &Path) {
     // There is nowhere to report a failure, and the next program tries again.
     let _ = match path.symlink_metadata() {

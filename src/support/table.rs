@@ -50,7 +50,6 @@ impl Paint {
         Self(colored)
     }
 
-    /// `text` in a colour.
     pub(crate) fn tint(self, tint: Tint, text: &str) -> String {
         if self.0 && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", tint.code())
@@ -75,7 +74,6 @@ pub(crate) struct Table {
     hide_empty: bool,
 }
 
-/// A cell of a table, maybe in a colour.
 pub(crate) struct Cell {
     text: String,
     tint: Option<Tint>,
@@ -128,13 +126,11 @@ impl Table {
         self
     }
 
-    /// Adds a line.
     pub(crate) fn add(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
         let cells = cells.into_iter().map(Into::into).collect();
         self.rows.push((cells, None));
     }
 
-    /// Adds a line with a bar.
     pub(crate) fn add_bar(
         &mut self,
         name: String,

@@ -73,7 +73,6 @@ pub(crate) fn verbatim(line: &str) -> String {
     line.chars().map(safe).collect()
 }
 
-/// A text that takes at most some columns.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width_of(text) > columns {
         part(text, None, columns).0

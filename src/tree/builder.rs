@@ -46,7 +46,6 @@ impl TreeBuilder {
         self.tree
     }
 
-    /// Closes the subtrees of rows at `level` and below.
     fn close(&mut self, level: u32) {
         let end = self.tree.rows.len() as u32;
         for at in self.open.drain(self.open.len().min(level as usize)..) {

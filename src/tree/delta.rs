@@ -12,7 +12,6 @@ use crate::json::JsonValue;
 /// The difference to the snapshot of cycle `base`: first `replace`, then `remove`.
 #[derive(Debug)]
 pub struct Delta {
-    /// The cycle of the base.
     pub base: i64,
     /// Nodes that are added, moved or replaced.
     pub replace: Patch,
@@ -25,11 +24,8 @@ pub struct Delta {
 /// Positions of a delta in the text of its document, for messages.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaPositions {
-    /// The value of `base`.
     pub(crate) base: Position,
-    /// The nodes of `replace`.
     pub(crate) replace: Vec<Position>,
-    /// The ids of `remove`.
     pub(crate) remove: Vec<Position>,
 }
 
@@ -44,7 +40,6 @@ pub struct Patch {
 }
 
 impl Delta {
-    /// A delta that was not read from a text.
     pub fn new(base: i64, replace: Patch, remove: Vec<Box<str>>) -> Self {
         Self {
             base,

@@ -101,9 +101,7 @@ impl Origin {
 /// The content of a document.
 #[derive(Debug)]
 pub enum Body {
-    /// A whole tree.
     Full(Tree),
-    /// The difference to an earlier document.
     Delta(Delta),
     /// What a writer keeps beside its documents, as the JSON text of an object: no snapshot.
     Runtime(Box<str>),
@@ -112,7 +110,6 @@ pub enum Body {
 /// The only member of the line that a writer keeps beside its documents.
 const RUNTIME: &str = "runtime";
 
-/// The byte order mark.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads one document, on the calling thread. A byte order mark at the start is skipped. Linear in the input.
@@ -142,10 +139,7 @@ const LINES_AT_ONCE: usize = 256;
 
 /// Reads JSON Lines: one document a line, blank lines skipped. A closing line is checked and is no document. The faults of all lines are
 /// reported together, with the lines of the file. Lines are read in parallel on the current rayon
-/// pool; its size does not change the result.
-///
-/// # Errors
-/// As [`read_document`].
+/// pool; its size does not change the result. Errors as [`read_document`].
 pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     let bytes = unsealed(bytes)?;
     let mut documents = Vec::new();
@@ -250,7 +244,6 @@ impl Member<'_> {
         (!fits).then_some(expected)
     }
 
-    /// Whether it is one of [`Document::extra`].
     fn is_extra(&self) -> bool {
         match &*self.name {
             "root" | "base" | "replace" | "remove" | "spec_version" => false,
@@ -261,7 +254,6 @@ impl Member<'_> {
     }
 }
 
-/// The members of a document while it is read.
 #[derive(Default)]
 struct Members<'a> {
     list: Vec<Member<'a>>,
@@ -271,7 +263,6 @@ struct Members<'a> {
     remove: Vec<(Box<str>, usize)>,
 }
 
-/// Reads the text of one document.
 pub(super) fn read_text(text: &str) -> Result<Document, InputError> {
     let mut reader = Reader::new(text);
     let mut faults = Faults::default();
@@ -447,7 +438,6 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Reads the ids of `remove`, a list.
 fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str>, usize)>, Halt> {
     let mut ids = Vec::new();
     reader.take(b'[');

@@ -17,8 +17,6 @@ pub trait Documents: Debug + Send + Sync {
     fn has_working(&self) -> bool;
 
     /// The document of cycle `index + 1`, or, at the index after the last of them, that of the working state.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// Errors: it cannot be read.
     fn read(&self, index: usize) -> io::Result<Document>;
 }

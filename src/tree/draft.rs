@@ -151,7 +151,6 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(self.finish())
     }
 
-    /// Reads an array of nodes in the form [`Form::Listed`].
     pub(crate) fn read_list(mut self) -> Result<Draft<'a>, Halt> {
         if !self.reader.take(b'[') {
             return Err(self.reader.expected("an array of nodes"));
@@ -337,7 +336,6 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads the text header `column`.
     #[inline]
     fn text(&mut self, row: u32, column: usize, at: usize) -> Result<(), Halt> {
         let first = self.see(name::TEXTS << column, at);
@@ -371,7 +369,6 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads the integer header `column`.
     #[inline]
     fn integer(&mut self, row: u32, column: usize, at: usize) -> Result<(), Halt> {
         let first = self.see(name::NUMBERS << column, at);

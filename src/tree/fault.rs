@@ -16,7 +16,6 @@ pub const MAX_FAULTS: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// Byte offset.
     pub(crate) offset: u64,
     /// Line, from 1.
     pub(crate) line: u64,
@@ -165,7 +164,6 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Adds a fault at `offset`.
     #[cold]
     pub(crate) fn add(&mut self, offset: usize, message: impl fmt::Display) {
         self.push(offset, "", None, message);
@@ -192,7 +190,6 @@ impl Faults {
         });
     }
 
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -293,7 +290,6 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The position of an offset.
     pub(crate) fn position(&mut self, offset: usize) -> Position {
         if offset < self.at {
             (self.at, self.line, self.column) = (0, 1, 1);

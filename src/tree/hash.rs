@@ -6,7 +6,6 @@ use sha2::{Digest, Sha256};
 
 use crate::json::{JsonValue, write_string};
 
-/// A SHA-256 digest.
 pub type ContentHash = [u8; 32];
 
 /// SHA-256 over the canonical JSON object of `content`, `kind`, `role` and every `content_*` and
@@ -78,7 +77,6 @@ fn write_hashed<'a>(
     out.write_all(b"}")
 }
 
-/// SHA-256 of a text.
 pub fn text_hash(text: &str) -> ContentHash {
     Sha256::digest(text.as_bytes()).into()
 }

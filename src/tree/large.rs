@@ -27,7 +27,6 @@ pub(super) struct Large {
     claimed: Vec<u32>,
     /// The members but the root, which is empty, as the text of a document.
     others: String,
-    /// Whether a member was read.
     begun: bool,
     marks: Marks,
     /// The position of the next window in the document.

@@ -89,9 +89,7 @@ pub struct Row {
     pub end: u32,
     /// Levels below the root.
     pub level: u32,
-    /// The class.
     pub class: NodeClass,
-    /// Which fields were given.
     pub present: Present,
     /// Byte range of the id in [`Tree::ids`].
     pub id: (u32, u32),
@@ -141,7 +139,6 @@ pub mod header {
 /// The headers of a node that have columns, and its id.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeHeaders<'a> {
-    /// The id.
     pub id: &'a str,
     /// Which of the numbers are given.
     pub present: Present,
@@ -165,13 +162,11 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The id of a row.
     pub fn id(&self, row: u32) -> &str {
         let (start, end) = self.rows[row as usize].id;
         &self.ids[start as usize..end as usize]
     }
 
-    /// The payload record of a row.
     pub fn record(&self, row: u32) -> Record<'_> {
         self.rows[row as usize].payload.get(&self.payload)
     }
@@ -181,7 +176,6 @@ impl Tree {
         self.texts[column].get(row.texts[column])
     }
 
-    /// The headers of a row.
     pub fn headers(&self, at: u32) -> NodeHeaders<'_> {
         let row = &self.rows[at as usize];
         NodeHeaders {
@@ -299,12 +293,10 @@ impl Dictionary {
         self.values.get(code as usize).map(|value| &**value)
     }
 
-    /// All of them, by code.
     pub fn values(&self) -> &[Box<str>] {
         &self.values
     }
 
-    /// Heap size in bytes.
     pub fn heap_bytes(&self) -> usize {
         let values = self.values.iter().map(|value| value.len() + 16);
         values.sum::<usize>() + self.table.capacity() * 5

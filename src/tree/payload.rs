@@ -27,7 +27,6 @@ impl RecordPlace {
         }
     }
 
-    /// The record in the text that it is in.
     pub fn get(self, text: &str) -> Record<'_> {
         let part = |(start, end): (u32, u32)| text.get(start as usize..end as usize);
         Record {
@@ -36,7 +35,6 @@ impl RecordPlace {
         }
     }
 
-    /// Bytes of the record.
     pub(crate) fn len(self) -> usize {
         let length = |(start, end): (u32, u32)| (end - start) as usize;
         length(self.content) + length(self.fields)
@@ -110,7 +108,6 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads a record.
     pub fn new(record: Record<'a>) -> Self {
         let content = Some(record.content).filter(|content| !content.is_empty());
         Self {

@@ -38,9 +38,7 @@ pub enum Ending {
 const START: &[u8] = b"{\"seal\":";
 
 /// The lines before the closing line, which is checked; all bytes if there is none. Hashes the bytes if there is.
-///
-/// # Errors
-/// The closing line does not fit what is before it.
+/// Errors: the closing line does not fit what is before it.
 pub(super) fn unsealed(bytes: &[u8]) -> Result<&[u8], InputError> {
     let Some((before, seal)) = closing(bytes) else {
         return Ok(bytes);
@@ -64,10 +62,7 @@ pub(super) fn unsealed(bytes: &[u8]) -> Result<&[u8], InputError> {
     Err(error.shifted(number as u64, before.len() as u64))
 }
 
-/// How a file of lines, unpacked, ends. Linear, with memory for a line.
-///
-/// # Errors
-/// Those of the reader.
+/// How a file of lines, unpacked, ends. Linear, with memory for a line. Errors: those of the reader.
 pub fn ending(reader: impl Read) -> io::Result<Ending> {
     // Far longer than a closing line.
     const MOST: u64 = 1 << 12;
@@ -137,7 +132,6 @@ pub struct Sealing<W> {
 }
 
 impl<W: Write> Sealing<W> {
-    /// A writer to `out`.
     pub fn new(out: W) -> Self {
         Self {
             out,
@@ -148,9 +142,7 @@ impl<W: Write> Sealing<W> {
     }
 
     /// Writes the closing line. What was written before must end in a line feed.
-    ///
-    /// # Errors
-    /// Those of the writer.
+    /// Errors: those of the writer.
     pub fn finish(mut self) -> io::Result<()> {
         let (lines, hash) = (self.lines, hex(&self.hash.finalize()));
         writeln!(

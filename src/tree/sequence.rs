@@ -40,9 +40,7 @@ impl Meta {
 /// A document that has its place among the others.
 #[derive(Debug)]
 pub struct PlacedDocument {
-    /// Its properties.
     pub meta: Meta,
-    /// A tree, or a difference.
     pub body: Body,
     origin: Origin,
     number: usize,
@@ -189,7 +187,6 @@ impl DocumentOrder {
         }
     }
 
-    /// Whether nothing is wrong so far.
     pub(crate) fn is_valid(&self) -> bool {
         self.faults.is_empty()
     }

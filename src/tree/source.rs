@@ -176,28 +176,20 @@ pub fn read_files(
     }
 }
 
-/// The bytes of a file, unpacked if it is gzip.
-///
-/// # Errors
-/// See [`SourceError`].
+/// The bytes of a file, unpacked if it is gzip. Errors: see [`SourceError`].
 pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     let file = File::open(path).map_err(|error| io_error(path, error))?;
     read_open(&file, path, limits)
 }
 
-/// As [`read_file`], of a file that is open at its start.
-///
-/// # Errors
-/// See [`SourceError`].
+/// As [`read_file`], of a file that is open at its start. Errors: see [`SourceError`].
 pub fn read_open(file: &File, path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     let size = file.metadata().map_or(0, |metadata| metadata.len());
     read(file, path, limits, size)
 }
 
 /// The bytes of a reader such as standard input, which messages call `name`, unpacked if they are gzip.
-///
-/// # Errors
-/// See [`SourceError`].
+/// Errors: see [`SourceError`].
 pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     read(reader, name, limits, 0)
 }

@@ -169,7 +169,6 @@ impl Stream {
         }))
     }
 
-    /// The next documents.
     pub(crate) fn next(&mut self) -> io::Result<Next> {
         if self.over {
             return Ok(Next::End);

@@ -10,6 +10,7 @@ use crate::index::Snapshot;
 use crate::query::ir::Edition;
 use crate::runtime::{Clock, Policy, SystemClock, Workspace};
 use crate::support::diag::Error;
+use crate::support::macros::setters;
 
 /// Settings of a [`Context`], from [`Context::builder`].
 ///
@@ -28,23 +29,17 @@ pub struct ContextBuilder {
     edition: Edition,
     clock: Option<Arc<dyn Clock>>,
     policy: Policy,
-    /// Whether only the newest snapshot of a session is read.
     newest_only: bool,
 }
 
 impl ContextBuilder {
-    /// The engine to share; it decides the edition.
-    #[must_use]
-    pub fn engine(mut self, engine: Arc<Engine>) -> Self {
-        self.engine = Some(engine);
-        self
-    }
-
-    /// The edition of selectors and of the short form of nodes; `canonical` by default.
-    #[must_use]
-    pub fn edition(mut self, edition: Edition) -> Self {
-        self.edition = edition;
-        self
+    setters! {
+        /// The engine to share; it decides the edition.
+        engine: Arc<Engine>;
+        /// The edition of selectors and of the short form of nodes; `canonical` by default.
+        edition: Edition;
+        /// How commits prune; not at all by default.
+        policy: Policy;
     }
 
     /// Where times come from; the system's clock by default.
@@ -54,14 +49,6 @@ impl ContextBuilder {
         self
     }
 
-    /// How commits prune; not at all by default.
-    #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
-    }
-
-    /// With this engine, unless another one was given.
     #[cfg(feature = "store")]
     pub(crate) fn engine_or(mut self, engine: &Arc<Engine>) -> Self {
         self.engine.get_or_insert_with(|| Arc::clone(engine));
@@ -122,7 +109,6 @@ impl ContextBuilder {
 }
 
 impl Context {
-    /// A context whose session has a history.
     pub(super) fn over(
         engine: Arc<Engine>,
         clock: Arc<dyn Clock>,

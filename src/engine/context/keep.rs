@@ -38,7 +38,6 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads the JSON text of one.
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|error| {
             let message = format!("the `runtime` line of the session: {error}");
@@ -68,7 +67,6 @@ impl Kept {
         })
     }
 
-    /// With these attempts, oldest first.
     pub(crate) fn with_attempts(self, attempts: Vec<AttemptEntry>) -> Self {
         Self { attempts, ..self }
     }
@@ -95,7 +93,6 @@ impl Context {
         }
     }
 
-    /// The references with a name: name and id of the node, sorted.
     pub(super) fn pins(&self) -> Vec<(String, String)> {
         let pins = self.references();
         pins.map(|(name, id)| (name.to_owned(), id.to_owned()))
@@ -103,10 +100,7 @@ impl Context {
     }
 
     /// Pins the one matched node under a name, until [`Context::unpin`]. A reference of that name is
-    /// replaced. Returns the node's id.
-    ///
-    /// # Errors
-    /// As [`Context::pin`].
+    /// replaced. Returns the node's id. Errors as [`Context::pin`].
     pub fn pin_as(&mut self, name: &str, selector: &str) -> Result<String, Error> {
         let reference = self.pin(selector)?;
         let id = reference.id().to_owned();
@@ -146,9 +140,6 @@ impl ContextBuilder {
 
 impl ContextBuilder {
     /// As [`Context::resume`], with these settings.
-    ///
-    /// # Errors
-    /// As [`Context::resume`].
     pub fn resume(self, session: &Session) -> Result<Context, Error> {
         match session.kept() {
             Some(text) => self.resume_kept(session, &Kept::read(text)?),
@@ -157,9 +148,6 @@ impl ContextBuilder {
     }
 
     /// As [`ContextBuilder::resume`], with what an earlier context kept.
-    ///
-    /// # Errors
-    /// As [`ContextBuilder::resume`].
     pub fn resume_kept(self, session: &Session, kept: &Kept) -> Result<Context, Error> {
         let mut context = self.resume_documents(session)?;
         context.workspace.remember(&kept.memory);

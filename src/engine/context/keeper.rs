@@ -13,9 +13,6 @@ use crate::support::diag::Error;
 /// Where the commits of a context are kept before readers see them.
 pub(crate) trait CommitKeeper: Any + Debug + Send + Sync {
     /// Keeps a step. When it returns, the step is durable, or it has failed and nothing was kept.
-    ///
-    /// # Errors
-    /// Those of what keeps it.
     fn keep(&mut self, step: &Step<'_>) -> Result<(), Error>;
 }
 
@@ -38,10 +35,7 @@ pub(crate) struct Step<'a> {
 
 impl Context {
     /// Keeps the working state in the store, so that another process can go on with it. A context that is
-    /// in no store has nothing to do. Linear in what the cycle has changed.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// in no store has nothing to do. Linear in what the cycle has changed. Errors: those of the store.
     pub fn save(&mut self) -> Result<(), Error> {
         if self.keeper.is_none() {
             return Ok(());
@@ -54,17 +48,14 @@ impl Context {
         self.keep(&step)
     }
 
-    /// Writes the commits and saves of this context through `keeper` from now on.
     pub(crate) fn keep_in(&mut self, keeper: Box<dyn CommitKeeper>) {
         self.keeper = Some(keeper);
     }
 
-    /// What keeps its commits.
     pub(crate) fn keeper(&mut self) -> Option<&mut dyn CommitKeeper> {
         self.keeper.as_deref_mut()
     }
 
-    /// Keeps a step, if something keeps them.
     pub(super) fn keep(&mut self, step: &Step<'_>) -> Result<(), Error> {
         match &mut self.keeper {
             Some(keeper) => keeper.keep(step),
@@ -72,7 +63,6 @@ impl Context {
         }
     }
 
-    /// What is to be kept of a prepared commit.
     pub(crate) fn step_of<'p>(&self, prepared: &'p PreparedCommit) -> Step<'p> {
         let (pending, _) = prepared;
         let memory = self.workspace.memory_after_commit();

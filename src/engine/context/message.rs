@@ -103,9 +103,7 @@ impl Context {
 
     /// Adds the model's reply, as [`Context::append`] does, and ends the attempt that is running. Its
     /// blocks are marked with `data_reply`, so that a request of this cycle is rendered without them.
-    ///
-    /// # Errors
-    /// As [`Context::append`].
+    /// Errors as [`Context::append`].
     pub fn reply(&mut self, message: Message) -> Result<Vec<String>, Error> {
         let ids = self.put(message, true)?;
         self.complete_running();

@@ -139,9 +139,7 @@ impl Context {
     }
 
     /// Runs a selector of rows: without a time over the working state, with one over a snapshot.
-    ///
-    /// # Errors
-    /// As [`Engine::rows`].
+    /// Errors as [`Engine::rows`].
     pub fn select(&self, selector: &str) -> Result<Selection, Error> {
         self.publish();
         self.engine.rows(&self.session, selector)
@@ -153,7 +151,6 @@ impl Context {
         self.session.history()
     }
 
-    /// Shows the working state to readers.
     fn publish(&self) {
         if self.published.load(Ordering::Acquire) {
             return;

@@ -16,15 +16,11 @@ use crate::support::diag::{Code, Diagnostic, Error};
 /// # Ok::<(), pactql::Error>(())
 /// ```
 pub trait IntoNode: sealed::Sealed {
-    /// The node. `short` reads the short form.
-    ///
-    /// # Errors
-    /// `E_INPUT`: a text that is neither form.
+    /// The node. `short` reads the short form. Errors: `E_INPUT`: a text that is neither form.
     #[doc(hidden)]
     fn into_node(self, short: Short<'_>) -> Result<NewNode, Error>;
 }
 
-/// Reads the short form.
 #[doc(hidden)]
 pub(super) type Short<'s> = &'s dyn Fn(&str) -> Result<NewNode, Error>;
 
@@ -78,10 +74,7 @@ impl IntoNode for serde_json::Value {
 }
 
 /// Reads the short form of a node. If it `is_whole`, no content comes from elsewhere, so one word that is not a
-/// type is refused: it is a text without its quotes.
-///
-/// # Errors
-/// `E_INPUT`: text that is not of the form.
+/// type is refused: it is a text without its quotes. Errors: `E_INPUT`: text that is not of the form.
 pub(crate) fn short_form(text: &str, edition: Edition, is_whole: bool) -> Result<NewNode, Error> {
     let members = short_node(text, edition)?;
     let mut names = members.iter().map(|member| &*member.name);

@@ -104,18 +104,12 @@ impl Context {
     }
 
     /// Ends the running attempt as canceled. The turn in progress stays as it is, and can be changed
-    /// and rendered again.
-    ///
-    /// # Errors
-    /// As [`Context::complete_attempt`].
+    /// and rendered again. Errors as [`Context::complete_attempt`].
     pub fn cancel_attempt(&mut self) -> Result<(), Error> {
         self.end_attempt(AttemptStatus::Canceled, |_| {})
     }
 
-    /// Ends the running attempt as failed.
-    ///
-    /// # Errors
-    /// As [`Context::complete_attempt`].
+    /// Ends the running attempt as failed. Errors as [`Context::complete_attempt`].
     pub fn fail_attempt(&mut self, error: &str) -> Result<(), Error> {
         self.end_attempt(AttemptStatus::Error, |attempt| {
             attempt.error = Some(error.into())
@@ -162,7 +156,6 @@ impl Context {
     }
 }
 
-/// The error for a request that the provider's API has no form for.
 pub(crate) fn refused(error: &RenderError) -> Error {
     let diagnostic = Diagnostic::error(Code::Input, error.to_string());
     Error::new(

@@ -83,7 +83,6 @@ impl Context {
     }
 }
 
-/// Refuses text that is not a JSON object.
 fn json_object(text: &str) -> Result<(), Error> {
     let mut reader = Reader::new(text);
     let value = reader
@@ -99,7 +98,6 @@ fn json_object(text: &str) -> Result<(), Error> {
     }
 }
 
-/// The name of a tool, in the form of any provider.
 fn tool_name(definition: &str) -> Option<String> {
     let outer = members(definition);
     let name = get(&outer, "name").and_then(string);

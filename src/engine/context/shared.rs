@@ -74,9 +74,6 @@ impl AsyncContext {
     }
 
     /// As [`Context::add`].
-    ///
-    /// # Errors
-    /// As [`Context::add`].
     pub async fn add(
         &self,
         position: &str,
@@ -87,43 +84,28 @@ impl AsyncContext {
     }
 
     /// As [`Context::append`].
-    ///
-    /// # Errors
-    /// As [`Context::append`].
     pub async fn append(&self, message: Message) -> Result<Vec<String>, Error> {
         self.with(|context| context.append(message)).await
     }
 
-    /// As [`Context::reply`].
-    ///
-    /// # Errors
     /// As [`Context::reply`].
     pub async fn reply(&self, message: Message) -> Result<Vec<String>, Error> {
         self.with(|context| context.reply(message)).await
     }
 
     /// As [`Context::render`].
-    ///
-    /// # Errors
-    /// As [`Context::render`].
     pub async fn render(&self, provider: Provider) -> Result<Request, Error> {
         self.with(move |context| context.render(provider)).await
     }
 
     /// Adds text to a block of the cycle in progress, as [`Context::stream`] does. Costs the text; runs on
-    /// the task's own thread.
-    ///
-    /// # Errors
-    /// As [`Context::stream`].
+    /// the task's own thread. Errors as [`Context::stream`].
     pub async fn push_text(&self, id: &str, text: &str) -> Result<(), Error> {
         let mut context = self.context.lock().await;
         context.stream(id)?.push(text);
         Ok(())
     }
 
-    /// As [`Context::commit`].
-    ///
-    /// # Errors
     /// As [`Context::commit`].
     pub async fn commit(&self) -> Result<Commit, Error> {
         self.with(Context::commit).await

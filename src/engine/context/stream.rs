@@ -49,10 +49,7 @@ impl Context {
 
     /// The text of a block of the cycle in progress in the chunks it came in, without those before
     /// number `from`: who follows a text passes how many chunks it has. Costs those returned. A text
-    /// that did not grow is one chunk.
-    ///
-    /// # Errors
-    /// As [`Context::stream`].
+    /// that did not grow is one chunk. Errors as [`Context::stream`].
     pub fn text_chunks(&mut self, id: &str, from: usize) -> Result<Vec<Arc<str>>, Error> {
         let stream = self.stream(id)?;
         Ok(stream.context.workspace.chunks(stream.slot, from).collect())

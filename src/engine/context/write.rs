@@ -210,7 +210,6 @@ impl Context {
         }
     }
 
-    /// The nodes a selector matches in the working state, in document order.
     pub(super) fn ids(&self, selector: &str) -> Result<Vec<String>, Error> {
         let working = self.working();
         let mut targets = self.engine.targets(&working, selector)?;
@@ -230,7 +229,6 @@ impl Context {
         }
     }
 
-    /// The parent and the place that a position names.
     pub(super) fn target(&self, position: &str) -> Result<Destination, Error> {
         // The two most frequent positions name their parent in every edition and need no snapshot, which
         // would have to be made of a working state that has just changed.
@@ -293,10 +291,8 @@ impl Context {
     }
 }
 
-/// A commit that is made, and what takes it back.
 pub(crate) type PreparedCommit = (Pending, Checkpoint);
 
-/// `E_PLACEMENT`: a selector that matches no node, or several.
 fn not_one(selector: &str, count: usize, what: &str) -> Error {
     let message = match count {
         0 => format!("no {what}: the selector matches nothing in the working state"),

@@ -68,3 +68,9 @@ named! {
     /// `E_STORE`: the store cannot be read or written, or is damaged.
     Store = "E_STORE",
 }
+
+impl serde::Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}

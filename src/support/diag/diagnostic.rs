@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 use super::code::Code;
 
 /// The length limit of messages, labels and help texts, in bytes. They may quote the selector,
@@ -29,12 +31,14 @@ pub enum Severity {
 }
 
 /// A place in the text with a remark. See the example of [`Diagnostic`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Label {
     /// Byte offsets, `start..end`; empty where something is missing.
+    #[serde(flatten)]
     pub span: Range<usize>,
     /// The remark; may be empty.
+    #[serde(rename = "label")]
     pub message: String,
 }
 
@@ -75,22 +79,27 @@ impl Edit {
 /// assert_eq!(error.first().labels[0].span, 0..8); // `@t0..@c3`
 /// assert!(error.first().help.is_some());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diagnostic {
     /// Error or warning.
+    #[serde(skip)]
     pub severity: Severity,
     /// The code; `None` for warnings.
     pub code: Option<Code>,
     /// One line, lower case, no full stop.
     pub message: String,
     /// The places, the main one first; empty if the mistake has no place.
+    #[serde(rename = "spans")]
     pub labels: Vec<Label>,
     /// What to write instead, if known the corrected text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The replacements that undo this mistake, if known.
+    #[serde(skip)]
     pub(super) edits: Vec<Edit>,
     /// The whole selector, corrected.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) correction: Option<Box<str>>,
 }
 

@@ -180,70 +180,20 @@ impl ToDiagnostic for Warning {
     }
 }
 
-/// The JSON form of an error. The order of the members is part of the format.
-#[derive(Serialize)]
-struct ErrorJson<'a> {
-    error: First<'a>,
-}
-
-#[derive(Serialize)]
-struct First<'a> {
-    #[serde(flatten)]
-    first: DiagnosticJson<'a>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    more: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct DiagnosticJson<'a> {
-    code: Option<&'static str>,
-    message: &'a str,
-    spans: Vec<SpanJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    correction: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct SpanJson<'a> {
-    start: usize,
-    end: usize,
-    label: &'a str,
-}
-
-impl<'a> From<&'a Diagnostic> for DiagnosticJson<'a> {
-    fn from(diagnostic: &'a Diagnostic) -> Self {
-        Self {
-            code: diagnostic.code.map(Code::as_str),
-            message: &diagnostic.message,
-            spans: diagnostic
-                .labels
-                .iter()
-                .map(|label| SpanJson {
-                    start: label.span.start,
-                    end: label.span.end,
-                    label: &label.message,
-                })
-                .collect(),
-            help: diagnostic.help.as_deref(),
-            correction: diagnostic.correction(),
-        }
-    }
-}
-
 /// `{"error":{"code","message","spans":[{"start","end","label"}],"help"}}` (RUNTIME §7), members
 /// in this order. `spans` are byte offsets, and `help` may be absent. After it comes `correction`,
 /// the whole selector corrected, where that is known. Further diagnostics follow as `"more"`, in
 /// the same form.
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        ErrorJson {
-            error: First {
-                first: self.first().into(),
-                more: self.diagnostics().skip(1).map(Into::into).collect(),
-            },
+        #[derive(Serialize)]
+        struct Diagnostics<'a> {
+            #[serde(flatten)]
+            first: &'a Diagnostic,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            more: &'a [Diagnostic],
         }
-        .serialize(serializer)
+        let (first, more) = (&*self.first, &*self.rest);
+        serializer.collect_map([("error", Diagnostics { first, more })])
     }
 }
