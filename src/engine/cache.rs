@@ -4,6 +4,7 @@
 //! bounded by weight and shared by all sessions and threads; a look-up locks one shard for one
 //! hash probe.
 
+use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -91,7 +92,10 @@ pub struct CacheStats {
     pub plans: u64,
 }
 
-fn texts(capacity: usize) -> Texts {
+fn cache<K: Eq + Hash, V: Clone>(capacity: usize) -> Cache<K, V, ByHeld, DefaultHashBuilder>
+where
+    ByHeld: Weighter<K, V>,
+{
     let (hasher, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
     Cache::with(capacity, capacity as u64, ByHeld, hasher, lifecycle)
 }
@@ -111,17 +115,9 @@ pub(super) struct PlanCache {
 
 impl PlanCache {
     pub(super) fn new(capacity: usize) -> Self {
-        let texts = (capacity > 0).then(|| texts(capacity));
-        let plans = capacity.max(16);
         Self {
-            texts,
-            shapes: Cache::with(
-                plans,
-                plans as u64,
-                ByHeld,
-                DefaultHashBuilder::default(),
-                DefaultLifecycle::default(),
-            ),
+            texts: (capacity > 0).then(|| cache(capacity)),
+            shapes: cache(capacity.max(16)),
             mutations: [OnceLock::new(), OnceLock::new()],
             capacity,
             text_hits: AtomicU64::new(0),
@@ -131,44 +127,28 @@ impl PlanCache {
         }
     }
 
-    pub(super) fn prepare(&self, text: &str, edition: Edition) -> Result<Prepared, Error> {
-        self.look_up(text, edition).map(|(prepared, _)| prepared)
-    }
-
+    /// Takes a selector, or the target or place of a mutation, from the cache, or compiles it.
     pub(super) fn look_up(
         &self,
         text: &str,
         edition: Edition,
+        purpose: Purpose,
     ) -> Result<(Prepared, Outcome), Error> {
-        if let Some(texts) = &self.texts
-            && let Some(prepared) = texts.get(text)
-        {
+        let [places, targets] = &self.mutations;
+        let of_mutation = match purpose {
+            Purpose::Select => None,
+            Purpose::Place => Some(places),
+            Purpose::Target => Some(targets),
+        };
+        let known = self.texts.as_ref().map(|texts| match of_mutation {
+            Some(known) => known.get_or_init(|| cache(self.capacity)),
+            None => texts,
+        });
+        if let Some(prepared) = known.and_then(|known| known.get(text)) {
             self.text_hits.fetch_add(1, Ordering::Relaxed);
             return Ok((prepared, Outcome::Text));
         }
-        self.compile(text, edition, Purpose::Select, self.texts.as_ref())
-    }
-
-    pub(super) fn prepare_for(
-        &self,
-        text: &str,
-        edition: Edition,
-        purpose: Purpose,
-    ) -> Result<Prepared, Error> {
-        let [places, targets] = &self.mutations;
-        let known = match purpose {
-            Purpose::Select => return self.prepare(text, edition),
-            Purpose::Place => places,
-            Purpose::Target => targets,
-        };
-        let cached = self.texts.is_some();
-        let known = cached.then(|| known.get_or_init(|| texts(self.capacity)));
-        if let Some(prepared) = known.and_then(|known| known.get(text)) {
-            self.text_hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(prepared);
-        }
-        let (prepared, _) = self.compile(text, edition, purpose, known)?;
-        Ok(prepared)
+        self.compile(text, edition, purpose, known)
     }
 
     fn compile(

@@ -12,7 +12,7 @@ use crate::index::Snapshot;
 pub use crate::query::exec::NotChosen;
 use crate::query::exec::{self, Counters, RunGoal, RunInput, Strategy, Trace};
 pub use crate::query::ir::Desugared;
-use crate::query::ir::{Edition, QueryTime, compile_observed, desugar};
+use crate::query::ir::{Edition, Purpose, QueryTime, compile_observed, desugar};
 pub use crate::query::plan::PlanLine;
 use crate::query::plan::{Bound, operand_label, sources};
 use crate::support::diag::Error;
@@ -139,7 +139,7 @@ pub(super) fn explain(
     text: &str,
     options: ExplainOptions,
 ) -> Result<Explain, Error> {
-    let (prepared, outcome) = cache.look_up(text, edition)?;
+    let (prepared, outcome) = cache.look_up(text, edition, Purpose::Select)?;
     let statement = prepared.statement();
     let mut plan = statement.plan.operators();
     // One moment of the session, so that all parts are about the same snapshots.

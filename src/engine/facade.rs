@@ -113,7 +113,7 @@ impl Engine {
     /// # Errors
     /// Every error of the selector, leftmost first.
     pub fn prepare(&self, text: &str) -> Result<Prepared, Error> {
-        self.cache.prepare(text, self.edition)
+        self.prepare_for(text, Purpose::Select)
     }
 
     /// Runs a selector over a session. [`Engine::rows`] and [`Engine::range`] save the match where
@@ -218,7 +218,8 @@ impl Engine {
     }
 
     pub(super) fn prepare_for(&self, text: &str, purpose: Purpose) -> Result<Prepared, Error> {
-        self.cache.prepare_for(text, self.edition, purpose)
+        let found = self.cache.look_up(text, self.edition, purpose);
+        found.map(|(prepared, _)| prepared)
     }
 
     /// Counters of the plan cache.

@@ -49,7 +49,7 @@ impl Prepared {
         let lookup = self.resolve(&history)?;
         let history = history.into_history();
         let moment = || Moment::from(Arc::clone(&history));
-        let statement = self.shared_statement();
+        let statement = self.statement();
         let selection = match lookup {
             Lookup::One(position) => {
                 let part = part_of(bound).filter(|_| !history.has(position));
@@ -61,13 +61,10 @@ impl Prepared {
                 let read = seen.as_ref().unwrap_or(&history).get(position);
                 self.fetch_ages(bound, &history, read)?;
                 match seen {
-                    Some(seen) => Selection::lazy(
-                        statement,
-                        bound,
-                        Moment::from(Arc::new(seen)),
-                        Target::One(position),
-                        statement.warnings.clone(),
-                    ),
+                    Some(seen) => {
+                        let seen = Moment::from(Arc::new(seen));
+                        Selection::lazy(statement, bound, seen, Target::One(position))
+                    }
                     None => Selection::one(statement, bound, moment(), position, trace),
                 }
             }
@@ -76,12 +73,11 @@ impl Prepared {
                     .fetch_range(0..history.committed().len())
                     .map_err(failed)?;
                 let all = Target::Union(Union::all(&history));
-                let warnings = statement.warnings.clone();
-                Selection::lazy(statement, bound, moment(), all, warnings)
+                Selection::lazy(statement, bound, moment(), all)
             }
             Lookup::Range(span) => {
                 let (read, _) = capped(span, options);
-                self.fetch_span(&history, read)?;
+                self.fetch(&history, &Lookup::Range(read))?;
                 let read = history.committed().range(read.oldest..read.newest + 1);
                 self.fetch_ages(bound, &history, read)?;
                 self.union(bound, moment(), span, options)
@@ -104,7 +100,7 @@ impl Prepared {
             self.fetch(history, &Lookup::All)?;
         }
         if self.query().controls.mode != RangeAnswer::Reduce {
-            return self.fetch_span(history, read);
+            return self.fetch(history, &Lookup::Range(read));
         }
         let ends = [read.newest, read.oldest].map(|at| history.fetch(Position::Committed(at)));
         let cycles = history.fetch_cycles();
@@ -120,12 +116,6 @@ impl Prepared {
             Lookup::Range(span) => history.fetch_range(span.oldest..span.newest + 1),
         };
         done.map_err(|failure| self.failed(failure))
-    }
-
-    pub(crate) fn fetch_span(&self, history: &History, span: SnapshotRange) -> Result<(), Error> {
-        history
-            .fetch_range(span.oldest..span.newest + 1)
-            .map_err(|failure| self.failed(failure))
     }
 
     /// Has in memory what the ages of nodes are found in, if they are read of these snapshots: the whole history, unless

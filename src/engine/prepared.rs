@@ -52,11 +52,7 @@ impl Prepared {
         Ok(Self { statement, bound })
     }
 
-    pub(super) fn statement(&self) -> &Statement {
-        &self.statement
-    }
-
-    pub(super) fn shared_statement(&self) -> &Arc<Statement> {
+    pub(super) fn statement(&self) -> &Arc<Statement> {
         &self.statement
     }
 
@@ -219,7 +215,7 @@ impl Prepared {
             Lookup::Range(span) if self.compares() => {
                 let options = RangeOptions::default();
                 if history.is_lazy() {
-                    self.fetch_span(&history, span)?;
+                    self.fetch(&history, &Lookup::Range(span))?;
                 }
                 self.union(bound, history, span, &options).why_empty()
             }
@@ -274,8 +270,7 @@ impl Prepared {
             Lookup::One(position) => Ok(Selection::one(statement, bound, history, position, trace)),
             Lookup::All => {
                 let all = Target::Union(Union::all(&history));
-                let warnings = statement.warnings.clone();
-                Ok(Selection::lazy(statement, bound, history, all, warnings))
+                Ok(Selection::lazy(statement, bound, history, all))
             }
             Lookup::Range(span) => Ok(self.union(bound, history, span, options)),
         }
@@ -294,15 +289,9 @@ impl Prepared {
         let extent = span.warning().into_iter();
         let extent = extent.chain(errors.into_iter().map(|error| error.message));
         warnings.extend(extent.map(Warning::new));
-        let warnings = (!warnings.is_empty()).then(|| warnings.into());
         let latest = self.statement.query.controls.mode == RangeAnswer::Latest;
-        Selection::lazy(
-            &self.statement,
-            bound,
-            history,
-            Target::Union(Union::of(span, latest)),
-            warnings,
-        )
+        let union = Target::Union(Union::of(span, latest));
+        Selection::lazy(&self.statement, bound, history, union).with_warnings(warnings)
     }
 
     pub(crate) fn diffs_at(

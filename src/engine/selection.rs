@@ -266,8 +266,7 @@ impl Selection {
         trace: &mut Trace,
     ) -> Self {
         let Some(snapshot) = history.get(position).filter(|_| is_local(bound)) else {
-            let warnings = statement.warnings.clone();
-            return Self::lazy(statement, bound, history, Target::One(position), warnings);
+            return Self::lazy(statement, bound, history, Target::One(position));
         };
         let rows = run(bound, RunInput::new(snapshot, &*history), trace);
         if rows.is_empty() {
@@ -294,8 +293,7 @@ impl Selection {
         position: Position,
         counters: Counters,
     ) -> Self {
-        let warnings = statement.warnings.clone();
-        let selection = Self::lazy(statement, bound, history, Target::One(position), warnings);
+        let selection = Self::lazy(statement, bound, history, Target::One(position));
         if let Kind::Recipe(recipe) = &selection.kind {
             let _ = recipe
                 .found
@@ -309,7 +307,6 @@ impl Selection {
         bound: &Arc<Bound>,
         history: Moment,
         target: Target,
-        warnings: Option<Arc<[Warning]>>,
     ) -> Self {
         Self {
             kind: Kind::Recipe(Box::new(Recipe {
@@ -320,8 +317,13 @@ impl Selection {
                 ops: Vec::new(),
                 found: OnceLock::new(),
             })),
-            warnings,
+            warnings: statement.warnings.clone(),
         }
+    }
+
+    pub(super) fn with_warnings(self, warnings: Vec<Warning>) -> Self {
+        let warnings = (!warnings.is_empty()).then(|| warnings.into());
+        Self { warnings, ..self }
     }
 
     /// Warnings about the selector and the extent of its range.
@@ -386,20 +388,18 @@ impl Selection {
             return vec![EmptyReason::Narrowed];
         }
         let history = &*recipe.history;
-        let (read, only) = match &recipe.target {
-            Target::One(position) => (
-                history.get(*position).into_iter().collect(),
-                Some(*position),
-            ),
-            Target::Union(union) => (union.snapshots(history).rev().collect(), None),
+        let (only, many) = match &recipe.target {
+            Target::One(position) => (Some(*position), None),
+            Target::Union(union) => (None, Some(union.snapshots(history).rev())),
         };
-        let read: Vec<&Arc<Snapshot>> = read;
+        let one = only.and_then(|position| history.get(position));
+        let read = one.into_iter().chain(many.into_iter().flatten());
         let nothing = Nothing {
             query: &recipe.statement.query,
             bound: &recipe.bound,
             edition: recipe.statement.edition,
             history,
-            read: read.into_iter().map(|snapshot| &**snapshot).collect(),
+            read: read.map(|snapshot| &**snapshot).collect(),
             only,
         };
         nothing.reasons()
@@ -422,11 +422,8 @@ impl Selection {
         Some(whole.fetch(*position).map(|()| Self {
             kind: Kind::Recipe(Box::new(Recipe {
                 history: Moment::from(Arc::clone(whole)),
-                statement: Arc::clone(&recipe.statement),
-                target: recipe.target.clone(),
-                bound: Arc::clone(&recipe.bound),
-                ops: recipe.ops.clone(),
                 found: OnceLock::new(),
+                ..Recipe::clone(recipe)
             })),
             warnings: self.warnings.clone(),
         }))

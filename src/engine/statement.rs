@@ -42,7 +42,7 @@ impl Statement {
 
     pub(super) fn error(&self, error: BindError) -> Error {
         let (code, message) = (error.code(), error.to_string());
-        let mut diagnostic = match &error.param {
+        let diagnostic = match &error.param {
             None => whole(&self.text, code, message),
             Some(name) => {
                 let diagnostic = Diagnostic::error(code, message);
@@ -53,10 +53,7 @@ impl Statement {
                 }
             }
         };
-        if let Some(help) = error.help() {
-            diagnostic.set_help(help);
-        }
-        Error::new(&self.text, diagnostic)
+        Error::new(&self.text, diagnostic.with_any_help(error.help()))
     }
 }
 

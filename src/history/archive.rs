@@ -108,14 +108,19 @@ pub struct LoadFailure {
 }
 
 impl LoadFailure {
+    pub(super) fn new(code: Code, message: String) -> Self {
+        Self {
+            code,
+            message,
+            help: None,
+        }
+    }
+
     /// The failure as an error about `text`, which was to be answered.
     #[cold]
     pub fn about(self, text: &str) -> Error {
-        let mut diagnostic = Diagnostic::error(self.code, self.message);
-        if let Some(help) = self.help {
-            diagnostic = diagnostic.with_help(help);
-        }
-        Error::new(text, diagnostic)
+        let diagnostic = Diagnostic::error(self.code, self.message);
+        Error::new(text, diagnostic.with_any_help(self.help))
     }
 }
 
@@ -189,29 +194,18 @@ impl Archive {
 
     /// The cycles of the committed snapshots, ascending. Errors: those of the source.
     pub fn cycles(&self) -> Result<&[i64], LoadFailure> {
-        if let Some(cycles) = self.cycles.get() {
-            return Ok(cycles);
-        }
-        let _one = self.alone();
-        if self.cycles.get().is_none() {
+        let cycles = self.once(&self.cycles, || {
             let cycles = self.source.cycles()?;
             if cycles.len() != self.len {
                 return Err(unexpected("cycles", cycles.len(), self.len));
             }
-            let _ = self.cycles.set(cycles);
-        }
-        Ok(self.cycles.get().map_or(&[], |cycles| cycles))
+            Ok(cycles)
+        });
+        cycles.map(|cycles| &**cycles)
     }
 
     pub(super) fn attempts(&self) -> Result<&Attempts, LoadFailure> {
-        if let Some(attempts) = self.attempts.get() {
-            return Ok(attempts);
-        }
-        let _one = self.alone();
-        if self.attempts.get().is_none() {
-            let _ = self.attempts.set(self.source.attempts()?);
-        }
-        Ok(self.attempts.get_or_init(Attempts::default))
+        self.once(&self.attempts, || self.source.attempts())
     }
 
     /// Has these snapshots in memory, those past the end left out. Runs of missing ones are asked for at once.
@@ -240,12 +234,8 @@ impl Archive {
 
     /// Has the working state in memory, if there is one. Errors: those of the source.
     pub fn fetch_working(&self) -> Result<(), LoadFailure> {
-        if !self.has_working || self.working.get().is_some() {
-            return Ok(());
-        }
-        let _one = self.alone();
-        if self.working.get().is_none() {
-            let _ = self.working.set(self.source.load_working()?);
+        if self.has_working {
+            self.once(&self.working, || self.source.load_working())?;
         }
         Ok(())
     }
@@ -333,6 +323,23 @@ impl Archive {
         let start = wanted.find(|&at| self.loaded(at).is_none())?;
         let end = wanted.find(|&at| self.loaded(at).is_some());
         Some(start..end.unwrap_or(wanted.end))
+    }
+
+    /// What is in a slot, loaded now if nothing is.
+    fn once<'s, T>(
+        &self,
+        slot: &'s OnceLock<T>,
+        load: impl FnOnce() -> Result<T, LoadFailure>,
+    ) -> Result<&'s T, LoadFailure> {
+        if let Some(known) = slot.get() {
+            return Ok(known);
+        }
+        let _one = self.alone();
+        let loaded = match slot.get() {
+            Some(known) => return Ok(known),
+            None => load()?,
+        };
+        Ok(slot.get_or_init(|| loaded))
     }
 
     fn alone(&self) -> MutexGuard<'_, ()> {

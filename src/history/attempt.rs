@@ -6,33 +6,26 @@
 use std::sync::Arc;
 
 use super::list::SharedList;
+use crate::support::named::named;
 use serde::{Deserialize, Serialize};
 
-/// How a provider call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum AttemptStatus {
-    /// It has not ended.
-    Running,
-    /// The reply came.
-    Completed,
-    /// It was stopped.
-    Canceled,
-    /// It failed.
-    Error,
-}
-
-impl AttemptStatus {
+named! {
+    /// How a provider call ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    #[non_exhaustive]
+    pub enum AttemptStatus;
     /// The name, as in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Canceled => "canceled",
-            Self::Error => "error",
-        }
-    }
+    fn as_str;
+
+    /// It has not ended.
+    Running = "running",
+    /// The reply came.
+    Completed = "completed",
+    /// It was stopped.
+    Canceled = "canceled",
+    /// It failed.
+    Error = "error",
 }
 
 /// A provider call (source 002 chapter 03 §6.2). Never part of a snapshot.
@@ -75,7 +68,7 @@ pub(crate) struct Sent {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct AttemptEntry {
     #[serde(flatten)]
     pub(crate) attempt: Attempt,
     pub(crate) sent: Sent,
@@ -96,21 +89,26 @@ pub(crate) struct Entry {
 /// # Ok::<(), pactql::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Attempts(SharedList<Arc<Entry>>);
+pub struct Attempts(SharedList<Arc<AttemptEntry>>);
 
 /// The part of what a writer keeps that a reader needs.
 #[derive(Deserialize)]
 struct Beside {
     #[serde(default)]
-    attempts: Vec<Entry>,
+    attempts: Vec<AttemptEntry>,
 }
 
 impl Attempts {
     /// The attempts in what a writer keeps beside the documents (JSON).
     pub(crate) fn read(json: &str) -> Result<Self, serde_json::Error> {
         let beside: Beside = serde_json::from_str(json)?;
-        let entries = beside.attempts.into_iter();
-        Ok(entries.fold(Self::default(), |all, entry| all.with(entry)))
+        Ok(Self::of(beside.attempts))
+    }
+
+    /// Oldest first.
+    pub(crate) fn of(entries: impl IntoIterator<Item = AttemptEntry>) -> Self {
+        let entries = entries.into_iter().map(Arc::new);
+        Self(SharedList::default().with_end(0, entries))
     }
 
     /// Number of attempts.
@@ -133,12 +131,12 @@ impl Attempts {
         self.iter().filter(move |attempt| attempt.cycle_id == cycle)
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &AttemptEntry> {
         self.up_from(self.len())
     }
 
     /// The first `count` entries, newest first.
-    fn up_from(&self, count: usize) -> impl Iterator<Item = &Entry> {
+    fn up_from(&self, count: usize) -> impl Iterator<Item = &AttemptEntry> {
         let entries = (0..count).rev();
         entries.filter_map(|at| self.0.get(at).map(|entry| &**entry))
     }
@@ -153,13 +151,13 @@ impl Attempts {
         let pairs = pairs.take(shared - head);
         let tail = pairs.take_while(|(a, b)| a == b).count();
         let own = records[head..records.len() - tail].to_vec();
-        self.with(Entry {
+        self.with(AttemptEntry {
             attempt,
             sent: Sent { head, own, tail },
         })
     }
 
-    pub(crate) fn with(&self, entry: Entry) -> Self {
+    pub(crate) fn with(&self, entry: AttemptEntry) -> Self {
         Self(self.0.with_end(self.len(), [Arc::new(entry)]))
     }
 
@@ -184,10 +182,10 @@ impl Attempts {
 
     /// The entries from a cycle on, oldest first; the first one keeps all that it was sent.
     #[cfg(feature = "store")]
-    pub(crate) fn since(&self, cycle: i64) -> Vec<Entry> {
+    pub(crate) fn since(&self, cycle: i64) -> Vec<AttemptEntry> {
         let first = self.before(cycle);
         let entries = self.entries().take(self.len() - first);
-        let mut entries: Vec<Entry> = entries.cloned().collect();
+        let mut entries: Vec<AttemptEntry> = entries.cloned().collect();
         entries.reverse();
         if let Some(entry) = entries.first_mut() {
             entry.sent = Sent {
@@ -211,7 +209,7 @@ impl Attempts {
     /// What the last of the first `count` attempts was sent.
     fn sent(&self, count: usize) -> Vec<Arc<str>> {
         let mut chain = Vec::new();
-        for Entry { sent, .. } in self.up_from(count) {
+        for AttemptEntry { sent, .. } in self.up_from(count) {
             chain.push(sent);
             if sent.head + sent.tail == 0 {
                 break;

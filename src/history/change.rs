@@ -9,7 +9,8 @@ use crate::index::{NodeRef, Snapshot};
 use crate::json::{JsonValue, quoted};
 use crate::query::ir::normal_type;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::is_header;
+use crate::tree::hash::is_hashed;
+use crate::tree::{NodeHeaders, header, is_header};
 
 /// A node that two snapshots both have and that differs. Example: [`RangeDiff`](crate::RangeDiff).
 #[derive(Clone, Debug, Serialize)]
@@ -99,7 +100,7 @@ pub(super) fn change_of(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change
 ///
 /// O(fields of both). Content hashes are computed only where the content differs.
 pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> {
-    let mut found = Found::default();
+    let mut found = FieldChanges::default();
     columns(newer, older, &mut found);
     let rehash = payload(newer, older, &mut found);
     json_headers(newer, older, &mut found);
@@ -107,27 +108,23 @@ pub fn changed_fields(newer: NodeRef<'_>, older: NodeRef<'_>) -> Option<Change> 
     found.into_change(newer.id())
 }
 
-fn columns(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
-    let pair = |read: fn(NodeRef<'_>) -> Option<i64>| (read(newer), read(older));
-    for (name, (from, to)) in [
-        ("created_at_ns", pair(|node| Some(node.created_at_ns()))),
-        ("creation_index", pair(|node| Some(node.creation_index()))),
-        ("cycle", pair(|node| node.cycle())),
-        ("offset", pair(|node| Some(node.offset()))),
-        ("priority", pair(|node| Some(node.priority()))),
-        ("ttl", pair(|node| node.ttl())),
-    ] {
+fn columns(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut FieldChanges) {
+    let headers = [newer.headers(), older.headers()];
+    for (at, name) in header::NUMBERS.into_iter().enumerate() {
+        // The others read as 0 where a node has none.
+        let is_null = matches!(at, header::TTL | header::CYCLE);
+        let number = |own: &NodeHeaders<'_>| {
+            (!is_null || own.present.has(1 << at)).then_some(own.numbers[at])
+        };
+        let [from, to] = headers.each_ref().map(number);
         if from != to {
             let text = |value: Option<i64>| value.map(|value| value.to_string());
             found.add(name, text(from), text(to));
         }
     }
-    for (name, from, to) in [
-        ("key", newer.key(), older.key()),
-        ("kind", newer.kind(), older.kind()),
-        ("role", newer.role(), older.role()),
-    ] {
-        if from != to {
+    for (at, name) in header::TEXTS.into_iter().enumerate() {
+        let [from, to] = headers.each_ref().map(|own| own.texts[at]);
+        if at != header::NODE_TYPE && from != to {
             found.add(name, from.map(quoted), to.map(quoted));
         }
     }
@@ -144,7 +141,7 @@ fn columns(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
 
 /// Compares the custom attributes, which only the payload has. Returns whether anything differs
 /// that the content hash covers.
-fn payload(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) -> bool {
+fn payload(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut FieldChanges) -> bool {
     let mut rehash = newer.role() != older.role() || newer.kind() != older.kind();
     let mut left = newer.fields().peekable();
     let mut right = older.fields().peekable();
@@ -179,7 +176,7 @@ fn payload(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) -> bool {
     }
 }
 
-fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
+fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut FieldChanges) {
     let cadence = |node: NodeRef<'_>| node.cadence().map(|cadence| cadence.to_string());
     let (from, to) = (cadence(newer), cadence(older));
     if from != to {
@@ -206,7 +203,7 @@ fn json_headers(newer: NodeRef<'_>, older: NodeRef<'_>, found: &mut Found) {
 }
 
 /// Compares the computed content hashes if `rehash` is set, and the stored ones where those are equal.
-fn content_hash(newer: NodeRef<'_>, older: NodeRef<'_>, rehash: bool, found: &mut Found) {
+fn content_hash(newer: NodeRef<'_>, older: NodeRef<'_>, rehash: bool, found: &mut FieldChanges) {
     if rehash {
         let (from, to) = (newer.content_hash(), older.content_hash());
         if from != to {
@@ -223,9 +220,9 @@ fn content_hash(newer: NodeRef<'_>, older: NodeRef<'_>, rehash: bool, found: &mu
 
 /// The differences found so far: name, newer and older value as JSON text.
 #[derive(Default)]
-struct Found(Vec<(String, Option<String>, Option<String>)>);
+struct FieldChanges(Vec<(String, Option<String>, Option<String>)>);
 
-impl Found {
+impl FieldChanges {
     fn add(&mut self, name: &str, from: Option<String>, to: Option<String>) {
         self.0.push((name.to_owned(), from, to));
     }
@@ -258,10 +255,6 @@ impl Found {
             materialized: None,
         })
     }
-}
-
-fn is_hashed(name: &str) -> bool {
-    name == "content" || name.starts_with("data_") || name.starts_with("content_")
 }
 
 /// What a diff compares of a node as text, without the ttl and the parent, which depend on the snapshot:

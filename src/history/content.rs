@@ -12,6 +12,7 @@ use crate::index::NodeRef;
 use crate::json::{JsonValue, canonical};
 use crate::support::edits::{edits, unified, words};
 use crate::support::macros::setters;
+use crate::support::named::named;
 
 /// The form of a content diff. See the example of [`ContentOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -253,18 +254,22 @@ fn faithful(text: &str) -> Option<Value> {
     (canonical(text.trim()) == canonical(&written)).then_some(value)
 }
 
-/// A field whose values a change can show (`materialize`, source 000 §4). See [`Materialized`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Material {
+named! {
+    /// A field whose values a change can show (`materialize`, source 000 §4). See [`Materialized`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum Material;
+    /// Its name.
+    fn name;
+
     /// The content as stored.
-    Content,
+    Content = "content",
     /// `mime`, else `content_mime`, else `content_type`.
-    Mime,
+    Mime = "mime",
     /// `encoding`, else `content_encoding`.
-    Encoding,
+    Encoding = "encoding",
     /// The content hash: the stored one, else the computed one.
-    ContentHash,
+    ContentHash = "content_hash",
 }
 
 const MIME: &[&str] = &["mime", "content_mime", "content_type"];
@@ -273,16 +278,6 @@ const ENCODING: &[&str] = &["encoding", "content_encoding"];
 impl Material {
     /// All of them, in the order of results.
     pub const ALL: [Self; 4] = [Self::Content, Self::Mime, Self::Encoding, Self::ContentHash];
-
-    /// Its name: `content`, `mime`, `encoding` or `content_hash`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Content => "content",
-            Self::Mime => "mime",
-            Self::Encoding => "encoding",
-            Self::ContentHash => "content_hash",
-        }
-    }
 
     /// The field with a name.
     pub fn named(name: &str) -> Option<Self> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::JsonValue;
+use crate::json::{JsonValue, after_string};
 use crate::query::ir::ExactNumber;
 
 /// A field's value as results show it: strings with the escapes they need, everything else canonical.
@@ -56,15 +56,7 @@ impl<'a> Iterator for Tokens<'a> {
     fn next(&mut self) -> Option<&'a str> {
         let first = *self.0.as_bytes().first()?;
         let length = match first {
-            b'"' => {
-                let mut escaped = false;
-                let close = self.0.bytes().skip(1).position(|byte| {
-                    let close = byte == b'"' && !escaped;
-                    escaped = byte == b'\\' && !escaped;
-                    close
-                });
-                close.map_or(self.0.len(), |close| close + 2)
-            }
+            b'"' => after_string(self.0.as_bytes(), 0).unwrap_or(self.0.len()),
             b'-' | b'0'..=b'9' => self
                 .0
                 .bytes()

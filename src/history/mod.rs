@@ -60,7 +60,7 @@ pub use session::Moment;
 #[doc(hidden)]
 pub use snapshot_diff::diff;
 
-pub(crate) use attempt::Entry as AttemptEntry;
+pub(crate) use attempt::AttemptEntry;
 #[cfg(feature = "store")]
 pub(crate) use change::tracked;
 pub(crate) use json::text_of;

@@ -7,8 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::address::{History, SnapshotRange};
 use super::change::{Change, change_of};
@@ -132,7 +131,7 @@ pub struct RangeLimits {
 }
 
 /// What a cap left out of a range. Serializes with the member `"fatal":false`. See [`RangeDiff`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct RangeError {
@@ -140,15 +139,17 @@ pub struct RangeError {
     pub code: Code,
     /// What was left out.
     pub message: String,
+    fatal: bool,
 }
 
-impl Serialize for RangeError {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut members = serializer.serialize_struct("RangeError", 3)?;
-        members.serialize_field("code", self.code.as_str())?;
-        members.serialize_field("message", &self.message)?;
-        members.serialize_field("fatal", &false)?;
-        members.end()
+impl RangeError {
+    fn new(code: Code, message: String) -> Self {
+        let fatal = false;
+        Self {
+            code,
+            message,
+            fatal,
+        }
     }
 }
 
@@ -247,10 +248,7 @@ pub(crate) fn run_range(
         trace.add(counted);
     }
     if cut {
-        errors.push(RangeError {
-            code: Code::Limit,
-            message: "changes were cut".to_owned(),
-        });
+        errors.push(RangeError::new(Code::Limit, "changes were cut".to_owned()));
     }
     let capped = options.max_snapshots.is_some() || options.max_changes.is_some();
     RangeDiff {
@@ -287,10 +285,7 @@ pub(crate) fn capped(
     let message = format!("only the newest {most} snapshots were taken");
     (
         SnapshotRange { oldest, ..span },
-        vec![RangeError {
-            code: Code::SnapshotRangeLimit,
-            message,
-        }],
+        vec![RangeError::new(Code::SnapshotRangeLimit, message)],
     )
 }
 

@@ -33,11 +33,7 @@ struct Made {
 impl Made {
     fn grow(&mut self, documents: &dyn Documents) -> Result<Arc<Snapshot>, LoadFailure> {
         if stopped() {
-            return Err(LoadFailure {
-                code: Code::Cancelled,
-                message: Cancelled.to_string(),
-                help: None,
-            });
+            return Err(LoadFailure::new(Code::Cancelled, Cancelled.to_string()));
         }
         let document = documents.read(self.next).map_err(failed)?;
         let cycle = self.next as i64 + 1;
@@ -66,11 +62,7 @@ impl Made {
 }
 
 fn failed(error: impl std::fmt::Display) -> LoadFailure {
-    LoadFailure {
-        code: Code::Input,
-        message: format!("the session cannot be read: {error}"),
-        help: None,
-    }
+    LoadFailure::new(Code::Input, format!("the session cannot be read: {error}"))
 }
 
 impl Source for Replay {

@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use roaring::RoaringBitmap;
 use smallvec::{SmallVec, smallvec};
 
+use super::commit::UnitAt;
 use super::{Piece, Snapshot, UnitRef};
 
 /// The rows of the units in which two snapshots differ: ranges of whole units, ascending, in the row
@@ -75,9 +76,6 @@ impl Snapshot {
         }
     }
 }
-
-/// A unit of a snapshot: its piece, and its index in the segment.
-type UnitAt = (usize, u32);
 
 /// The units in which two snapshots differ, in no order.
 #[derive(Default)]

@@ -58,12 +58,10 @@ impl Writer {
                 fresh.push((place, self.compare(&tree, unit, found, meta.cycle)));
             }
         }
-        let parts = touched.splice(previous, fresh);
+        let parts = splice(previous, &touched.units, fresh);
         Some(self.assemble(&tree, parts, Layout::ByLifetime, meta.clone()))
     }
-}
 
-impl Writer {
     /// Adds a turn to `previous`, the newest committed snapshot, and changes nothing else: the
     /// snapshot that [`Writer::commit`] makes of these nodes, but reads no other unit. `turn`
     /// has the rows of the turn, the turn itself first, at their levels.
@@ -98,7 +96,7 @@ impl Writer {
         let place = insertion_point(previous, &key(turn, &unit));
         let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle));
         let fresh = vec![(place, fresh)];
-        let parts = touched.splice(previous, fresh);
+        let parts = splice(previous, &touched.units, fresh);
         Some(self.assemble(turn, parts, Layout::Whole, meta.clone()))
     }
 }
@@ -219,15 +217,6 @@ impl Touched {
             }
         }
         copy.finish()
-    }
-
-    /// As [`splice`].
-    fn splice<'a>(
-        &self,
-        previous: &Snapshot,
-        fresh: Vec<(UnitAt, UnitSource<'a>)>,
-    ) -> Vec<UnitSource<'a>> {
-        splice(previous, &self.units, fresh)
     }
 }
 

@@ -21,20 +21,6 @@ pub struct Merge {
     pub output: Arc<Segment>,
 }
 
-impl Merge {
-    /// Where a unit of an old segment is in [`Merge::output`]; `None` if it was not merged. Linear in the inputs.
-    pub fn moved_unit(&self, segment: &Arc<Segment>, unit: u32) -> Option<u32> {
-        let mut first = 0;
-        for (input, units) in &self.inputs {
-            if Arc::ptr_eq(input, segment) && units.contains(&unit) {
-                return Some(unit - units.start + first);
-            }
-            first += units.len() as u32;
-        }
-        None
-    }
-}
-
 /// The largest number of pieces of a snapshot. Callers count all units as turns.
 fn most_pieces(turns: usize) -> usize {
     2 * (usize::BITS - turns.leading_zeros()) as usize + 8

@@ -29,7 +29,7 @@ pub enum UnitPart {
 pub struct Restored {
     /// The snapshot; [`Snapshot::units`] has as many units as there were parts, gaps aside, in the same order.
     pub snapshot: Snapshot,
-    /// The merges made, for [`Snapshot::moved`] and [`Merge::moved_unit`].
+    /// The merges made, for [`Snapshot::moved`].
     pub merges: Vec<Merge>,
     /// The versions of the fresh units, in order.
     pub versions: Vec<u64>,

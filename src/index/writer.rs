@@ -19,7 +19,7 @@ use crate::tree::{NodeClass, Present, Tree, header};
 static NEXT_VERSION: AtomicU64 = AtomicU64::new(1);
 
 /// Makes the snapshots of one session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Writer {
     /// How the ttls of the session change from one snapshot to the next.
     pub(super) ttls: Ttls,
@@ -146,8 +146,7 @@ impl Writer {
                     self.ttls = Ttls::Stored;
                     ttls = Ttl::Stay;
                 }
-                Match::StoredTtls => {}
-                Match::Different => {}
+                Match::StoredTtls | Match::Different => {}
             }
         }
         let mut source = UnitSource::fresh(unit, ttls);

@@ -247,7 +247,7 @@ fn short_string(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 /// The offset after the string at `start`.
-pub(super) fn after_string(bytes: &[u8], start: usize) -> Option<usize> {
+pub(crate) fn after_string(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
         let end = at + memchr::memchr(b'"', bytes.get(at..)?)?;

@@ -21,7 +21,7 @@ pub use canonical::{
     Appended, Sink, canonical, write_float, write_number, write_string, write_value,
 };
 pub(crate) use members::{
-    Accepted, Jumps, Member, ValueType, elements, get, members, string, value_type,
+    Accepted, Jumps, Member, ValueType, after_string, elements, get, members, string, value_type,
 };
 pub use reader::{Halt, MAX_NESTING, MAX_PROBLEMS, Number, Problem, ProblemKind, Reader};
 pub use redact::{BadPattern, Redaction, Redactor};

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::canonical::{Appended, Sink, write_string, write_value};
-use super::text::{Text, unescape_into};
+use super::text::unescape_into;
 
 /// A JSON value. Equal values are spelled the same, but for escapes in texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -226,16 +226,11 @@ pub(crate) fn any_text(json: &str, mut test: impl FnMut(&str) -> bool) -> bool {
         if after.find(|byte| !byte.is_ascii_whitespace()) == Some(&b':') {
             continue;
         }
-        let raw = json.get(start + 1..end - 1).unwrap_or_default();
-        let escaped = memchr::memchr(b'\\', raw.as_bytes()).is_some();
-        let found = if escaped {
-            decoded.clear();
-            unescape_into(raw, &mut decoded);
-            test(&decoded)
-        } else {
-            test(Text { raw, escaped }.raw)
-        };
-        if found {
+        let text = json.get(start..end).unwrap_or_default();
+        if JsonValue::read(text, &mut decoded)
+            .text()
+            .is_some_and(&mut test)
+        {
             return true;
         }
     }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::header::COLUMNS;
+use super::header::is_column;
 use super::overlay::{Body, Change, Fresh};
 use super::refusal::{Refusal, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
 use crate::index::{Changes, NodeRef, Snapshot};
-use crate::tree::NodeClass;
+use crate::tree::{NodeClass, header};
 
 impl Workspace {
     /// Takes over the changes of a working state. Linear in the units that differ from the base.
@@ -96,24 +96,17 @@ impl Workspace {
     fn take_over_old(&mut self, node: NodeRef<'_>, old: NodeRef<'_>) -> Result<(), Refusal> {
         let id = node.id();
         let headers = |node: NodeRef<'_>| {
+            let mut own = node.headers();
+            own.texts[header::NODE_TYPE] = Some(node.type_or_class());
+            own.numbers[header::TTL] = 0;
+            own.numbers[header::PRIORITY] = 0;
             let parent = node.parent().map(|parent| parent.id().to_owned());
-            let texts = [
-                Some(node.type_or_class()),
-                node.role(),
-                node.kind(),
-                node.key(),
-            ];
-            let numbers = (
-                node.offset(),
-                node.created_at_ns(),
-                node.creation_index(),
-                node.cycle(),
-            );
-            (parent, texts.map(|text| text.map(str::to_owned)), numbers)
+            let texts = own.texts.map(|text| text.map(str::to_owned));
+            (parent, texts, own.numbers, node.cycle())
         };
         let fields = |node: NodeRef<'_>| -> Vec<(String, String)> {
             let own = node.fields().filter(|(name, value)| {
-                !(COLUMNS.contains(name) && value.is_null()) && *name != "parent_id"
+                !(is_column(name) && value.is_null()) && *name != "parent_id"
             });
             own.map(|(name, value)| (name.into(), value.canonical()))
                 .collect()
@@ -143,7 +136,7 @@ impl Workspace {
             return Err(region(message).help("put its blocks into `^ah`"));
         }
         let parent = node.parent().map_or("", |parent| parent.id());
-        let mut body = Body::of(node, |name| !COLUMNS.contains(&name));
+        let mut body = Body::of(node, |name| !is_column(name));
         body.cycle = self.cycle();
         let mut fresh = Fresh::new(parent.into(), node.offset(), body);
         if fresh.field("created_at_iso").is_none() {
@@ -162,20 +155,8 @@ impl Workspace {
     /// Another session with the same base and the same changes, and no references.
     pub(crate) fn fork(&self) -> Self {
         Self {
-            base: Arc::clone(&self.base),
-            committed: self.committed,
-            overlay: self.overlay.clone(),
-            writer: crate::index::Writer::counting(),
-            clock: self.clock.clone(),
-            waiting: self.waiting.clone(),
-            last_ns: self.last_ns,
-            next_index: self.next_index,
-            retired: self.retired.clone(),
-            due: self.due.clone(),
             pins: super::pin::Pins::default(),
-            policy: self.policy.clone(),
-            request: self.request.clone(),
-            request_before: self.request_before.clone(),
+            ..self.clone()
         }
     }
 }

@@ -219,12 +219,7 @@ impl Workspace {
             }
         }
         let ids: Vec<&str> = expiring.iter().map(|id| &**id).collect();
-        let topmost: Vec<Arc<str>> = self
-            .state()
-            .topmost(&ids)
-            .iter()
-            .map(|node| Arc::from(node.id()))
-            .collect();
+        let topmost = self.state().topmost_ids(&ids);
         self.take_all(&topmost);
         commit.expired = strings(topmost);
         overdue

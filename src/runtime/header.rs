@@ -12,7 +12,11 @@ use super::slot::Mover;
 use crate::json::{JsonValue, StoredValue, elements, string};
 use crate::support::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::{NodeClass, text_list};
+use crate::tree::{
+    NodeClass,
+    header::{NUMBERS, TEXTS},
+    text_list,
+};
 
 type Field = (Box<str>, StoredValue);
 
@@ -72,20 +76,10 @@ impl Update {
 }
 
 /// Headers that are not fields of a payload record: an explicit null of one is as if it were absent.
-pub(super) const COLUMNS: [&str; 12] = [
-    "id",
-    "nodeType",
-    "role",
-    "kind",
-    "key",
-    "offset",
-    "ttl",
-    "priority",
-    "cycle",
-    "created_at_ns",
-    "creation_index",
-    "parent_id",
-];
+pub(super) fn is_column(name: &str) -> bool {
+    let is_place = matches!(name, "id" | "parent_id");
+    is_place || TEXTS.contains(&name) || NUMBERS.contains(&name)
+}
 
 /// Headers that the runtime fills.
 const FILLED: [&str; 3] = ["cycle", "created_at_ns", "creation_index"];

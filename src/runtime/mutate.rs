@@ -13,6 +13,7 @@ use super::state::{Node, Seal, State};
 use super::workspace::{Draft, Workspace};
 use crate::json::StoredValue;
 use crate::tree::NodeClass;
+use crate::tree::hash::is_hashed;
 
 impl Workspace {
     pub(crate) fn add(
@@ -365,10 +366,8 @@ pub(super) fn check_unpinned(id: &str, kept: &HashSet<Arc<str>>) -> Result<(), R
 
 fn apply_update(fresh: &mut Fresh, update: &Update) {
     let names = update.fields.iter().map(|(name, _)| &**name);
-    let hashed =
-        |name: &str| name == "content" || name.starts_with("content_") || name.starts_with("data_");
     let hash_given = names.clone().any(|name| name == "content_hash");
-    let touched = update.role.is_some() || update.kind.is_some() || names.clone().any(hashed);
+    let touched = update.role.is_some() || update.kind.is_some() || names.clone().any(is_hashed);
     if touched && !hash_given {
         fresh.set_field("content_hash", None);
     }

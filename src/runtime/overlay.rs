@@ -94,7 +94,7 @@ impl Body {
             cycle: node.cycle().unwrap_or(0),
             created_at_ns: node.created_at_ns(),
             creation_index: node.creation_index(),
-            removable: node.field("removable") == Some(JsonValue::Bool(true)),
+            removable: is_removable(node),
             fields: fields
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
@@ -107,10 +107,12 @@ impl Body {
     }
 
     pub(super) fn field(&self, name: &str) -> Option<JsonValue<'_>> {
-        let at = self
-            .fields
-            .binary_search_by(|(known, _)| (**known).cmp(name));
-        at.ok().map(|at| self.fields[at].1.get())
+        self.place_of(name).ok().map(|at| self.fields[at].1.get())
+    }
+
+    fn place_of(&self, name: &str) -> Result<usize, usize> {
+        self.fields
+            .binary_search_by(|(known, _)| (**known).cmp(name))
     }
 
     pub(super) fn with_content<R>(&self, read: impl FnOnce(Option<JsonValue<'_>>) -> R) -> R {
@@ -134,10 +136,7 @@ impl Body {
     }
 
     pub(super) fn set_field(&mut self, name: &str, value: Option<StoredValue>) {
-        let at = self
-            .fields
-            .binary_search_by(|(known, _)| (**known).cmp(name));
-        match (at, value) {
+        match (self.place_of(name), value) {
             (Ok(at), Some(value)) => self.fields[at].1 = value,
             (Ok(at), None) => drop(self.fields.remove(at)),
             (Err(at), Some(value)) => self.fields.insert(at, (name.into(), value)),
@@ -304,6 +303,10 @@ impl Overlay {
         });
         *self.siblings(parent) = siblings;
     }
+}
+
+pub(super) fn is_removable(node: NodeRef<'_>) -> bool {
+    node.field("removable") == Some(JsonValue::Bool(true))
 }
 
 /// What siblings are sorted by (LANGUAGE §6).

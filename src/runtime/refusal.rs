@@ -30,9 +30,7 @@ impl Refusal {
         self.help = Some(help.into());
         self
     }
-}
 
-impl Refusal {
     /// The error about `text`: a selector or position, the whole of which is the place, or the text of a
     /// node, of which one byte is. What is wrong with a node's members has no place in a selector.
     pub(crate) fn about(self, text: &str) -> Error {
@@ -46,10 +44,7 @@ impl Refusal {
         if let Some(span) = span {
             diagnostic = diagnostic.at(span, "");
         }
-        if let Some(help) = self.help {
-            diagnostic = diagnostic.with_help(help);
-        }
-        Error::new(text, diagnostic)
+        Error::new(text, diagnostic.with_any_help(self.help))
     }
 }
 

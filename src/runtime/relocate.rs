@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::header::{COLUMNS, DraftNode};
+use super::header::{DraftNode, is_column};
 use super::mutate::{check_removable, check_unpinned};
 use super::overlay::{Body, Change};
 use super::refusal::{Refusal, placement, region, sealed};
@@ -22,8 +22,7 @@ impl Workspace {
         ids: &[&str],
         target: &Destination,
     ) -> Result<Vec<Arc<str>>, Refusal> {
-        let topmost = self.state().topmost(ids);
-        let topmost: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
+        let topmost = self.state().topmost_ids(ids);
         self.all_or_nothing(|workspace| {
             let mut moved: Vec<Arc<str>> = Vec::with_capacity(topmost.len());
             let mut moving: HashSet<Arc<str>> = topmost.iter().cloned().collect();
@@ -196,7 +195,7 @@ impl Workspace {
 /// What a successor has in common with a node. Its time is filled again.
 fn successor(node: Node<'_>, change: Option<&Change>) -> Body {
     // Of other headers, a record has explicit nulls only.
-    let keeps = |name: &str| name != "created_at_iso" && !COLUMNS.contains(&name);
+    let keeps = |name: &str| name != "created_at_iso" && !is_column(name);
     match node {
         Node::Old(old) => {
             let mut body = Body::of(old, keeps);

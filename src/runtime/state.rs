@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use super::overlay::{Fresh, Overlay, SortKey, sort_key};
+use super::overlay::{Fresh, Overlay, SortKey, is_removable, sort_key};
 use super::refusal::{Refusal, placement, region};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
@@ -59,18 +59,19 @@ pub(super) struct State<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn id(self) -> &'a str {
+    fn read<R>(self, old: impl FnOnce(NodeRef<'a>) -> R, new: impl FnOnce(&'a Fresh) -> R) -> R {
         match self {
-            Self::Old(node) => node.id(),
-            Self::New(_, fresh) => &fresh.id,
+            Self::Old(node) => old(node),
+            Self::New(_, fresh) => new(fresh),
         }
     }
 
+    pub(super) fn id(self) -> &'a str {
+        self.read(NodeRef::id, |fresh| &*fresh.id)
+    }
+
     pub(super) fn class(self) -> NodeClass {
-        match self {
-            Self::Old(node) => node.class(),
-            Self::New(_, fresh) => fresh.class(),
-        }
+        self.read(NodeRef::class, |fresh| fresh.class())
     }
 
     pub(super) fn is_region(self) -> bool {
@@ -93,10 +94,7 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn offset(self) -> i64 {
-        match self {
-            Self::Old(node) => node.offset(),
-            Self::New(_, fresh) => fresh.offset,
-        }
+        self.read(NodeRef::offset, |fresh| fresh.offset)
     }
 
     pub(super) fn slot(self) -> Option<u32> {
@@ -107,10 +105,7 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn is_removable(self) -> bool {
-        match self {
-            Self::Old(node) => node.field("removable") == Some(JsonValue::Bool(true)),
-            Self::New(_, fresh) => fresh.removable,
-        }
+        self.read(is_removable, |fresh| fresh.removable)
     }
 
     /// Whether it is a core, if its parent is a turn or the head.
@@ -119,22 +114,17 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn sort_key(self) -> SortKey<'a> {
-        match self {
-            Self::Old(node) => (
-                node.offset(),
-                node.created_at_ns(),
-                node.creation_index(),
-                node.id(),
-            ),
-            Self::New(_, fresh) => sort_key(fresh),
-        }
+        self.read(
+            |node| {
+                let times = (node.created_at_ns(), node.creation_index());
+                (node.offset(), times.0, times.1, node.id())
+            },
+            sort_key,
+        )
     }
 
     pub(super) fn key(self) -> Option<&'a str> {
-        match self {
-            Self::Old(node) => node.key(),
-            Self::New(_, fresh) => fresh.key.as_deref(),
-        }
+        self.read(NodeRef::key, |fresh| fresh.key.as_deref())
     }
 
     /// What `read` makes of the content.
@@ -146,10 +136,7 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn field(self, name: &str) -> Option<JsonValue<'a>> {
-        match self {
-            Self::Old(node) => node.field(name),
-            Self::New(_, fresh) => fresh.field(name),
-        }
+        self.read(|node| node.field(name), |fresh| fresh.field(name))
     }
 }
 
@@ -309,12 +296,12 @@ impl<'a> State<'a> {
 
     pub(super) fn region(self, class: NodeClass) -> Option<Node<'a>> {
         let snapshot = self.base;
-        let row = match class {
-            NodeClass::Sys => Some(snapshot.sys_rows()).filter(|rows| !rows.is_empty()),
-            NodeClass::Head => Some(snapshot.head_rows()).filter(|rows| !rows.is_empty()),
-            _ => snapshot.seq_row().map(|row| row..row + 1),
+        let rows = match class {
+            NodeClass::Sys => snapshot.sys_rows(),
+            NodeClass::Head => snapshot.head_rows(),
+            _ => snapshot.seq_row().map_or(0..0, |row| row..row + 1),
         };
-        if let Some(rows) = row {
+        if !rows.is_empty() {
             return Some(Node::Old(snapshot.node(rows.start)));
         }
         let added = self.overlay.added_to(snapshot.root().id()).iter();
@@ -385,27 +372,23 @@ impl<'a> State<'a> {
         found
     }
 
+    /// The ids of [`State::topmost`].
+    pub(super) fn topmost_ids(self, ids: &[&str]) -> Vec<Arc<str>> {
+        let topmost = self.topmost(ids).into_iter();
+        topmost.map(|node| node.id().into()).collect()
+    }
+
     /// Sorts nodes into document order. Linear in their levels.
     fn sort(self, nodes: &mut [Node<'a>]) {
         if nodes.len() > 1 {
             nodes.sort_by_cached_key(|node| {
                 let path = self
                     .upwards(*node)
-                    .map(|node| (rank(node), node.sort_key()));
+                    .map(|node| (node.class().rank(), node.sort_key()));
                 let mut path: Vec<(u8, SortKey<'a>)> = path.collect();
                 path.reverse();
                 path
             });
         }
-    }
-}
-
-/// Regions are in an order of their own (LANGUAGE §6).
-fn rank(node: Node<'_>) -> u8 {
-    match node.class() {
-        NodeClass::Sys => 0,
-        NodeClass::Seq => 1,
-        NodeClass::Head => 2,
-        _ => 3,
     }
 }

@@ -27,7 +27,7 @@ use crate::tree::timestamp::rfc3339_of_nanos;
 /// The write side of one session. Readers have the snapshots it makes; this is for one writer.
 ///
 /// Every method that returns a [`Refusal`] has changed nothing then.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Workspace {
     pub(super) base: Arc<Snapshot>,
     /// Whether the base was committed, and is not the tree a session begins with.

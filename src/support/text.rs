@@ -22,11 +22,7 @@ pub(crate) fn clean(text: &str, limit: usize) -> String {
         if std::mem::take(&mut space) {
             out.push(' ');
         }
-        out.push(if letter.is_control() || is_direction(letter) {
-            '\u{fffd}'
-        } else {
-            letter
-        });
+        out.push(safe(letter));
     }
     out
 }
@@ -34,6 +30,11 @@ pub(crate) fn clean(text: &str, limit: usize) -> String {
 /// All of `text`, as [`clean`] makes it safe to print.
 pub(crate) fn printable(text: &str) -> String {
     clean(text, usize::MAX)
+}
+
+fn safe(letter: char) -> char {
+    let is_safe = !letter.is_control() && !is_direction(letter);
+    if is_safe { letter } else { '\u{fffd}' }
 }
 
 /// Whether a character changes the writing direction of the text after it.
@@ -153,11 +154,7 @@ fn line(
         if at <= found.start {
             start = out.len();
         }
-        out.push(if letter.is_control() || is_direction(letter) {
-            '\u{fffd}'
-        } else {
-            letter
-        });
+        out.push(safe(letter));
     }
     let whole = !cut || end.is_some_and(|end| end <= out.len());
     let end = end.unwrap_or(out.len()).min(out.len());

@@ -48,16 +48,9 @@ pub(crate) fn classify(
     }
 }
 
-/// Positions of the rows of a tree under check, for messages.
-pub(crate) trait Starts {
-    /// The offset of a row's node, in the unit of the faults.
-    fn start(&self, row: u32) -> usize;
-}
-
-impl Starts for Vec<usize> {
-    fn start(&self, row: u32) -> usize {
-        self.get(row as usize).copied().unwrap_or(0)
-    }
+/// The offset of a row's node, in the unit of the faults.
+fn start_of(starts: &[usize], row: u32) -> usize {
+    starts.get(row as usize).copied().unwrap_or(0)
 }
 
 /// Checks a draft of nested nodes and sorts it. The tree is valid only if `faults` is empty.
@@ -93,7 +86,7 @@ fn check_claims(tree: &Tree, claims: &[ParentClaim<'_>], faults: &mut Faults) {
     }
 }
 
-pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) {
+pub(crate) fn check_ids(tree: &Tree, starts: &[usize], faults: &mut Faults) {
     let mut table: HashTable<u32> = HashTable::with_capacity(tree.rows.len());
     for row in 0..tree.rows.len() as u32 {
         let id = tree.id(row);
@@ -110,17 +103,17 @@ pub(crate) fn check_ids(tree: &Tree, starts: &impl Starts, faults: &mut Faults) 
                 entry.insert(row);
             }
             hashbrown::hash_table::Entry::Occupied(entry) => {
-                let other = Some(starts.start(*entry.get()));
+                let other = Some(start_of(starts, *entry.get()));
                 let id = shorten(id);
                 let message = format_args!("the id `{id}` is given twice, first at {{}}");
-                faults.push(starts.start(row), ".id", other, message);
+                faults.push(start_of(starts, row), ".id", other, message);
             }
         }
     }
 }
 
 /// Sets the class of every row and checks regions and cores. Returns whether the rows are in canonical order already.
-pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults) -> bool {
+pub(crate) fn settle(tree: &mut Tree, starts: &[usize], faults: &mut Faults) -> bool {
     let classes = classes(&tree.texts[header::NODE_TYPE]);
     let count = tree.rows.len();
     let mut regions = [NONE; 3];
@@ -130,7 +123,7 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
     let mut sorted = true;
     for index in 0..count as u32 {
         let mut wrong = |member, other, message: Arguments<'_>| {
-            faults.push(starts.start(index), member, other, message);
+            faults.push(start_of(starts, index), member, other, message);
         };
         let row = &tree.rows[index as usize];
         let (parent, above) = match row.parent {
@@ -164,7 +157,7 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
                 if *slot == NONE {
                     *slot = index;
                 } else {
-                    let other = Some(starts.start(*slot));
+                    let other = Some(start_of(starts, *slot));
                     let message = format_args!("a second {}, the first is at {{}}", class.as_str());
                     wrong(".nodeType", other, message);
                 }
@@ -181,7 +174,7 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
                 if *core == NONE {
                     *core = index;
                 } else {
-                    let other = Some(starts.start(*core));
+                    let other = Some(start_of(starts, *core));
                     let message =
                         format_args!("a second container at offset 0, the first is at {{}}");
                     wrong(".offset", other, message);
@@ -198,16 +191,6 @@ pub(crate) fn settle(tree: &mut Tree, starts: &impl Starts, faults: &mut Faults)
     sorted
 }
 
-/// Sort rank of a child of the root by its region; ties go by offset.
-fn rank(row: &Row) -> u8 {
-    match row.class {
-        NodeClass::Sys => 0,
-        NodeClass::Seq => 1,
-        NodeClass::Head => 2,
-        _ => 3,
-    }
-}
-
 /// Whether `a` comes before its sibling `b` (LANGUAGE §6).
 #[inline]
 fn precedes(tree: &Tree, a: u32, b: u32) -> bool {
@@ -218,7 +201,7 @@ fn precedes(tree: &Tree, a: u32, b: u32) -> bool {
 fn order(tree: &Tree, a: u32, b: u32) -> std::cmp::Ordering {
     let (x, y) = (&tree.rows[a as usize], &tree.rows[b as usize]);
     let regions = if x.parent == 0 {
-        rank(x).cmp(&rank(y))
+        x.class.rank().cmp(&y.class.rank())
     } else {
         std::cmp::Ordering::Equal
     };

@@ -51,6 +51,28 @@ pub struct Fault {
     pub column: u64,
 }
 
+impl Fault {
+    pub(crate) fn at(path: String, message: String, at: Position) -> Self {
+        Self {
+            file: None,
+            path,
+            message,
+            offset: at.offset,
+            line: at.line,
+            column: at.column,
+        }
+    }
+}
+
+impl From<Fault> for InputError {
+    fn from(fault: Fault) -> Self {
+        Self {
+            faults: vec![fault],
+            more: 0,
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -99,17 +121,7 @@ impl InputError {
 
     /// An error of one fault at a path of a value that has no lines.
     pub(crate) fn at_path(path: String, message: String) -> Self {
-        Self {
-            faults: vec![Fault {
-                file: None,
-                path,
-                message,
-                offset: 0,
-                line: 1,
-                column: 1,
-            }],
-            more: 0,
-        }
+        Fault::at(path, message, Position::default()).into()
     }
 
     /// Adds the faults of another part of the same input.
@@ -233,14 +245,7 @@ impl Faults {
                 }
                 None => raw.message,
             };
-            Fault {
-                file: None,
-                path: path + raw.member,
-                message,
-                offset: at.offset,
-                line: at.line,
-                column: at.column,
-            }
+            Fault::at(path + raw.member, message, at)
         });
         let mut faults: Vec<Fault> = faults.collect();
         faults.sort_by_key(|fault| fault.offset);
@@ -275,43 +280,39 @@ impl Faults {
 pub(crate) struct Lines<'a> {
     text: &'a [u8],
     /// The offset counted to.
-    at: usize,
-    line: u64,
-    column: u64,
+    at: Position,
 }
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text: text.as_bytes(),
-            at: 0,
-            line: 1,
-            column: 1,
+            at: Position::default(),
         }
     }
 
     pub(crate) fn position(&mut self, offset: usize) -> Position {
-        if offset < self.at {
-            (self.at, self.line, self.column) = (0, 1, 1);
+        let at = &mut self.at;
+        if (offset as u64) < at.offset {
+            *at = Position::default();
         }
         let end = offset.min(self.text.len());
-        let mut passed = self.text.get(self.at..end).unwrap_or_default();
+        let mut passed = self.text.get(at.offset as usize..end).unwrap_or_default();
         while let Some(feed) = memchr::memchr(b'\n', passed) {
-            self.line += 1;
-            self.column = 1;
+            at.line += 1;
+            at.column = 1;
             passed = &passed[feed + 1..];
         }
-        self.column += if passed.is_ascii() {
+        at.column += if passed.is_ascii() {
             passed.len() as u64
         } else {
             // Bytes that begin a character.
             passed.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64
         };
-        self.at = end;
+        at.offset = end as u64;
         Position {
             offset: offset as u64,
-            line: self.line,
-            column: self.column,
+            ..*at
         }
     }
 }

@@ -8,6 +8,11 @@ use crate::json::{JsonValue, write_string};
 
 pub type ContentHash = [u8; 32];
 
+/// Whether the content hash covers a field (RUNTIME §1).
+pub(crate) fn is_hashed(name: &str) -> bool {
+    name == "content" || name.starts_with("data_") || name.starts_with("content_")
+}
+
 /// SHA-256 over the canonical JSON object of `content`, `kind`, `role` and every `content_*` and
 /// `data_*` field except `content_hash`.
 ///
@@ -50,7 +55,7 @@ fn write_hashed<'a>(
             "kind" => null_kind = true,
             _ => {}
         }
-        if name != "content_hash" && (name.starts_with("content_") || name.starts_with("data_")) {
+        if name != "content_hash" && is_hashed(name) {
             if !std::mem::replace(&mut content, true) {
                 out.write_all(b"\"\"")?;
             }

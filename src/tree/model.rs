@@ -38,6 +38,18 @@ pub enum NodeClass {
     Block = 6,
 }
 
+impl NodeClass {
+    /// Children of the root are sorted by this first (LANGUAGE §6).
+    pub(crate) fn rank(self) -> u8 {
+        match self {
+            Self::Sys => 0,
+            Self::Seq => 1,
+            Self::Head => 2,
+            Self::Root | Self::Turn | Self::Container | Self::Block => 3,
+        }
+    }
+}
+
 // The names are the nodeTypes that mean the classes, in the vocabulary `mt mc cb`.
 names! {
     NodeClass: 7 {

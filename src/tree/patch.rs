@@ -23,7 +23,7 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     let mut union = Union::new(base, delta, &mut faults);
     union.link(&mut faults);
     let (mut tree, origins) = union.build(&mut faults);
-    let sorted = check::settle(&mut tree, &Origins(&origins), &mut faults);
+    let sorted = check::settle(&mut tree, &origins, &mut faults);
     if faults.is_empty() {
         if !sorted {
             check::sort(&mut tree);
@@ -47,15 +47,6 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
             (format!("$.remove[{index}]"), at)
         }
     }))
-}
-
-/// For each row of the result, the number of its node.
-struct Origins<'a>(&'a [usize]);
-
-impl check::Starts for Origins<'_> {
-    fn start(&self, row: u32) -> usize {
-        self.0.get(row as usize).copied().unwrap_or(0)
-    }
 }
 
 /// The union of a base and a patch under construction. Nodes are numbered, those of the patch

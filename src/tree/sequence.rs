@@ -58,10 +58,7 @@ impl Runtime {
     /// The error of one that cannot be read.
     pub fn refused(&self, message: String) -> InputError {
         let mark = self.origin.marks.document;
-        InputError {
-            faults: vec![self.origin.fault("$.runtime", mark, message)],
-            more: 0,
-        }
+        self.origin.fault("$.runtime", mark, message).into()
     }
 }
 

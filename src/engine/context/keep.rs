@@ -122,10 +122,10 @@ impl Context {
     }
 }
 
-#[cfg(feature = "store")]
 impl ContextBuilder {
     /// Goes on with a session of a store that no context has written yet: ids that were used, and the
     /// last time.
+    #[cfg(feature = "store")]
     pub(crate) fn resume_unwritten(
         self,
         session: &Session,
@@ -136,9 +136,7 @@ impl ContextBuilder {
         context.workspace.note_used(used, last_ns);
         Ok(context)
     }
-}
 
-impl ContextBuilder {
     /// As [`Context::resume`], with these settings.
     pub fn resume(self, session: &Session) -> Result<Context, Error> {
         match session.kept() {
@@ -156,8 +154,7 @@ impl ContextBuilder {
             context.named.insert(name.clone(), reference);
         }
         if !kept.attempts.is_empty() {
-            let attempts = kept.attempts.iter().cloned();
-            let attempts = attempts.fold(Attempts::default(), |all, entry| all.with(entry));
+            let attempts = Attempts::of(kept.attempts.iter().cloned());
             let history = context.session.history();
             context.session = Arc::new(Session::new(history.with_attempts(attempts)));
         }

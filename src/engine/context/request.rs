@@ -158,13 +158,7 @@ impl Context {
 
 pub(crate) fn refused(error: &RenderError) -> Error {
     let diagnostic = Diagnostic::error(Code::Input, error.to_string());
-    Error::new(
-        "",
-        match error.help() {
-            Some(help) => diagnostic.with_help(help),
-            None => diagnostic,
-        },
-    )
+    Error::new("", diagnostic.with_any_help(error.help()))
 }
 
 /// What was sent in the cycle of a snapshot of `history`, or in the cycle in progress for its working

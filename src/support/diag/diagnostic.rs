@@ -166,6 +166,15 @@ impl Diagnostic {
         self
     }
 
+    /// Sets the help text, if there is one.
+    #[must_use]
+    pub(crate) fn with_any_help(self, help: Option<impl Into<String>>) -> Self {
+        match help {
+            Some(help) => self.with_help(help),
+            None => self,
+        }
+    }
+
     /// Sets the help text.
     #[doc(hidden)]
     pub fn set_help(&mut self, help: impl Into<String>) {

@@ -202,12 +202,24 @@ impl Restorer {
     fn follow(&mut self, merges: &[Merge]) {
         for merge in merges {
             for (segment, at) in self.known.values_mut() {
-                if let Some(moved) = merge.moved_unit(segment, *at) {
+                if let Some(moved) = moved_unit(merge, segment, *at) {
                     (*segment, *at) = (Arc::clone(&merge.output), moved);
                 }
             }
         }
     }
+}
+
+/// Where a unit of an old segment is in the output of a merge; `None` if it was not merged.
+fn moved_unit(merge: &Merge, segment: &Arc<Segment>, unit: u32) -> Option<u32> {
+    let mut first = 0;
+    for (input, units) in &merge.inputs {
+        if Arc::ptr_eq(input, segment) && units.contains(&unit) {
+            return Some(unit - units.start + first);
+        }
+        first += units.len() as u32;
+    }
+    None
 }
 
 /// A tree of the rows of units.
