@@ -28,7 +28,7 @@ pub struct History {
     attempts: Option<Attempts>,
     first_seen: OnceLock<FirstSeen>,
     /// Where the oldest snapshots, or the working state, come from.
-    archive: Option<Arc<Archive>>,
+    pub(super) archive: Option<Arc<Archive>>,
     /// The history of which this one shows a part of one snapshot.
     whole: Option<Arc<History>>,
 }
@@ -443,11 +443,6 @@ impl History {
             Some(archive) => archive.cycles().map(|_| ()),
             None => Ok(()),
         }
-    }
-
-    #[cfg(feature = "store")]
-    pub(super) fn archive(&self) -> Option<&Arc<Archive>> {
-        self.archive.as_ref()
     }
 
     /// This history with a part of the snapshot at a position in its place, unless the snapshot is in

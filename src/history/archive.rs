@@ -143,7 +143,7 @@ type Place = OnceLock<Arc<Snapshot>>;
 /// The committed snapshots, and perhaps the working state, of a session that is kept elsewhere.
 #[derive(Debug)]
 pub struct Archive {
-    source: Arc<dyn Source>,
+    pub(super) source: Arc<dyn Source>,
     len: usize,
     has_working: bool,
     cycles: OnceLock<Arc<[i64]>>,
@@ -170,11 +170,6 @@ impl Archive {
             parts: Mutex::default(),
             loading: Mutex::default(),
         }
-    }
-
-    #[cfg(feature = "store")]
-    pub(super) fn source(&self) -> &Arc<dyn Source> {
-        &self.source
     }
 
     /// Number of committed snapshots.

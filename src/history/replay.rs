@@ -112,13 +112,14 @@ impl Session {
 impl History {
     /// Whether its snapshots can be loaded again at any time, by callers that need few of them at a time.
     pub(crate) fn is_replayed(&self) -> bool {
-        self.archive()
-            .is_some_and(|archive| archive.source().again())
+        self.archive
+            .as_ref()
+            .is_some_and(|archive| archive.source.again())
     }
 
     fn renewed(&self) -> Option<Self> {
-        let archive = self.archive().filter(|_| self.is_replayed())?;
-        let source = Arc::clone(archive.source());
+        let archive = self.archive.as_ref().filter(|_| self.is_replayed())?;
+        let source = Arc::clone(&archive.source);
         let renewed = Archive::new(source, archive.len(), archive.has_working());
         Some(Self::new_lazy(Arc::new(renewed)))
     }
@@ -156,8 +157,8 @@ impl History {
                 break history.working().cloned();
             }
         };
-        if let Some(archive) = self.archive() {
-            archive.source().rest();
+        if let Some(archive) = &self.archive {
+            archive.source.rest();
         }
         match working {
             Some(working) => each(older.as_deref(), &working),

@@ -157,7 +157,7 @@ impl Session {
                 let Some(PlacedDocument { meta, body, .. }) = order.place(document) else {
                     continue;
                 };
-                let newest = builder.committed().last();
+                let newest = builder.committed.last();
                 let is_next = newest.is_none_or(|newest| newest.cycle() < meta.cycle);
                 if working.is_some() || !(meta.working || is_next) {
                     return None;
@@ -168,7 +168,7 @@ impl Session {
         }
         let attempts = attempts(&order).ok()?;
         let runtime = order.finish().ok()?;
-        if builder.committed().is_empty() && working.is_none() {
+        if builder.committed.is_empty() && working.is_none() {
             return None;
         }
         Some(Self::built(builder, working, runtime, attempts))
@@ -180,7 +180,7 @@ impl Session {
         runtime: Option<Runtime>,
         attempts: Attempts,
     ) -> Self {
-        let history = History::new(builder.into_committed(), working).with_attempts(attempts);
+        let history = History::new(builder.committed, working).with_attempts(attempts);
         Self {
             kept: runtime.map(|runtime| runtime.json),
             ..Self::new(history)

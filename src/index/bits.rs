@@ -32,20 +32,6 @@ impl Bits {
         Self { first_word, words }
     }
 
-    /// The set of the rows `start + bit` for the bits of `word`.
-    pub fn from_word(start: u32, word: u64) -> Self {
-        let shift = start % 64;
-        let mut words = SmallVec::new();
-        words.push(word << shift);
-        if shift > 0 && word >> (64 - shift) != 0 {
-            words.push(word >> (64 - shift));
-        }
-        Self {
-            first_word: start / 64,
-            words,
-        }
-    }
-
     /// Copies `rows`, a subrange of `window`, from a dense bitmap whose first bit is row `shift`, a
     /// multiple of 64 that is not after the window.
     pub(crate) fn of_words(

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct SnapshotBuilder {
     writer: Writer,
     /// In the order of their cycles; only the newest one, unless all are kept.
-    committed: Vec<Arc<Snapshot>>,
+    pub(crate) committed: Vec<Arc<Snapshot>>,
     keeps_all: bool,
 }
 
@@ -32,14 +32,6 @@ impl SnapshotBuilder {
             committed: Vec::from_iter(newest),
             ..Self::default()
         }
-    }
-
-    pub(crate) fn committed(&self) -> &[Arc<Snapshot>] {
-        &self.committed
-    }
-
-    pub(crate) fn into_committed(self) -> Vec<Arc<Snapshot>> {
-        self.committed
     }
 
     /// Adds the snapshot of a document, and returns it. `None` if it is a difference to none of the snapshots that are kept.

@@ -305,16 +305,8 @@ impl Segment {
 
     /// The class of a row; `None` for an implicit core.
     pub fn class(&self, row: u32) -> Option<NodeClass> {
-        Some(match self.class[row as usize] {
-            0 => NodeClass::Root,
-            1 => NodeClass::Sys,
-            2 => NodeClass::Seq,
-            3 => NodeClass::Head,
-            4 => NodeClass::Turn,
-            5 => NodeClass::Container,
-            6 => NodeClass::Block,
-            _ => return None,
-        })
+        let code = self.class[row as usize];
+        NodeClass::ALL.get(usize::from(code)).copied()
     }
 
     pub(super) fn node_type(&self, row: u32) -> Option<&str> {

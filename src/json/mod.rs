@@ -23,7 +23,7 @@ pub use canonical::{
 pub(crate) use members::{
     Accepted, Jumps, Member, ValueType, after_string, elements, get, members, string, value_type,
 };
-pub use reader::{Halt, MAX_NESTING, MAX_PROBLEMS, Number, Problem, ProblemKind, Reader};
+pub use reader::{Halt, MAX_NESTING, MAX_PROBLEMS, Problem, ProblemKind, Reader};
 pub use redact::{BadPattern, Redaction, Redactor};
 pub(crate) use redact::{Redacted, redact_log};
 pub use text::{Text, unescape};

@@ -51,15 +51,6 @@ pub struct Problem {
     pub kind: ProblemKind,
 }
 
-/// A number.
-#[derive(Clone, Copy, Debug)]
-pub struct Number<'a> {
-    /// The text as written.
-    pub raw: &'a str,
-    /// Whether it has neither fraction nor exponent.
-    pub integer: bool,
-}
-
 /// Receives the places of strings, arrays and objects from [`Reader::skip_marking`], in the order of the text.
 /// Offsets count from the start of the reader's text. Keys are left out.
 pub(crate) trait Marks {
@@ -345,12 +336,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a number.
+    /// Takes a number, and returns it as written.
     ///
     /// # Errors
     /// [`Halt`] if the next value is not a well-formed number.
     #[inline]
-    pub fn number(&mut self) -> Result<Number<'a>, Halt> {
+    pub fn number(&mut self) -> Result<&'a str, Halt> {
         self.peek();
         let bytes = self.text.as_bytes();
         let start = self.at;
@@ -390,7 +381,7 @@ impl<'a> Reader<'a> {
         if !integer && !raw.parse::<f64>().is_ok_and(f64::is_finite) {
             self.note(start, ProblemKind::NumberRange);
         }
-        Ok(Number { raw, integer })
+        Ok(raw)
     }
 
     /// Takes an integer of at most 18 digits. Returns `None` and takes nothing but white space if
@@ -454,7 +445,7 @@ impl<'a> Reader<'a> {
                 self.string()?;
                 marks.string(start, self.at);
             }
-            Some(b'-' | b'0'..=b'9') => drop(self.number()?),
+            Some(b'-' | b'0'..=b'9') => _ = self.number()?,
             Some(b'{' | b'[') => {
                 let base = self.keys.len();
                 let outcome = self.skip_nested(marks);
@@ -477,7 +468,7 @@ impl<'a> Reader<'a> {
                     self.string()?;
                     marks.string(start, self.at);
                 }
-                Some(b'-' | b'0'..=b'9') => drop(self.number()?),
+                Some(b'-' | b'0'..=b'9') => _ = self.number()?,
                 Some(open @ (b'{' | b'[')) => {
                     if self.open.len() == MAX_NESTING {
                         return Err(self.too_deep(self.at));

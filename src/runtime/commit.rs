@@ -42,8 +42,8 @@ pub struct Commit {
 pub(crate) struct Pending {
     commit: Commit,
     #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks"))]
-    older: Option<Arc<Snapshot>>,
-    snapshot: Arc<Snapshot>,
+    pub(crate) older: Option<Arc<Snapshot>>,
+    pub(crate) snapshot: Arc<Snapshot>,
     merges: Vec<Merge>,
     /// Nodes past their time that a reference keeps.
     overdue: Vec<Arc<str>>,
@@ -54,14 +54,6 @@ type Made = (Commit, Arc<Snapshot>, Vec<Merge>);
 
 #[cfg(feature = "store")]
 impl Pending {
-    pub(crate) fn older(&self) -> Option<&Snapshot> {
-        self.older.as_deref()
-    }
-
-    pub(crate) fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
-    }
-
     pub(crate) fn retired(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.retired.iter().map(|id| &**id).collect();
         ids.sort_unstable();

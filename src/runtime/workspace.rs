@@ -29,7 +29,8 @@ use crate::tree::timestamp::rfc3339_of_nanos;
 /// Every method that returns a [`Refusal`] has changed nothing then.
 #[derive(Clone, Debug)]
 pub(crate) struct Workspace {
-    pub(super) base: Arc<Snapshot>,
+    /// The newest snapshot; before the first commit, the tree the session begins with.
+    pub(crate) base: Arc<Snapshot>,
     /// Whether the base was committed, and is not the tree a session begins with.
     pub(super) committed: bool,
     pub(super) overlay: Overlay,
@@ -43,8 +44,8 @@ pub(crate) struct Workspace {
     pub(super) retired: HashSet<Box<str>>,
     /// Committed nodes by the cycle whose commit they expire in. Entries may be out of date.
     pub(super) due: BTreeMap<i64, Vec<Arc<str>>>,
-    pub(super) pins: Pins,
-    pub(super) policy: Policy,
+    pub(crate) pins: Pins,
+    pub(crate) policy: Policy,
     /// `meta.request` of the snapshots to come, as JSON.
     pub(crate) request: Option<Box<str>>,
     /// `request` as of the last commit.
@@ -126,17 +127,8 @@ impl Workspace {
         self.base.cycle().saturating_add(1)
     }
 
-    /// The newest snapshot; before the first commit, the tree the session begins with.
-    pub(crate) fn base(&self) -> &Arc<Snapshot> {
-        &self.base
-    }
-
     pub(crate) fn is_changed(&self) -> bool {
         !self.overlay.is_empty() || self.request != self.request_before
-    }
-
-    pub(crate) fn policy(&self) -> &Policy {
-        &self.policy
     }
 
     pub(crate) fn region_id(&self, class: NodeClass) -> Result<Box<str>, Refusal> {
@@ -185,10 +177,6 @@ impl Workspace {
             return Err(header(message));
         }
         Ok(())
-    }
-
-    pub(crate) fn pins(&self) -> &Pins {
-        &self.pins
     }
 
     pub(crate) fn discard(&mut self) {

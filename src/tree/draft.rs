@@ -404,9 +404,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     ) -> Result<Option<i64>, Halt> {
         let wrong = if let Some(b'-' | b'0'..=b'9') = byte {
             let number = self.reader.number()?;
-            match number.raw.parse() {
+            match number.parse() {
                 Ok(value) => return Ok(Some(value)),
-                Err(_) => number.raw,
+                Err(_) => number,
             }
         } else {
             let value = self.reader.skip_value()?;

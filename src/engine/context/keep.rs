@@ -150,7 +150,7 @@ impl ContextBuilder {
         let mut context = self.resume_documents(session)?;
         context.workspace.remember(&kept.memory);
         for (name, id) in &kept.pins {
-            let reference = context.workspace.pins().pin(id);
+            let reference = context.workspace.pins.pin(id);
             context.named.insert(name.clone(), reference);
         }
         if !kept.attempts.is_empty() {

@@ -66,8 +66,8 @@ impl Context {
     pub(crate) fn step_of<'p>(&self, prepared: &'p PreparedCommit) -> Step<'p> {
         let (pending, _) = prepared;
         let memory = self.workspace.memory_after_commit();
-        let newer = Some(pending.snapshot());
-        self.step(pending.older(), newer, &memory, pending.retired())
+        let (older, newer) = (pending.older.as_deref(), Some(&*pending.snapshot));
+        self.step(older, newer, &memory, pending.retired())
     }
 
     fn step<'s>(

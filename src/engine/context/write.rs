@@ -116,12 +116,12 @@ impl Context {
     /// Those of the selector; `E_PLACEMENT` unless it matches one node.
     pub fn pin(&self, selector: &str) -> Result<Reference, Error> {
         let id = self.one(selector)?;
-        Ok(self.workspace.pins().pin(&id))
+        Ok(self.workspace.pins.pin(&id))
     }
 
     /// The ids that references pin, sorted.
     pub fn pinned(&self) -> Vec<String> {
-        let ids = self.workspace.pins().ids();
+        let ids = self.workspace.pins.ids();
         ids.into_iter().map(String::from).collect()
     }
 
@@ -177,25 +177,19 @@ impl Context {
         self.publish();
         let history = self.session.history();
         let position = self.position(&history, address)?;
-        let newest = match position {
-            Position::Committed(index) => index + 1,
-            Position::Working => history.committed().len(),
-        };
-        let shared = history.first_n(newest);
-        let attempts = match position {
-            Position::Working => history.attempts().clone(),
-            Position::Committed(_) => {
-                let last = shared.cycles().next_back().unwrap_or(0);
-                history.attempts().up_to(last)
+        let (shared, attempts, workspace) = match position {
+            Position::Working => {
+                let shared = history.first_n(history.committed().len());
+                (shared, history.attempts().clone(), self.workspace.fork())
             }
-        };
-        let workspace = match position {
-            Position::Working => self.workspace.fork(),
-            Position::Committed(_) => {
-                let policy = self.workspace.policy().clone();
+            Position::Committed(index) => {
+                let shared = history.first_n(index + 1);
+                let last = shared.cycles().next_back().unwrap_or(0);
+                let (policy, clock) = (self.workspace.policy.clone(), Arc::clone(&self.clock));
                 shared.fetch_all()?;
                 let committed: Vec<Arc<Snapshot>> = shared.committed().iter().cloned().collect();
-                Workspace::resume(&committed, None, Arc::clone(&self.clock), policy)
+                let workspace = Workspace::resume(&committed, None, clock, policy);
+                (shared, history.attempts().up_to(last), workspace)
             }
         };
         let (engine, clock) = (Arc::clone(&self.engine), Arc::clone(&self.clock));
@@ -272,7 +266,7 @@ impl Context {
         let history = self.session.history();
         history
             .latest()
-            .map_or_else(|| Arc::clone(self.workspace.base()), Arc::clone)
+            .map_or_else(|| Arc::clone(&self.workspace.base), Arc::clone)
     }
 
     pub(super) fn node(&self, node: impl IntoNode) -> Result<NewNode, Error> {
@@ -319,16 +313,14 @@ fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
 
 /// The index of the committed snapshot at an address.
 pub(crate) fn index_at(history: &History, address: &str) -> Result<usize, Error> {
-    let wrong = |code, message: String| {
+    let wrong = |code, message: String, help: Option<&str>| {
         let diagnostic = Diagnostic::error(code, message).at(0..address.len(), "");
-        let shown = "such as `@t0`, `@t-2` or `@c7`";
-        Error::new(address, diagnostic.with_help(shown))
+        Error::new(address, diagnostic.with_any_help(help))
     };
+    let help = Some("such as `@t0`, `@t-2` or `@c7`");
     let parsed = address.trim().parse::<Address>();
-    let parsed = parsed.map_err(|error| wrong(Code::SelectorInvalid, error.to_string()))?;
+    let parsed = parsed.map_err(|it| wrong(Code::SelectorInvalid, it.to_string(), help))?;
     history.fetch_cycles()?;
-    history.index_of(parsed).map_err(|error| {
-        let diagnostic = Diagnostic::error(Code::SnapshotNotFound, error.to_string());
-        Error::new(address, diagnostic.at(0..address.len(), ""))
-    })
+    let found = history.index_of(parsed);
+    found.map_err(|error| wrong(Code::SnapshotNotFound, error.to_string(), None))
 }

@@ -7,7 +7,7 @@ use super::lower::{Lowered, check_pieces, lower, lower_leniently, notes};
 use super::observer::Observer;
 use super::purpose::Purpose;
 use crate::query::syntax;
-use crate::support::diag::{Code, Diagnostic, Error, ToDiagnostic};
+use crate::support::diag::{Code, Diagnostic, Error};
 
 /// Parses and lowers `text` as a selector of `edition`. Linear in the length of the text, except
 /// for sorting tests and lists.
@@ -58,7 +58,8 @@ fn compile_with(
         Ok(selector) => lower(&selector, edition, purpose, observer),
         Err(failure) => {
             let errors = failure.errors.iter();
-            let mut found: Vec<Diagnostic> = errors.map(ToDiagnostic::to_diagnostic).collect();
+            let mut found: Vec<Diagnostic> =
+                errors.map(syntax::SyntaxError::to_diagnostic).collect();
             check_pieces(&failure.fragments, edition, purpose, &mut found);
             Err(found)
         }

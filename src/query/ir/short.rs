@@ -11,7 +11,7 @@ use super::query::{Attr, AttrKind};
 use crate::query::syntax::ast::{CompareOp, Filter, LiteralSyntax, Prop, ShortNode};
 use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, PLAIN_PSEUDOS};
 use crate::query::syntax::{Mistake, Span, Spanned, SyntaxError, is_name, parse_node, quote};
-use crate::support::diag::{Code, Diagnostic, Error, Label, ToDiagnostic};
+use crate::support::diag::{Code, Diagnostic, Error, Label};
 
 /// How the short form looks, for help texts.
 const FORM: &str = "write a node as `block:text {key='hero', ttl=2} +tag 'the content'`";

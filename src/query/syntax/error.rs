@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::support::diag::{Code, Diagnostic, Edit, ToDiagnostic, nearest};
+use crate::support::diag::{Code, Diagnostic, Edit, nearest};
 
 use super::ast::CompareOp;
 use super::span::Span;
@@ -184,8 +184,9 @@ impl SyntaxError {
     }
 }
 
-impl ToDiagnostic for SyntaxError {
-    fn to_diagnostic(&self) -> Diagnostic {
+impl SyntaxError {
+    /// The error as text, with its places.
+    pub fn to_diagnostic(&self) -> Diagnostic {
         let code = match self.mistake {
             Mistake::TooLong(_) => Code::Limit,
             _ => Code::SelectorInvalid,

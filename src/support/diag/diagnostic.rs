@@ -190,15 +190,3 @@ impl Diagnostic {
             .map_or(usize::MAX, |label| label.span.start)
     }
 }
-
-/// A typed error of some phase that can become a [`Diagnostic`].
-pub trait ToDiagnostic {
-    /// The error as text, with its places.
-    fn to_diagnostic(&self) -> Diagnostic;
-}
-
-impl ToDiagnostic for Diagnostic {
-    fn to_diagnostic(&self) -> Diagnostic {
-        self.clone()
-    }
-}

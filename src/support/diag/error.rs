@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::{Serialize, Serializer};
 
 use super::code::Code;
-use super::diagnostic::{Diagnostic, Label, Severity, ToDiagnostic, shorten};
+use super::diagnostic::{Diagnostic, Label, Severity, shorten};
 use super::render::{ColorChoice, render_diagnostic};
 
 /// Why a selector was refused: its text and at least one diagnostic, leftmost first.
@@ -156,27 +156,20 @@ impl Warning {
     /// The warning as text with underlined places of `text`; ends in a newline.
     #[must_use]
     pub fn to_text(&self, text: &str, color: ColorChoice) -> String {
-        render_diagnostic(text, &self.to_diagnostic(), color)
+        let warning = Diagnostic {
+            severity: Severity::Warning,
+            code: None,
+            labels: self.labels.clone(),
+            help: self.help.clone(),
+            ..Diagnostic::error(Code::SelectorInvalid, self.message.as_str())
+        };
+        render_diagnostic(text, &warning, color)
     }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
-    }
-}
-
-impl ToDiagnostic for Warning {
-    fn to_diagnostic(&self) -> Diagnostic {
-        Diagnostic {
-            severity: Severity::Warning,
-            code: None,
-            message: self.message.clone(),
-            labels: self.labels.clone(),
-            help: self.help.clone(),
-            edits: Vec::new(),
-            correction: None,
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Errors and warnings about a selector, and how they are shown.
 //!
-//! Each phase has its own error types and turns them into [`Diagnostic`]s through one trait,
-//! [`ToDiagnostic`]. An [`Error`] is the text of a selector with its diagnostics, leftmost first;
+//! Each phase has its own error types and turns them into [`Diagnostic`]s. An
+//! [`Error`] is the text of a selector with its diagnostics, leftmost first;
 //! it prints as text with underlined places, or as JSON. Messages are lower-case fragments without
 //! a full stop, with quoted input in backticks; help is separate.
 //!
@@ -14,7 +14,7 @@ mod render;
 mod suggest;
 
 pub use code::Code;
-pub use diagnostic::{Diagnostic, Edit, Label, Severity, ToDiagnostic};
+pub use diagnostic::{Diagnostic, Edit, Label, Severity};
 pub use error::{Error, Warning};
 pub use render::{ColorChoice, render_diagnostic};
 pub use suggest::{SIMILARITY, nearest, nearest_at};
