@@ -127,7 +127,6 @@ impl PlanCache {
         }
     }
 
-    /// Takes a selector, or the target or place of a mutation, from the cache, or compiles it.
     pub(super) fn look_up(
         &self,
         text: &str,

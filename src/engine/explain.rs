@@ -299,14 +299,12 @@ impl StrategyLine {
     }
 }
 
-/// A line of text: the name of a list before the first of its lines only.
 fn titled(f: &mut fmt::Formatter<'_>, at: usize, name: &str, text: &str) -> fmt::Result {
     writeln!(f, "{:<13}{text}", if at == 0 { name } else { "" })
 }
 
 impl Explain {
     /// The explanation as JSON.
-    #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::prepared::Prepared;
-use super::selection::{Selection, Target};
+use super::selection::{RowSource, Selection};
 use crate::history::{
     History, LoadFailure, Lookup, Moment, Part, Position, RangeOptions, SnapshotRange, Union,
     capped,
@@ -63,7 +63,7 @@ impl Prepared {
                 match seen {
                     Some(seen) => {
                         let seen = Moment::from(Arc::new(seen));
-                        Selection::lazy(statement, bound, seen, Target::One(position))
+                        Selection::lazy(statement, bound, seen, RowSource::One(position))
                     }
                     None => Selection::one(statement, bound, moment(), position, trace),
                 }
@@ -72,7 +72,7 @@ impl Prepared {
                 history
                     .fetch_range(0..history.committed().len())
                     .map_err(failed)?;
-                let all = Target::Union(Union::all(&history));
+                let all = RowSource::Union(Union::all(&history));
                 Selection::lazy(statement, bound, moment(), all)
             }
             Lookup::Range(span) => {
@@ -86,7 +86,6 @@ impl Prepared {
         Ok(selection)
     }
 
-    /// Has in memory what the diffs of a range read.
     #[cold]
     #[inline(never)]
     pub(crate) fn fetch_diffs(
@@ -108,7 +107,6 @@ impl Prepared {
         done.map_err(|failure| self.failed(failure))
     }
 
-    /// Has whole in memory what a time means.
     pub(crate) fn fetch(&self, history: &History, lookup: &Lookup) -> Result<(), Error> {
         let done = match *lookup {
             Lookup::One(position) => history.fetch(position),

@@ -6,7 +6,7 @@ use super::facade::Engine;
 use super::prepared::Prepared;
 use super::statement::whole;
 use crate::history::{
-    At, DiffOptions, Lookup, RangeOptions, Session, SnapshotDiff, Unresolved, diff,
+    At, DiffOptions, Lookup, RangeOptions, Session, SnapshotDiff, SnapshotRef, Unresolved, diff,
 };
 use crate::query::ir::{Address, RangeAnswer};
 use crate::support::diag::{Code, Diagnostic, Error};
@@ -111,35 +111,27 @@ impl Engine {
             .prepare(&format!("{oldest} {selector}"))?
             .rows_in(&history)?
             .count();
-        let mut snapshots = Vec::with_capacity(range.snapshots.len());
-        if let Some(last) = range.snapshots.last() {
-            snapshots.push(LogEntry {
-                label: last.label.clone(),
-                cycle: last.cycle,
-                matches,
-                added: matches,
-                removed: 0,
-                changed: 0,
-            });
-        }
+        let entry = |of: &SnapshotRef, matches, [added, removed, changed]: [usize; 3]| LogEntry {
+            label: of.label.clone(),
+            cycle: of.cycle,
+            matches,
+            added,
+            removed,
+            changed,
+        };
+        let last = range.snapshots.last();
+        let last = last.map(|last| entry(last, matches, [matches, 0, 0]));
+        let mut snapshots = Vec::from_iter(last);
         for block in range.diffs.iter().rev() {
             let (added, removed) = (block.added_ids.len(), block.removed_ids.len());
             matches = (matches + added).saturating_sub(removed);
-            snapshots.push(LogEntry {
-                label: block.from.label.clone(),
-                cycle: block.from.cycle,
-                matches,
-                added,
-                removed,
-                changed: block.changed.len(),
-            });
+            let counts = [added, removed, block.changed.len()];
+            snapshots.push(entry(&block.from, matches, counts));
         }
         snapshots.reverse();
         Ok(Log { query, snapshots })
     }
-}
 
-impl Engine {
     /// As [`Engine::prepare`]; a time in it or a parameter without a value is an error, too.
     pub(crate) fn prepare_timeless(&self, text: &str) -> Result<Prepared, Error> {
         timeless(text)?;

@@ -16,14 +16,14 @@ pub(super) enum Op {
 }
 
 pub(super) struct Pipeline<'a> {
-    stages: Vec<Stage<'a>>,
+    stages: Vec<PipelineStage<'a>>,
     history: &'a Moment,
     done: bool,
     /// The work of filters over snapshots that are finished.
     counters: Counters,
 }
 
-enum Stage<'a> {
+enum PipelineStage<'a> {
     Tail(ResultTail<'a>),
     Filter(&'a Bound, Option<InsideRows<'a>>),
 }
@@ -31,9 +31,9 @@ enum Stage<'a> {
 impl<'a> Pipeline<'a> {
     pub(super) fn new(ops: &'a [Op], history: &'a Moment) -> Self {
         let stage = |op: &'a Op| match op {
-            Op::Skip(count) => Stage::Tail(ResultTail::page(*count as u64, u64::MAX)),
-            Op::Limit(count) => Stage::Tail(ResultTail::page(0, *count as u64)),
-            Op::Filter(bound) => Stage::Filter(bound, None),
+            Op::Skip(count) => PipelineStage::Tail(ResultTail::page(*count as u64, u64::MAX)),
+            Op::Limit(count) => PipelineStage::Tail(ResultTail::page(0, *count as u64)),
+            Op::Filter(bound) => PipelineStage::Filter(bound, None),
         };
         Self {
             done: ops.iter().any(|op| matches!(op, Op::Limit(0))),
@@ -50,7 +50,7 @@ impl<'a> Pipeline<'a> {
     pub(super) fn counters(&self) -> Counters {
         let mut counters = self.counters;
         for stage in &self.stages {
-            if let Stage::Filter(_, Some(inside)) = stage {
+            if let PipelineStage::Filter(_, Some(inside)) = stage {
                 counters += inside.counters();
             }
         }
@@ -60,12 +60,12 @@ impl<'a> Pipeline<'a> {
     pub(super) fn admits(&mut self, node: NodeRef<'a>) -> bool {
         for stage in &mut self.stages {
             let passes = match stage {
-                Stage::Tail(tail) => {
+                PipelineStage::Tail(tail) => {
                     let passes = tail.admits(|| node);
                     self.done |= tail.is_done();
                     passes
                 }
-                Stage::Filter(bound, inside) => {
+                PipelineStage::Filter(bound, inside) => {
                     let snapshot = node.snapshot();
                     if let Some(old) = inside.take_if(|old| !std::ptr::eq(old.snapshot(), snapshot))
                     {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::pipeline::Op;
-use super::selection::{Selection, Target};
+use super::selection::{RowSource, Selection};
 use super::statement::{Statement, whole};
 use crate::advice::EmptyReason;
 use crate::history::{
@@ -269,7 +269,7 @@ impl Prepared {
         match lookup {
             Lookup::One(position) => Ok(Selection::one(statement, bound, history, position, trace)),
             Lookup::All => {
-                let all = Target::Union(Union::all(&history));
+                let all = RowSource::Union(Union::all(&history));
                 Ok(Selection::lazy(statement, bound, history, all))
             }
             Lookup::Range(span) => Ok(self.union(bound, history, span, options)),
@@ -290,7 +290,7 @@ impl Prepared {
         let extent = extent.chain(errors.into_iter().map(|error| error.message));
         warnings.extend(extent.map(Warning::new));
         let latest = self.statement.query.controls.mode == RangeAnswer::Latest;
-        let union = Target::Union(Union::of(span, latest));
+        let union = RowSource::Union(Union::of(span, latest));
         Selection::lazy(&self.statement, bound, history, union).with_warnings(warnings)
     }
 
@@ -385,7 +385,6 @@ impl Selection {
     }
 }
 
-/// Whether a text contains `$name` as a whole word.
 fn mentions(text: &str, name: &str) -> bool {
     text.match_indices('$').any(|(at, _)| {
         text[at + 1..].strip_prefix(name).is_some_and(|rest| {

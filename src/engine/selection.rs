@@ -34,18 +34,18 @@ use crate::support::diag::Warning;
 /// A clone has the rows that were found so far; it costs a copy of their numbers.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    kind: Kind,
+    kind: SelectionRows,
     warnings: Option<Arc<[Warning]>>,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
-    Known(Known),
+enum SelectionRows {
+    KnownRows(KnownRows),
     Recipe(Box<Recipe>),
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownRows {
     history: Moment,
     position: Position,
     rows: MatchedRows,
@@ -53,7 +53,7 @@ struct Known {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+pub(super) enum RowSource {
     One(Position),
     Union(Union),
 }
@@ -89,31 +89,40 @@ pub enum SelectionAddress {
 struct Recipe {
     history: Moment,
     statement: Arc<Statement>,
-    target: Target,
+    target: RowSource,
     bound: Arc<Bound>,
     ops: Vec<Op>,
     /// The rows, and the work of the run that found them.
-    found: OnceLock<(Found, Counters)>,
+    found: OnceLock<(FoundRows, Counters)>,
 }
 
 #[derive(Clone, Debug)]
-enum Found {
+enum FoundRows {
     One(MatchedRows),
     /// Of committed snapshots: position in the history, and row.
     Many(Vec<(u32, u32)>),
+}
+
+impl FoundRows {
+    fn len(&self) -> usize {
+        match self {
+            Self::One(rows) => rows.len(),
+            Self::Many(rows) => rows.len(),
+        }
+    }
 }
 
 impl Recipe {
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
         match self.target {
-            Target::One(position) => self.history.get(position).map(|snapshot| &**snapshot),
-            Target::Union(_) => None,
+            RowSource::One(position) => self.history.get(position).map(|snapshot| &**snapshot),
+            RowSource::Union(_) => None,
         }
     }
 
     /// The rows and the work of finding them, which `trace` records unless they are known.
-    fn found(&self, trace: &mut Trace) -> &(Found, Counters) {
+    fn found(&self, trace: &mut Trace) -> &(FoundRows, Counters) {
         if let Some(found) = self.found.get() {
             return found;
         }
@@ -121,21 +130,21 @@ impl Recipe {
         self.found.get_or_init(|| (found, trace.counters))
     }
 
-    fn rows(&self) -> &Found {
+    fn rows(&self) -> &FoundRows {
         &self.found(&mut Trace::off()).0
     }
 
-    fn find(&self, trace: &mut Trace) -> Found {
+    fn find(&self, trace: &mut Trace) -> FoundRows {
         let (bound, history) = (&*self.bound, &*self.history);
         let snapshot = self.snapshot();
         if let (Some(snapshot), []) = (snapshot, &*self.ops) {
-            return Found::One(run(bound, RunInput::new(snapshot, history), trace));
+            return FoundRows::One(run(bound, RunInput::new(snapshot, history), trace));
         }
         let mut pipeline = Pipeline::new(&self.ops, &self.history);
         let (mut one, mut many) = (SmallVec::new(), Vec::new());
         match (&self.target, snapshot) {
             _ if pipeline.is_done() => {}
-            (Target::Union(union), _) => {
+            (RowSource::Union(union), _) => {
                 run_union(bound, history, union, trace, &mut |at, node| {
                     if pipeline.admits(node) {
                         many.push((at as u32, node.row()));
@@ -143,7 +152,7 @@ impl Recipe {
                     !pipeline.is_done()
                 });
             }
-            (Target::One(_), Some(snapshot)) => {
+            (RowSource::One(_), Some(snapshot)) => {
                 let input = RunInput::new(snapshot, history);
                 run_while(bound, input, trace, &mut |row| {
                     if pipeline.admits(snapshot.node(row)) {
@@ -152,32 +161,24 @@ impl Recipe {
                     !pipeline.is_done()
                 });
             }
-            (Target::One(_), None) => {}
+            (RowSource::One(_), None) => {}
         }
         trace.counters += pipeline.counters();
         match self.target {
-            Target::One(_) => Found::One(MatchedRows::List(one)),
-            Target::Union(_) => Found::Many(many),
+            RowSource::One(_) => FoundRows::One(MatchedRows::List(one)),
+            RowSource::Union(_) => FoundRows::Many(many),
         }
     }
 
     /// Whether there are rows before the operations.
     fn finds_any(&self) -> bool {
-        let (history, trace) = (&*self.history, &mut Trace::off());
-        let mut any = false;
-        match (&self.target, self.snapshot()) {
-            (Target::Union(union), _) => {
-                run_union(&self.bound, history, union, trace, &mut |_, _| {
-                    any = true;
-                    false
-                });
-            }
-            (Target::One(_), Some(snapshot)) => {
-                any = count(&self.bound, RunInput::new(snapshot, history), trace) > 0;
-            }
-            (Target::One(_), None) => {}
-        }
-        any
+        let (ops, found) = (vec![Op::Limit(1)], OnceLock::new());
+        let first = Self {
+            ops,
+            found,
+            ..self.clone()
+        };
+        first.rows().len() > 0
     }
 
     /// Adds an operation. Rows found before are dropped.
@@ -188,7 +189,7 @@ impl Recipe {
     }
 }
 
-impl Known {
+impl KnownRows {
     #[inline]
     fn snapshot(&self) -> Option<&Snapshot> {
         self.history.get(self.position).map(|snapshot| &**snapshot)
@@ -266,14 +267,14 @@ impl Selection {
         trace: &mut Trace,
     ) -> Self {
         let Some(snapshot) = history.get(position).filter(|_| is_local(bound)) else {
-            return Self::lazy(statement, bound, history, Target::One(position));
+            return Self::lazy(statement, bound, history, RowSource::One(position));
         };
         let rows = run(bound, RunInput::new(snapshot, &*history), trace);
         if rows.is_empty() {
             return Self::empty(statement, bound, history, position, trace.counters);
         }
         Self {
-            kind: Kind::Known(Known {
+            kind: SelectionRows::KnownRows(KnownRows {
                 history,
                 position,
                 rows,
@@ -283,7 +284,6 @@ impl Selection {
         }
     }
 
-    /// No rows of one snapshot, known at once. Keeps what [`Selection::why_empty`] needs.
     #[cold]
     #[inline(never)]
     fn empty(
@@ -293,11 +293,11 @@ impl Selection {
         position: Position,
         counters: Counters,
     ) -> Self {
-        let selection = Self::lazy(statement, bound, history, Target::One(position));
-        if let Kind::Recipe(recipe) = &selection.kind {
+        let selection = Self::lazy(statement, bound, history, RowSource::One(position));
+        if let SelectionRows::Recipe(recipe) = &selection.kind {
             let _ = recipe
                 .found
-                .set((Found::One(MatchedRows::none()), counters));
+                .set((FoundRows::One(MatchedRows::none()), counters));
         }
         selection
     }
@@ -306,10 +306,10 @@ impl Selection {
         statement: &Arc<Statement>,
         bound: &Arc<Bound>,
         history: Moment,
-        target: Target,
+        target: RowSource,
     ) -> Self {
         Self {
-            kind: Kind::Recipe(Box::new(Recipe {
+            kind: SelectionRows::Recipe(Box::new(Recipe {
                 history,
                 statement: Arc::clone(statement),
                 target,
@@ -334,33 +334,30 @@ impl Selection {
     /// The number of nodes, without listing them. For a single class: one addition per segment.
     pub fn count(&self) -> usize {
         let recipe = match &self.kind {
-            Kind::Known(known) => return known.rows.len(),
-            Kind::Recipe(recipe) => recipe,
+            SelectionRows::KnownRows(known) => return known.rows.len(),
+            SelectionRows::Recipe(recipe) => recipe,
         };
         if let (None, Some(snapshot), []) = (recipe.found.get(), recipe.snapshot(), &*recipe.ops) {
             let trace = &mut Trace::off();
             let input = RunInput::new(snapshot, &*recipe.history);
             return count(&recipe.bound, input, trace) as usize;
         }
-        match recipe.rows() {
-            Found::One(rows) => rows.len(),
-            Found::Many(rows) => rows.len(),
-        }
+        recipe.rows().len()
     }
 
     /// Which snapshots the rows come from: says what an omitted time meant (LANGUAGE §3).
     pub fn address(&self) -> SelectionAddress {
         let (history, target) = match &self.kind {
-            Kind::Known(known) => (&known.history, &Target::One(known.position)),
-            Kind::Recipe(recipe) => (&recipe.history, &recipe.target),
+            SelectionRows::KnownRows(known) => (&known.history, &RowSource::One(known.position)),
+            SelectionRows::Recipe(recipe) => (&recipe.history, &recipe.target),
         };
         let cycle = |snapshot: &Arc<Snapshot>| snapshot.cycle();
         match target {
-            Target::One(Position::Working) => SelectionAddress::Working,
-            Target::One(position) => SelectionAddress::Snapshot {
+            RowSource::One(Position::Working) => SelectionAddress::Working,
+            RowSource::One(position) => SelectionAddress::Snapshot {
                 cycle: history.get(*position).map_or(0, cycle),
             },
-            Target::Union(union) => SelectionAddress::Snapshots {
+            RowSource::Union(union) => SelectionAddress::Snapshots {
                 cycles: union.snapshots(history).rev().map(cycle).collect(),
             },
         }
@@ -381,16 +378,16 @@ impl Selection {
         }
         let recipe = match &self.kind {
             // Only operations take the last row of a selection that had some.
-            Kind::Known(_) => return vec![EmptyReason::Narrowed],
-            Kind::Recipe(recipe) => recipe,
+            SelectionRows::KnownRows(_) => return vec![EmptyReason::Narrowed],
+            SelectionRows::Recipe(recipe) => recipe,
         };
         if !recipe.ops.is_empty() && recipe.finds_any() {
             return vec![EmptyReason::Narrowed];
         }
         let history = &*recipe.history;
         let (only, many) = match &recipe.target {
-            Target::One(position) => (Some(*position), None),
-            Target::Union(union) => (None, Some(union.snapshots(history).rev())),
+            RowSource::One(position) => (Some(*position), None),
+            RowSource::Union(union) => (None, Some(union.snapshots(history).rev())),
         };
         let one = only.and_then(|position| history.get(position));
         let read = one.into_iter().chain(many.into_iter().flatten());
@@ -408,19 +405,19 @@ impl Selection {
     /// Whether its history shows a part of the snapshot.
     #[cfg(feature = "cli")]
     pub(crate) fn is_part(&self) -> bool {
-        matches!(&self.kind, Kind::Recipe(recipe) if recipe.history.whole().is_some())
+        matches!(&self.kind, SelectionRows::Recipe(recipe) if recipe.history.whole().is_some())
     }
 
     /// The same selection of the whole snapshot, if its history shows a part of one.
     pub(crate) fn in_whole(&self) -> Option<Result<Self, LoadFailure>> {
-        let Kind::Recipe(recipe) = &self.kind else {
+        let SelectionRows::Recipe(recipe) = &self.kind else {
             return None;
         };
-        let (whole, Target::One(position)) = (recipe.history.whole()?, &recipe.target) else {
+        let (whole, RowSource::One(position)) = (recipe.history.whole()?, &recipe.target) else {
             return None;
         };
         Some(whole.fetch(*position).map(|()| Self {
-            kind: Kind::Recipe(Box::new(Recipe {
+            kind: SelectionRows::Recipe(Box::new(Recipe {
                 history: Moment::from(Arc::clone(whole)),
                 found: OnceLock::new(),
                 ..Recipe::clone(recipe)
@@ -429,15 +426,14 @@ impl Selection {
         }))
     }
 
-    /// The same selection of the whole snapshot, for what may read outside the part that was loaded.
     pub(super) fn whole(self) -> Result<Self, LoadFailure> {
         self.in_whole().unwrap_or(Ok(self))
     }
 
     pub(super) fn fetch_all(&self) -> Result<(), LoadFailure> {
         match &self.kind {
-            Kind::Known(known) => known.history.fetch_all(),
-            Kind::Recipe(recipe) => recipe.history.fetch_all(),
+            SelectionRows::KnownRows(known) => known.history.fetch_all(),
+            SelectionRows::Recipe(recipe) => recipe.history.fetch_all(),
         }
     }
 
@@ -451,18 +447,18 @@ impl Selection {
     /// The ids, in result order, as a list. Faster than collecting [`Selection::ids`].
     pub fn to_ids(&self) -> Vec<&str> {
         let recipe = match &self.kind {
-            Kind::Known(known) => {
+            SelectionRows::KnownRows(known) => {
                 let snapshot = known.snapshot();
                 return snapshot.map_or_else(Vec::new, |snapshot| ids_of(snapshot, &known.rows));
             }
-            Kind::Recipe(recipe) => recipe,
+            SelectionRows::Recipe(recipe) => recipe,
         };
         match (recipe.snapshot(), recipe.found.get()) {
-            (Some(snapshot), Some((Found::One(rows), _))) => ids_of(snapshot, rows),
+            (Some(snapshot), Some((FoundRows::One(rows), _))) => ids_of(snapshot, rows),
             // Not kept: callers that list all ids rarely ask again, and keeping rows costs.
             (Some(snapshot), None) => match recipe.find(&mut Trace::off()) {
-                Found::One(rows) => ids_of(snapshot, &rows),
-                Found::Many(_) => self.ids().collect(),
+                FoundRows::One(rows) => ids_of(snapshot, &rows),
+                FoundRows::Many(_) => self.ids().collect(),
             },
             _ => self.ids().collect(),
         }
@@ -471,10 +467,10 @@ impl Selection {
     /// The nodes, in result order.
     pub fn nodes(&self) -> Nodes<'_> {
         let (snapshot, rows) = match &self.kind {
-            Kind::Known(known) => (known.snapshot(), &known.rows),
-            Kind::Recipe(recipe) => match recipe.rows() {
-                Found::One(rows) => (recipe.snapshot(), rows),
-                Found::Many(rows) => {
+            SelectionRows::KnownRows(known) => (known.snapshot(), &known.rows),
+            SelectionRows::Recipe(recipe) => match recipe.rows() {
+                FoundRows::One(rows) => (recipe.snapshot(), rows),
+                FoundRows::Many(rows) => {
                     return Nodes {
                         one: None,
                         many: Some((recipe.history.committed(), rows.iter())),
@@ -499,8 +495,8 @@ impl Selection {
     /// that found them.
     pub(super) fn trace(&self, trace: &mut Trace) -> Counters {
         match &self.kind {
-            Kind::Known(known) => known.counters,
-            Kind::Recipe(recipe) => recipe.found(trace).1,
+            SelectionRows::KnownRows(known) => known.counters,
+            SelectionRows::Recipe(recipe) => recipe.found(trace).1,
         }
     }
 
@@ -519,8 +515,8 @@ impl Selection {
 
     pub(super) fn then(self, op: Op) -> Self {
         let kind = match self.kind {
-            Kind::Known(known) => Kind::Known(known.then(op)),
-            Kind::Recipe(recipe) => Kind::Recipe(Box::new(recipe.then(op))),
+            SelectionRows::KnownRows(known) => SelectionRows::KnownRows(known.then(op)),
+            SelectionRows::Recipe(recipe) => SelectionRows::Recipe(Box::new(recipe.then(op))),
         };
         Self { kind, ..self }
     }

@@ -97,32 +97,6 @@ pub struct Unresolved {
 }
 
 impl History {
-    /// A history of snapshots in ascending order of cycle.
-    #[doc(hidden)]
-    pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
-        debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
-        Self {
-            committed: Snapshots::new(committed),
-            working: working.map_or(Working::None, made),
-            ..Self::default()
-        }
-    }
-
-    /// The history of an archive. Loads nothing.
-    #[doc(hidden)]
-    pub fn new_lazy(archive: Arc<Archive>) -> Self {
-        Self {
-            committed: Snapshots::archived(&archive),
-            working: if archive.has_working() {
-                Working::Archived
-            } else {
-                Working::None
-            },
-            archive: Some(archive),
-            ..Self::default()
-        }
-    }
-
     fn with(&self, committed: Snapshots, working: Working) -> Self {
         Self {
             committed,
@@ -131,63 +105,6 @@ impl History {
             first_seen: OnceLock::new(),
             archive: self.archive.clone(),
             whole: None,
-        }
-    }
-
-    /// This history after a commit: with `snapshot` as the newest one, older ones moved to the segments that the commit
-    /// merged, and without a working state. Logarithmic in the snapshots, and linear in those that moved.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn appended(&self, snapshot: Arc<Snapshot>, merges: &[Merge]) -> Self {
-        debug_assert!(
-            self.committed
-                .range(self.committed.live())
-                .next_back()
-                .is_none_or(|newest| newest.cycle() < snapshot.cycle())
-        );
-        let live = self.committed.live();
-        let (mut from, mut newest) = (live.end, vec![snapshot]);
-        // Only the newest ones can refer to what was merged.
-        let older = self.committed.range(live).rev();
-        let moved = older.map_while(|older| older.moved(merges));
-        for moved in moved {
-            from -= 1;
-            newest.push(Arc::new(moved));
-        }
-        newest.reverse();
-        self.with(self.committed.with_newest(from, newest), Working::None)
-    }
-
-    /// This history with the working state that `make` makes when it is first asked for; readers that
-    /// ask at the same time wait for it. Constant time.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_working(&self, make: impl FnOnce() -> Arc<Snapshot> + Send + 'static) -> Self {
-        let working = Working::Made(Arc::new(LazyLock::new(Box::new(make))));
-        self.with(self.committed.clone(), working)
-    }
-
-    /// This history without a working state of its own.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without_working(&self) -> Self {
-        self.with(self.committed.clone(), Working::None)
-    }
-
-    /// The history of the first `count` snapshots, without a working state. Logarithmic; loads none.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn first_n(&self, count: usize) -> Self {
-        self.with(self.committed.first_n(count), Working::None)
-    }
-
-    /// This history with these attempts.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_attempts(&self, attempts: Attempts) -> Self {
-        Self {
-            attempts: Some(attempts),
-            ..self.with(self.committed.clone(), self.working.clone())
         }
     }
 
@@ -237,44 +154,8 @@ impl History {
         self.working().or(self.committed.last())
     }
 
-    /// The position of [`History::latest`]: [`Position::Working`] only if the session has a working state of its own.
-    ///
-    /// # Errors
-    /// There is neither a working state nor a snapshot.
-    #[doc(hidden)]
-    #[inline]
-    pub fn latest_position(&self) -> Result<Position, Unresolved> {
-        match (&self.working, self.committed.len().checked_sub(1)) {
-            (Working::Made(_) | Working::Archived, _) => Ok(Position::Working),
-            (Working::None, Some(newest)) => Ok(Position::Committed(newest)),
-            (Working::None, None) => Err(self.nothing()),
-        }
-    }
-
     pub(super) fn nothing(&self) -> Unresolved {
         self.not_found("nothing is committed, and there is no working state")
-    }
-
-    /// The snapshot at a position.
-    #[doc(hidden)]
-    #[inline]
-    pub fn get(&self, position: Position) -> Option<&Arc<Snapshot>> {
-        match position {
-            Position::Committed(index) => self.committed.get(index),
-            Position::Working => self.working(),
-        }
-    }
-
-    /// The snapshot at an address. O(1) for `@tN`, O(log snapshots) for `@cN`.
-    ///
-    /// # Errors
-    /// There is none.
-    #[doc(hidden)]
-    #[inline]
-    pub fn at(&self, address: Address) -> Result<&Arc<Snapshot>, Unresolved> {
-        let index = self.index_of(address)?;
-        let found = self.committed.get(index);
-        found.ok_or_else(|| self.not_found("the snapshot cannot be loaded"))
     }
 
     #[inline]
@@ -309,24 +190,6 @@ impl History {
                 format!("there are @t0 to @t-{back} (@c{newest} to @c{oldest})")
             }
             _ => format!("there are @t0 to @t-{back}"),
-        }
-    }
-
-    /// Resolves a time (LANGUAGE §3).
-    ///
-    /// # Errors
-    /// No such snapshot, or a range without snapshots.
-    #[doc(hidden)]
-    #[inline]
-    pub fn resolve(&self, time: QueryTime) -> Result<Lookup, Unresolved> {
-        match time {
-            QueryTime::Working => self.latest_position().map(Lookup::One),
-            QueryTime::At(address) => {
-                let index = self.index_of(address)?;
-                Ok(Lookup::One(Position::Committed(index)))
-            }
-            QueryTime::All => Ok(Lookup::All),
-            QueryTime::Range(a, b) => self.range(a, b),
         }
     }
 
@@ -374,6 +237,132 @@ impl History {
 /// State that is loaded on first use.
 #[doc(hidden)]
 impl History {
+    /// A history of snapshots in ascending order of cycle.
+    pub fn new(committed: Vec<Arc<Snapshot>>, working: Option<Arc<Snapshot>>) -> Self {
+        debug_assert!(committed.is_sorted_by_key(|snapshot| snapshot.cycle()));
+        Self {
+            committed: Snapshots::new(committed),
+            working: working.map_or(Working::None, made),
+            ..Self::default()
+        }
+    }
+
+    /// The history of an archive. Loads nothing.
+    pub fn new_lazy(archive: Arc<Archive>) -> Self {
+        Self {
+            committed: Snapshots::archived(&archive),
+            working: if archive.has_working() {
+                Working::Archived
+            } else {
+                Working::None
+            },
+            archive: Some(archive),
+            ..Self::default()
+        }
+    }
+
+    /// This history after a commit: with `snapshot` as the newest one, older ones moved to the segments that the commit
+    /// merged, and without a working state. Logarithmic in the snapshots, and linear in those that moved.
+    #[must_use]
+    pub fn appended(&self, snapshot: Arc<Snapshot>, merges: &[Merge]) -> Self {
+        debug_assert!(
+            self.committed
+                .range(self.committed.live())
+                .next_back()
+                .is_none_or(|newest| newest.cycle() < snapshot.cycle())
+        );
+        let live = self.committed.live();
+        let (mut from, mut newest) = (live.end, vec![snapshot]);
+        // Only the newest ones can refer to what was merged.
+        let older = self.committed.range(live).rev();
+        let moved = older.map_while(|older| older.moved(merges));
+        for moved in moved {
+            from -= 1;
+            newest.push(Arc::new(moved));
+        }
+        newest.reverse();
+        self.with(self.committed.with_newest(from, newest), Working::None)
+    }
+
+    /// This history with the working state that `make` makes when it is first asked for; readers that
+    /// ask at the same time wait for it. Constant time.
+    #[must_use]
+    pub fn with_working(&self, make: impl FnOnce() -> Arc<Snapshot> + Send + 'static) -> Self {
+        let working = Working::Made(Arc::new(LazyLock::new(Box::new(make))));
+        self.with(self.committed.clone(), working)
+    }
+
+    /// This history without a working state of its own.
+    #[must_use]
+    pub fn without_working(&self) -> Self {
+        self.with(self.committed.clone(), Working::None)
+    }
+
+    /// The history of the first `count` snapshots, without a working state. Logarithmic; loads none.
+    #[must_use]
+    pub fn first_n(&self, count: usize) -> Self {
+        self.with(self.committed.first_n(count), Working::None)
+    }
+
+    /// This history with these attempts.
+    #[must_use]
+    pub fn with_attempts(&self, attempts: Attempts) -> Self {
+        Self {
+            attempts: Some(attempts),
+            ..self.with(self.committed.clone(), self.working.clone())
+        }
+    }
+
+    /// The position of [`History::latest`]: [`Position::Working`] only if the session has a working state of its own.
+    ///
+    /// # Errors
+    /// There is neither a working state nor a snapshot.
+    #[inline]
+    pub fn latest_position(&self) -> Result<Position, Unresolved> {
+        match (&self.working, self.committed.len().checked_sub(1)) {
+            (Working::Made(_) | Working::Archived, _) => Ok(Position::Working),
+            (Working::None, Some(newest)) => Ok(Position::Committed(newest)),
+            (Working::None, None) => Err(self.nothing()),
+        }
+    }
+
+    /// The snapshot at a position.
+    #[inline]
+    pub fn get(&self, position: Position) -> Option<&Arc<Snapshot>> {
+        match position {
+            Position::Committed(index) => self.committed.get(index),
+            Position::Working => self.working(),
+        }
+    }
+
+    /// The snapshot at an address. O(1) for `@tN`, O(log snapshots) for `@cN`.
+    ///
+    /// # Errors
+    /// There is none.
+    #[inline]
+    pub fn at(&self, address: Address) -> Result<&Arc<Snapshot>, Unresolved> {
+        let index = self.index_of(address)?;
+        let found = self.committed.get(index);
+        found.ok_or_else(|| self.not_found("the snapshot cannot be loaded"))
+    }
+
+    /// Resolves a time (LANGUAGE §3).
+    ///
+    /// # Errors
+    /// No such snapshot, or a range without snapshots.
+    #[inline]
+    pub fn resolve(&self, time: QueryTime) -> Result<Lookup, Unresolved> {
+        match time {
+            QueryTime::Working => self.latest_position().map(Lookup::One),
+            QueryTime::At(address) => {
+                let index = self.index_of(address)?;
+                Ok(Lookup::One(Position::Committed(index)))
+            }
+            QueryTime::All => Ok(Lookup::All),
+            QueryTime::Range(a, b) => self.range(a, b),
+        }
+    }
+
     /// Whether some of its snapshots may have to be loaded.
     #[inline]
     pub fn is_lazy(&self) -> bool {

@@ -138,7 +138,7 @@ const BLOCK: usize = 64;
 /// The parts that are kept, the newest ones.
 const PARTS: usize = 16;
 
-type Place = OnceLock<Arc<Snapshot>>;
+type SnapshotSlot = OnceLock<Arc<Snapshot>>;
 
 /// The committed snapshots, and perhaps the working state, of a session that is kept elsewhere.
 #[derive(Debug)]
@@ -147,8 +147,8 @@ pub struct Archive {
     len: usize,
     has_working: bool,
     cycles: OnceLock<Arc<[i64]>>,
-    rows: Box<[OnceLock<Box<[Place]>>]>,
-    working: Place,
+    rows: Box<[OnceLock<Box<[SnapshotSlot]>>]>,
+    working: SnapshotSlot,
     attempts: OnceLock<Attempts>,
     /// Parts that were loaded, the one used last at the end.
     parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
@@ -307,10 +307,10 @@ impl Archive {
         row.get(at % ROW)?.get()
     }
 
-    fn place(&self, at: usize) -> Option<&Place> {
+    fn place(&self, at: usize) -> Option<&SnapshotSlot> {
         let row = self.rows.get(at / ROW)?;
         let len = ROW.min(self.len - at / ROW * ROW);
-        row.get_or_init(|| (0..len).map(|_| Place::new()).collect())
+        row.get_or_init(|| (0..len).map(|_| SnapshotSlot::new()).collect())
             .get(at % ROW)
     }
 

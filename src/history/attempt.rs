@@ -93,15 +93,14 @@ pub struct Attempts(SharedList<Arc<AttemptEntry>>);
 
 /// The part of what a writer keeps that a reader needs.
 #[derive(Deserialize)]
-struct Beside {
+struct KeptAttempts {
     #[serde(default)]
     attempts: Vec<AttemptEntry>,
 }
 
 impl Attempts {
-    /// The attempts in what a writer keeps beside the documents (JSON).
     pub(crate) fn read(json: &str) -> Result<Self, serde_json::Error> {
-        let beside: Beside = serde_json::from_str(json)?;
+        let beside: KeptAttempts = serde_json::from_str(json)?;
         Ok(Self::of(beside.attempts))
     }
 
@@ -135,7 +134,6 @@ impl Attempts {
         self.up_from(self.len())
     }
 
-    /// The first `count` entries, newest first.
     fn up_from(&self, count: usize) -> impl Iterator<Item = &AttemptEntry> {
         let entries = (0..count).rev();
         entries.filter_map(|at| self.0.get(at).map(|entry| &**entry))

@@ -32,7 +32,6 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether the content hash differs.
     pub(super) fn is_rewritten(&self) -> bool {
         self.fields.iter().any(|field| field == "content_hash")
     }
@@ -70,12 +69,12 @@ impl Serialize for Delta {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         /// `from` is the newer value (LANGUAGE §8).
         #[derive(Serialize)]
-        struct Pair<'a> {
+        struct ValuePair<'a> {
             from: &'a RawValue,
             to: &'a RawValue,
         }
         let pairs = self.0.iter();
-        serializer.collect_map(pairs.map(|(name, from, to)| (name, Pair { from, to })))
+        serializer.collect_map(pairs.map(|(name, from, to)| (name, ValuePair { from, to })))
     }
 }
 

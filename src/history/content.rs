@@ -69,7 +69,6 @@ pub struct ContentOptions {
 }
 
 impl Default for ContentOptions {
-    /// Unified, 3 lines, 4 MiB.
     fn default() -> Self {
         Self {
             mode: ContentMode::default(),

@@ -32,7 +32,7 @@ pub(super) fn same_value(a: Option<JsonValue<'_>>, b: Option<JsonValue<'_>>) -> 
         _ => return false,
     }
     let (a, b) = (a.canonical(), b.canonical());
-    let (mut a, mut b) = (Tokens(&a), Tokens(&b));
+    let (mut a, mut b) = (JsonTokens(&a), JsonTokens(&b));
     loop {
         match (a.next(), b.next()) {
             (None, None) => return true,
@@ -48,9 +48,9 @@ fn same_number(a: &str, b: &str) -> bool {
         .is_some_and(|(a, b)| a.compare(&b).is_eq())
 }
 
-struct Tokens<'a>(&'a str);
+struct JsonTokens<'a>(&'a str);
 
-impl<'a> Iterator for Tokens<'a> {
+impl<'a> Iterator for JsonTokens<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {

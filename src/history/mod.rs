@@ -36,29 +36,17 @@ pub use range::{DiffStats, PairDiff, RangeError, RangeLimits, RangeMode};
 pub use snapshot_diff::{At, ChangedNode, Children, Move, SnapshotDiff};
 pub use snapshots::{Snapshots, SnapshotsIter};
 
-// Exported at the root of the crate.
+// Exported at the root of the crate, or for benches and white-box tests.
 #[doc(hidden)]
-pub use address::History;
-#[doc(hidden)]
-pub use range::{RangeDiff, RangeOptions};
-#[doc(hidden)]
-pub use session::{LoadError, Session};
-#[doc(hidden)]
-pub use snapshot_diff::DiffOptions;
-
-// For benches and white-box tests.
-#[doc(hidden)]
-pub use address::{Lookup, SnapshotRange, Unresolved};
-#[doc(hidden)]
-pub use archive::{Archive, LoadFailure, Part, Position, Source};
-#[doc(hidden)]
-pub use change::changed_fields;
-#[doc(hidden)]
-pub use content::{Labels, content_diff, materialize};
-#[doc(hidden)]
-pub use session::Moment;
-#[doc(hidden)]
-pub use snapshot_diff::diff;
+pub use {
+    address::{History, Lookup, SnapshotRange, Unresolved},
+    archive::{Archive, LoadFailure, Part, Position, Source},
+    change::changed_fields,
+    content::{Labels, content_diff, materialize},
+    range::{RangeDiff, RangeOptions},
+    session::{LoadError, Moment, Session},
+    snapshot_diff::{DiffOptions, diff},
+};
 
 pub(crate) use attempt::AttemptEntry;
 #[cfg(feature = "store")]

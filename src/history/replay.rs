@@ -21,16 +21,16 @@ const WINDOW: usize = 64;
 #[derive(Debug)]
 struct Replay {
     documents: Arc<dyn Documents>,
-    made: Mutex<Made>,
+    made: Mutex<ReplayState>,
 }
 
 #[derive(Debug, Default)]
-struct Made {
+struct ReplayState {
     builder: SnapshotBuilder,
     next: usize,
 }
 
-impl Made {
+impl ReplayState {
     fn grow(&mut self, documents: &dyn Documents) -> Result<Arc<Snapshot>, LoadFailure> {
         if stopped() {
             return Err(LoadFailure::new(Code::Cancelled, Cancelled.to_string()));
@@ -91,7 +91,7 @@ impl Source for Replay {
     }
 
     fn rest(&self) {
-        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Made::default();
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = ReplayState::default();
     }
 }
 

@@ -28,7 +28,6 @@ use crate::tree::{
 #[derive(Debug)]
 pub struct Session {
     history: ArcSwap<History>,
-    /// What a writer kept beside the documents, as JSON text.
     kept: Option<Box<str>>,
     name: Option<Box<str>>,
     #[cfg(feature = "store")]
@@ -52,18 +51,6 @@ pub enum LoadError {
 }
 
 impl Session {
-    /// A session with this history.
-    #[doc(hidden)]
-    pub fn new(history: History) -> Self {
-        Self {
-            history: ArcSwap::from_pointee(history),
-            kept: None,
-            name: None,
-            #[cfg(feature = "store")]
-            origin: std::sync::Mutex::default(),
-        }
-    }
-
     #[cfg(feature = "store")]
     pub(crate) fn stored(name: &str, history: History, origin: Origin) -> Self {
         Self {
@@ -108,35 +95,6 @@ impl Session {
     /// Every fault of the input, with its position.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, InputError> {
         Self::from_documents(read_slice(bytes)?)
-    }
-
-    /// A session of documents in file order.
-    ///
-    /// # Errors
-    /// Documents that contradict each other, and differences that cannot be applied.
-    #[doc(hidden)]
-    pub fn from_documents(documents: Vec<Document>) -> Result<Self, InputError> {
-        Self::build(documents, Writer::new())
-    }
-
-    /// As [`Session::from_documents`], with a custom writer.
-    #[doc(hidden)]
-    pub fn build(documents: Vec<Document>, writer: Writer) -> Result<Self, InputError> {
-        let (placed, mut order) = arrange(documents);
-        let attempts = attempts(&order)?;
-        let mut builder = SnapshotBuilder::of_all(writer);
-        let mut working = None;
-        for mut document in placed {
-            if stopped() {
-                return Err(InputError::cancelled());
-            }
-            let meta = std::mem::take(&mut document.meta);
-            match builder.add(meta, &document.body) {
-                Ok(made) => working = made.filter(|made| made.is_working()),
-                Err(error) => order.refuse(&document, error),
-            }
-        }
-        Ok(Self::built(builder, working, order.finish()?, attempts))
     }
 
     /// Reads a large file some documents at a time. `None` if it is to be read as a whole: it is not large, or something in it
@@ -187,19 +145,58 @@ impl Session {
         }
     }
 
-    /// Replaces the history for readers that ask from now on. Constant time; only one thread may publish.
-    #[doc(hidden)]
-    pub fn publish(&self, history: History) {
-        self.history.store(Arc::new(history));
-    }
-
     /// The history as it is now; it never changes afterwards. Lock-free.
     pub fn history(&self) -> Arc<History> {
         self.history.load_full()
     }
+}
+
+#[doc(hidden)]
+impl Session {
+    /// A session with this history.
+    pub fn new(history: History) -> Self {
+        Self {
+            history: ArcSwap::from_pointee(history),
+            kept: None,
+            name: None,
+            #[cfg(feature = "store")]
+            origin: std::sync::Mutex::default(),
+        }
+    }
+
+    /// A session of documents in file order.
+    ///
+    /// # Errors
+    /// Documents that contradict each other, and differences that cannot be applied.
+    pub fn from_documents(documents: Vec<Document>) -> Result<Self, InputError> {
+        Self::build(documents, Writer::new())
+    }
+
+    /// As [`Session::from_documents`], with a custom writer.
+    pub fn build(documents: Vec<Document>, writer: Writer) -> Result<Self, InputError> {
+        let (placed, mut order) = arrange(documents);
+        let attempts = attempts(&order)?;
+        let mut builder = SnapshotBuilder::of_all(writer);
+        let mut working = None;
+        for mut document in placed {
+            if stopped() {
+                return Err(InputError::cancelled());
+            }
+            let meta = std::mem::take(&mut document.meta);
+            match builder.add(meta, &document.body) {
+                Ok(made) => working = made.filter(|made| made.is_working()),
+                Err(error) => order.refuse(&document, error),
+            }
+        }
+        Ok(Self::built(builder, working, order.finish()?, attempts))
+    }
+
+    /// Replaces the history for readers that ask from now on. Constant time; only one thread may publish.
+    pub fn publish(&self, history: History) {
+        self.history.store(Arc::new(history));
+    }
 
     /// As [`Session::history`], cheaper for short use. Lock-free.
-    #[doc(hidden)]
     #[inline]
     pub fn moment(&self) -> Moment {
         Moment(self.history.load())
@@ -207,6 +204,7 @@ impl Session {
 }
 
 /// Keeps the history of one moment alive without blocking writers. Costs at most an `Arc`.
+#[derive(Debug)]
 pub struct Moment(Guard<Arc<History>>);
 
 impl Moment {
@@ -233,12 +231,6 @@ impl Clone for Moment {
 impl From<Arc<History>> for Moment {
     fn from(history: Arc<History>) -> Self {
         Self(Guard::from_inner(history))
-    }
-}
-
-impl std::fmt::Debug for Moment {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Moment").field(&**self).finish()
     }
 }
 

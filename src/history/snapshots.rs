@@ -50,7 +50,6 @@ impl Snapshots {
         Self::default().with_newest(0, all)
     }
 
-    /// The list of an archive's snapshots. Loads none of them.
     pub(super) fn archived(archive: &Arc<Archive>) -> Self {
         let len = archive.len();
         let archived = || Archived {

@@ -27,13 +27,13 @@ pub(super) struct Attributes {
 
 /// The rows of an attribute, and of its values unless they are many or long.
 #[derive(Default)]
-struct Found<'a> {
+struct AttributeRows<'a> {
     all: Vec<u32>,
     values: BTreeMap<JsonValue<'a>, Vec<u32>>,
     many: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> AttributeRows<'a> {
     fn add(&mut self, value: JsonValue<'a>, row: u32) {
         // Texts that hardly repeat, such as call ids, would give a posting list a row. Past the limits only the
         // rows of the attribute are kept, and a test of its value reads the records of those.
@@ -54,7 +54,7 @@ impl<'a> Found<'a> {
 
 #[derive(Default)]
 pub(super) struct Collector<'a> {
-    found: HashMap<&'a str, Found<'a>>,
+    found: HashMap<&'a str, AttributeRows<'a>>,
     tags: BTreeMap<Cow<'a, str>, Vec<u32>>,
     tagged: Vec<u32>,
 }

@@ -44,7 +44,6 @@ struct TextColumn {
 }
 
 impl TextColumn {
-    /// Begins to read from a source of `codes` codes.
     fn begin(&mut self, codes: usize) {
         self.known.clear();
         self.known.resize(codes, NONE);
@@ -77,15 +76,14 @@ impl TextColumn {
 const IMPLIED: &str = "\0";
 const GIVEN: &str = "\u{1}";
 
-/// An open row of the unit that is read.
-struct Open {
+struct OpenRow {
     row: u32,
     end: u32,
-    core: Core,
+    core: CoreState,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Core {
+enum CoreState {
     /// There is none, or it is closed.
     Done,
     /// It comes before the first child whose offset is not negative.
@@ -166,7 +164,7 @@ impl SegmentBuilder {
         self.add_unit(kind, version);
         // A system prompt, and the definitions of tools.
         let common = kind == UnitKind::Preamble;
-        let mut open: Vec<Open> = Vec::new();
+        let mut open: Vec<OpenRow> = Vec::new();
         for at in rows.clone() {
             let row = &tree.rows[at as usize];
             while let Some(top) = open.last()
@@ -190,11 +188,15 @@ impl SegmentBuilder {
             });
             let cored =
                 matches!(row.class, NodeClass::Turn | NodeClass::Head) && !has_core(tree, at);
-            open.push(Open {
+            open.push(OpenRow {
                 row: own,
                 // The root and `^seq` of a preamble end after it; the snapshot knows where.
                 end: row.end.min(rows.end),
-                core: if cored { Core::Due } else { Core::Done },
+                core: if cored {
+                    CoreState::Due
+                } else {
+                    CoreState::Done
+                },
             });
         }
         while !open.is_empty() {
@@ -204,25 +206,25 @@ impl SegmentBuilder {
 
     /// Opens or closes the implicit core of `top` before its child `row`.
     #[inline]
-    fn place_core(&mut self, top: &mut Open, row: &Row) {
+    fn place_core(&mut self, top: &mut OpenRow, row: &Row) {
         // Children are sorted by offset, so a core that is not written begins before the first child whose
         // offset is not negative, and ends before the first one that is positive.
         match top.core {
-            Core::Due if row.numbers[header::OFFSET] >= 0 => {
+            CoreState::Due if row.numbers[header::OFFSET] >= 0 => {
                 let core = self.add_core(top.row);
                 top.core = if row.numbers[header::OFFSET] > 0 {
-                    Core::Done
+                    CoreState::Done
                 } else {
-                    Core::At(core)
+                    CoreState::At(core)
                 };
             }
-            Core::At(core) if row.numbers[header::OFFSET] > 0 => {
+            CoreState::At(core) if row.numbers[header::OFFSET] > 0 => {
                 self.end[core as usize] = self.len();
-                top.core = Core::Done;
+                top.core = CoreState::Done;
             }
-            Core::Due | Core::At(_) | Core::Done => {}
+            CoreState::Due | CoreState::At(_) | CoreState::Done => {}
         }
-        if matches!(top.core, Core::At(_)) && row.class != NodeClass::Block {
+        if matches!(top.core, CoreState::At(_)) && row.class != NodeClass::Block {
             self.irregular_cores = true;
         }
     }
@@ -266,12 +268,12 @@ impl SegmentBuilder {
         }
     }
 
-    fn close(&mut self, open: &mut Vec<Open>) {
+    fn close(&mut self, open: &mut Vec<OpenRow>) {
         let Some(top) = open.pop() else { return };
         let core = match top.core {
-            Core::Due => Some(self.add_core(top.row)),
-            Core::At(core) => Some(core),
-            Core::Done => None,
+            CoreState::Due => Some(self.add_core(top.row)),
+            CoreState::At(core) => Some(core),
+            CoreState::Done => None,
         };
         if let Some(core) = core {
             self.end[core as usize] = self.len();
@@ -356,7 +358,6 @@ impl SegmentBuilder {
         self.payload_at.extend(places);
     }
 
-    /// The segment of all units added, which come from trees.
     pub(super) fn finish(mut self) -> Segment {
         let records = self.payload.finish();
         let mut attributes = Collector::default();
@@ -365,13 +366,11 @@ impl SegmentBuilder {
         self.finish_with(records, attributes)
     }
 
-    /// The segment of all units added, which come from segments and have these attributes.
     pub(super) fn finish_merged(mut self, attributes: Attributes) -> Segment {
         let records = self.payload.finish();
         self.finish_with(records, attributes)
     }
 
-    /// The segment of all units added, which has these records and attributes.
     fn finish_with(mut self, payload: Records, attributes: Attributes) -> Segment {
         let rows = self.len();
         // Everything derived is made here, once, over whole columns: posting lists, the id directory, packed
@@ -482,7 +481,6 @@ impl SegmentBuilder {
     }
 }
 
-/// Whether a turn or head has a container at offset 0.
 fn has_core(tree: &Tree, row: u32) -> bool {
     tree.children(row)
         .map(|child| &tree.rows[child as usize])

@@ -27,7 +27,7 @@ impl Changes {
     /// Compares two snapshots. Linear in pieces, differing units, rows with a ttl that counts down,
     /// and units in different segments; shared rows cost nothing.
     pub fn between(newer: &Snapshot, older: &Snapshot) -> Self {
-        let units = Units::between(newer, older, true);
+        let units = DifferingUnits::between(newer, older, true);
         let rows = |snapshot: &Snapshot, units: &[UnitAt]| {
             let rows = units.iter();
             let rows = rows.map(|&(at, unit)| snapshot.pieces()[at].rows_of_unit(unit));
@@ -62,7 +62,7 @@ impl Snapshot {
     ///
     /// Linear in pieces, differing units, and units in different segments, plus sorting of what differs.
     pub fn unit_changes<'a>(&'a self, older: &'a Self) -> UnitChanges<'a> {
-        let units = Units::between(self, older, false);
+        let units = DifferingUnits::between(self, older, false);
         let sorted = |snapshot: &'a Self, mut units: Vec<UnitAt>| {
             units.sort_unstable();
             let units = units.into_iter();
@@ -77,18 +77,17 @@ impl Snapshot {
     }
 }
 
-/// The units in which two snapshots differ, in no order.
 #[derive(Default)]
-struct Units {
+struct DifferingUnits {
     newer: Vec<UnitAt>,
     older: Vec<UnitAt>,
 }
 
-impl Units {
+impl DifferingUnits {
     /// Compares two snapshots; with `ttls` a unit also differs by a ttl as it reads.
     fn between(newer: &Snapshot, older: &Snapshot, ttls: bool) -> Self {
         let mut found = Self::default();
-        let (mut left, mut right) = (Rest::new(newer), Rest::new(older));
+        let (mut left, mut right) = (UnmatchedUnits::new(newer), UnmatchedUnits::new(older));
         let cycles = ttls.then(|| (newer.cycle(), older.cycle()));
         // Start after the last piece found: shared pieces are in the same order in both.
         // Pass 1, by pointer. Two pieces of one segment share the units in both ranges; only masks and ttls
@@ -149,9 +148,9 @@ impl Units {
 }
 
 /// The units of a snapshot not matched yet, by piece.
-struct Rest(SmallVec<[SmallVec<[Range<u32>; 1]>; 16]>);
+struct UnmatchedUnits(SmallVec<[SmallVec<[Range<u32>; 1]>; 16]>);
 
-impl Rest {
+impl UnmatchedUnits {
     fn new(snapshot: &Snapshot) -> Self {
         let whole = |piece: &Piece| smallvec![piece.units.clone()];
         Self(snapshot.pieces().iter().map(whole).collect())
@@ -167,7 +166,6 @@ impl Rest {
         }
     }
 
-    /// Whether all units of a piece are matched.
     fn is_done(&self, piece: usize) -> bool {
         self.0[piece].is_empty()
     }
@@ -222,7 +220,6 @@ fn differing(
     found
 }
 
-/// Whether a unit is the same in every snapshot: no row is dead, no ttl counts down.
 fn is_constant(piece: &Piece, unit: u32) -> bool {
     let segment = &*piece.segment;
     let rows = segment.unit_rows(unit);

@@ -155,7 +155,6 @@ impl IntColumn {
             .for_each_in(rows, |code| out.push(base.wrapping_add(code as i64)));
     }
 
-    /// Retains the rows whose value is in `low..=high`.
     pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>, low: i64, high: i64) {
         let holds = |code: u64| (low..=high).contains(&self.base.wrapping_add(code as i64));
         match &self.codes {

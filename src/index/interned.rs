@@ -9,12 +9,12 @@ use hashbrown::HashTable;
 
 use crate::tree::hash_text;
 
-static CONTENTS: Mutex<Contents> = Mutex::new(Contents {
+static CONTENTS: Mutex<ContentTable> = Mutex::new(ContentTable {
     table: HashTable::new(),
     sweep_at: 64,
 });
 
-struct Contents {
+struct ContentTable {
     table: HashTable<(u64, Weak<String>)>,
     /// The size at which those that are gone are looked for.
     sweep_at: usize,

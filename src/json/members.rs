@@ -145,7 +145,7 @@ impl Accepted<'_> {
     }
 
     /// A place at the start of `raw`, with the jumps inside it if it is a piece of the text.
-    fn scan<'a>(&self, raw: &'a str) -> Scan<'a, '_> {
+    fn scan<'a>(&self, raw: &'a str) -> MemberScan<'a, '_> {
         let inside = (raw.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
         let inside = inside.filter(|at| at + raw.len() <= self.text.len());
         let base = inside.and_then(|at| u32::try_from(at).ok());
@@ -157,7 +157,7 @@ impl Accepted<'_> {
             }
             None => &[],
         };
-        Scan {
+        MemberScan {
             text: raw,
             at: 0,
             base: base.unwrap_or(0),
@@ -167,7 +167,7 @@ impl Accepted<'_> {
 }
 
 /// A place in a text.
-struct Scan<'a, 't> {
+struct MemberScan<'a, 't> {
     text: &'a str,
     at: usize,
     /// Where the text begins in that of the jumps.
@@ -176,7 +176,7 @@ struct Scan<'a, 't> {
     jumps: &'t [(u32, u32)],
 }
 
-impl<'a> Scan<'a, '_> {
+impl<'a> MemberScan<'a, '_> {
     /// Skips white space and returns the next byte.
     #[inline]
     fn peek(&mut self) -> Option<u8> {

@@ -76,7 +76,7 @@ impl Marks for () {
 }
 
 /// A key of an open object, kept to find duplicates.
-struct Key<'a> {
+struct OpenKey<'a> {
     name: Cow<'a, str>,
     at: usize,
 }
@@ -98,7 +98,7 @@ const ARRAY: usize = usize::MAX;
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
-    keys: Vec<Key<'a>>,
+    keys: Vec<OpenKey<'a>>,
     open: Vec<usize>,
     problems: Vec<Problem>,
     uncounted: usize,
@@ -518,7 +518,7 @@ impl<'a> Reader<'a> {
         let Some((key, at)) = self.next_key(first)? else {
             return Ok(false);
         };
-        self.keys.push(Key {
+        self.keys.push(OpenKey {
             name: key.decode(),
             at,
         });

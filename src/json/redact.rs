@@ -171,7 +171,6 @@ impl Redactor {
     }
 
     /// How many matches were replaced so far.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.matches.iter().sum()
     }
@@ -184,7 +183,6 @@ impl Redactor {
         unmatched.map(|(_, pattern)| &*pattern.text)
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::header::is_column;
-use super::overlay::{Body, Change, Fresh};
+use super::overlay::{Body, Fresh, LifecycleChange};
 use super::refusal::{Refusal, region, sealed};
 use super::state::{Node, Seal};
 use super::workspace::Workspace;
@@ -124,7 +124,7 @@ impl Workspace {
             }
             self.overlay
                 .changed
-                .insert(id.into(), Change { ttl, priority });
+                .insert(id.into(), LifecycleChange { ttl, priority });
         }
         Ok(())
     }

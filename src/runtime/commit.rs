@@ -38,7 +38,6 @@ pub struct Commit {
     pub over: u64,
 }
 
-/// A commit that is made, and can be finished or taken back.
 pub(crate) struct Pending {
     commit: Commit,
     #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks"))]
@@ -50,7 +49,7 @@ pub(crate) struct Pending {
     retired: Vec<Box<str>>,
 }
 
-type Made = (Commit, Arc<Snapshot>, Vec<Merge>);
+type MadeCommit = (Commit, Arc<Snapshot>, Vec<Merge>);
 
 #[cfg(feature = "store")]
 impl Pending {
@@ -371,8 +370,7 @@ impl Workspace {
         Ok((turn_id, moved))
     }
 
-    /// Goes on with the next cycle after a commit that was prepared.
-    pub(crate) fn finish(&mut self, pending: Pending) -> Made {
+    pub(crate) fn finish(&mut self, pending: Pending) -> MadeCommit {
         let cycle = pending.commit.cycle;
         let overlay = std::mem::take(&mut self.overlay);
         self.retired.extend(pending.retired);
@@ -397,7 +395,6 @@ impl Workspace {
     }
 }
 
-/// Levels of a subtree whose nodes come after their parents.
 fn heights(nodes: &[Fresh]) -> usize {
     let mut levels: Vec<usize> = Vec::with_capacity(nodes.len());
     for (index, node) in nodes.iter().enumerate() {

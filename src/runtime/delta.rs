@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::overlay::{Change, Fresh};
+use super::overlay::{Fresh, LifecycleChange};
 use super::state::{Node, State};
 use crate::index::NodeRef;
 use crate::json::JsonValue;
@@ -162,7 +162,7 @@ fn push_old(
     patch: &mut Patch,
     node: NodeRef<'_>,
     node_type: Option<&str>,
-    change: Change,
+    change: LifecycleChange,
     kept_ttl: Option<i64>,
     parent: Option<&str>,
 ) {

@@ -18,13 +18,12 @@ use crate::tree::{
     text_list,
 };
 
-type Field = (Box<str>, StoredValue);
+type PayloadField = (Box<str>, StoredValue);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct DraftNode {
     /// What it is; the id is empty until one is made.
     pub(super) body: Body,
-    /// The offset that was given.
     pub(super) offset: Option<i64>,
     /// `created_at_iso` as given, and its time.
     pub(super) created: Option<(Box<str>, i64)>,
@@ -69,7 +68,6 @@ pub(super) struct Update {
 }
 
 impl Update {
-    /// Whether only what a committed node may get is given.
     pub(super) fn is_lifecycle(&self) -> bool {
         self.role.is_none() && self.kind.is_none() && self.key.is_none() && self.fields.is_empty()
     }
@@ -81,10 +79,8 @@ pub(super) fn is_column(name: &str) -> bool {
     is_place || TEXTS.contains(&name) || NUMBERS.contains(&name)
 }
 
-/// Headers that the runtime fills.
 const FILLED: [&str; 3] = ["cycle", "created_at_ns", "creation_index"];
 
-/// Reads the members of `node`, not those of its children.
 pub(super) fn read(node: &NewNode) -> Result<DraftNode, Refusal> {
     let name = Name::of(node);
     name.check_json(node)?;
@@ -327,7 +323,7 @@ impl Name {
     }
 
     /// A member of the payload record; `None` for a header that is null.
-    fn field(&self, member: &str, json: &str) -> Result<Option<Field>, Refusal> {
+    fn field(&self, member: &str, json: &str) -> Result<Option<PayloadField>, Refusal> {
         self.known(member)?;
         let optional = TAGS.is(member) || CADENCE.is(member);
         if json == "null" && (optional || matches!(member, "content_hash" | "provenance")) {
@@ -350,7 +346,7 @@ impl Name {
         Ok(Some((member.into(), value)))
     }
 
-    fn both_spellings(&self, fields: &[Field]) -> Result<(), Refusal> {
+    fn both_spellings(&self, fields: &[PayloadField]) -> Result<(), Refusal> {
         for header_names in [TAGS, CADENCE] {
             let given = fields.iter().filter(|(name, _)| header_names.is(name));
             if given.count() > 1 {

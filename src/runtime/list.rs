@@ -88,7 +88,6 @@ impl Workspace {
         at.map_or(Insertion::End, |at| side(at + 1))
     }
 
-    /// Removes `present` and adds `wanted` at the end.
     fn put_again(
         &mut self,
         sys: &str,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use super::overlay::Compaction;
 use super::workspace::Workspace;
 
-/// The memory of a [`Workspace`], to be kept beside its documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Memory {
@@ -20,7 +19,6 @@ pub(crate) struct Memory {
     /// Ids that were used and removed in the cycle in progress, sorted: a discard gives them back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     spent: Vec<Arc<str>>,
-    /// Compactions that the next commit makes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     compactions: Vec<Compaction>,
     /// Containers that lost a child in the cycle in progress.

@@ -154,7 +154,6 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes nodes with all below them. Returns the topmost ids.
     pub(crate) fn remove(&mut self, ids: &[&str]) -> Result<Vec<Arc<str>>, Refusal> {
         let kept = self.kept();
         let state = self.state();
@@ -236,7 +235,6 @@ impl Workspace {
         found
     }
 
-    /// Removes a node and puts another in its place. Returns the id of that one.
     pub(crate) fn replace(&mut self, id: &str, node: &NewNode) -> Result<Arc<str>, Refusal> {
         let kept = self.kept();
         let state = self.state();
@@ -341,7 +339,6 @@ impl NodePlace {
     }
 }
 
-/// Refuses to remove regions, sealed nodes and pinned ones.
 pub(super) fn check_removable(
     state: State<'_>,
     node: Node<'_>,

@@ -212,7 +212,6 @@ impl NewNode {
     }
 }
 
-/// Opens the next node of a list.
 fn begin(reader: &mut Reader<'_>, open: &mut Vec<(NewNode, bool)>) -> Result<(), Halt> {
     reader.peek();
     let at = reader.offset();

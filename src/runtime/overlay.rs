@@ -146,12 +146,11 @@ impl Body {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Change {
+pub(super) struct LifecycleChange {
     pub(super) ttl: Option<Option<i64>>,
     pub(super) priority: Option<i64>,
 }
 
-/// A compaction to be made at the next commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Compaction {
     /// The topmost matched nodes, in document order.
@@ -168,7 +167,7 @@ pub(super) struct Overlay {
     /// By committed parent: its new children, in canonical order.
     added: HashMap<Arc<str>, Vec<u32>>,
     /// Committed nodes with another ttl or priority.
-    pub(super) changed: HashMap<Arc<str>, Change>,
+    pub(super) changed: HashMap<Arc<str>, LifecycleChange>,
     /// Committed nodes that were removed, without what is below them.
     pub(super) gone: HashSet<Arc<str>>,
     /// Ids of new nodes that were removed.
@@ -192,7 +191,6 @@ impl Overlay {
         self.by_id.get(id).copied()
     }
 
-    /// The new node in a slot that [`Overlay::find`] gave.
     pub(super) fn get(&self, slot: u32) -> Option<&Fresh> {
         self.slots.get(slot as usize)?.as_ref()
     }
@@ -201,12 +199,10 @@ impl Overlay {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
-    /// The new nodes, in the order they were made.
     pub(super) fn fresh(&self) -> impl Iterator<Item = &Fresh> {
         self.slots.iter().flatten()
     }
 
-    /// The new children of a committed node, in canonical order.
     pub(super) fn added_to(&self, parent: &str) -> &[u32] {
         self.added.get(parent).map_or(&[], |slots| slots)
     }
@@ -263,7 +259,6 @@ impl Overlay {
         self.siblings(parent).clear();
     }
 
-    /// The number of slots in use, for [`Overlay::forget_from`].
     pub(super) fn slots(&self) -> u32 {
         self.slots.len() as u32
     }

@@ -10,7 +10,6 @@ pub(crate) struct Pins(Arc<Mutex<Board>>);
 #[derive(Debug, Default)]
 struct Board {
     pins: HashMap<Box<str>, Pin>,
-    /// How many nodes were pinned so far.
     count: u64,
 }
 

@@ -14,7 +14,6 @@ use crate::tree::NodeClass;
 type Candidate = (i64, i64, Arc<str>);
 
 impl Workspace {
-    /// Prunes. Returns the ids that went, and by how much limits are still passed.
     pub(super) fn prune(&mut self, kept: &HashSet<Arc<str>>) -> (Vec<Arc<str>>, u64) {
         let (mut pruned, mut over) = (Vec::new(), 0_u64);
         for limit in self.policy.limits.clone() {

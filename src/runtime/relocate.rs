@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 
 use super::header::{DraftNode, is_column};
 use super::mutate::{check_removable, check_unpinned};
-use super::overlay::{Body, Change};
+use super::overlay::{Body, LifecycleChange};
 use super::refusal::{Refusal, placement, region, sealed};
 use super::slot::{Destination, Insertion, Mover, Slot, find_slot};
 use super::state::{Node, Seal};
@@ -193,7 +193,7 @@ impl Workspace {
 }
 
 /// What a successor has in common with a node. Its time is filled again.
-fn successor(node: Node<'_>, change: Option<&Change>) -> Body {
+fn successor(node: Node<'_>, change: Option<&LifecycleChange>) -> Body {
     // Of other headers, a record has explicit nulls only.
     let keeps = |name: &str| name != "created_at_iso" && !is_column(name);
     match node {

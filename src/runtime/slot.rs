@@ -11,14 +11,11 @@ use hashbrown::HashSet;
 use super::refusal::{Refusal, placement, sealed};
 use super::state::{Node, Seal, State, Zero};
 
-/// Where below its parent a node is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Insertion {
     /// Where its own offset says.
     Into,
-    /// Before the first child.
     Start,
-    /// After the last child.
     End,
     /// After the n-th child, from 1.
     After(usize),
@@ -26,7 +23,6 @@ pub(crate) enum Insertion {
     Before(usize),
 }
 
-/// A parent and a place below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Destination {
     pub parent: Box<str>,
@@ -63,12 +59,11 @@ pub(super) struct Mover<'m> {
 pub(super) struct Slot {
     pub(super) parent: Box<str>,
     pub(super) offset: i64,
-    /// New siblings with their new offsets.
     pub(super) renumbered: Vec<(u32, i64)>,
 }
 
 /// The parent of a slot, and which offsets its children may have.
-struct Parent<'a> {
+struct SlotParent<'a> {
     node: Node<'a>,
     /// Whether the sign of an offset means pre, core and post.
     is_turn: bool,
@@ -94,7 +89,7 @@ pub(super) fn find_slot(
     target: &Destination,
     mover: Mover<'_>,
 ) -> Result<Slot, Refusal> {
-    let parent = Parent::new(state, state.get(&target.parent)?, target, mover);
+    let parent = SlotParent::new(state, state.get(&target.parent)?, target, mover);
     match (target.insertion, mover.offset) {
         (Insertion::Into, Some(offset)) => {
             parent.check_offset(offset, mover)?;
@@ -105,7 +100,7 @@ pub(super) fn find_slot(
     }
 }
 
-impl<'a> Parent<'a> {
+impl<'a> SlotParent<'a> {
     fn new(state: State<'a>, node: Node<'a>, target: &Destination, mover: Mover<'_>) -> Self {
         let is_turn = node.is_turn();
         let lists = target.in_core || !matches!(target.insertion, Insertion::Into | Insertion::End);

@@ -12,7 +12,6 @@ use crate::tree::NodeClass;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Node<'a> {
-    /// A node of the base.
     Old(NodeRef<'a>),
     /// A node made in this cycle, and its slot in the overlay.
     New(u32, &'a Fresh),
@@ -34,7 +33,6 @@ pub(super) enum Seal {
 /// What a turn or head has at offset 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Zero<'a> {
-    /// Nothing.
     Free,
     /// Its core container.
     Core(Node<'a>),
@@ -42,7 +40,6 @@ pub(super) enum Zero<'a> {
     Loose,
 }
 
-/// Where a node is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Location {
     /// The class of the region around it; [`NodeClass::Root`] outside of all.
@@ -164,7 +161,6 @@ impl<'a> State<'a> {
         self.find(id).ok_or_else(missing)
     }
 
-    /// Whether neither a node of the base nor one above it was removed.
     pub(super) fn is_live(self, node: NodeRef<'a>) -> bool {
         self.overlay.gone.is_empty()
             || std::iter::successors(Some(node), |node| node.parent())
@@ -178,7 +174,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether a node is directly in a turn or the head.
     pub(super) fn is_in_turn(self, node: Node<'a>) -> bool {
         self.parent(node).is_some_and(Node::is_turn)
     }
@@ -215,7 +210,6 @@ impl<'a> State<'a> {
         children
     }
 
-    /// The last child, in canonical order.
     pub(super) fn last_child(self, node: Node<'a>) -> Option<Node<'a>> {
         let added = self.new_children(node).last();
         let added = added.and_then(|&slot| self.slot(slot));
@@ -250,7 +244,6 @@ impl<'a> State<'a> {
             }
     }
 
-    /// The node and all below it, in document order.
     pub(super) fn subtree(self, node: Node<'a>) -> Vec<Node<'a>> {
         let mut found = Vec::new();
         let mut open = vec![node];
@@ -343,7 +336,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The ids of these nodes and of all above them.
     pub(super) fn with_ancestors(self, ids: &[Box<str>]) -> HashSet<Arc<str>> {
         let mut kept = HashSet::new();
         for node in ids.iter().filter_map(|id| self.find(id)) {
@@ -372,7 +364,6 @@ impl<'a> State<'a> {
         found
     }
 
-    /// The ids of [`State::topmost`].
     pub(super) fn topmost_ids(self, ids: &[&str]) -> Vec<Arc<str>> {
         let topmost = self.topmost(ids).into_iter();
         topmost.map(|node| node.id().into()).collect()

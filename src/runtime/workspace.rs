@@ -48,7 +48,6 @@ pub(crate) struct Workspace {
     pub(crate) policy: Policy,
     /// `meta.request` of the snapshots to come, as JSON.
     pub(crate) request: Option<Box<str>>,
-    /// `request` as of the last commit.
     pub(super) request_before: Option<Box<str>>,
 }
 
@@ -208,7 +207,6 @@ impl Workspace {
         result
     }
 
-    /// Runs several mutations as one: all or nothing.
     pub(crate) fn all_or_nothing<T, E>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, E>,
@@ -245,7 +243,6 @@ impl Workspace {
         }
     }
 
-    /// Takes changes back.
     pub(crate) fn restore(&mut self, before: Checkpoint) {
         self.overlay = before.overlay;
         self.waiting = before.waiting;
@@ -274,7 +271,6 @@ impl Workspace {
         }
     }
 
-    /// Whether an id is or was in use.
     pub(super) fn is_used(&self, id: &str) -> bool {
         self.overlay.find(id).is_some()
             || self.overlay.spent.contains(id)

@@ -31,19 +31,19 @@ use std::time::{Duration, Instant};
 /// assert_eq!(cancel.run(|| ()), Err(Cancelled));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
-pub struct Cancel(Arc<State>);
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<TokenState>);
 
 #[derive(Default)]
-struct State {
+struct TokenState {
     set: AtomicBool,
     deadline: Option<Instant>,
     /// For tests: how often the token was polled.
-    counts: Option<Counts>,
+    counts: Option<CheckCounts>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct CheckCounts {
     /// The token sets itself at this check; 0 is never.
     at: u64,
     checks: AtomicU64,
@@ -55,12 +55,6 @@ struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
 pub struct Cancelled;
-
-impl Default for Cancel {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 impl fmt::Debug for Cancel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,9 +73,9 @@ impl Cancel {
     /// is no deadline.
     #[must_use]
     pub fn after(time: Duration) -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(TokenState {
             deadline: Instant::now().checked_add(time),
-            ..State::default()
+            ..TokenState::default()
         }))
     }
 
@@ -89,19 +83,18 @@ impl Cancel {
     #[doc(hidden)]
     #[must_use]
     pub fn at_check(at: u64) -> Self {
-        let counts = Counts {
+        let counts = CheckCounts {
             at,
-            ..Counts::default()
+            ..CheckCounts::default()
         };
-        Self(Arc::new(State {
+        Self(Arc::new(TokenState {
             counts: Some(counts),
-            ..State::default()
+            ..TokenState::default()
         }))
     }
 
     /// How often a token of [`Cancel::at_check`] was polled, and how often of that it was set.
     #[doc(hidden)]
-    #[must_use]
     pub fn checks(&self) -> (u64, u64) {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = self.0.counts.as_ref();
@@ -115,7 +108,6 @@ impl Cancel {
     }
 
     /// Whether the token is set or its deadline has passed.
-    #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.set.load(Ordering::Relaxed) || self.has_passed()
     }
@@ -244,15 +236,15 @@ impl Tokens {
             return work();
         }
         SCOPES.fetch_add(1, Ordering::Relaxed);
-        let _scope = Scope(CURRENT.replace(self.0.clone()));
+        let _scope = TokenScope(CURRENT.replace(self.0.clone()));
         work()
     }
 }
 
 /// Gives a thread its tokens back, also when the work panics.
-struct Scope(Vec<Cancel>);
+struct TokenScope(Vec<Cancel>);
 
-impl Drop for Scope {
+impl Drop for TokenScope {
     fn drop(&mut self) {
         CURRENT.set(std::mem::take(&mut self.0));
         SCOPES.fetch_sub(1, Ordering::Relaxed);

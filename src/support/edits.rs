@@ -64,22 +64,22 @@ fn lines(text: &str) -> Vec<&str> {
 /// a word by itself; any other character by itself. Concatenated they are the text.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     #[derive(PartialEq)]
-    enum Kind {
+    enum WordKind {
         Word,
         Space,
         Alone,
     }
     let kind = |letter: char| match letter {
-        '\n' => Kind::Alone,
-        _ if letter.is_alphanumeric() || letter == '_' => Kind::Word,
-        _ if letter.is_whitespace() => Kind::Space,
-        _ => Kind::Alone,
+        '\n' => WordKind::Alone,
+        _ if letter.is_alphanumeric() || letter == '_' => WordKind::Word,
+        _ if letter.is_whitespace() => WordKind::Space,
+        _ => WordKind::Alone,
     };
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let length = match kind(first) {
-            Kind::Alone => first.len_utf8(),
+            WordKind::Alone => first.len_utf8(),
             run => rest
                 .char_indices()
                 .find(|(_, letter)| kind(*letter) != run)

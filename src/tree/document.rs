@@ -46,12 +46,12 @@ pub struct Origin {
     pub line: u64,
     /// Byte offset of its text in the file.
     pub start: u64,
-    pub(crate) marks: Marks,
+    pub(crate) marks: MemberMarks,
 }
 
 /// Positions of members in the text of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct MemberMarks {
     pub(crate) document: Position,
     /// The values of `base`, `cycle` and `working`; the document's own where absent.
     pub(crate) base: Position,
@@ -208,7 +208,7 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     lines.filter(|line| !line.bytes.trim_ascii().is_empty())
 }
 
-struct Member<'a> {
+struct DocumentMember<'a> {
     name: Cow<'a, str>,
     /// As written; empty if it was read elsewhere.
     value: &'a str,
@@ -217,7 +217,7 @@ struct Member<'a> {
     at: usize,
 }
 
-impl Member<'_> {
+impl DocumentMember<'_> {
     /// What the value must be, if it is something else.
     fn expected(&self) -> Option<&'static str> {
         let value = self.value;
@@ -256,7 +256,7 @@ impl Member<'_> {
 
 #[derive(Default)]
 struct Members<'a> {
-    list: Vec<Member<'a>>,
+    list: Vec<DocumentMember<'a>>,
     root: Option<Draft<'a>>,
     replace: Draft<'a>,
     /// The ids, and their offsets.
@@ -320,7 +320,7 @@ impl<'a> Members<'a> {
                 ("remove", Some(b'[')) => members.remove = read_ids(reader, faults)?,
                 _ => value = reader.skip_value()?,
             }
-            let member = Member {
+            let member = DocumentMember {
                 name,
                 value,
                 key_at,
@@ -335,7 +335,7 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
-    fn get(&self, name: &str) -> Option<&Member<'a>> {
+    fn get(&self, name: &str) -> Option<&DocumentMember<'a>> {
         self.list.iter().find(|member| member.name == name)
     }
 
@@ -381,7 +381,7 @@ impl<'a> Members<'a> {
             },
             body,
             origin: Origin {
-                marks: Marks {
+                marks: MemberMarks {
                     document,
                     base,
                     cycle,
@@ -399,7 +399,8 @@ impl<'a> Members<'a> {
         lines: &mut Lines<'_>,
         faults: &mut Faults,
     ) -> Option<Option<Body>> {
-        let of_delta = |it: &&Member<'_>| matches!(&*it.name, "base" | "replace" | "remove");
+        let of_delta =
+            |it: &&DocumentMember<'_>| matches!(&*it.name, "base" | "replace" | "remove");
         let delta_at = self.list.iter().find(of_delta).map(|member| member.key_at);
         match (self.get("root").is_some(), delta_at) {
             (true, Some(at)) => {

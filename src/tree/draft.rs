@@ -41,7 +41,7 @@ pub(crate) enum Form {
     Listed,
 }
 
-pub(super) struct Field<'a> {
+pub(super) struct DraftField<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) value: FieldValue<'a>,
     pub(super) at: usize,
@@ -88,7 +88,7 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-pub(super) struct Open {
+pub(super) struct OpenNode {
     row: u32,
     /// Where its fields start on the stack of fields.
     fields: usize,
@@ -117,8 +117,8 @@ pub(crate) struct NodeReader<'r, 'a> {
     pub(super) faults: &'r mut Faults,
     pub(super) draft: Draft<'a>,
     pub(super) form: Form,
-    pub(super) open: Vec<Open>,
-    pub(super) fields: Vec<Field<'a>>,
+    pub(super) open: Vec<OpenNode>,
+    pub(super) fields: Vec<DraftField<'a>>,
     /// A text with escapes, decoded.
     pub(super) decoded: String,
 }
@@ -195,7 +195,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let opened = tree.push(NodeHeaders::default(), RecordPlace::default());
         (opened.parent, opened.level) = (parent, level as u32);
         self.draft.starts.push(start);
-        self.open.push(Open {
+        self.open.push(OpenNode {
             row,
             fields: self.fields.len(),
             seen: 0,
@@ -291,7 +291,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
 
     #[inline]
     fn keep(&mut self, name: Cow<'a, str>, value: FieldValue<'a>, at: usize) {
-        self.fields.push(Field { name, value, at });
+        self.fields.push(DraftField { name, value, at });
     }
 
     fn id(&mut self, row: u32, at: usize) -> Result<(), Halt> {
@@ -522,7 +522,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
 
     /// Closes the top node: checks its id and writes its payload record.
     fn close_node(&mut self) -> Result<(), Halt> {
-        let Some(Open {
+        let Some(OpenNode {
             row, fields, seen, ..
         }) = self.open.pop()
         else {

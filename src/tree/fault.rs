@@ -326,90 +326,67 @@ enum PathStep<'a> {
 /// The JSON paths of the values or keys at `offsets`, which ascend. An offset inside a value has
 /// the path of that value; one after the first malformed place has the path of that place.
 fn paths(text: &str, offsets: &[usize]) -> Vec<String> {
-    let mut walk = PathWalk {
-        reader: Reader::new(text),
-        stack: Vec::new(),
-        wanted: offsets,
-        found: Vec::with_capacity(offsets.len()),
-    };
+    let (mut stack, mut found) = (Vec::new(), Vec::with_capacity(offsets.len()));
     // A halt is a fault of the text, which was reported before.
-    let _ = walk.run();
-    let last = render(&walk.stack);
-    walk.found.resize(offsets.len(), last);
-    walk.found
+    let _ = walk(&mut Reader::new(text), offsets, &mut stack, &mut found);
+    found.resize(offsets.len(), render(&stack));
+    found
 }
 
-/// A walk over the values of a text that finds the paths of offsets. Does not recurse.
-struct PathWalk<'a, 'o> {
-    reader: Reader<'a>,
-    stack: Vec<PathStep<'a>>,
-    /// The offsets whose paths are still to be found, ascending.
-    wanted: &'o [usize],
-    found: Vec<String>,
-}
-
-impl PathWalk<'_, '_> {
-    fn run(&mut self) -> Result<(), Halt> {
-        while !self.wanted.is_empty() {
-            let mut first = self.value()?;
-            while !self.next(first)? {
-                if self.stack.pop().is_none() {
-                    return Ok(());
-                }
-                first = false;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives the current path to the wanted offsets below `end`.
-    fn resolve_below(&mut self, end: usize) {
-        let below = self.wanted.partition_point(|&offset| offset < end);
-        let (now, later) = self.wanted.split_at(below);
-        self.found.extend(now.iter().map(|_| render(&self.stack)));
-        self.wanted = later;
-    }
-
-    /// Opens a container and returns true, or skips any other value.
-    fn value(&mut self) -> Result<bool, Halt> {
-        let byte = self.reader.peek();
-        self.resolve_below(self.reader.offset() + 1);
+/// Goes through the values of a text, and adds the path of each offset to `found`. Does not recurse.
+fn walk<'a>(
+    reader: &mut Reader<'a>,
+    wanted: &[usize],
+    stack: &mut Vec<PathStep<'a>>,
+    found: &mut Vec<String>,
+) -> Result<(), Halt> {
+    // The offsets below `end` that have no path yet are at the place of the stack.
+    let mut resolve = |stack: &[PathStep<'_>], end: usize| {
+        let below = wanted.partition_point(|&offset| offset < end);
+        let more = below.saturating_sub(found.len());
+        found.extend((0..more).map(|_| render(stack)));
+        found.len() < wanted.len()
+    };
+    while resolve(stack, 0) {
+        let byte = reader.peek();
+        resolve(stack, reader.offset() + 1);
+        let mut first = false;
         match byte {
-            Some(open @ (b'{' | b'[')) if self.stack.len() <= MAX_NESTING * 2 => {
-                self.reader.take(open);
-                self.stack.push(if open == b'{' {
-                    PathStep::Member(None)
-                } else {
-                    PathStep::Element(0)
+            Some(open @ (b'{' | b'[')) if stack.len() <= MAX_NESTING * 2 => {
+                first = reader.take(open);
+                stack.push(match open {
+                    b'{' => PathStep::Member(None),
+                    _ => PathStep::Element(0),
                 });
-                Ok(true)
             }
             _ => {
-                let outcome = self.reader.skip_value();
-                self.resolve_below(self.reader.offset());
-                outcome.map(|_| false)
+                let skipped = reader.skip_value();
+                resolve(stack, reader.offset());
+                skipped?;
             }
         }
-    }
-
-    /// Goes to the next member or element of the innermost container; false at its end.
-    fn next(&mut self, first: bool) -> Result<bool, Halt> {
-        match self.stack.last_mut() {
-            None => Ok(false),
-            Some(PathStep::Member(name)) => {
-                let Some((key, at)) = self.reader.next_key(first)? else {
-                    return Ok(false);
-                };
-                *name = Some(key);
-                self.resolve_below(at + key.raw.len() + 2);
-                Ok(true)
+        // To the next member or element, out of the containers that end here.
+        loop {
+            let key = match stack.last_mut() {
+                None => return Ok(()),
+                Some(PathStep::Member(name)) => reader.next_key(first)?.map(|(key, at)| {
+                    *name = Some(key);
+                    at + key.raw.len() + 2
+                }),
+                Some(PathStep::Element(index)) => {
+                    *index += usize::from(!first);
+                    reader.next_element(first)?.then_some(0)
+                }
+            };
+            if let Some(end) = key {
+                resolve(stack, end);
+                break;
             }
-            Some(PathStep::Element(index)) => {
-                *index += usize::from(!first);
-                self.reader.next_element(first)
-            }
+            stack.pop();
+            first = false;
         }
     }
+    Ok(())
 }
 
 /// Writes a path: `$.root.children[2]['odd key']`.

@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 
 use super::check;
-use super::document::{Body, Document, Marks, read_text};
-use super::draft::{Draft, Field, FieldValue, Form, NodeReader, Open};
+use super::document::{Body, Document, MemberMarks, read_text};
+use super::draft::{Draft, DraftField, FieldValue, Form, NodeReader, OpenNode};
 use super::fault::{Faults, Lines, Position};
 use super::model::NONE;
 use super::payload::Fields;
@@ -18,30 +18,30 @@ use crate::json::Reader;
 pub(super) struct Large {
     /// Bytes to reserve for the fields of nodes.
     size: usize,
-    stage: Stage,
+    stage: ReadingStage,
     /// The nodes, whose reading was put aside between two members.
     draft: Draft<'static>,
-    open: Vec<Open>,
+    open: Vec<OpenNode>,
     /// The fields of the open nodes: names, and values as written.
     fields: Vec<(String, String)>,
     claimed: Vec<u32>,
     /// The members but the root, which is empty, as the text of a document.
     others: String,
     begun: bool,
-    marks: Marks,
+    marks: MemberMarks,
     /// The position of the next window in the document.
     position: Position,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ReadingStage {
     Start,
     Member,
     Nodes,
     End,
 }
 
-pub(super) struct Read {
+pub(super) struct WindowRead {
     /// Bytes of it that were read.
     pub(super) bytes: usize,
     /// Whether the document is over, apart from white space.
@@ -53,20 +53,20 @@ impl Large {
     pub(super) fn new(size: usize) -> Self {
         Self {
             size,
-            stage: Stage::Start,
+            stage: ReadingStage::Start,
             draft: Draft::default(),
             open: Vec::new(),
             fields: Vec::new(),
             claimed: Vec::new(),
             others: String::from("{"),
             begun: false,
-            marks: Marks::default(),
+            marks: MemberMarks::default(),
             position: Position::default(),
         }
     }
 
     /// Reads the next window, up to the first member at `stop` or after it.
-    pub(super) fn read(&mut self, text: &str, stop: usize) -> Option<Read> {
+    pub(super) fn read(&mut self, text: &str, stop: usize) -> Option<WindowRead> {
         // Those that were put aside are borrowed by this window; those that this one leaves open are copied.
         let put_aside = std::mem::take(&mut self.fields);
         let mut reader = Reader::new(text);
@@ -76,21 +76,21 @@ impl Large {
         let mut place = |at: usize| moved(from, lines.position(at));
         while reader.offset() < stop {
             match self.stage {
-                Stage::Start => {
+                ReadingStage::Start => {
                     reader.peek();
                     let at = place(reader.offset());
-                    self.marks = Marks {
+                    self.marks = MemberMarks {
                         document: at,
                         base: at,
                         cycle: at,
                         working: at,
                     };
                     reader.begin_object().ok()?;
-                    self.stage = Stage::Member;
+                    self.stage = ReadingStage::Member;
                 }
-                Stage::Member => {
+                ReadingStage::Member => {
                     let Some((key, _)) = reader.next_key(!self.begun).ok()? else {
-                        self.stage = Stage::End;
+                        self.stage = ReadingStage::End;
                         continue;
                     };
                     self.begun = true;
@@ -99,24 +99,24 @@ impl Large {
                     match &*key.decode() {
                         "root" if byte == Some(b'{') && self.draft.tree.rows.is_empty() => {
                             self.keep("root", "{}");
-                            self.stage = Stage::Nodes;
+                            self.stage = ReadingStage::Nodes;
                         }
                         "root" | "base" | "replace" | "remove" => return None,
                         "cycle" => self.marks.cycle = place(at),
                         "working" => self.marks.working = place(at),
                         _ => {}
                     }
-                    if self.stage == Stage::Member {
+                    if self.stage == ReadingStage::Member {
                         let value = reader.skip_value().ok()?;
                         self.keep(key.raw, value);
                     }
                 }
-                Stage::Nodes => {
+                ReadingStage::Nodes => {
                     if self.read_nodes(&mut reader, &mut faults, &put_aside, stop)? {
-                        self.stage = Stage::Member;
+                        self.stage = ReadingStage::Member;
                     }
                 }
-                Stage::End => {
+                ReadingStage::End => {
                     if reader.peek().is_some() {
                         return None;
                     }
@@ -127,9 +127,9 @@ impl Large {
         let bytes = reader.offset();
         self.position = place(bytes);
         let valid = faults.is_empty() && reader.problems().is_empty();
-        valid.then_some(Read {
+        valid.then_some(WindowRead {
             bytes,
-            done: self.stage == Stage::End,
+            done: self.stage == ReadingStage::End,
         })
     }
 
@@ -141,7 +141,7 @@ impl Large {
         put_aside: &'a [(String, String)],
         stop: usize,
     ) -> Option<bool> {
-        let fields = put_aside.iter().map(|(name, value)| Field {
+        let fields = put_aside.iter().map(|(name, value)| DraftField {
             name: Cow::Borrowed(&**name),
             value: FieldValue::of_json(value),
             at: 0,

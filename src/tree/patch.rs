@@ -20,7 +20,7 @@ use hashbrown::HashTable;
 /// reported once; it and its descendants are not checked further.
 pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     let mut faults = Faults::default();
-    let mut union = Union::new(base, delta, &mut faults);
+    let mut union = NodeUnion::new(base, delta, &mut faults);
     union.link(&mut faults);
     let (mut tree, origins) = union.build(&mut faults);
     let sorted = check::settle(&mut tree, &origins, &mut faults);
@@ -51,7 +51,7 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
 
 /// The union of a base and a patch under construction. Nodes are numbered, those of the patch
 /// first, then those of the base.
-struct Union<'a> {
+struct NodeUnion<'a> {
     base: &'a Tree,
     delta: &'a Delta,
     table: HashTable<u32>,
@@ -64,7 +64,7 @@ struct Union<'a> {
     lost: Vec<u32>,
 }
 
-impl<'a> Union<'a> {
+impl<'a> NodeUnion<'a> {
     fn new(base: &'a Tree, delta: &'a Delta, faults: &mut Faults) -> Self {
         let patch = delta.replace.nodes.rows.len();
         let count = patch + base.rows.len();

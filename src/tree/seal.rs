@@ -12,12 +12,12 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Closing {
-    seal: Seal,
+    seal: SealMembers,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Seal {
+struct SealMembers {
     /// The lines before it that are not blank.
     lines: u64,
     /// SHA-256 of all bytes before it, in lower-case hex digits.
@@ -105,7 +105,7 @@ pub(super) fn fits(line: &[u8], mut before: impl Read) -> io::Result<bool> {
     Ok((sealing.lines, hash) == (seal.lines, seal.sha256))
 }
 
-fn seal_of(line: &[u8]) -> Option<Seal> {
+fn seal_of(line: &[u8]) -> Option<SealMembers> {
     let line = line.trim_ascii();
     let closing: Option<Closing> = line
         .starts_with(START)
@@ -114,7 +114,7 @@ fn seal_of(line: &[u8]) -> Option<Seal> {
 }
 
 /// What is before the closing line, and what that says.
-fn closing(bytes: &[u8]) -> Option<(&[u8], Seal)> {
+fn closing(bytes: &[u8]) -> Option<(&[u8], SealMembers)> {
     let text = bytes.trim_ascii_end();
     let start = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
     let seal = seal_of(text.get(start..)?)?;

@@ -22,7 +22,7 @@ const LARGE: u64 = 1 << 20;
 
 /// How much of a text is in memory at a time.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
+struct ReadSizes {
     /// Bytes of lines that are read together.
     batch: usize,
     /// Bytes of a window.
@@ -31,7 +31,7 @@ struct Sizes {
     margin: usize,
 }
 
-impl Sizes {
+impl ReadSizes {
     /// Of a file of this many bytes.
     fn of(bytes: u64) -> Self {
         let part = |part: u64, least: usize, most: usize| {
@@ -47,8 +47,8 @@ impl Sizes {
 
 pub(crate) struct Stream {
     file: Arc<Path>,
-    text: Text,
-    sizes: Sizes,
+    text: TextWindow,
+    sizes: ReadSizes,
     /// Bytes to reserve for a document.
     size: usize,
     /// Whether it is JSON Lines; otherwise it is one document.
@@ -68,7 +68,7 @@ pub(crate) enum Next {
 }
 
 /// The text of a reader, from which a part at its front is taken again and again.
-struct Text {
+struct TextWindow {
     reader: Box<dyn Read>,
     bytes: Vec<u8>,
     /// How many of `bytes` were taken.
@@ -82,7 +82,7 @@ struct Text {
     feeds: u64,
 }
 
-impl Text {
+impl TextWindow {
     fn new(reader: Box<dyn Read>, most: u64) -> Self {
         Self {
             reader,
@@ -136,7 +136,7 @@ impl Stream {
         }
         let (reader, packed) = unpacked(file)?;
         let size = if packed { 0 } else { data.len() };
-        let sizes = Sizes::of(data.len());
+        let sizes = ReadSizes::of(data.len());
         Self::of(reader, path, limits, size, sizes)
     }
 
@@ -146,9 +146,9 @@ impl Stream {
         path: &Path,
         limits: Limits,
         size: u64,
-        sizes: Sizes,
+        sizes: ReadSizes,
     ) -> io::Result<Option<Self>> {
-        let mut text = Text::new(reader, limits.max_input);
+        let mut text = TextWindow::new(reader, limits.max_input);
         // The first line of lines is mostly in a batch, which is less than a window.
         let mut fits = text.fill(sizes.batch)?;
         let lines = is_lines_by_name(path) || is_lines(text.rest());
@@ -294,7 +294,7 @@ mod tests {
 
     /// The documents of a text, read with windows of this many bytes; `None` if it is to be read as a whole.
     fn streamed(text: &str, name: &str, window: usize) -> Option<Vec<Document>> {
-        let sizes = Sizes {
+        let sizes = ReadSizes {
             batch: window,
             window,
             margin: window / 2,
@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn no_more_is_read_than_may_be() {
         let text = document();
-        let sizes = Sizes::of(0);
+        let sizes = ReadSizes::of(0);
         let limits = Limits {
             max_input: text.len() as u64 - 1,
         };

@@ -72,7 +72,6 @@ impl ContextBuilder {
         Context::over(engine, clock, workspace, History::default())
     }
 
-    /// Goes on with the documents of a session alone.
     pub(super) fn resume_documents(self, session: &Session) -> Result<Context, Error> {
         let history = session.history();
         let count = history.committed().len();

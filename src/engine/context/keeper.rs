@@ -27,7 +27,6 @@ pub(crate) struct Step<'a> {
     pub(crate) runtime: String,
     /// Ids that the commit has put out of use, sorted.
     pub(crate) retired: Vec<&'a str>,
-    /// The attempts, those that were kept before among them.
     pub(crate) attempts: Attempts,
     /// Named references: name and id of the node, sorted.
     pub(crate) pins: Vec<(String, String)>,

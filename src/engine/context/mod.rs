@@ -76,12 +76,10 @@ pub struct Context {
     clock: Arc<dyn Clock>,
     workspace: Workspace,
     session: Arc<Session>,
-    /// References that are kept under a name.
     named: BTreeMap<String, Reference>,
     /// Whether the session shows the working state as it is. It is made when it is read, which takes
     /// `&self`; what changes it takes `&mut self`, so no change comes between.
     published: AtomicBool,
-    /// Where commits are kept before they are published.
     #[cfg(feature = "store")]
     keeper: Option<Box<dyn CommitKeeper>>,
 }

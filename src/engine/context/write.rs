@@ -311,7 +311,6 @@ fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
-/// The index of the committed snapshot at an address.
 pub(crate) fn index_at(history: &History, address: &str) -> Result<usize, Error> {
     let wrong = |code, message: String, help: Option<&str>| {
         let diagnostic = Diagnostic::error(code, message).at(0..address.len(), "");

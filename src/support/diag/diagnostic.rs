@@ -104,8 +104,30 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// The whole selector, corrected, if what was meant is evident. It is valid in the same
+    /// edition; the help text has it, too.
+    ///
+    /// ```
+    /// let error = pactql::Engine::new().check("@t0 .cb[role == 'user']").unwrap_err();
+    /// assert_eq!(error.first().correction(), Some("@t0 .cb[role = 'user']"));
+    /// ```
+    pub fn correction(&self) -> Option<&str> {
+        self.correction.as_deref()
+    }
+
+    /// Sets the help text, if there is one.
+    #[must_use]
+    pub(crate) fn with_any_help(self, help: Option<impl Into<String>>) -> Self {
+        match help {
+            Some(help) => self.with_help(help),
+            None => self,
+        }
+    }
+}
+
+#[doc(hidden)]
+impl Diagnostic {
     /// An error without labels or help.
-    #[doc(hidden)]
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -118,40 +140,23 @@ impl Diagnostic {
         }
     }
 
-    /// The whole selector, corrected, if what was meant is evident. It is valid in the same
-    /// edition; the help text has it, too.
-    ///
-    /// ```
-    /// let error = pactql::Engine::new().check("@t0 .cb[role == 'user']").unwrap_err();
-    /// assert_eq!(error.first().correction(), Some("@t0 .cb[role = 'user']"));
-    /// ```
-    #[must_use]
-    pub fn correction(&self) -> Option<&str> {
-        self.correction.as_deref()
-    }
-
     /// Sets the corrected selector, and the help text to it.
-    #[doc(hidden)]
     pub fn correct(&mut self, text: &str) {
         self.help = Some(format!("write `{text}`"));
         self.correction = Some(text.into());
     }
 
     /// The replacements that undo this mistake; empty if they are not known.
-    #[doc(hidden)]
-    #[must_use]
     pub fn edits(&self) -> &[Edit] {
         &self.edits
     }
 
     /// Adds a replacement that helps to undo this mistake.
-    #[doc(hidden)]
     pub fn add_edit(&mut self, edit: Edit) {
         self.edits.push(edit);
     }
 
     /// Adds a place. The first is the main one.
-    #[doc(hidden)]
     #[must_use]
     pub fn at(mut self, span: impl Into<Range<usize>>, message: impl Into<String>) -> Self {
         self.labels.push(Label::new(span, message));
@@ -159,31 +164,18 @@ impl Diagnostic {
     }
 
     /// Sets the help text.
-    #[doc(hidden)]
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.set_help(help);
         self
     }
 
-    /// Sets the help text, if there is one.
-    #[must_use]
-    pub(crate) fn with_any_help(self, help: Option<impl Into<String>>) -> Self {
-        match help {
-            Some(help) => self.with_help(help),
-            None => self,
-        }
-    }
-
     /// Sets the help text.
-    #[doc(hidden)]
     pub fn set_help(&mut self, help: impl Into<String>) {
         self.help = Some(shorten(help.into()));
     }
 
     /// The start of the main label; `usize::MAX` without one, which sorts last.
-    #[doc(hidden)]
-    #[must_use]
     pub fn start(&self) -> usize {
         self.labels
             .first()

@@ -61,19 +61,16 @@ impl Error {
     }
 
     /// The code of the first diagnostic.
-    #[must_use]
     pub fn code(&self) -> Code {
         self.first.code.unwrap_or(Code::SelectorInvalid)
     }
 
     /// The message of the first diagnostic.
-    #[must_use]
     pub fn message(&self) -> &str {
         &self.first.message
     }
 
     /// The first diagnostic, which is the leftmost.
-    #[must_use]
     pub fn first(&self) -> &Diagnostic {
         &self.first
     }
@@ -84,13 +81,11 @@ impl Error {
     }
 
     /// The text the spans point into.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// All diagnostics as text with underlined places, each ending in a newline.
-    #[must_use]
     pub fn to_text(&self, color: ColorChoice) -> String {
         let mut out = String::new();
         for diagnostic in self.diagnostics() {
@@ -101,7 +96,6 @@ impl Error {
 
     /// The error as a JSON value (RUNTIME §7). Serialize the error itself to keep the order of
     /// the members.
-    #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -154,7 +148,6 @@ impl Warning {
     }
 
     /// The warning as text with underlined places of `text`; ends in a newline.
-    #[must_use]
     pub fn to_text(&self, text: &str, color: ColorChoice) -> String {
         let warning = Diagnostic {
             severity: Severity::Warning,
