@@ -6,8 +6,9 @@
 
 use super::facade::Engine;
 use super::prepared::Prepared;
+use crate::history::History;
 use crate::index::{NodeRef, Snapshot};
-use crate::query::exec::{RunInput, SessionStats, Trace, run, run_with_cores};
+use crate::query::exec::{RunInput, Trace, run, run_with_cores};
 use crate::query::ir::{InsertionPoint, Purpose};
 use crate::support::diag::{Error, Warning};
 
@@ -53,15 +54,6 @@ impl Spot<'_> {
     }
 }
 
-/// A mutation takes no facet, so it asks for nothing that only a session knows.
-struct NoSession;
-
-impl SessionStats for NoSession {
-    fn first_seen(&self, _: &str) -> Option<i64> {
-        None
-    }
-}
-
 #[doc(hidden)]
 impl Engine {
     /// The nodes of `snapshot`, a working state, that `selector` matches. The selector has no time; in
@@ -75,7 +67,9 @@ impl Engine {
         selector: &str,
     ) -> Result<Targets<'a>, Error> {
         let text = self.prepare_for(selector, Purpose::Target)?;
-        let input = RunInput::new(snapshot, &NoSession);
+        // A mutation takes no facet, so it asks for nothing that only a session knows.
+        let none = History::default();
+        let input = RunInput::new(snapshot, &none);
         let rows = run(text.ready()?, input, &mut Trace::off());
         text.not_cancelled()?;
         let nodes = rows.iter().map(|row| snapshot.node(row)).collect();
@@ -89,7 +83,9 @@ impl Engine {
     /// As [`Engine::targets`]; a place may have an insertion point.
     pub fn spot<'a>(&self, snapshot: &'a Snapshot, place: &str) -> Result<Spot<'a>, Error> {
         let text = self.prepare_for(place, Purpose::Place)?;
-        let input = RunInput::new(snapshot, &NoSession);
+        // A mutation takes no facet, so it asks for nothing that only a session knows.
+        let none = History::default();
+        let input = RunInput::new(snapshot, &none);
         let rows = run_with_cores(text.ready()?, input, &mut Trace::off());
         text.not_cancelled()?;
         let parent = |(row, core): (u32, bool)| {

@@ -15,7 +15,6 @@ mod compare;
 mod content;
 mod first_seen;
 mod json;
-mod label;
 mod list;
 pub(crate) mod range;
 mod replay;
@@ -31,8 +30,7 @@ pub use content::{
     ContentDiff, ContentMode, ContentOptions, ContentSummary, Material, MaterialFields,
     Materialized, TokenHunk, TokenRun,
 };
-pub use label::SnapshotRef;
-pub use range::{DiffStats, PairDiff, RangeError, RangeLimits, RangeMode};
+pub use range::{DiffStats, PairDiff, RangeError, RangeLimits, RangeMode, SnapshotRef};
 pub use snapshot_diff::{At, ChangedNode, Children, Move, SnapshotDiff};
 pub use snapshots::{Snapshots, SnapshotsIter};
 

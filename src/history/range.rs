@@ -13,7 +13,6 @@ use super::address::{History, SnapshotRange};
 use super::change::{Change, change_of};
 use super::compare::{Comparison, MatchedNodes, ids};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
-use super::label::SnapshotRef;
 use crate::index::{Changes, Snapshot};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, run, run_in};
 use crate::query::ir::{RangeAnswer, RangeEnd};
@@ -113,6 +112,36 @@ pub struct RangeDiff {
     /// Warnings about the selector itself, which the JSON does not have.
     #[serde(skip)]
     pub(crate) selector_warnings: Option<Arc<[Warning]>>,
+}
+
+/// How a snapshot is named in a result. See the example of [`RangeDiff`](crate::RangeDiff).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotRef {
+    /// `t` or `c`, as in the selector.
+    pub kind: &'static str,
+    /// 0, -1, -2, … for `t`; the cycle for `c`.
+    pub value: i64,
+    /// `@t-1` or `@c41`.
+    pub label: String,
+    /// The cycle of the snapshot.
+    pub cycle: i64,
+}
+
+impl SnapshotRef {
+    pub(super) fn new(cycle: i64, end: RangeEnd) -> Self {
+        let (kind, value) = match end {
+            RangeEnd::Back(back) => ("t", -i64::try_from(back).unwrap_or(i64::MAX)),
+            RangeEnd::Oldest => ("t", i64::MIN),
+            RangeEnd::Cycle(cycle) => ("c", cycle),
+        };
+        Self {
+            kind,
+            value,
+            label: end.to_string(),
+            cycle,
+        }
+    }
 }
 
 /// The caps of a range. See the example of [`RangeOptions`].

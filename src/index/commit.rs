@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::copy::push_node;
 use super::fresh::Ttl;
 use super::merge::Merge;
 use super::snapshot::Run;
+use super::view::push_node;
 use super::writer::{Layout, Ttls, UnitRows, UnitSource, locate, units};
 use super::{Meta, NodeRef, Piece, Segment, Snapshot, Unit, UnitKind, Writer};
 use crate::tree::{Delta, NodeClass, Present, Tree, TreeBuilder, check, header, patch};

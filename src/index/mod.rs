@@ -19,7 +19,6 @@ mod build;
 mod changes;
 mod column;
 mod commit;
-mod copy;
 mod dictionary;
 mod follow;
 mod fresh;

@@ -30,28 +30,20 @@ pub(super) const CORE: u8 = 7;
 /// Levels below this one have a posting list each.
 pub(crate) const LEVEL_POSTINGS: u32 = 16;
 
-/// What a unit is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum UnitKind {
-    /// The root, the subtree of `^sys`, and the `^seq` node. Always the first unit.
-    Preamble,
-    /// A turn directly under `^seq`.
-    Turn,
-    /// A child of `^seq` that is not a turn; it has no depth.
-    Loose,
-    /// `^ah`.
-    Head,
-    /// A child of the root that is not a region; it has no depth.
-    Rest,
-}
-
 names! {
-    UnitKind: 5 {
-        Preamble: "preamble",
-        Turn: "turn",
-        Loose: "loose",
-        Head: "head",
-        Rest: "other",
+    /// What a unit is.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum UnitKind: 5 {
+        /// The root, the subtree of `^sys`, and the `^seq` node. Always the first unit.
+        Preamble = "preamble",
+        /// A turn directly under `^seq`.
+        Turn = "turn",
+        /// A child of `^seq` that is not a turn; it has no depth.
+        Loose = "loose",
+        /// `^ah`.
+        Head = "head",
+        /// A child of the root that is not a region; it has no depth.
+        Rest = "other",
     }
 }
 

@@ -132,39 +132,32 @@ impl Counts {
     }
 }
 
-/// What blocks are grouped by.
-///
-/// ```
-/// use pactql::inspect::By;
-/// assert_eq!(By::parse("role"), Some(By::Role));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum By {
-    /// `^sys`, `^seq`, `^ah`.
-    #[default]
-    Region,
-    /// The role, or that of the region where a block has none.
-    Role,
-    /// The kind; those without one have none.
-    Kind,
-    /// The turn by its id, or the region outside turns.
-    Turn,
-    /// The tool of calls, results and definitions; other blocks have none.
-    Tool,
-    /// The key; those without one have none.
-    Key,
+names! {
+    /// What blocks are grouped by.
+    ///
+    /// ```
+    /// use pactql::inspect::By;
+    /// assert_eq!(By::parse("role"), Some(By::Role));
+    /// ```
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    #[non_exhaustive]
+    pub enum By: 6 {
+        /// `^sys`, `^seq`, `^ah`.
+        #[default]
+        Region = "region",
+        /// The role, or that of the region where a block has none.
+        Role = "role",
+        /// The kind; those without one have none.
+        Kind = "kind",
+        /// The turn by its id, or the region outside turns.
+        Turn = "turn",
+        /// The tool of calls, results and definitions; other blocks have none.
+        Tool = "tool",
+        /// The key; those without one have none.
+        Key = "key",
+    }
 }
-
-names!(By: 6 {
-    Region: "region",
-    Role: "role",
-    Kind: "kind",
-    Turn: "turn",
-    Tool: "tool",
-    Key: "key",
-});
 
 /// A group of blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -15,7 +15,9 @@ pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i6
     let State { base, overlay } = state;
     let mut patch = Patch::default();
     for fresh in overlay.fresh() {
-        push_fresh(&mut patch, fresh);
+        with_row(fresh, |node, fields| {
+            patch.push(Some(&fresh.parent), node, fields.iter().copied())
+        });
     }
     let mut changed: Vec<&Arc<str>> = overlay.changed.keys().collect();
     changed.extend(moved.iter().map(|(id, _)| id));
@@ -99,12 +101,6 @@ fn with_row(
     }
     fields.sort_unstable_by_key(|(name, _)| *name);
     push(node, &fields);
-}
-
-fn push_fresh(patch: &mut Patch, fresh: &Fresh) {
-    with_row(fresh, |node, fields| {
-        patch.push(Some(&fresh.parent), node, fields.iter().copied())
-    });
 }
 
 /// The rows of a new turn, if it is all that the cycle has changed: what `Writer::append_turn` takes.

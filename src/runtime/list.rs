@@ -8,6 +8,7 @@ use super::slot::{Destination, Insertion};
 use super::state::Node;
 use super::workspace::Workspace;
 use crate::json::{JsonValue, string};
+use crate::support::edits::{Edit, edits};
 use crate::tree::NodeClass;
 
 impl Workspace {
@@ -35,15 +36,15 @@ impl Workspace {
             own_kind == Some(kind) && prompt && node.class() == NodeClass::Block
         };
         let present: Vec<Node<'_>> = state.children(sys).into_iter().filter(managed).collect();
-        let same = |node: Node<'_>, wanted: &NewNode| {
-            let [key, content] =
-                ["key", "content"].map(|name| wanted.member(name).and_then(string));
-            node.with_content(|own| own.and_then(JsonValue::text) == content.as_deref())
-                && node.key() == key.as_deref()
-        };
-        let kept = common(present.len(), wanted.len(), |a, b| {
-            same(present[a], &wanted[b])
+        let equals = |key: Option<&str>, content: Option<&str>| format!("{key:?} {content:?}");
+        let is = present
+            .iter()
+            .map(|node| node.with_content(|own| equals(node.key(), own.and_then(JsonValue::text))));
+        let to_be = wanted.iter().map(|node| {
+            let member = |name| node.member(name).and_then(string);
+            equals(member("key").as_deref(), member("content").as_deref())
         });
+        let kept = common(&is.collect::<Vec<_>>(), &to_be.collect::<Vec<_>>());
         let present: Vec<Arc<str>> = present.iter().map(|node| Arc::from(node.id())).collect();
         let sys: Box<str> = sys.id().into();
         let mut ids: Vec<String> = Vec::with_capacity(wanted.len());
@@ -107,27 +108,16 @@ impl Workspace {
 }
 
 /// The longest common subsequence of two lists, as pairs of indexes.
-fn common(a: usize, b: usize, same: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
-    let mut best = vec![vec![0_u32; b + 1]; a + 1];
-    for i in (0..a).rev() {
-        for j in (0..b).rev() {
-            best[i][j] = if same(i, j) {
-                best[i + 1][j + 1] + 1
-            } else {
-                best[i + 1][j].max(best[i][j + 1])
-            };
-        }
-    }
+fn common(a: &[String], b: &[String]) -> Vec<(usize, usize)> {
+    let [older, newer] = [a, b].map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
     let (mut i, mut j, mut pairs) = (0, 0, Vec::new());
-    while i < a && j < b {
-        if same(i, j) {
-            pairs.push((i, j));
-            (i, j) = (i + 1, j + 1);
-        } else if best[i + 1][j] >= best[i][j + 1] {
-            i += 1;
-        } else {
-            j += 1;
-        }
+    let end = Edit {
+        older: a.len()..a.len(),
+        newer: b.len()..b.len(),
+    };
+    for edit in edits(&older, &newer).into_iter().chain([end]) {
+        pairs.extend((i..edit.older.start).zip(j..edit.newer.start));
+        (i, j) = (edit.older.end, edit.newer.end);
     }
     pairs
 }

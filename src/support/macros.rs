@@ -17,8 +17,18 @@ macro_rules! setters {
     };
 }
 
-/// Gives the variants of an enum their names, and the function that returns them its own.
+/// Gives the variants of an enum their names, and the function that returns them its own. Or declares the enum, too.
 macro_rules! names {
+    ($(#[$meta:meta])* $vis:vis enum $type:ident: $count:literal {
+        $($(#[$doc:meta])* $variant:ident = $name:literal,)*
+    }) => {
+        $(#[$meta])*
+        $vis enum $type {
+            $($(#[$doc])* $variant,)*
+        }
+
+        names!($type: $count { $($variant: $name,)* });
+    };
     ($type:ident: $count:literal $names:tt) => {
         names!($type: $count, as_str $names);
     };

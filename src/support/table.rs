@@ -1,46 +1,35 @@
 //! Tables of text for a terminal, with colours and with a bar at the end of each line.
 
+use super::named::named;
 use super::text::{cut, width_of};
 
 /// Colours text by the escape sequences of a terminal, or leaves it as it is, which is the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Paint(bool);
 
-/// A colour by its meaning.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Tint {
-    /// Green.
-    Added,
-    /// Red.
-    Removed,
-    /// Yellow.
-    Changed,
-    /// Snapshots and line numbers: cyan.
-    Place,
-    /// Ids and titles of columns: bold.
-    Name,
-    /// Roles and kinds: blue.
-    Kind,
-    /// The name of a tool: magenta.
-    Tool,
-    /// What the selector looked for: bold red.
-    Match,
-}
-
-impl Tint {
+named! {
+    /// A colour by its meaning.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) enum Tint;
     /// The parameters of the terminal's escape sequence.
-    fn code(self) -> &'static str {
-        match self {
-            Self::Added => "32",
-            Self::Removed => "31",
-            Self::Changed => "33",
-            Self::Place => "36",
-            Self::Name => "1",
-            Self::Kind => "34",
-            Self::Tool => "35",
-            Self::Match => "1;31",
-        }
-    }
+    fn code;
+
+    /// Green.
+    Added = "32",
+    /// Red.
+    Removed = "31",
+    /// Yellow.
+    Changed = "33",
+    /// Snapshots and line numbers: cyan.
+    Place = "36",
+    /// Ids and titles of columns: bold.
+    Name = "1",
+    /// Roles and kinds: blue.
+    Kind = "34",
+    /// The name of a tool: magenta.
+    Tool = "35",
+    /// What the selector looked for: bold red.
+    Match = "1;31",
 }
 
 impl Paint {

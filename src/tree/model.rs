@@ -18,24 +18,27 @@ use crate::support::macros::names;
 /// "No row" and "no value" in `u32` columns.
 pub const NONE: u32 = u32::MAX;
 
-/// What a node is (LANGUAGE §1). Fixed when the node is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum NodeClass {
-    /// The root of the tree.
-    Root = 0,
-    /// The system region.
-    Sys = 1,
-    /// The region of sealed turns.
-    Seq = 2,
-    /// The active head.
-    Head = 3,
-    /// `mt`, `seg`, and nodes without a nodeType directly under `^seq`.
-    Turn = 4,
-    /// `mc`, `cont`, and other nodes without a nodeType that have children.
-    Container = 5,
-    /// `cb`, `block`, and everything else.
-    Block = 6,
+names! {
+    // The names are the nodeTypes that mean the classes, in the vocabulary `mt mc cb`.
+    /// What a node is (LANGUAGE §1). Fixed when the node is read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum NodeClass: 7 {
+        /// The root of the tree.
+        Root = "^root",
+        /// The system region.
+        Sys = "^sys",
+        /// The region of sealed turns.
+        Seq = "^seq",
+        /// The active head.
+        Head = "^ah",
+        /// `mt`, `seg`, and nodes without a nodeType directly under `^seq`.
+        Turn = "mt",
+        /// `mc`, `cont`, and other nodes without a nodeType that have children.
+        Container = "mc",
+        /// `cb`, `block`, and everything else.
+        Block = "cb",
+    }
 }
 
 impl NodeClass {
@@ -47,19 +50,6 @@ impl NodeClass {
             Self::Head => 2,
             Self::Root | Self::Turn | Self::Container | Self::Block => 3,
         }
-    }
-}
-
-// The names are the nodeTypes that mean the classes, in the vocabulary `mt mc cb`.
-names! {
-    NodeClass: 7 {
-        Root: "^root",
-        Sys: "^sys",
-        Seq: "^seq",
-        Head: "^ah",
-        Turn: "mt",
-        Container: "mc",
-        Block: "cb",
     }
 }
 
