@@ -22,8 +22,8 @@ use std::sync::Arc;
 pub struct Part {
     time: String,
     all: bool,
-    is_range: bool,
-    selector: Option<String>,
+    pub(super) is_range: bool,
+    pub(crate) selector: Option<String>,
 }
 
 impl Part {
@@ -54,10 +54,6 @@ impl Part {
         }
     }
 
-    pub(super) fn is_range(&self) -> bool {
-        self.is_range
-    }
-
     /// Only the nodes that a selector without a time matches, and what is below them.
     #[must_use]
     pub fn only(mut self, selector: impl Into<String>) -> Self {
@@ -78,10 +74,6 @@ impl Part {
             "" => self.clone().at("@history"),
             _ => self.clone(),
         }
-    }
-
-    pub(crate) fn selector(&self) -> Option<&str> {
-        self.selector.as_deref()
     }
 
     /// Whether all snapshots are asked for. An error if the selector is none: that depends on no session.

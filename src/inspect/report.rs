@@ -108,7 +108,7 @@ impl ReportOptions {
     /// The snapshot that text describes, instead of listing several.
     pub(super) fn only<'a, T>(&self, snapshots: &'a [T]) -> Option<&'a T> {
         let [only] = snapshots else { return None };
-        (!self.part.is_range()).then_some(only)
+        (!self.part.is_range).then_some(only)
     }
 
     /// Nothing counted yet, by the tokenizer that was asked for or that fits these snapshots.
@@ -120,15 +120,18 @@ impl ReportOptions {
         Counts::new(self.tokenizer.unwrap_or_else(fitting))
     }
 
-    /// The snapshots that a report is about, and what counts their tokens.
-    pub(super) fn read<'a>(
-        &'a self,
-        engine: &'a Engine,
-        history: &'a Arc<History>,
-    ) -> Result<(impl Iterator<Item = Result<Chosen, Error>> + 'a, Counts), Error> {
+    /// What `of` makes of each snapshot that a report is about, and what counted the tokens.
+    pub(super) fn each<T>(
+        &self,
+        engine: &Engine,
+        history: &Arc<History>,
+        mut of: impl FnMut(&Chosen, &mut Counts) -> Result<T, Error>,
+    ) -> Result<(Vec<T>, Counts), Error> {
         let snapshots = self.part.snapshots(engine, history)?;
-        let counts = self.counts(snapshots.iter().map(|(_, snapshot)| snapshot));
-        Ok((self.part.with_rows(engine, history, snapshots), counts))
+        let mut counts = self.counts(snapshots.iter().map(|(_, snapshot)| snapshot));
+        let chosen = self.part.with_rows(engine, history, snapshots);
+        let made = chosen.map(|chosen| of(&chosen?, &mut counts));
+        Ok((made.collect::<Result<_, _>>()?, counts))
     }
 }
 

@@ -9,7 +9,7 @@ use super::steps::{seconds, time_of};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::{History, LoadFailure, Session};
-use crate::index::{NodeRef, Snapshot};
+use crate::index::{NodeRef, Snapshot, UnitKind, UnitRef};
 use crate::json::JsonValue;
 use crate::render::{compact, parameters_of};
 use crate::support::cancel::ensure;
@@ -43,11 +43,9 @@ pub struct ShowReport {
 impl Report for ShowReport {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
-        let (chosen, mut counts) = options.read(engine, &history)?;
-        let before_reply = options.before_reply;
-        let snapshots =
-            chosen.map(|chosen| Ok(one(&history, &chosen?, before_reply, &mut counts)?));
-        let snapshots = snapshots.collect::<Result<_, Error>>()?;
+        let (snapshots, _) = options.each(engine, &history, |chosen, counts| {
+            Ok(one(&history, chosen, options.before_reply, counts)?)
+        })?;
         Ok(Self { snapshots })
     }
 
@@ -148,11 +146,8 @@ pub(super) fn text_of(node: NodeRef<'_>, region: Region) -> String {
 }
 
 fn turn_of(node: NodeRef<'_>, region: Region) -> Option<NodeRef<'_>> {
-    let mut above = std::iter::successors(node.parent(), |node| node.parent());
-    match region {
-        Region::Seq => above.find(|node| node.level() == 2 && node.class() == NodeClass::Turn),
-        _ => None,
-    }
+    let unit = (region == Region::Seq).then(|| UnitRef::of(node))?;
+    (unit.kind() == UnitKind::Turn).then(|| unit.top())
 }
 
 fn news(previous: Option<&Snapshot>, node: NodeRef<'_>) -> News {

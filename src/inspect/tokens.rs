@@ -102,13 +102,11 @@ pub struct SnapshotTokens {
 impl Report for TokenReport {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
-        let (chosen, mut counts) = options.read(engine, &history)?;
         let mut groups = Groups::new(options.by);
-        let snapshots = chosen.map(|chosen| {
-            let chosen = chosen?;
-            let groups = groups.add_up(&chosen, &mut counts);
+        let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
+            let groups = groups.add_up(chosen, counts);
             let totals: Totals = groups.iter().map(|group| group.totals).sum();
-            let reply = reply(&chosen, &mut counts);
+            let reply = reply(chosen, counts);
             let call = Call::of(&chosen.snapshot);
             let counted = (totals.tokens.saturating_sub(reply.tokens), reply.tokens);
             Ok(SnapshotTokens {
@@ -120,9 +118,9 @@ impl Report for TokenReport {
                 groups,
                 call,
             })
-        });
+        })?;
         Ok(Self {
-            snapshots: snapshots.collect::<Result<_, Error>>()?,
+            snapshots,
             tokenizer: counts.tokenizer(),
             by: options.by,
             distinct: counts.distinct(),

@@ -77,24 +77,19 @@ pub struct Duplicate {
 impl Report for DuplicateReport {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
-        let (chosen, counts) = options.read(engine, &history)?;
-        let mut finder = CopyFinder {
-            counts,
-            hashes: HashMap::new(),
-        };
-        let snapshots = chosen.map(|chosen| {
-            let chosen = chosen?;
-            let texts = finder.find(&chosen);
+        let mut finder = CopyFinder::default();
+        let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
+            let texts = finder.find(chosen, counts);
             Ok(SnapshotDuplicates {
                 label: chosen.at.to_string(),
                 cycle: chosen.snapshot.cycle(),
                 repeated_tokens: texts.iter().map(|text| text.repeated_tokens).sum(),
                 texts,
             })
-        });
+        })?;
         Ok(Self {
-            snapshots: snapshots.collect::<Result<_, Error>>()?,
-            tokenizer: finder.counts.tokenizer(),
+            snapshots,
+            tokenizer: counts.tokenizer(),
         })
     }
 
@@ -107,14 +102,14 @@ impl Report for DuplicateReport {
 }
 
 /// Finds equal texts. The text of a node is read once, however many snapshots have the node.
+#[derive(Default)]
 struct CopyFinder {
-    counts: Counts,
     /// Of each node by its version; `None` if it has no text.
     hashes: HashMap<(u64, u32), Option<ContentHash>>,
 }
 
 impl CopyFinder {
-    fn find(&mut self, chosen: &Chosen) -> Vec<Duplicate> {
+    fn find(&mut self, chosen: &Chosen, counts: &mut Counts) -> Vec<Duplicate> {
         let text_of = |node, region| {
             let text = Wording::of_node(node, region == Region::Sys).text;
             text.filter(|text| !text.is_empty())
@@ -136,7 +131,7 @@ impl CopyFinder {
             let first = blocks.peek().map(|node| (*node, Region::of(*node)));
             let text = first.and_then(|(node, region)| text_of(node, region?));
             let text = text.unwrap_or_default();
-            let tokens = self.counts.text(&text);
+            let tokens = counts.text(&text);
             Duplicate {
                 sha256: hex(&hash),
                 bytes: text.len() as u64,
@@ -287,20 +282,16 @@ impl UnusedTool {
 impl Report for UnusedReport {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
-        let (chosen, mut counts) = options.read(engine, &history)?;
-        let mut snapshots = 0;
         let mut calls = Calls::default();
         let mut tools: BTreeMap<String, UnusedTool> = BTreeMap::new();
         let mut model = None;
-        for chosen in chosen {
-            let chosen = chosen?;
+        let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
             let snapshot = &chosen.snapshot;
-            snapshots += 1;
             calls.read(snapshot);
             let call = Call::of(snapshot);
             let price = call.model.as_deref();
             let price = price.and_then(|model| options.prices.find(model));
-            model = call.model.clone().or(model);
+            model = call.model.clone().or(model.take());
             let mut seen: HashSet<String> = HashSet::new();
             let nodes = snapshot.nodes_in(snapshot.sys_rows());
             let defined = nodes.filter(|node| {
@@ -313,7 +304,8 @@ impl Report for UnusedReport {
                 let tool = tool.or_insert_with(|| UnusedTool::new(name.clone()));
                 tool.add(tokens, seen.insert(name), price);
             }
-        }
+            Ok(())
+        })?;
         let defined = tools.len() as u64;
         let mut tools: Vec<UnusedTool> = tools.into_values().collect();
         tools.retain(|tool| !calls.names.contains(&tool.name));
@@ -321,7 +313,7 @@ impl Report for UnusedReport {
         tools.sort_by_key(|tool| Reverse(tool.sent_tokens));
         Ok(Self {
             tokenizer: counts.tokenizer(),
-            snapshots,
+            snapshots: snapshots.len() as u64,
             defined,
             tools,
             prices: options.prices.date().to_owned(),

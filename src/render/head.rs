@@ -12,13 +12,13 @@ use std::borrow::Cow;
 /// What a request has besides messages, checked before any of it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    pub(super) provider: Provider,
+    pub(crate) provider: Provider,
     /// The members of the parameters with commas between them, as they came.
-    parameters: String,
-    tools: Vec<String>,
-    system: Option<(&'static str, String)>,
+    pub(crate) parameters: String,
+    pub(crate) tools: Vec<String>,
+    pub(crate) system: Option<(&'static str, String)>,
     list: &'static str,
-    pub(super) instructions: Option<String>,
+    pub(crate) instructions: Option<String>,
     /// The number of blocks, from the first, that are not sent, because the API has them.
     pub(super) previous: usize,
     /// The one text, as JSON, in place of the list of messages.
@@ -92,27 +92,6 @@ impl Head {
     pub(super) fn without_messages(mut self) -> Self {
         self.has_list = !self.given;
         self
-    }
-
-    pub(crate) fn parameters(&self) -> &str {
-        &self.parameters
-    }
-
-    pub(crate) fn tools(&self) -> &[String] {
-        &self.tools
-    }
-
-    pub(crate) fn system(&self) -> Option<(&'static str, &str)> {
-        let (name, value) = self.system.as_ref()?;
-        Some((name, value))
-    }
-
-    pub(crate) fn instructions(&self) -> Option<&str> {
-        self.instructions.as_deref()
-    }
-
-    pub(crate) fn provider(&self) -> Provider {
-        self.provider
     }
 
     pub(super) fn around(&self) -> (String, String) {

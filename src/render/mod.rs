@@ -139,11 +139,11 @@ pub(crate) fn head_of(source: Source<'_>, provider: Provider) -> Result<Head, Re
 
 /// Whether a block is in the head, and so in no message.
 pub(crate) fn is_in_head(block: &ThreadBlock, head: &Head) -> Result<bool, RenderError> {
-    Ok(match head.provider() {
+    Ok(match head.provider {
         Provider::Thread => false,
         _ if block.is_tool() => true,
         Provider::Anthropic => anthropic::is_system(block)?,
-        _ => head.instructions() == Some(block.id()),
+        _ => head.instructions.as_deref() == Some(block.id()),
     })
 }
 

@@ -39,7 +39,7 @@ pub enum Contents {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    blocks: Vec<ThreadBlock>,
+    pub(crate) blocks: Vec<ThreadBlock>,
     parameters: Option<Box<str>>,
 }
 
@@ -64,10 +64,6 @@ impl Thread {
     #[must_use]
     pub fn blocks(&self) -> &[ThreadBlock] {
         &self.blocks
-    }
-
-    pub(crate) fn into_blocks(self) -> impl Iterator<Item = ThreadBlock> {
-        self.blocks.into_iter()
     }
 
     /// The tool definitions in order: the JSON text they came in.

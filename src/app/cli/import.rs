@@ -155,7 +155,7 @@ impl Import {
             (_, []) if self.skip_invalid => {}
             (Target::Directory(path), _) => self.write_directory(path, sessions)?,
             (Target::File(path), [named]) => {
-                input::check_output(path, &self.inputs(), self.force)?;
+                input::check_output(path, &self.logs, self.force)?;
                 input::write(path, |out| self.write_log(named, out))?;
             }
             (Target::Stdout, [named]) => {
@@ -180,10 +180,6 @@ impl Import {
         }
     }
 
-    fn inputs(&self) -> Vec<&str> {
-        self.logs.iter().map(String::as_str).collect()
-    }
-
     /// Writes one file per session into the directory `path`, which is created if it is missing.
     fn write_directory(&self, path: &str, sessions: &[Named]) -> Result<(), Failure> {
         let files: Vec<String> = sessions
@@ -191,7 +187,7 @@ impl Import {
             .map(|named| Path::new(path).join(format!("{}.jsonl", named.name)))
             .map(|file| file.to_string_lossy().into_owned())
             .collect();
-        input::write_each(sessions, &files, &self.inputs(), self.force, |named| {
+        input::write_each(sessions, &files, &self.logs, self.force, |named| {
             Ok(|out: &mut dyn Write| self.write_log(named, out))
         })
     }

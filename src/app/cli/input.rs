@@ -95,7 +95,11 @@ pub(super) fn read(name: &str, limits: Limits) -> Result<Vec<u8>, Failure> {
 
 /// Refuses to write to a file that exists, unless it may be replaced, or that is read (RUNTIME §7). A
 /// new file in a directory that is read would be part of that session the next time.
-pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
+pub(super) fn check_output(
+    name: &str,
+    inputs: &[impl AsRef<str>],
+    force: bool,
+) -> Result<(), Failure> {
     let path = Path::new(name);
     // Devices and pipes are written to, not replaced.
     if path.exists() && !path.is_file() {
@@ -106,11 +110,11 @@ pub(super) fn check_output(name: &str, inputs: &[&str], force: bool) -> Result<(
         let parent = parent.unwrap_or(Path::new(".")).canonicalize()?;
         io::Result::Ok(parent.join(path.file_name().unwrap_or_default()))
     });
-    let is_read = |input: &&&str| {
+    let is_read = |input: &&str| {
         let input = Path::new(input).canonicalize();
         matches!((&input, &place), (Ok(input), Ok(place)) if place.starts_with(input))
     };
-    if let Some(input) = inputs.iter().find(is_read) {
+    if let Some(input) = inputs.iter().map(AsRef::as_ref).find(is_read) {
         let message = if Path::new(input).is_dir() {
             format!("the output {name} is in the input {input}")
         } else {
@@ -156,7 +160,7 @@ pub(super) fn put(
 pub(super) fn write_each<'a, T, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
     items: &'a [T],
     files: &[String],
-    inputs: &[&str],
+    inputs: &[impl AsRef<str>],
     force: bool,
     each: impl Fn(&'a T) -> Result<W, Failure>,
 ) -> Result<(), Failure> {

@@ -4,10 +4,9 @@
 //! `crate::inspect`.
 
 use super::command::{Invocation, Run, page, print, say};
-use super::input;
-use super::operands;
 use super::options::{FormArgs, Format, TokenizerArgs, named};
 use super::sessions::{Inspected, Opened, PriceArgs, SessionsArgs, TimeArgs};
+use super::{input, operands};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
 use crate::history::Session;
@@ -170,7 +169,7 @@ struct Changes(Log);
 
 impl Report for Changes {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
-        let selector = options.part.selector().unwrap_or("*");
+        let selector = options.part.selector.as_deref().unwrap_or("*");
         Ok(Self(engine.log(session, selector)?))
     }
 

@@ -496,12 +496,10 @@ impl Answers<'_> {
     fn finish(self) -> Result<Exit, Failure> {
         if self.found == 0 {
             say(self.empty.as_deref().unwrap_or_default());
-            if self.several {
-                // Of none it was said that there are none.
-                if self.sessions > 0 {
-                    let sessions = output::counted(self.sessions as u64, "session");
-                    say(&format!("note: nothing was found in {sessions}\n"));
-                }
+            // Of none it was said that there are none.
+            if self.several && self.sessions > 0 {
+                let sessions = output::counted(self.sessions as u64, "session");
+                say(&format!("note: nothing was found in {sessions}\n"));
             }
         }
         if self.select.list && self.how.with.is_json() {

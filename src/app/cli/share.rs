@@ -1,10 +1,9 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
 use super::command::{Invocation, Run, say};
-use super::input;
 use super::options::TokenizerArgs;
 use super::output::clean;
-use super::sessions;
+use super::{input, sessions};
 use crate::app::present::stores::Address;
 use crate::app::present::{Exit, Failure, answer, counted};
 use crate::history::Session;

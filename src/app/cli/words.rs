@@ -34,11 +34,8 @@ pub(super) fn exists(word: &str) -> bool {
 
 fn has_file_ending(word: &str) -> bool {
     let word = word.strip_suffix(".gz").unwrap_or(word);
-    let blank = word.contains(char::is_whitespace);
-    !blank
-        && [".json", ".jsonl", ".ndjson"]
-            .iter()
-            .any(|end| word.ends_with(end))
+    let known = [".json", ".jsonl", ".ndjson"];
+    !word.contains(char::is_whitespace) && known.iter().any(|end| word.ends_with(end))
 }
 
 /// A word as a shell takes it: bare if it has only plain characters, else in quotes.

@@ -72,13 +72,13 @@ pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Resul
 fn open(state: &ServerState, arguments: &Arguments) -> Result<Cache, Failure> {
     let name = arguments.needed("cache");
     let dir = at_place(state, name, |place| {
-        CacheDir::open(state.root.handle(), place)
+        CacheDir::open(&state.root.handle, place)
     })?;
     Ok(Cache::open_in(PathBuf::from(name), Box::new(dir))?)
 }
 
 fn directory(state: &ServerState, name: &str) -> Result<Dir, Failure> {
-    at_place(state, name, |place| state.root.handle().open_dir(place))
+    at_place(state, name, |place| state.root.handle.open_dir(place))
 }
 
 fn at_place<T>(

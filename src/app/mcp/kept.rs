@@ -39,7 +39,7 @@ const TRIES: usize = 3;
 pub(super) struct Kept {
     cache: Cache<PathBuf, Loaded, BySize>,
     limits: Limits,
-    stores: Stores,
+    pub(super) stores: Stores,
 }
 
 /// A session, and the state of its files just before they were read.
@@ -84,17 +84,13 @@ impl Kept {
         }
     }
 
-    pub(super) fn stores(&self) -> &Stores {
-        &self.stores
-    }
-
     /// The session that a client calls `name`: of a store as it is now, or else from memory if its files have the lengths and
     /// times they had. Concurrent calls for one session load it once.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
         // A file or a directory may have such a name.
         if let Some(address) = Address::spelled(name)
-            && !root.handle().is_dir(name)
-            && (address.which == Which::All || !root.handle().is_file(name))
+            && !root.handle.is_dir(name)
+            && (address.which == Which::All || !root.handle.is_file(name))
         {
             return self.stores.session(root, address);
         }
@@ -154,7 +150,7 @@ impl Kept {
     fn load(&self, root: &Root, stamp: &Stamp, path: &Path) -> Result<(Session, String), Failure> {
         let read = |part: &FileState, called: &Path| {
             let failed = |error| SourceError::Io(called.to_owned(), error);
-            let file = root.handle().open(&part.place).map_err(failed)?;
+            let file = root.handle.open(&part.place).map_err(failed)?;
             read_all(file, called, self.limits)
         };
         let called: Vec<PathBuf> = stamp.0.iter().map(|part| part.called(path)).collect();
@@ -211,7 +207,7 @@ impl Stamp {
             bytes: data.len(),
             modified: data.modified().ok().map(|time| time.into_std()),
         };
-        let data = root.handle().metadata(place).map_err(failed)?;
+        let data = root.handle.metadata(place).map_err(failed)?;
         if data.is_file() {
             let part = part(OsString::new(), place.to_owned(), &data);
             return Ok(Self([part].into()));
@@ -221,7 +217,7 @@ impl Stamp {
             return Err(Failure::value(message));
         }
         let mut parts = Vec::new();
-        for file in root.handle().read_dir(place).map_err(failed)? {
+        for file in root.handle.read_dir(place).map_err(failed)? {
             let file_name = file.map_err(failed)?.file_name();
             // Hidden files and directories are not part of a session.
             if file_name.as_encoded_bytes().starts_with(b".") {
@@ -230,7 +226,7 @@ impl Stamp {
             let called = format!("{name}/{}", file_name.to_string_lossy());
             // If there is none, it was removed meanwhile, or is a link to nothing.
             if let Some(place) = root.without_links(&place.join(&file_name), &called)? {
-                let data = root.handle().metadata(&place).map_err(failed)?;
+                let data = root.handle.metadata(&place).map_err(failed)?;
                 if data.is_file() {
                     parts.push(part(file_name, place, &data));
                 }
@@ -304,7 +300,7 @@ impl Stores {
         {
             return Ok(Arc::clone(store));
         }
-        let path = root.path_of(&place);
+        let path = root.path.join(&place).display().to_string();
         let store = Store::builder()
             .read_only()
             .open(&path)
@@ -324,7 +320,7 @@ impl Stores {
 
 fn identity(root: &Root, place: &Path, name: &str) -> Result<FileId, Failure> {
     let failed = |error| Failure::file(name, &error);
-    let file = root.handle().open(place).map_err(failed)?;
+    let file = root.handle.open(place).map_err(failed)?;
     id(&file.into_std()).map_err(failed)
 }
 

@@ -122,7 +122,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         let message = format!("expected a store, found `{}`", clean(word, 200));
         Failure::value(message).with_help("a store is a file whose name ends in .db")
     })?;
-    let store = state.kept.stores().open(&state.root, address.store)?;
+    let store = state.kept.stores.open(&state.root, address.store)?;
     if address.which == Which::One("") {
         address.one_in(|| Ok(Arc::clone(&store)))?;
     }
@@ -192,7 +192,7 @@ fn report<R: Report>(
     };
     let options = ReportOptions { part, ..options }
         .tokenizer(tokenizer(arguments)?)
-        .provider(provider(arguments));
+        .provider(arguments.text("as").and_then(Provider::parse));
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
     let report = R::of(&Engine::new(), &session, &options)?;
     Ok(report)
@@ -212,10 +212,6 @@ fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
         Failure::value(format!("there is no tokenizer `{name}`"))
             .with_help(format!("one of {}", names.join(", ")))
     })
-}
-
-fn provider(arguments: &Arguments) -> Option<Provider> {
-    Provider::parse(arguments.text("as")?)
 }
 
 /// `pact_show`: the snapshots, with long texts cut.

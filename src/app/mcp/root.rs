@@ -15,9 +15,9 @@ use std::path::{Component, Path, PathBuf};
 
 #[derive(Debug)]
 pub(super) struct Root {
-    handle: Dir,
+    pub(super) handle: Dir,
     /// Absolute and without links, so that every file inside begins with it.
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 impl Root {
@@ -31,15 +31,6 @@ impl Root {
         }
         let handle = Dir::open_ambient_dir(&path, cap_std::ambient_authority()).map_err(failed)?;
         Ok(Self { handle, path })
-    }
-
-    pub(super) fn handle(&self) -> &Dir {
-        &self.handle
-    }
-
-    /// The absolute path of a place below the root, for what cannot be opened through the handle.
-    pub(super) fn path_of(&self, place: &Path) -> String {
-        self.path.join(place).display().to_string()
     }
 
     /// The path below the root that a client's name means, without links.
@@ -82,7 +73,7 @@ fn outside(name: &str) -> Failure {
         .with_help("paths are relative to it, without `..`, and no link leads out of it")
 }
 
-/// The directory of a cache, opened through [`Root::handle`].
+/// The directory of a cache, opened through [`Root::handle`](Root).
 #[derive(Debug)]
 pub(super) struct CacheDir {
     dir: Dir,
@@ -194,7 +185,7 @@ mod tests {
         ] {
             let found = resolved(&root, name);
             assert_eq!(found, Path::new(place), "{name}");
-            assert!(root.handle().metadata(&found).is_ok(), "{name}");
+            assert!(root.handle.metadata(&found).is_ok(), "{name}");
         }
         for name in ["b.json", "a.json/x", "sub/..hidden"] {
             assert!(matches!(root.resolve(name), Ok(None)), "{name}");
@@ -262,7 +253,7 @@ mod tests {
         }
         for name in ["good", "round/b.json", "parent/root/a.json"] {
             let found = resolved(&root, name);
-            assert!(root.handle().open(found).is_ok(), "{name}");
+            assert!(root.handle.open(found).is_ok(), "{name}");
         }
         assert!(matches!(root.resolve("dangling"), Ok(None)));
         assert!(root.resolve("loop").is_err());
@@ -279,12 +270,12 @@ mod tests {
             .into();
         fs::remove_file(root.path.join("a.json")).expect("a file");
         symlink("../secret/d.json", root.path.join("a.json")).expect("a link");
-        assert!(root.handle().open(file).is_err());
+        assert!(root.handle.open(file).is_err());
         fs::rename(root.path.join("sub"), root.path.join("old")).expect("a directory");
         symlink("../secret", root.path.join("sub")).expect("a link");
         fs::write(scratch.0.join("secret/b.json"), "{}").expect("a file");
-        assert!(root.handle().open(deep).is_err());
-        assert!(root.handle().open_dir("sub").is_err());
+        assert!(root.handle.open(deep).is_err());
+        assert!(root.handle.open_dir("sub").is_err());
     }
 
     #[cfg(unix)]
@@ -319,7 +310,7 @@ mod tests {
         build("the first refund");
         let root = scratch.root();
         let place = resolved(&root, "cache");
-        let dir = CacheDir::open(root.handle(), place).expect("a directory");
+        let dir = CacheDir::open(&root.handle, place).expect("a directory");
         let opened = Cache::open_in(PathBuf::from("cache"), Box::new(dir)).expect("a cache");
         build("the second refund");
         let answer = opened

@@ -174,7 +174,7 @@ impl ServerHandler for Server {
                 CallToolResult::success(blocks.map(ContentBlock::text).collect())
             }
             Err(refusal) => {
-                let text = refusal.failure().text(ColorChoice::Never);
+                let text = refusal.failure.text(ColorChoice::Never);
                 let _ = self.log.try_send(format!("{name}: {text}"));
                 CallToolResult::error(vec![ContentBlock::text(refusal.json().to_string())])
             }

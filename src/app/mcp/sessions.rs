@@ -78,11 +78,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         Failure::plain(crate::app::present::Exit::Missing, message)
     };
     let place = state.root.resolve(name)?.ok_or_else(missing)?;
-    let dir = state
-        .root
-        .handle()
-        .open_dir(&place)
-        .map_err(|_| missing())?;
+    let dir = state.root.handle.open_dir(&place).map_err(|_| missing())?;
     let path: Vec<&str> = Path::new(name)
         .iter()
         .filter_map(|part| part.to_str().filter(|part| *part != "."))
@@ -114,7 +110,7 @@ impl ListingMaker<'_> {
         match candidate {
             FoundCandidate::File(part) => self.file(part),
             FoundCandidate::Store(part) => {
-                let store = self.state.kept.stores().open(&self.state.root, &part.path);
+                let store = self.state.kept.stores.open(&self.state.root, &part.path);
                 let Ok(store) = store else {
                     self.other(part.path);
                     return Ok(());

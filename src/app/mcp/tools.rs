@@ -115,7 +115,7 @@ impl Tool {
 /// have six codes, fixed messages and nothing else. All other tools answer with the errors of the command line.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    failure: Failure,
+    pub(super) failure: Failure,
     code: Option<Frozen>,
 }
 
@@ -156,10 +156,6 @@ impl Refusal {
             _ => None,
         };
         Self { failure, code }
-    }
-
-    pub(super) fn failure(&self) -> &Failure {
-        &self.failure
     }
 
     pub(super) fn json(&self) -> Value {

@@ -1,8 +1,7 @@
 //! How a command ends: exit codes, and failures with everything needed to report them.
 
 use crate::budget::CacheError;
-use crate::history::LoadError;
-use crate::history::LoadFailure;
+use crate::history::{LoadError, LoadFailure};
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Error};
 use crate::support::text::printable;

@@ -238,17 +238,15 @@ fn of_texts(older: &str, newer: &str) -> Option<Cause> {
         Some(Cause::Timestamp)
     } else if equal(&NUMBER, "\u{1}", any) {
         Some(Cause::Counter)
-    } else if equal(&ID, "\u{1}", has_digit) {
+    } else if equal(&ID, "\u{1}", |text| {
+        text.contains(|letter: char| letter.is_ascii_digit())
+    }) {
         Some(Cause::Id)
     } else if is_json(older) && is_json(newer) && canonical(older) == canonical(newer) {
         Some(Cause::KeyOrder)
     } else {
         newer.starts_with(unclosed).then_some(Cause::Extended)
     }
-}
-
-fn has_digit(text: &str) -> bool {
-    text.contains(|letter: char| letter.is_ascii_digit())
 }
 
 fn masked(text: &str, regex: &Regex, with: &str, only: fn(&str) -> bool) -> String {

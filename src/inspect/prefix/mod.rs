@@ -156,24 +156,21 @@ pub struct Difference {
 }
 
 impl Difference {
-    fn new(at: u64, place: Place, block: Option<String>, cause: Cause) -> Self {
+    /// With the texts around byte `common` of both.
+    fn new(
+        at: u64,
+        (place, block, cause): (Place, Option<String>, Cause),
+        [older, newer]: [&str; 2],
+        common: usize,
+    ) -> Self {
         Self {
             at,
             place,
             block,
             mend: cause.mend(),
             cause,
-            older: String::new(),
-            newer: String::new(),
-        }
-    }
-
-    /// The same with the texts around byte `at` of both.
-    fn showing(self, older: &str, newer: &str, at: usize) -> Self {
-        Self {
-            older: locate::excerpt(older, at),
-            newer: locate::excerpt(newer, at),
-            ..self
+            older: locate::excerpt(older, common),
+            newer: locate::excerpt(newer, common),
         }
     }
 }
@@ -204,7 +201,7 @@ impl Report for PrefixReport {
             step.missed_nano_dollars = step.miss(&options.prices);
         }
         found.prices = options.prices.date().to_owned();
-        if part.selector().is_some() {
+        if part.selector.is_some() {
             let has = |chosen: &Chosen, id: &str| {
                 let node = chosen.snapshot.find(id);
                 node.is_some_and(|node| chosen.has(node))
@@ -457,8 +454,9 @@ impl Walk<'_> {
         let place = new.first().or(old.first())?.place.clone();
         let block = self.requests.block_of(&place, &new_json, common);
         let cause = compare::of_front(old, new);
-        let difference = Difference::new(shared.bytes, place, block, cause);
-        Some((shared, difference.showing(&old_json, &new_json, common)))
+        let what = (place, block, cause);
+        let difference = Difference::new(shared.bytes, what, [&old_json, &new_json], common);
+        Some((shared, difference))
     }
 
     /// The difference of the messages; `None` if the older ones begin the newer ones.
@@ -516,9 +514,9 @@ impl Walk<'_> {
                 + before_block.copied().unwrap_or(0)
                 + self.counts.text(&locate::unescaped(part)),
         };
-        let place = Place::Message { index: kept + same };
-        let difference = Difference::new(shared.bytes, place, block, cause);
-        Some((shared, difference.showing(&first.json, new_json, common)))
+        let what = (Place::Message { index: kept + same }, block, cause);
+        let difference = Difference::new(shared.bytes, what, [&first.json, new_json], common);
+        Some((shared, difference))
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn counted(piece: &Piece) -> Cow<'_, str> {
 /// The pieces of a head in the order in which the provider caches them.
 pub(super) fn front(head: &Head) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    let parameters = format!("{{{}}}", head.parameters());
+    let parameters = format!("{{{}}}", head.parameters);
     let found = members(&parameters);
     let parameter = |name: &str| {
         let value = get(&found, name)?;
@@ -95,7 +95,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
     pieces.extend(parameter("model"));
     // Tools that are parameters, because no block of the tree defines them.
     pieces.extend(parameter("tools"));
-    for (index, tool) in head.tools().iter().enumerate() {
+    for (index, tool) in head.tools.iter().enumerate() {
         let json = part(tool) + ",";
         pieces.push(Piece {
             place: Place::Tool {
@@ -106,8 +106,8 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
         });
     }
     let read = READ_BY_MODEL.split(' ').filter_map(parameter);
-    let is_anthropic = head.provider() == Provider::Anthropic;
-    let system = head.system().map(|(name, value)| Piece {
+    let is_anthropic = head.provider == Provider::Anthropic;
+    let system = head.system.as_ref().map(|(name, value)| Piece {
         place: Place::System,
         json: if is_anthropic {
             format!("\"{name}\":[{}", parts(value)).into()

@@ -145,8 +145,7 @@ impl Requests {
         }
         let front = self.front(parameters)?;
         // A head that changes can move blocks between itself and the messages.
-        let groups_as =
-            |before: &Arc<Front>| before.head.instructions() == front.head.instructions();
+        let groups_as = |before: &Arc<Front>| before.head.instructions == front.head.instructions;
         let same = self.front.as_ref().is_some_and(groups_as);
         let usable = if same { blocks_kept } else { 0 };
         self.front = Some(front);
@@ -244,7 +243,7 @@ impl Requests {
                     self.parameters.insert(key, text.into());
                     continue;
                 }
-                let block = thread.into_blocks().next()?;
+                let block = thread.blocks.into_iter().next()?;
                 self.known.insert(key, Arc::new(block));
             }
             keys.push(key);
