@@ -4,7 +4,7 @@ use super::call::Call;
 #[cfg(feature = "tokens")]
 use super::vocabulary;
 use crate::index::Snapshot;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// assert_eq!("bytes/4".parse(), Ok(Tokenizer::Bytes4));
 /// assert!(Tokenizer::for_model("claude-sonnet-4").is_estimate());
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Tokenizer {
     /// That of GPT-4o and the models after it.
@@ -28,6 +29,7 @@ pub enum Tokenizer {
     Cl100k,
     /// An estimate for any model: bytes in UTF-8 divided by four, rounded up.
     #[default]
+    #[serde(rename = "bytes/4")]
     Bytes4,
 }
 
@@ -125,12 +127,6 @@ const FAMILIES: [(&str, &str); 2] = [
 impl fmt::Display for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl Serialize for Tokenizer {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

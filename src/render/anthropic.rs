@@ -40,12 +40,12 @@ pub(super) fn is_system(block: &ThreadBlock) -> Result<bool, RenderError> {
 }
 
 /// A part of a message: its JSON, and the text alone if it has nothing else.
-struct Part {
+struct MessagePart {
     json: String,
     plain: Option<String>,
 }
 
-impl Part {
+impl MessagePart {
     fn of(members: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Self {
         let members = members.into_iter();
         let json = object(members.filter_map(|(name, value)| Some((name, value?))));
@@ -54,8 +54,8 @@ impl Part {
 }
 
 /// Content of some parts: a string if it is one plain text. `None` if there are none.
-fn content(parts: Vec<Part>) -> Option<String> {
-    match <[Part; 1]>::try_from(parts) {
+fn content(parts: Vec<MessagePart>) -> Option<String> {
+    match <[MessagePart; 1]>::try_from(parts) {
         Ok([part]) => Some(part.plain.unwrap_or_else(|| list([part.json]))),
         Err(parts) if parts.is_empty() => None,
         Err(parts) => Some(list(parts.into_iter().map(|part| part.json))),
@@ -63,7 +63,7 @@ fn content(parts: Vec<Part>) -> Option<String> {
 }
 
 /// The part of `system` that a block is, if it is one.
-fn system_part(block: &ThreadBlock) -> Result<Option<Part>, RenderError> {
+fn system_part(block: &ThreadBlock) -> Result<Option<MessagePart>, RenderError> {
     let is_system = block.is_system() && matches!(role(block), "system" | "developer");
     if !is_system || block.is_tool() {
         return Ok(None);
@@ -71,7 +71,7 @@ fn system_part(block: &ThreadBlock) -> Result<Option<Part>, RenderError> {
     if is_of_form(block, FORM) {
         let plain = plain_of(block).filter(|_| block.data("data_shape").is_none());
         let json = imported_part(block);
-        return Ok(Some(Part { json, plain }));
+        return Ok(Some(MessagePart { json, plain }));
     }
     Ok(match Piece::of(block)? {
         Piece::Text(text) => text_part(text, cache_control(block)),
@@ -109,7 +109,7 @@ pub(super) fn message(blocks: Vec<SentBlock<'_>>) -> String {
             None => parts.extend(part(&block, piece)),
         }
     }
-    let mut all: Vec<Part> = results.into_iter().map(ToolResult::into_part).collect();
+    let mut all: Vec<MessagePart> = results.into_iter().map(ToolResult::into_part).collect();
     all.append(&mut parts);
     let role = quoted(if is_assistant { "assistant" } else { "user" });
     let content = content(all).unwrap_or_else(|| "[]".to_owned());
@@ -152,15 +152,15 @@ fn add_result<'a>(
 struct ToolResult<'a> {
     id: String,
     last: Cow<'a, ThreadBlock>,
-    parts: Vec<Part>,
+    parts: Vec<MessagePart>,
     is_error: Option<&'static str>,
     cache: Option<String>,
 }
 
 impl ToolResult<'_> {
-    fn into_part(self) -> Part {
+    fn into_part(self) -> MessagePart {
         // Empty texts only matter alone.
-        let empty = |part: &Part| part.plain.as_deref() == Some("\"\"");
+        let empty = |part: &MessagePart| part.plain.as_deref() == Some("\"\"");
         let mut parts = self.parts;
         if parts.len() > 1 {
             parts.retain(|part| !empty(part));
@@ -172,12 +172,12 @@ impl ToolResult<'_> {
             ("is_error", self.is_error.map(str::to_owned)),
             ("cache_control", self.cache),
         ];
-        Part::of(members)
+        MessagePart::of(members)
     }
 }
 
 /// The part that a block becomes; `None` for an empty text, which the API refuses.
-fn part(block: &ThreadBlock, piece: Piece) -> Option<Part> {
+fn part(block: &ThreadBlock, piece: Piece) -> Option<MessagePart> {
     let cache = cache_control(block);
     let members = match piece {
         Piece::Nothing => return None,
@@ -216,11 +216,11 @@ fn part(block: &ThreadBlock, piece: Piece) -> Option<Part> {
             ("cache_control", cache),
         ],
     };
-    Some(Part::of(members))
+    Some(MessagePart::of(members))
 }
 
 /// The part of a text; `None` for an empty one.
-fn text_part(text: String, cache: Option<String>) -> Option<Part> {
+fn text_part(text: String, cache: Option<String>) -> Option<MessagePart> {
     if text == "\"\"" {
         return None;
     }
@@ -229,11 +229,11 @@ fn text_part(text: String, cache: Option<String>) -> Option<Part> {
     }
     let members = [("type", Some(quoted("text"))), ("text", Some(text))];
     let cache = ("cache_control", cache);
-    Some(Part::of(members.into_iter().chain([cache])))
+    Some(MessagePart::of(members.into_iter().chain([cache])))
 }
 
-fn plain_part(text: String) -> Part {
-    Part {
+fn plain_part(text: String) -> MessagePart {
+    MessagePart {
         json: format!("{{\"type\":\"text\",\"text\":{text}}}"),
         plain: Some(text),
     }

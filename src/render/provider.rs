@@ -1,11 +1,12 @@
 //! Providers by name.
 
 use crate::support::macros::names;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 
 /// The form of a rendered request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Provider {
     /// No provider's: a list of blocks (source 002 §12.5).
@@ -14,6 +15,7 @@ pub enum Provider {
     /// OpenAI Chat Completions.
     OpenAi,
     /// OpenAI Responses.
+    #[serde(rename = "openai-responses")]
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
@@ -25,12 +27,6 @@ names!(Provider: 4, name {
     OpenAiResponses: "openai-responses",
     Anthropic: "anthropic",
 });
-
-impl Serialize for Provider {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
-}
 
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

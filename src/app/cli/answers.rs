@@ -3,7 +3,7 @@
 use super::command::Invocation;
 use super::options::{Format, Paint, Tint};
 use super::output::{self, PREVIEW, Previews, with_calls};
-use crate::app::present::answer::{Budget, Found};
+use crate::app::present::answer::{Budget, FittedAnswer};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared};
@@ -80,7 +80,7 @@ impl<'a> Labels<'a> {
 }
 
 pub(super) fn append(
-    found: &Found<'_>,
+    found: &FittedAnswer<'_>,
     prepared: &Prepared,
     labels: Labels<'_>,
     how: &How,

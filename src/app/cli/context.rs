@@ -4,7 +4,7 @@ use super::answers::text_of;
 use super::command::{Invocation, Run, print, say};
 use super::options::Format;
 #[cfg(feature = "mcp")]
-use crate::app::mcp::{Options, serve};
+use crate::app::mcp::{ServerOptions, serve};
 use crate::app::present::{Exit, Failure};
 use crate::budget::{self, BuildOptions, Cache, CacheError, Query};
 use clap::{Args, Subcommand};
@@ -149,7 +149,7 @@ struct Serve {
 impl Serve {
     #[cfg(feature = "mcp")]
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let options = Options {
+        let options = ServerOptions {
             limits: with.limits,
             dotted_names: self.dotted_names,
             timeout: with.timeout,

@@ -94,7 +94,7 @@ impl Run for Diff {
         let session = sessions::open(&self.session, with.limits)?;
         let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
         let parameters = parameters(&diff.older.0, &diff.newer.0);
-        let found = Found { diff, parameters };
+        let found = SnapshotChanges { diff, parameters };
         print_as(json, &found, || text(&found, with.paint()))
     }
 }
@@ -155,7 +155,7 @@ fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint
         (found.only_a.len(), "removed"),
         (found.only_b.len(), "added"),
     ];
-    let mut text = Text {
+    let mut text = DiffText {
         out: String::new(),
         paint,
     };
@@ -186,14 +186,14 @@ fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint
 }
 
 #[derive(Serialize)]
-struct Found {
+struct SnapshotChanges {
     #[serde(flatten)]
     diff: SnapshotDiff,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parameters: Vec<ParameterChange>,
 }
 
-fn text(found: &Found, paint: Paint) -> String {
+fn text(found: &SnapshotChanges, paint: Paint) -> String {
     let diff = &found.diff;
     let counts = [
         (diff.added.len(), "added"),
@@ -201,7 +201,7 @@ fn text(found: &Found, paint: Paint) -> String {
         (diff.changed.len(), "changed"),
     ];
     let (newer, older) = (&diff.newer, &diff.older);
-    let mut text = Text {
+    let mut text = DiffText {
         out: String::new(),
         paint,
     };
@@ -227,12 +227,12 @@ fn text(found: &Found, paint: Paint) -> String {
     text.out
 }
 
-struct Text {
+struct DiffText {
     out: String,
     paint: Paint,
 }
 
-impl Text {
+impl DiffText {
     fn line(&mut self, tint: Tint, line: &str) {
         let _ = writeln!(self.out, "{}", self.paint.tint(tint, line));
     }

@@ -23,11 +23,11 @@ use std::fmt::Write;
 #[derive(Args, Debug)]
 pub(super) struct Edit {
     #[command(subcommand)]
-    change: Change,
+    change: EditCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum Change {
+enum EditCommand {
     /// Make a new session, which has the regions only: a file, or `STORE#name`.
     ///
     /// What exists is left as it is; a store that is missing is made. Prints nothing.
@@ -142,35 +142,39 @@ impl Run for Edit {
             })
         };
         match &self.change {
-            Change::New { file, how } => make(file, how),
-            Change::Add {
+            EditCommand::New { file, how } => make(file, how),
+            EditCommand::Add {
                 write,
                 position,
                 node,
             } => put(write, position, node, Context::add),
-            Change::Replace(args) => put(&args.write, &args.selector, &args.node, Context::replace),
-            Change::Compact(args) => put(&args.write, &args.selector, &args.node, Context::compact),
-            Change::Update {
+            EditCommand::Replace(args) => {
+                put(&args.write, &args.selector, &args.node, Context::replace)
+            }
+            EditCommand::Compact(args) => {
+                put(&args.write, &args.selector, &args.node, Context::compact)
+            }
+            EditCommand::Update {
                 matched,
                 fields: words,
             } => {
                 let fields = fields(words, &matched.write, with)?;
                 matched.change(with, |context, selector| context.update(selector, fields))
             }
-            Change::Remove(matched) => matched.change(with, Context::remove),
-            Change::Move { matched, position } => matched.change(with, |context, selector| {
+            EditCommand::Remove(matched) => matched.change(with, Context::remove),
+            EditCommand::Move { matched, position } => matched.change(with, |context, selector| {
                 context.move_to(selector, position)
             }),
-            Change::Commit(command) => command.run(with),
-            Change::Discard(write) => {
+            EditCommand::Commit(command) => command.run(with),
+            EditCommand::Discard(write) => {
                 let mut writing = write.open(Policy::new(), with)?;
                 writing.context().discard();
                 writing.save()?;
                 Ok(Exit::Ok)
             }
-            Change::Fork(command) => command.run(with),
-            Change::Refs(command) => command.run(with),
-            Change::Attempts(command) => command.run(with),
+            EditCommand::Fork(command) => command.run(with),
+            EditCommand::Refs(command) => command.run(with),
+            EditCommand::Attempts(command) => command.run(with),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::command::{Invocation, Run, say, stream};
 pub(super) use super::import_read::Import;
-use super::import_read::{Importing, Made, Named, Read, Target, several};
-use super::import_store::{Written, follow, log_report, write_store};
+use super::import_read::{ImportTarget, Importing, Made, Named, Read, several};
+use super::import_store::{ImportedCounts, follow, log_report, write_store};
 use super::input;
 use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
@@ -43,7 +43,7 @@ impl Run for Import {
         // Nothing is written until everything has been read without a fault.
         let sessions = std::mem::take(&mut read.sessions);
         let written = match importing.target {
-            Target::Store(address) => write_store(&importing, address, sessions)?,
+            ImportTarget::Store(address) => write_store(&importing, address, sessions)?,
             target => self.write_files(target, &sessions)?,
         };
         importing.say_report(&read, &written, with.is_json());
@@ -52,7 +52,7 @@ impl Run for Import {
 }
 
 impl Importing<'_> {
-    fn say_report(&self, read: &Read, written: &Written, json: bool) {
+    fn say_report(&self, read: &Read, written: &ImportedCounts, json: bool) {
         let mut report = Report::default();
         let logs = written.logs.iter();
         for of_log in logs.filter_map(|log| read.reports.get(*log)) {
@@ -100,11 +100,11 @@ impl Importing<'_> {
         say(&text);
     }
 
-    fn copies(&self) -> Result<Written, Failure> {
+    fn copies(&self) -> Result<ImportedCounts, Failure> {
         let args = self.args;
         let is_plain = args.name.is_none() && !args.follow && !args.skip_existing;
         let address = match self.target {
-            Target::Store(address) if is_plain && address.glob().is_empty() => address,
+            ImportTarget::Store(address) if is_plain && address.glob().is_empty() => address,
             _ => {
                 let message =
                     "a copy of a store is imported into a store, as a whole, with its names";
@@ -116,7 +116,7 @@ impl Importing<'_> {
             return Err(Failure::usage(message).with_help("import it by itself"));
         }
         let store = open_store(address.store, Access::Create)?;
-        let mut written = Written::default();
+        let mut written = ImportedCounts::default();
         for copy in &args.logs {
             let (sessions, snapshots) = import_copy(copy, &store)?;
             written.sessions += sessions;
@@ -127,21 +127,23 @@ impl Importing<'_> {
 }
 
 impl Import {
-    fn target(&self) -> Result<Target<'_>, Failure> {
+    fn target(&self) -> Result<ImportTarget<'_>, Failure> {
         let target = match self.output.as_deref() {
-            None | Some("-") => Target::Stdout,
+            None | Some("-") => ImportTarget::Stdout,
             Some(word) => match Address::of(word) {
-                Some(address) => Target::Store(address),
-                None if word.ends_with('/') || Path::new(word).is_dir() => Target::Directory(word),
-                None => Target::File(word),
+                Some(address) => ImportTarget::Store(address),
+                None if word.ends_with('/') || Path::new(word).is_dir() => {
+                    ImportTarget::Directory(word)
+                }
+                None => ImportTarget::File(word),
             },
         };
         match target {
-            Target::Store(address) if self.name.is_some() && !address.glob().is_empty() => {
+            ImportTarget::Store(address) if self.name.is_some() && !address.glob().is_empty() => {
                 Err(Failure::usage("the session is named twice")
                     .with_help("give `--name`, or `-o STORE#name`"))
             }
-            Target::Store(_) => Ok(target),
+            ImportTarget::Store(_) => Ok(target),
             _ if self.name.is_some() => Err(Failure::usage("`--name` names a session of a store")
                 .with_help("`-o` names a file")),
             _ if self.follow => Err(Failure::usage("`--follow` writes into a store")
@@ -150,26 +152,30 @@ impl Import {
         }
     }
 
-    fn write_files(&self, target: Target<'_>, sessions: &[Named]) -> Result<Written, Failure> {
+    fn write_files(
+        &self,
+        target: ImportTarget<'_>,
+        sessions: &[Named],
+    ) -> Result<ImportedCounts, Failure> {
         match (target, sessions) {
             (_, []) if self.skip_invalid => {}
-            (Target::Directory(path), _) => self.write_directory(path, sessions)?,
-            (Target::File(path), [named]) => {
+            (ImportTarget::Directory(path), _) => self.write_directory(path, sessions)?,
+            (ImportTarget::File(path), [named]) => {
                 input::check_output(path, &self.logs, self.force)?;
                 input::write(path, |out| self.write_log(named, out))?;
             }
-            (Target::Stdout, [named]) => {
+            (ImportTarget::Stdout, [named]) => {
                 stream(|out| self.write_log(named, out))?;
             }
             // A name without an extension is a directory's if there are several sessions.
-            (Target::File(path), _)
+            (ImportTarget::File(path), _)
                 if Path::new(path).extension().is_none() && !Path::new(path).exists() =>
             {
                 self.write_directory(path, sessions)?;
             }
             _ => return Err(several(target, sessions.len())),
         }
-        Ok(Written::of(sessions))
+        Ok(ImportedCounts::of(sessions))
     }
 
     fn write_log(&self, named: &Named, out: &mut dyn Write) -> io::Result<()> {

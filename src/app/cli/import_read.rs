@@ -80,7 +80,7 @@ pub(super) struct Import {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Target<'a> {
+pub(super) enum ImportTarget<'a> {
     Stdout,
     File(&'a str),
     Directory(&'a str),
@@ -90,21 +90,21 @@ pub(super) enum Target<'a> {
 pub(super) struct Importing<'a> {
     pub(super) args: &'a Import,
     pub(super) options: ImportOptions,
-    pub(super) target: Target<'a>,
+    pub(super) target: ImportTarget<'a>,
     pub(super) limits: Limits,
 }
 
 impl Importing<'_> {
     /// Whether sessions go into a store, so that sessions are read too.
     pub(super) fn is_into_store(&self) -> bool {
-        matches!(self.target, Target::Store(_))
+        matches!(self.target, ImportTarget::Store(_))
     }
 }
 
-pub(super) fn several(target: Target<'_>, count: usize) -> Failure {
+pub(super) fn several(target: ImportTarget<'_>, count: usize) -> Failure {
     let place = match target {
-        Target::File(path) => format!("the file `{path}`"),
-        Target::Store(address) => {
+        ImportTarget::File(path) => format!("the file `{path}`"),
+        ImportTarget::Store(address) => {
             return Failure::usage(format!("{count} sessions cannot have one name"))
                 .with_help(format!("-o {} gives each its own name", address.store));
         }
@@ -199,7 +199,35 @@ impl Read {
         let mut read = Self::default();
         for run in runs(&importing.args.logs) {
             if let Some(address) = Address::of(&run[0]) {
-                read.add_store(importing, address)?;
+                let store = address.store;
+                importing.check_redacted(store)?;
+                if !importing.is_into_store() {
+                    let store = quoted(store);
+                    let message =
+                        format!("`{store}` is a store, whose sessions go into another store");
+                    return Err(Failure::usage(message).with_help(format!(
+                        "pactql import {store} -o other.db, or to files: pactql export {store} -o sessions/"
+                    )));
+                }
+                let opened = Arc::new(open_store(store, Access::Read)?);
+                if !address.is_several() {
+                    // Says which names are near.
+                    opened.session(address.one()?)?;
+                }
+                let found = opened.sessions(address.glob())?;
+                if found.is_empty() {
+                    return Err(Failure::plain(Exit::Missing, none_of(address)));
+                }
+                // Each is read when it is written.
+                read.sessions.extend(found.into_iter().map(|info| {
+                    let source = format!("{store}#{}", info.name);
+                    Named {
+                        name: logs::unique(&info.name, &mut read.taken),
+                        source: Some(without_passwords(&source).into_owned()),
+                        log: None,
+                        made: Made::Stored(Arc::clone(&opened), info.name, info.snapshots),
+                    }
+                }));
                 continue;
             }
             let mut files = Vec::new();
@@ -257,45 +285,6 @@ impl Read {
             }
             let named = importing.named(file, log, made, &mut self.taken);
             self.sessions.extend(named);
-        }
-        Ok(())
-    }
-
-    /// Lists sessions of another store; each is read when it is written.
-    fn add_store(
-        &mut self,
-        importing: &Importing<'_>,
-        address: Address<'_>,
-    ) -> Result<(), Failure> {
-        let store = address.store;
-        importing.check_redacted(store)?;
-        if !importing.is_into_store() {
-            let store = quoted(store);
-            let message = format!("`{store}` is a store, whose sessions go into another store");
-            let help = format!(
-                "pactql import {store} -o other.db, or to files: pactql export {store} -o sessions/"
-            );
-            return Err(Failure::usage(message).with_help(help));
-        }
-        let opened = Arc::new(open_store(store, Access::Read)?);
-        if !address.is_several() {
-            // Says which names are near.
-            opened.session(address.one()?)?;
-        }
-        let found = opened.sessions(address.glob())?;
-        if found.is_empty() {
-            return Err(Failure::plain(Exit::Missing, none_of(address)));
-        }
-        for info in found {
-            let source = format!("{store}#{}", info.name);
-            let source = without_passwords(&source).into_owned();
-            let made = Made::Stored(Arc::clone(&opened), info.name.clone(), info.snapshots);
-            self.sessions.push(Named {
-                name: logs::unique(&info.name, &mut self.taken),
-                source: Some(source),
-                log: None,
-                made,
-            });
         }
         Ok(())
     }
@@ -412,7 +401,7 @@ impl Importing<'_> {
     fn read_large(&self, path: &str) -> Result<Option<OfFile>, Failure> {
         // What is not of the named format may be a session, which is read as a whole.
         let directory = match self.target {
-            Target::Store(address) if self.options.format.is_none() => address.directory(),
+            ImportTarget::Store(address) if self.options.format.is_none() => address.directory(),
             _ => return Ok(None),
         };
         let failed = |error| Failure::file(path, &error);

@@ -5,7 +5,7 @@
 //! newest, and the store gets what is new.
 
 use super::command::say;
-use super::import_read::{Importing, Log, Made, Named, Target, session_of, several};
+use super::import_read::{ImportTarget, Importing, Log, Made, Named, session_of, several};
 use super::interrupt::leave;
 use super::progress::Progress;
 use super::sessions::open_store;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct ImportedCounts {
     /// The sessions that were such already, in numbers.
     pub(super) sessions: usize,
     pub(super) snapshots: usize,
@@ -34,7 +34,7 @@ pub(super) struct Written {
     pub(super) again: Option<LogImport>,
 }
 
-impl Written {
+impl ImportedCounts {
     pub(super) fn of(sessions: &[Named]) -> Self {
         let mut written = Self::default();
         for named in sessions {
@@ -96,7 +96,7 @@ pub(super) fn write_store(
     importing: &Importing<'_>,
     address: Address<'_>,
     mut sessions: Vec<Named>,
-) -> Result<Written, Failure> {
+) -> Result<ImportedCounts, Failure> {
     importing.rename(address, &mut sessions)?;
     let store = open_store(address.store, Access::Create)?;
     let listed = match &sessions[..] {
@@ -120,7 +120,7 @@ pub(super) fn write_store(
             return Err(exists(address, &first.name, before, taken.count()));
         }
     }
-    let mut written = Written::of(&sessions);
+    let mut written = ImportedCounts::of(&sessions);
     written.existing = before - sessions.len();
     // The logs that have something in the store: a session, or another of the same log.
     let is_known = |named: &Named| {
@@ -186,7 +186,7 @@ impl Importing<'_> {
             match sessions {
                 [one] => name.clone_into(&mut one.name),
                 [] => {}
-                _ => return Err(several(Target::Store(address), sessions.len())),
+                _ => return Err(several(ImportTarget::Store(address), sessions.len())),
             }
         }
         let is_wrong = |named: &&Named| named.name.contains('*') || named.name.is_empty();
@@ -271,7 +271,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let Target::Store(address) = importing.target else {
+    let ImportTarget::Store(address) = importing.target else {
         return Err(Failure::internal("logs are followed into a store"));
     };
     let store = open_store(address.store, Access::Create)?;

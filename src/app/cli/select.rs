@@ -4,7 +4,7 @@ use super::answers::{FitArgs, How, Labels, append};
 use super::command::{Invocation, Run, print, print_as, say};
 use super::options::{EditionArgs, Format, RangeArgs, error_colors};
 use super::{input, operands, output, sessions};
-use crate::app::present::answer::Found;
+use crate::app::present::answer::FittedAnswer;
 use crate::app::present::stores::{Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared};
@@ -208,7 +208,7 @@ impl Select {
         };
         for source in &sources {
             match source {
-                Source::Session(name, session) => {
+                SelectSource::Session(name, session) => {
                     run.sessions += 1;
                     let name = &*without_passwords(name);
                     for each in &prepared {
@@ -219,7 +219,7 @@ impl Select {
                         run.add(name, &answer, Some(session), each, labels)?;
                     }
                 }
-                Source::Store(address) => run.add_store(*address, &prepared)?,
+                SelectSource::Store(address) => run.add_store(*address, &prepared)?,
             }
         }
         run.finish()
@@ -227,19 +227,22 @@ impl Select {
 
     /// What the names of sessions mean, in their order; also whether answers are labelled. All sessions but
     /// those of whole stores are opened.
-    fn sources<'n>(names: &'n [String], how: &How) -> Result<(Vec<Source<'n>>, bool), Failure> {
+    fn sources<'n>(
+        names: &'n [String],
+        how: &How,
+    ) -> Result<(Vec<SelectSource<'n>>, bool), Failure> {
         let mut several = names.len() > 1;
         let mut sources = Vec::new();
         for run in names.chunk_by(|a, b| whole(a).is_none() && whole(b).is_none()) {
             if let Some(address) = run.first().and_then(|name| whole(name)) {
                 several = true;
-                sources.push(Source::Store(address));
+                sources.push(SelectSource::Store(address));
                 continue;
             }
             let (opened, directory) = sessions::open_words(run, how.with.limits)?;
             several |= directory;
             let opened = opened.into_iter();
-            sources.extend(opened.map(|(name, session)| Source::Session(name, session)));
+            sources.extend(opened.map(|(name, session)| SelectSource::Session(name, session)));
         }
         Ok((sources, several))
     }
@@ -267,7 +270,7 @@ impl Select {
             for warning in answer.warnings() {
                 say(&warning.to_text(line, error_colors(how.with.color)));
             }
-            let found = Found::new(&answer, how.budget.as_ref())?;
+            let found = FittedAnswer::new(&answer, how.budget.as_ref())?;
             Ok::<_, Failure>((found.json(how.count)?, found.count()))
         };
         for line in input::lines(&selectors) {
@@ -292,7 +295,7 @@ impl Select {
     }
 }
 
-enum Source<'a> {
+enum SelectSource<'a> {
     Session(String, Arc<Session>),
     Store(Address<'a>),
 }
@@ -448,7 +451,7 @@ impl Answers<'_> {
         let session = store.session(&first.name).ok()?;
         let prepared = prepared.first()?;
         let answer = prepared.select_with(&session, &self.how.options).ok()?;
-        let found = Found::new(&answer, self.how.budget.as_ref()).ok()?;
+        let found = FittedAnswer::new(&answer, self.how.budget.as_ref()).ok()?;
         let as_json = self.how.with.is_json();
         let color = error_colors(self.how.with.color);
         Some(found.remarks(prepared, Some(&session), as_json, color))
@@ -463,7 +466,7 @@ impl Answers<'_> {
         labels: Labels<'_>,
     ) -> Result<(), Failure> {
         let (select, how) = (self.select, self.how);
-        let found = Found::new(answer, how.budget.as_ref())?;
+        let found = FittedAnswer::new(answer, how.budget.as_ref())?;
         let count = found.count();
         self.found += count;
         if count > 0 && select.list && self.seen.insert(name.to_owned()) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Parameter {
     name: String,
-    kind: Kind,
+    kind: ParameterKind,
     #[serde(default)]
     required: bool,
     example: Value,
@@ -18,7 +18,7 @@ pub(super) struct Parameter {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ParameterKind {
     Text,
     /// A whole number, at least this.
     Count(u64),
@@ -35,11 +35,11 @@ impl Parameter {
 
     fn schema(&self) -> Value {
         let mut schema = match &self.kind {
-            Kind::Text => json!({"type": "string"}),
-            Kind::Count(least) => json!({"type": "integer", "minimum": least}),
-            Kind::Flag => json!({"type": "boolean"}),
-            Kind::Word(words) => json!({"type": "string", "enum": words}),
-            Kind::Words(words) => {
+            ParameterKind::Text => json!({"type": "string"}),
+            ParameterKind::Count(least) => json!({"type": "integer", "minimum": least}),
+            ParameterKind::Flag => json!({"type": "boolean"}),
+            ParameterKind::Word(words) => json!({"type": "string", "enum": words}),
+            ParameterKind::Words(words) => {
                 json!({"type": "array", "items": {"type": "string", "enum": words}})
             }
         };
@@ -51,11 +51,11 @@ impl Parameter {
     fn takes(&self, value: &Value) -> bool {
         let one_of = |words: &[String], value: &Value| words.iter().any(|word| word == value);
         match &self.kind {
-            Kind::Text => value.is_string(),
-            Kind::Count(least) => whole(value).is_some_and(|value| value >= *least),
-            Kind::Flag => value.is_boolean(),
-            Kind::Word(words) => one_of(words, value),
-            Kind::Words(words) => value
+            ParameterKind::Text => value.is_string(),
+            ParameterKind::Count(least) => whole(value).is_some_and(|value| value >= *least),
+            ParameterKind::Flag => value.is_boolean(),
+            ParameterKind::Word(words) => one_of(words, value),
+            ParameterKind::Words(words) => value
                 .as_array()
                 .is_some_and(|values| values.iter().all(|value| one_of(words, value))),
         }
@@ -63,11 +63,11 @@ impl Parameter {
 
     fn expected(&self) -> String {
         match &self.kind {
-            Kind::Text => "a string".to_owned(),
-            Kind::Count(least) => format!("a whole number, {least} or more"),
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Word(words) => format!("one of {}", words.join(", ")),
-            Kind::Words(words) => format!("a list of {}", words.join(", ")),
+            ParameterKind::Text => "a string".to_owned(),
+            ParameterKind::Count(least) => format!("a whole number, {least} or more"),
+            ParameterKind::Flag => "true or false".to_owned(),
+            ParameterKind::Word(words) => format!("one of {}", words.join(", ")),
+            ParameterKind::Words(words) => format!("a list of {}", words.join(", ")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::root::CacheDir;
-use super::state::{Answer, ServerState};
+use super::state::{ServerState, ToolAnswer};
 use crate::app::present::{Exit, Failure, answer};
 use crate::budget::files::is_missing;
 use crate::budget::manifest::MANIFEST;
@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 /// `context_resolve`: what `pactql context resolve` prints.
-pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let cache = open(state, arguments)?;
     let query = Query::new(arguments.needed("query"));
     let budget = arguments.count("budget").unwrap_or_default();
@@ -36,7 +36,10 @@ struct Inspected {
 
 /// `context_inspect_cache`: the figures that the interface of caches defines. A manifest that is missing or damaged is
 /// no error.
-pub(super) fn inspect_cache(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn inspect_cache(
+    state: &ServerState,
+    arguments: &Arguments,
+) -> Result<ToolAnswer, Failure> {
     let name = arguments.needed("cache");
     let dir = directory(state, name)?;
     let failed = |error: io::Error| Failure::output(name, &error);
@@ -116,7 +119,10 @@ struct Listed {
 
 /// `context_list_caches`: the directories directly in the root, or in a directory below it, in
 /// the byte order of their paths. Links are left out.
-pub(super) fn list_caches(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn list_caches(
+    state: &ServerState,
+    arguments: &Arguments,
+) -> Result<ToolAnswer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
     let dir = directory(state, name)?;
     let caches = directories(&dir, name).map_err(|error| Failure::file(name, &error))?;

@@ -24,7 +24,7 @@ pub(super) struct FoundFile {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct FileSearch {
     /// In the order of their paths, directories after the files beside them.
     pub(super) candidates: Vec<FoundCandidate>,
     /// Whether it ended before everything was seen.
@@ -42,7 +42,7 @@ fn is_text(name: &str) -> Option<bool> {
     }
 }
 
-impl Found {
+impl FileSearch {
     /// Searches a directory, which is called `name` ("" for the root), and those below it. Hidden names, links, names that
     /// are not UTF-8 and caches of documents are left out.
     pub(super) fn below(dir: &Dir, name: &str) -> io::Result<Self> {
@@ -128,7 +128,7 @@ fn joined(directory: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, FoundCandidate};
+    use super::{FileSearch, FoundCandidate};
     use cap_std::ambient_authority;
     use cap_std::fs::Dir;
 
@@ -159,7 +159,7 @@ mod tests {
             }
             dir.write(name, name).expect("a file");
         }
-        let found = Found::below(&dir, "").expect("a directory");
+        let found = FileSearch::below(&dir, "").expect("a directory");
         let names: Vec<String> = found
             .candidates
             .iter()

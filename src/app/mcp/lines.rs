@@ -126,7 +126,7 @@ fn write(unwritten: &Receiver<Unwritten>, load: &Load) {
     for line in unwritten {
         let mut output = io::stdout().lock();
         let done = output.write_all(&line.bytes).and_then(|()| output.flush());
-        load.written(line.bytes.len());
+        load.went(|now| &mut now.lines, line.bytes.len());
         if done.is_err() {
             return;
         }
@@ -182,10 +182,10 @@ impl Output {
     ) -> impl Future<Output = io::Result<()>> + Send + use<> {
         let (written, done) = oneshot::channel();
         let length = bytes.len();
-        self.load.queued(length);
+        self.load.came(|now| &mut now.lines, length);
         let sent = self.lines.send(Unwritten { bytes, written });
         if sent.is_err() {
-            self.load.written(length);
+            self.load.went(|now| &mut now.lines, length);
         }
         async move {
             done.await

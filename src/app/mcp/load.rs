@@ -16,11 +16,15 @@ const REQUEST_BYTES: usize = 32 << 20;
 const LINE_BYTES: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    requests: usize,
-    request_bytes: usize,
-    lines: usize,
-    line_bytes: usize,
+pub(super) struct Flow {
+    count: usize,
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) requests: Flow,
+    pub(super) lines: Flow,
 }
 
 /// What is on its way; clones share the counts.
@@ -28,51 +32,45 @@ struct Counts {
 pub(super) struct Load(Arc<watch::Sender<Counts>>);
 
 impl Load {
-    pub(super) fn asked(&self, bytes: usize) {
+    /// Something of this many bytes came.
+    pub(super) fn came(&self, of: fn(&mut Counts) -> &mut Flow, bytes: usize) {
         self.0.send_modify(|now| {
-            now.requests += 1;
-            now.request_bytes += bytes;
+            let flow = of(now);
+            flow.count += 1;
+            flow.bytes += bytes;
         });
     }
 
-    /// A request of this many bytes has its answer, or wants none any more.
-    pub(super) fn settled(&self, bytes: usize) {
+    /// A request has its answer, or wants none any more; a line was written.
+    pub(super) fn went(&self, of: fn(&mut Counts) -> &mut Flow, bytes: usize) {
         self.0.send_modify(|now| {
-            now.requests = now.requests.saturating_sub(1);
-            now.request_bytes = now.request_bytes.saturating_sub(bytes);
-        });
-    }
-
-    pub(super) fn queued(&self, bytes: usize) {
-        self.0.send_modify(|now| {
-            now.lines += 1;
-            now.line_bytes += bytes;
-        });
-    }
-
-    pub(super) fn written(&self, bytes: usize) {
-        self.0.send_modify(|now| {
-            now.lines = now.lines.saturating_sub(1);
-            now.line_bytes = now.line_bytes.saturating_sub(bytes);
+            let flow = of(now);
+            flow.count = flow.count.saturating_sub(1);
+            flow.bytes = flow.bytes.saturating_sub(bytes);
         });
     }
 
     /// Waits until another request may be read.
     pub(super) async fn may_read(&self) {
-        let few =
-            |now: &Counts| now.requests + now.lines < MOST && now.request_bytes < REQUEST_BYTES;
+        let few = |now: &Counts| {
+            now.requests.count + now.lines.count < MOST && now.requests.bytes < REQUEST_BYTES
+        };
         // The sender is `self`, so it is there.
         let _ = self.0.subscribe().wait_for(few).await;
     }
 
     /// Waits until every line is written.
     pub(super) async fn all_written(&self) {
-        let _ = self.0.subscribe().wait_for(|now| now.lines == 0).await;
+        let _ = self
+            .0
+            .subscribe()
+            .wait_for(|now| now.lines.count == 0)
+            .await;
     }
 
     /// Waits until another call may start.
     pub(super) async fn may_call(&self) {
-        let few = |now: &Counts| now.line_bytes < LINE_BYTES;
+        let few = |now: &Counts| now.lines.bytes < LINE_BYTES;
         let _ = self.0.subscribe().wait_for(few).await;
     }
 }

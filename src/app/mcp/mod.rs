@@ -32,13 +32,13 @@ mod state;
 mod tools;
 mod transport;
 
-pub(crate) use state::Options;
+pub(crate) use state::ServerOptions;
 
 use crate::app::present::Failure;
 use std::path::Path;
 
 /// Serves a directory on standard input and output until either ends.
-pub(crate) fn serve(dir: &Path, options: &Options) -> Result<(), Failure> {
+pub(crate) fn serve(dir: &Path, options: &ServerOptions) -> Result<(), Failure> {
     let root = root::Root::open(dir)?;
     server::serve(state::ServerState::new(root, options.limits), options)
 }

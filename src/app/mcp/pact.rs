@@ -1,8 +1,8 @@
 //! The tools over sessions.
 
 use super::arguments::Arguments;
-use super::state::{Answer, ServerState};
-use crate::app::present::answer::{Budget, Found, node_json};
+use super::state::{ServerState, ToolAnswer};
+use crate::app::present::answer::{Budget, FittedAnswer, node_json};
 use crate::app::present::stores::{Address, Which, none_of, session_json};
 use crate::app::present::{Failure, answer, clean, sessions};
 use crate::budget::Query;
@@ -20,12 +20,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// `pact_help`: the language on one page. Its examples are run by the tests.
-pub(super) fn help(_: &ServerState, _: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn help(_: &ServerState, _: &Arguments) -> Result<ToolAnswer, Failure> {
     Ok(include_str!("help.md").trim_end().to_owned().into())
 }
 
 /// `pact_select`: what `pactql select --format json` prints, or `nodes`.
-pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let engine = state.engine(edition(arguments)?)?;
     let selector = arguments.needed("selector");
     if arguments.text("query").is_some() && arguments.count("budget").is_none() {
@@ -39,7 +39,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
         query: Query::new(arguments.text("query").unwrap_or_default()),
         tokens,
     });
-    let found = Found::new(&answer, budget.as_ref())?;
+    let found = FittedAnswer::new(&answer, budget.as_ref())?;
     let count = arguments.flag("count");
     let as_nodes = arguments.text("format") == Some("nodes");
     let result = if as_nodes && !count {
@@ -52,7 +52,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<Answe
         found.json(count)?
     };
     let said = found.remarks(&prepared, Some(&session), !as_nodes, ColorChoice::Never);
-    Ok(Answer { result, said })
+    Ok(ToolAnswer { result, said })
 }
 
 fn range_options(arguments: &Arguments) -> RangeOptions {
@@ -72,7 +72,7 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
 }
 
 /// `pact_explain`: what `pactql explain --format json` prints.
-pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let options = ExplainOptions {
         analyze: arguments.flag("analyze"),
         verbose: arguments.flag("verbose"),
@@ -95,7 +95,7 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Answ
 }
 
 /// `pact_diff`: what `pactql diff --format json` prints.
-pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let a = sessions::place(arguments.needed("a"))?;
     let b = sessions::place(arguments.needed("b"))?;
     let engine = state.engine(edition(arguments)?)?;
@@ -116,7 +116,7 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<Answer,
 }
 
 /// `pact_sessions`: what `pactql sessions --json` prints.
-pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let word = arguments.needed("store");
     let address = Address::spelled(word).ok_or_else(|| {
         let message = format!("expected a store, found `{}`", clean(word, 200));
@@ -131,7 +131,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         .iter()
         .map(|info| session_json(info).to_string())
         .collect();
-    Ok(Answer {
+    Ok(ToolAnswer {
         result: lines.join("\n"),
         said: if found.is_empty() {
             format!("note: {}\n", none_of(address))
@@ -198,7 +198,7 @@ fn report<R: Report>(
     Ok(report)
 }
 
-fn json(report: &impl Report) -> Result<Answer, Failure> {
+fn json(report: &impl Report) -> Result<ToolAnswer, Failure> {
     Ok(answer::json(report)?.into())
 }
 
@@ -215,7 +215,7 @@ fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
 }
 
 /// `pact_show`: the snapshots, with long texts cut.
-pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let options = ReportOptions::default().before_reply(arguments.flag("before_reply"));
     let mut found: ShowReport = report(state, arguments, "", options)?;
     let limit = arguments.size("max_bytes").unwrap_or(SHOWN);
@@ -236,13 +236,13 @@ pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<Answer
 }
 
 /// `pact_steps`: one object for each cycle.
-pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let found: StepReport = report(state, arguments, "", ReportOptions::default())?;
     json(&found)
 }
 
 /// `pact_tokens`: the tokens of snapshots in groups.
-pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let by = arguments.text("by").unwrap_or("region");
     let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
@@ -251,7 +251,7 @@ pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<Answ
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
-pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let mut found: PrefixReport = report(state, arguments, "", ReportOptions::default())?;
     if !arguments.flag("all") {
         found.steps.retain(|step| step.difference.is_some());
@@ -260,7 +260,7 @@ pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<Ans
 }
 
 /// `pact_grep`: the lines of texts that a pattern matches, of all snapshots unless one is named.
-pub(super) fn searched(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn searched(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     // An invalid pattern is reported before anything is read.
     let pattern = arguments.needed("pattern");
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;

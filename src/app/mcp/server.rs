@@ -3,7 +3,7 @@
 use super::arguments::schema;
 use super::lines;
 use super::load::Load;
-use super::state::{Answer, Options, ServerState};
+use super::state::{ServerOptions, ServerState, ToolAnswer};
 use super::tools::{TOOLS, Tool};
 use super::transport::Wire;
 use crate::app::present::{Exit, Failure, clean};
@@ -52,7 +52,7 @@ const MOST_CALLS: usize = 8;
 ///
 /// One thread talks to the client. Calls run on other threads, at most one per processor at a
 /// time, because a call may use several threads itself.
-pub(super) fn serve(state: ServerState, options: &Options) -> Result<(), Failure> {
+pub(super) fn serve(state: ServerState, options: &ServerOptions) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::internal(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -167,7 +167,7 @@ impl ServerHandler for Server {
             Err(_) => Err(tool.refused(Failure::internal(format!("{name} failed")))),
         };
         let result = match answer {
-            Ok(Answer { result, said }) => {
+            Ok(ToolAnswer { result, said }) => {
                 // The result is the first block even if it is empty.
                 let said = Some(said).filter(|said| !said.is_empty());
                 let blocks = std::iter::once(result).chain(said);

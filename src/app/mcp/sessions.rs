@@ -1,8 +1,8 @@
 //! `pact_list_sessions`: which sessions there are, and what they have.
 
 use super::arguments::Arguments;
-use super::found::{Found, FoundCandidate, FoundFile};
-use super::state::{Answer, ServerState};
+use super::found::{FileSearch, FoundCandidate, FoundFile};
+use super::state::{ServerState, ToolAnswer};
 use crate::app::present::{Failure, answer};
 use crate::history::{Position, Session};
 use crate::index::{NodeRef, Snapshot};
@@ -71,7 +71,7 @@ struct ListingMaker<'a> {
 }
 
 /// `pact_list_sessions`: the sessions below a directory, each opened and described, until enough are.
-pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
     let missing = || {
         let message = format!("{name} is not a directory");
@@ -83,7 +83,8 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<Answer,
         .iter()
         .filter_map(|part| part.to_str().filter(|part| *part != "."))
         .collect();
-    let found = Found::below(&dir, &path.join("/")).map_err(|error| Failure::file(name, &error))?;
+    let found =
+        FileSearch::below(&dir, &path.join("/")).map_err(|error| Failure::file(name, &error))?;
     let mut maker = ListingMaker {
         state,
         listing: SessionListing {

@@ -9,7 +9,7 @@ use crate::tree::Limits;
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct ServerOptions {
     pub(crate) limits: Limits,
     /// Whether the listed names of tools have a dot. Both forms are answered.
     pub(crate) dotted_names: bool,
@@ -41,14 +41,14 @@ impl ServerState {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct ToolAnswer {
     /// What the command prints on standard output, without its last line feed.
     pub(super) result: String,
     /// What the command prints on standard error: warnings and notes, a line each, or nothing.
     pub(super) said: String,
 }
 
-impl From<String> for Answer {
+impl From<String> for ToolAnswer {
     fn from(result: String) -> Self {
         Self {
             result,

@@ -1,7 +1,7 @@
 //! The tools: their names and arguments, which `tools.json` has, and the function of each.
 
 use super::arguments::{Arguments, Parameter};
-use super::state::{Answer, ServerState};
+use super::state::{ServerState, ToolAnswer};
 use super::{context, pact, sessions};
 use crate::app::present::{Exit, Failure};
 use serde::Deserialize;
@@ -17,9 +17,9 @@ pub(super) struct Tool {
     pub(super) parameters: Vec<Parameter>,
 }
 
-type Run = fn(&ServerState, &Arguments) -> Result<Answer, Failure>;
+type ToolFunction = fn(&ServerState, &Arguments) -> Result<ToolAnswer, Failure>;
 
-const RUN: [(&str, Run); 14] = [
+const RUN: [(&str, ToolFunction); 14] = [
     ("pact_list_sessions", sessions::list),
     ("pact_help", pact::help),
     ("context_resolve", context::resolve),
@@ -91,7 +91,7 @@ impl Tool {
         called: &str,
         state: &ServerState,
         sent: Map<String, Value>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<ToolAnswer, Refusal> {
         let arguments = Arguments::check(called, &self.parameters, sent);
         let arguments = arguments.map_err(|(failure, value_of)| match value_of {
             Some(name) if self.is_frozen() => Refusal::of_argument(failure, name),

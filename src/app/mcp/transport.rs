@@ -66,7 +66,7 @@ impl Wire {
                     self.refuse(id, ErrorCode::INVALID_REQUEST, message);
                     return None;
                 }
-                self.load.asked(bytes.len());
+                self.load.came(|now| &mut now.requests, bytes.len());
                 self.open.insert(request.id.clone(), bytes.len());
             }
             JsonRpcMessage::Notification(notification) => {
@@ -108,7 +108,7 @@ impl Wire {
     /// A request has its answer, or wants none.
     fn settle(&mut self, id: &RequestId) {
         if let Some(bytes) = self.open.remove(id) {
-            self.load.settled(bytes);
+            self.load.went(|now| &mut now.requests, bytes);
         }
     }
 }

@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 /// A result as one line of JSON, without a line feed.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
-    let mut text = Text::default();
+    let mut text = PolledText::default();
     serde_json::to_writer(&mut text, result).map_err(|error| match check() {
         Err(cancelled) => cancelled.into(),
         Ok(()) => Failure::internal(error.to_string()),
@@ -28,13 +28,13 @@ pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
 
 /// A text in memory, whose writing ends if the work is cancelled.
 #[derive(Default)]
-struct Text {
+struct PolledText {
     bytes: Vec<u8>,
     /// How long it was at the last poll.
     asked: usize,
 }
 
-impl Write for Text {
+impl Write for PolledText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         /// How many bytes are written between two polls.
         const BYTES: usize = 1 << 16;
@@ -60,12 +60,12 @@ pub(crate) struct Budget {
 
 /// The answer to a selector, and the blocks of it that fit if there is a budget.
 #[derive(Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FittedAnswer<'a> {
     pub(crate) answer: &'a Answer,
     pub(crate) fit: Option<Fit<'a>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FittedAnswer<'a> {
     /// Chooses the blocks that fit.
     pub(crate) fn new(answer: &'a Answer, budget: Option<&Budget>) -> Result<Self, Failure> {
         let fit = match (budget, answer) {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// What a block is known by: the version of its unit and its row in it, or the address of its
 /// record and [`RECORD`]. Equal keys are equal blocks.
-type Key = (u64, u32);
+type BlockKey = (u64, u32);
 
 const RECORD: u32 = u32::MAX;
 
@@ -40,7 +40,7 @@ pub(super) struct Message {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Front {
     pub(super) head: Head,
-    blocks: Vec<Key>,
+    blocks: Vec<BlockKey>,
     parameters: Option<Box<str>>,
 }
 
@@ -48,14 +48,14 @@ pub(super) struct Front {
 pub(super) struct Requests {
     provider: Provider,
     units: Vec<UnitBlocks>,
-    keys: Vec<Key>,
+    keys: Vec<BlockKey>,
     pub(super) blocks: Vec<Arc<ThreadBlock>>,
     pub(super) messages: Vec<Message>,
     /// Where nothing was left open: the block that came next, and how many messages were ended.
     fresh: Vec<(usize, usize)>,
     pub(super) front: Option<Arc<Front>>,
-    known: HashMap<Key, Arc<ThreadBlock>>,
-    parameters: HashMap<Key, Box<str>>,
+    known: HashMap<BlockKey, Arc<ThreadBlock>>,
+    parameters: HashMap<BlockKey, Box<str>>,
     /// The records that are known, so that their addresses are not used again.
     held: Vec<Arc<str>>,
 }
@@ -225,7 +225,10 @@ impl Requests {
 
     /// The blocks of a request that was kept when it was sent: how many are those of the request
     /// before, the keys of the others, and the parameters. `None` if a record cannot be read.
-    fn records(&mut self, records: Vec<Arc<str>>) -> Option<(usize, Vec<Key>, Option<Box<str>>)> {
+    fn records(
+        &mut self,
+        records: Vec<Arc<str>>,
+    ) -> Option<(usize, Vec<BlockKey>, Option<Box<str>>)> {
         self.units.clear();
         let mut keys = Vec::with_capacity(records.len());
         let mut parameters = None;
@@ -254,7 +257,11 @@ impl Requests {
     }
 
     /// The blocks that the tree says were sent in the cycle: as [`Requests::records`].
-    fn tree(&mut self, snapshot: &Snapshot, cycle: i64) -> (usize, Vec<Key>, Option<Box<str>>) {
+    fn tree(
+        &mut self,
+        snapshot: &Snapshot,
+        cycle: i64,
+    ) -> (usize, Vec<BlockKey>, Option<Box<str>>) {
         let cycle = cycle.to_string();
         let mut units = snapshot.units().peekable();
         let known = self.units.iter().take_while(|known| {
@@ -264,7 +271,7 @@ impl Requests {
         let shared = known.count();
         self.units.truncate(shared);
         let start = self.units.last().map_or(0, |unit| unit.end);
-        let mut keys: Vec<Key> = Vec::new();
+        let mut keys: Vec<BlockKey> = Vec::new();
         for unit in units.inspect(|_| ensure()) {
             let mut replies: Vec<Box<str>> = Vec::new();
             let mut left_out = false;

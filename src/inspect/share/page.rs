@@ -104,7 +104,7 @@ pub fn page(
         let base = of
             .before
             .and_then(|at| Some((at, &**texts.get(at as usize)?)));
-        Written::of(text, base)
+        WrittenText::of(text, base)
     });
     let data = Data {
         format: "pactql page 1",
@@ -143,7 +143,7 @@ struct Data<'a> {
     names: Vec<String>,
     ids: Vec<String>,
     turns: Vec<String>,
-    texts: Vec<Written<'a>>,
+    texts: Vec<WrittenText<'a>>,
     blocks: Vec<BlockRow<'a>>,
     steps: Vec<PageStep<'a>>,
 }
@@ -326,7 +326,7 @@ const LEAST_BYTES: usize = 256;
 /// A text, whole or as what another text lacks: a prompt that has the time in it is written once, not at every
 /// step. Lengths are in UTF-16 code units, as scripts of a page count them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Written<'a> {
+pub(super) enum WrittenText<'a> {
     Whole(&'a str),
     /// The start of text `base`, then `middle`, then the end of text `base`.
     Of {
@@ -337,7 +337,7 @@ pub(super) enum Written<'a> {
     },
 }
 
-impl<'a> Written<'a> {
+impl<'a> WrittenText<'a> {
     /// `text` by the text `base`, which has a number, if that is less than half as long. Linear in both.
     pub(super) fn of(text: &'a str, base: Option<(u32, &str)>) -> Self {
         let Some((base, other)) = base.filter(|_| text.len() >= LEAST_BYTES) else {
@@ -371,7 +371,7 @@ fn sizes(letters: impl Iterator<Item = char>) -> (usize, usize) {
     })
 }
 
-impl Serialize for Written<'_> {
+impl Serialize for WrittenText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Whole(text) => serializer.serialize_str(text),
@@ -407,7 +407,7 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{DOCUMENT, SCRIPT, STYLE, Written, base64};
+    use super::{DOCUMENT, SCRIPT, STYLE, WrittenText, base64};
     use proptest::prelude::*;
 
     #[test]
@@ -450,10 +450,10 @@ mod tests {
         }
     }
 
-    fn read(text: &Written<'_>, bases: &[&str]) -> String {
+    fn read(text: &WrittenText<'_>, bases: &[&str]) -> String {
         match text {
-            Written::Whole(text) => (*text).to_owned(),
-            Written::Of {
+            WrittenText::Whole(text) => (*text).to_owned(),
+            WrittenText::Of {
                 base,
                 head,
                 tail,
@@ -474,7 +474,7 @@ mod tests {
             start in "[aé😀]{0,200}", end in "[aé😀]{0,200}", a in "[aé😀]{0,9}", b in "[aé😀]{0,9}",
         ) {
             let (base, text) = (format!("{start}{a}{end}"), format!("{start}{b}{end}"));
-            let written = Written::of(&text, Some((0, &base)));
+            let written = WrittenText::of(&text, Some((0, &base)));
             prop_assert_eq!(read(&written, &[&base]), text);
         }
     }
@@ -483,21 +483,21 @@ mod tests {
     fn a_long_text_is_what_changed() {
         let rules = "Answer in one sentence. ".repeat(40);
         let (base, text) = (format!("10:00 {rules}"), format!("10:01 {rules}"));
-        let written = Written::of(&text, Some((7, &base)));
+        let written = WrittenText::of(&text, Some((7, &base)));
         let (head, tail) = (4, 1 + rules.len());
         assert_eq!(
             written,
-            Written::Of {
+            WrittenText::Of {
                 base: 7,
                 head,
                 tail,
                 middle: "1"
             }
         );
-        assert_eq!(Written::of(&rules, None), Written::Whole(&rules));
+        assert_eq!(WrittenText::of(&rules, None), WrittenText::Whole(&rules));
         assert_eq!(
-            Written::of("short", Some((7, "short"))),
-            Written::Whole("short")
+            WrittenText::of("short", Some((7, "short"))),
+            WrittenText::Whole("short")
         );
     }
 }

@@ -19,13 +19,13 @@ pub(super) struct Table {
     /// Ids of blocks. A block keeps its number when its content changes.
     pub(super) ids: Numbered<String>,
     pub(super) turns: Numbered<String>,
-    pub(super) texts: Numbered<ContentHash, Text>,
+    pub(super) texts: Numbered<ContentHash, TableText>,
     pub(super) blocks: Numbered<TableBlock>,
     /// One for each committed snapshot, oldest first.
     pub(super) steps: Vec<TableStep>,
 }
 
-pub(super) struct Text {
+pub(super) struct TableText {
     pub(super) text: String,
     pub(super) hash: ContentHash,
     /// The text that the block had before, if it had one.
@@ -81,7 +81,7 @@ impl Table {
         builder.table
     }
 
-    pub(super) fn text(&self, block: &TableBlock) -> &Text {
+    pub(super) fn text(&self, block: &TableBlock) -> &TableText {
         &self.texts.list[block.text as usize]
     }
 }
@@ -192,7 +192,7 @@ impl TableBuilder<'_> {
             text: self
                 .table
                 .texts
-                .number(&hash, || Text { text, hash, before }),
+                .number(&hash, || TableText { text, hash, before }),
         };
         let index = self.table.blocks.number(&block, || block.clone());
         self.newest[id as usize] = Some((index, Arc::clone(snapshot), node.row()));
