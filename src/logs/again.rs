@@ -143,7 +143,6 @@ impl<'a> Again<'a> {
         Ok(())
     }
 
-    /// Writes and reads a part of a document, between the texts around its tree.
     fn differs(
         &self,
         part: &[NodeRef<'_>],

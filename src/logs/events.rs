@@ -3,7 +3,7 @@
 //! The text is that of server-sent events. A stream may be cut off anywhere: what came until then is the reply.
 //! Members that an API repeats or adds are kept where they have a place. This file must not know trees.
 
-use super::json::{list, object, quoted, value};
+use super::json::{braced, list, object, push_member, quoted, value};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::render::Provider;
 use std::borrow::Cow;
@@ -66,7 +66,6 @@ fn event(text: &str) -> Vec<Member<'_>> {
 
 #[derive(Clone, Debug)]
 enum Grown {
-    /// A text, decoded.
     Text(String),
     Object(BTreeMap<String, Grown>),
     /// Elements by their `index`, or in the order they came.
@@ -127,17 +126,6 @@ impl Grown {
         }
     }
 
-    /// The member of an object, which is made of this JSON if there is none yet.
-    fn member(&mut self, name: &str, json: &str) -> Option<&mut Self> {
-        match self {
-            Self::Object(known) => {
-                let member = known.entry(name.to_owned());
-                Some(member.or_insert_with(|| Self::of(json)))
-            }
-            _ => None,
-        }
-    }
-
     /// The value as JSON. Elements of lists leave out the `index` that the pieces had.
     fn json(&self, element: bool) -> String {
         match self {
@@ -178,7 +166,6 @@ fn text<'a>(found: &[Member<'a>], name: &str) -> Cow<'a, str> {
     get(found, name).and_then(string).unwrap_or_default()
 }
 
-/// The member of a name, unless it is null.
 fn some<'a>(found: &[Member<'a>], name: &str) -> Option<&'a str> {
     get(found, name).filter(|raw| *raw != "null")
 }
@@ -214,8 +201,12 @@ fn chunks(events: &[String]) -> StreamedReply {
     }
     out.whole |= choices.values().all(|(_, stop)| stop.is_some());
     let choice = |(index, (mut message, stop)): (u64, (Grown, Option<String>))| {
-        message.member("role", "\"assistant\"");
-        message.member("content", "null");
+        if let Grown::Object(known) = &mut message {
+            for (name, implied) in [("role", "\"assistant\""), ("content", "null")] {
+                let member = known.entry(name.to_owned());
+                member.or_insert_with(|| Grown::of(implied));
+            }
+        }
         let stop = stop.unwrap_or_else(|| "null".to_owned());
         object([
             ("index", index.to_string()),
@@ -284,28 +275,16 @@ fn blocks(events: &[String]) -> StreamedReply {
 }
 
 fn add_delta(delta: &[Member<'_>], block: &mut Grown, input: &mut String) {
+    let mut more = String::new();
     for (name, value) in delta {
         match &**name {
             "type" => {}
             "partial_json" => input.push_str(&string(value).unwrap_or_default()),
-            "citation" => {
-                if let Some(citations) = block.member("citations", "[]") {
-                    if !matches!(citations, Grown::List(_)) {
-                        *citations = Grown::List(BTreeMap::new());
-                    }
-                    citations.add(&list([value]));
-                }
-            }
-            name => {
-                if let Grown::Object(known) = block {
-                    let member = known.entry(name.to_owned());
-                    member
-                        .and_modify(|before| before.add(value))
-                        .or_insert_with(|| Grown::of(value));
-                }
-            }
+            "citation" => push_member("citations", &list([value]), &mut more),
+            name => push_member(name, value, &mut more),
         }
     }
+    block.add(&braced(&more));
 }
 
 /// OpenAI Responses: items of the output.

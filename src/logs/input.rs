@@ -89,14 +89,20 @@ impl<'a> Checked<'a> {
 
     pub(super) fn lines(&'a self) -> Option<Vec<Record<'a>>> {
         let records = self.values.iter().enumerate();
-        let record = |(number, value): (usize, &Value<'a>)| Record {
-            raw: value.raw,
-            list: "",
-            at: At::Line(value.line),
-            json: self.json(value),
-            number,
+        let record = |(number, value): (usize, &'a Value<'a>)| {
+            self.record(value, value.raw, At::Line(value.line), number)
         };
         self.lines.then(|| records.map(record).collect())
+    }
+
+    fn record(&'a self, value: &Value<'a>, raw: &'a str, at: At, number: usize) -> Record<'a> {
+        Record {
+            raw,
+            list: "",
+            at,
+            json: self.json(value),
+            number,
+        }
     }
 
     pub(super) fn find(
@@ -151,22 +157,15 @@ fn usual<'a>(
     format: Option<Format>,
     report: &mut Report,
 ) -> Result<Found<'a>, InputError> {
-    let of = |whole: &Value<'a>, raw, number, at| Record {
-        raw,
-        list: "",
-        at,
-        json: input.json(whole),
-        number,
-    };
     let records: Vec<Record<'a>> = match &input.values[..] {
         [value] if !input.lines => match value_type(value.raw) {
-            ValueType::Object => vec![of(value, value.raw, 0, At::Whole)],
+            ValueType::Object => vec![input.record(value, value.raw, At::Whole, 0)],
             ValueType::Array => input
                 .json(value)
                 .elements(value.raw)
                 .into_iter()
                 .enumerate()
-                .map(|(index, element)| of(value, element, index, At::Element(index)))
+                .map(|(at, element)| input.record(value, element, At::Element(at), at))
                 .collect(),
             _ => {
                 return Err(refuse(
@@ -263,7 +262,6 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
         })
 }
 
-/// Checks the JSON of an input and decides whether it is one value or JSON Lines.
 pub(super) fn check<'a>(
     text: &'a str,
     lenient: bool,
@@ -296,7 +294,6 @@ pub(super) fn check<'a>(
     })
 }
 
-/// `value`, if it was read without a problem and `reader` finds nothing after it.
 fn only_value<T>(
     text: &str,
     mut reader: Reader<'_>,
@@ -350,13 +347,11 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
 
 pub(super) enum Line {
     Blank,
-    /// A value, by its place in the line, and which jumps are its own.
     Value {
         raw: Range<usize>,
         own: Range<usize>,
     },
     CutOff,
-    /// No JSON, and that is passed over.
     Other,
 }
 

@@ -4,7 +4,7 @@
 //! document of the next snapshot is the difference. This file must not know stores.
 
 use super::builder::{Builder, Numbers};
-use super::formats::read_call;
+use super::formats::{ReadCall, read_call};
 use super::log::{About, Event, Field, Message, Origin};
 use super::report::Report;
 use super::surrogates::mend_surrogates;
@@ -21,7 +21,6 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Print {
     hash: u64,
-    /// Whether it is a part of the system prompt.
     pub(crate) system: bool,
     pub(crate) reply: bool,
     /// Whether it is the reply of the newest cycle, which was not sent yet.
@@ -68,9 +67,7 @@ impl Print {
 /// A provider call: what was sent, and what came back.
 #[derive(Debug)]
 pub(crate) struct LiveCall {
-    request: super::log::Request,
-    own: usize,
-    previous: Option<String>,
+    read: ReadCall,
     joined: bool,
 }
 
@@ -89,8 +86,8 @@ impl LiveCall {
         let request = object(request).map_err(|why| format!("the request is {why}"))?;
         let response = response.and_then(|response| object(response).ok());
         let mut report = Report::default();
-        let read = read_call(provider, &request, response.as_deref(), &mut report);
-        let mut request = read.request;
+        let mut read = read_call(provider, &request, response.as_deref(), &mut report);
+        let request = &mut read.request;
         let (started, ended) = times;
         for message in &mut request.reply {
             message.time = Some(ended);
@@ -100,37 +97,33 @@ impl LiveCall {
         let known: Vec<Field> = std::mem::take(&mut request.call.usage);
         request.call.usage = usage.collect();
         request.call.usage.extend(known);
-        let mut call = Self {
-            request,
-            own: read.own,
-            previous: read.previous,
-            joined: provider == Provider::OpenAiResponses,
-        };
-        call.sort_fields();
-        Ok(call)
-    }
-
-    /// Fields as they come back from a tree, so that equal messages are equal.
-    fn sort_fields(&mut self) {
-        let sent = self.request.messages.iter_mut().map(Rc::make_mut);
-        for message in sent.chain(&mut self.request.reply) {
+        // Fields as they come back from a tree, so that equal messages are equal.
+        let sent = request.messages.iter_mut().map(Rc::make_mut);
+        for message in sent.chain(&mut request.reply) {
             for part in &mut message.parts {
                 part.data.sort_unstable();
             }
         }
+        let joined = provider == Provider::OpenAiResponses;
+        Ok(Self { read, joined })
     }
 
     pub(crate) fn prints(&self) -> Vec<Print> {
-        self.request
+        self.read
+            .request
             .messages
             .iter()
             .map(|message| Print::of(message))
             .collect()
     }
 
-    /// Whether the model said anything.
     pub(crate) fn has_reply(&self) -> bool {
-        let mut parts = self.request.reply.iter().flat_map(|message| &message.parts);
+        let mut parts = self
+            .read
+            .request
+            .reply
+            .iter()
+            .flat_map(|message| &message.parts);
         parts.any(|part| {
             part.content
                 .as_deref()
@@ -140,29 +133,27 @@ impl LiveCall {
 
     /// The id of the response that it goes on after, if the API has the messages up to there.
     pub(crate) fn previous(&self) -> Option<&str> {
-        self.previous.as_deref()
+        self.read.previous.as_deref()
     }
 
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
-        let found = members(self.request.parameters.as_deref()?);
+        let found = members(self.read.request.parameters.as_deref()?);
         Some(get(&found, name).and_then(string)?.into_owned())
     }
 
-    /// A number that the provider counted.
     pub(crate) fn counted(&self, name: &str) -> Option<u64> {
-        let mut usage = self.request.call.usage.iter();
+        let mut usage = self.read.request.call.usage.iter();
         usage.find(|(known, _)| known == name)?.1.parse().ok()
     }
 
-    /// Notes that the reply is not whole, and why.
     pub(crate) fn set_stop(&mut self, reason: &str) {
-        let usage = &mut self.request.call.usage;
+        let usage = &mut self.read.request.call.usage;
         usage.retain(|(name, _)| name != "stop_reason");
         usage.push(("stop_reason".into(), super::json::quoted(reason)));
     }
 
     pub(crate) fn clear_reply(&mut self) {
-        self.request.reply.clear();
+        self.read.request.reply.clear();
     }
 
     /// The document of the snapshot of the call, which comes after another one of the session, or is the first;
@@ -182,13 +173,21 @@ impl LiveCall {
             Some((snapshot, numbers)) => Builder::after(snapshot, numbers, about)?,
             None => Builder::new(about, super::recording::Recording::passed(0)),
         };
-        if let Some(earlier) = self.previous.as_deref().and_then(|id| builder.up_to(id)) {
-            self.request.messages.splice(self.own..self.own, earlier);
+        if let Some(earlier) = self
+            .read
+            .previous
+            .as_deref()
+            .and_then(|id| builder.up_to(id))
+        {
+            self.read
+                .request
+                .messages
+                .splice(self.read.own..self.read.own, earlier);
         }
         for attempt in attempts {
             builder.event(Event::Failed(attempt));
         }
-        builder.event(Event::Request(self.request));
+        builder.event(Event::Request(self.read.request));
         let prints = Print::of_session(&builder);
         let numbers = builder.numbers();
         Some((builder.last()?, numbers, prints))
@@ -201,8 +200,7 @@ pub(crate) fn prints_after(snapshot: &Snapshot, numbers: Numbers) -> Option<Vec<
     Some(Print::of_session(&builder))
 }
 
-/// The text of a JSON object without white space around it, and with U+FFFD in the place of halves of surrogate
-/// pairs.
+/// A JSON object without white space around it, with U+FFFD for each half of a surrogate pair.
 fn object(text: &str) -> Result<Cow<'_, str>, &'static str> {
     match value(text) {
         Err(why) => match mend_surrogates(text) {

@@ -50,7 +50,6 @@ impl Message {
         hasher.finish()
     }
 
-    /// A message of a role, which is the model's reply if the role is the assistant's.
     pub(super) fn of(role: Option<String>, parts: Vec<Part>) -> Self {
         Self {
             reply: role.as_deref() == Some("assistant"),
@@ -60,7 +59,6 @@ impl Message {
         }
     }
 
-    /// [`Message::of`], which goes to `^sys` if one of these roles is its own.
     pub(super) fn with_system(role: &str, system: &[&str], parts: Vec<Part>) -> Self {
         Self {
             system: system.contains(&role),
@@ -94,21 +92,18 @@ impl Message {
         }
     }
 
-    /// Notes that it is the result of a call that failed.
     pub(super) fn set_failed(&mut self) {
         for part in &mut self.parts {
             part.set("data_is_error", "true".to_owned());
         }
     }
 
-    /// Whether it says the same as another, at whatever time.
     pub(super) fn equals(&self, other: &Self) -> bool {
         self.role == other.role && self.parts == other.parts
     }
 }
 
 impl Part {
-    /// A part with content, which is canonical JSON.
     pub(super) fn new(kind: &'static str, content: String) -> Self {
         Self {
             kind: Some(kind),
@@ -127,7 +122,6 @@ impl Part {
         .with("data_verbatim", quoted(what))
     }
 
-    /// The part of a call with this content; id and name are JSON.
     pub(super) fn call(content: String, id: Option<&str>, name: Option<&str>) -> Self {
         let part = Self::new("call", content).with_some("data_call_id", id);
         part.with_some("data_call_name", name)
@@ -138,7 +132,6 @@ impl Part {
         self
     }
 
-    /// With a custom field of raw JSON, if there is a value.
     pub(super) fn with_some(mut self, field: &'static str, raw: Option<&str>) -> Self {
         self.set_some(field, raw);
         self
@@ -154,7 +147,6 @@ impl Part {
         found.map(|(_, value)| &**value)
     }
 
-    /// Adds a custom field; `value` is canonical JSON.
     pub(super) fn set(&mut self, field: &'static str, value: String) {
         self.data.push((field.into(), value));
     }
@@ -172,7 +164,6 @@ pub(super) fn object_without(found: &[Member<'_>], known: &[&str]) -> Option<Str
     object_where(found, |name| !known.contains(&name))
 }
 
-/// The members of these names as a canonical object; `None` if there are none.
 pub(super) fn object_where(found: &[Member<'_>], is_kept: impl Fn(&str) -> bool) -> Option<String> {
     let mut kept: Vec<&Member<'_>> = found.iter().filter(|(name, _)| is_kept(name)).collect();
     kept.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -230,7 +221,6 @@ pub(super) fn failed(error: &str) -> String {
 
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    /// A message that the model is sent next.
     Message(Message),
     /// The messages of one reply, which end the turn and the cycle.
     Reply(Vec<Message>, Call),
@@ -262,7 +252,6 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// A message; a reply is one that `call` gave.
     pub(super) fn said(message: Message, call: Call) -> Self {
         if message.reply {
             Self::Reply(vec![message], call)

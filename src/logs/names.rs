@@ -74,8 +74,7 @@ pub(crate) fn names(
     named.map(|name| unique(&safe(&name), taken)).collect()
 }
 
-/// For each session of a log, if it is a fork or a subagent of another one: which, and how its name goes
-/// on after that one's.
+/// For each session of a log, if it is a fork or a subagent: of which one, and how its name goes on after that.
 fn owners<'a>(sessions: &[Known<'a>]) -> Vec<Option<(usize, &'a str)>> {
     let owner = |(at, known): (usize, &Known<'a>)| {
         let name = known.name?;
@@ -92,8 +91,7 @@ fn owners<'a>(sessions: &[Known<'a>]) -> Vec<Option<(usize, &'a str)>> {
     sessions.iter().enumerate().map(owner).collect()
 }
 
-/// The name of a session whose log is beside that of its subagent, in `ID/subagents/` or in one directory
-/// with it.
+/// The name of a session whose subagent has a log of its own, in `ID/subagents/` or in one directory with it.
 fn beside(stem: &str, parent: &str) -> String {
     let mut parts: Vec<&str> = stem.split('/').collect();
     parts.pop();

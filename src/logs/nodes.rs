@@ -87,7 +87,6 @@ pub(super) struct Draft<'a> {
     pub(super) role: Option<&'a str>,
     pub(super) key: Option<&'a str>,
     pub(super) part: Option<&'a Part>,
-    /// Custom fields that the part does not have.
     pub(super) fields: Vec<Field>,
 }
 

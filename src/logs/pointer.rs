@@ -4,19 +4,14 @@
 //! that is only `*` matches every element of an array or every value of an object. The empty
 //! pointer is the whole value.
 
-use crate::json::{ValueType, elements, members, value_type};
+use crate::json::{Member, ValueType, elements, members, value_type};
 
 /// A parsed pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     text: String,
-    tokens: Vec<ReferenceToken>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ReferenceToken {
-    Every,
-    Named(String),
+    /// Names and numbers; `None` for every one.
+    tokens: Vec<Option<String>>,
 }
 
 impl Pointer {
@@ -33,8 +28,8 @@ impl Pointer {
             };
             for token in rest.split('/') {
                 tokens.push(match token {
-                    "*" => ReferenceToken::Every,
-                    _ => ReferenceToken::Named(unescape(token)?),
+                    "*" => None,
+                    _ => Some(unescape(token)?),
                 });
             }
         }
@@ -54,47 +49,24 @@ impl Pointer {
         for token in &self.tokens {
             let mut next = Vec::new();
             for (path, value) in found {
-                match value_type(value) {
+                let inner: Vec<Member<'a>> = match value_type(value) {
                     ValueType::Array => {
-                        for (index, element) in elements(value).into_iter().enumerate() {
-                            if token.matches_index(index) {
-                                next.push((format!("{path}/{index}"), element));
-                            }
-                        }
+                        let elements = elements(value).into_iter().enumerate();
+                        let numbered = elements.map(|(at, raw)| (at.to_string().into(), raw));
+                        numbered.collect()
                     }
-                    ValueType::Object => {
-                        for (key, member) in members(value) {
-                            if token.matches_name(&key) {
-                                let name = key.replace('~', "~0").replace('/', "~1");
-                                next.push((format!("{path}/{name}"), member));
-                            }
-                        }
+                    _ => members(value),
+                };
+                for (name, inner) in inner {
+                    if token.as_ref().is_none_or(|wanted| *wanted == name) {
+                        let name = name.replace('~', "~0").replace('/', "~1");
+                        next.push((format!("{path}/{name}"), inner));
                     }
-                    _ => {}
                 }
             }
             found = next;
         }
         found
-    }
-}
-
-impl ReferenceToken {
-    fn matches_name(&self, name: &str) -> bool {
-        match self {
-            Self::Every => true,
-            Self::Named(wanted) => wanted == name,
-        }
-    }
-
-    fn matches_index(&self, index: usize) -> bool {
-        match self {
-            Self::Every => true,
-            Self::Named(wanted) => {
-                let plain = wanted == "0" || !wanted.starts_with('0');
-                plain && wanted.parse() == Ok(index)
-            }
-        }
     }
 }
 

@@ -46,7 +46,6 @@ impl Recording {
         }
     }
 
-    /// One whose snapshots so far are elsewhere.
     #[cfg(feature = "store")]
     pub(super) fn passed(snapshots: usize) -> Self {
         Self {

@@ -92,7 +92,6 @@ struct LogFile<'a> {
     options: &'a ImportOptions,
     places: RefCell<Vec<RecordPlace>>,
     hasher: DefaultHashBuilder,
-    /// Why a record could not be read again.
     failure: RefCell<Option<io::Error>>,
 }
 
@@ -127,7 +126,6 @@ impl Read for Bytes<'_, '_> {
     }
 }
 
-/// Reads the next line with its line feed; empty at the end.
 fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
     line.clear();
     from.take(LINE).read_until(b'\n', line)?;
@@ -145,7 +143,6 @@ struct PreparedLine<'a> {
 }
 
 impl PreparedLine<'_> {
-    /// The record that it is, if it is one: its number, and that of its line.
     fn record<'r>(&'r self, jumps: &'r Jumps, line: usize, number: usize) -> Option<Record<'r>> {
         let Line::Value { raw, own } = &self.line else {
             return None;
@@ -214,7 +211,6 @@ impl<'l> LogFile<'l> {
         Ok(format.filter(|format| lines > 1 && format.is_bounded()))
     }
 
-    /// Checks the line at a place, and takes out of it what is to be taken out.
     fn prepare<'a>(
         &self,
         bytes: &'a [u8],

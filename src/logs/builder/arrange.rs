@@ -12,7 +12,6 @@ use std::rc::Rc;
 /// Message `n` (from 1) of a log without times is `n` seconds after the epoch.
 const SECOND: i64 = 1_000_000_000;
 
-/// The space between the times of two tools.
 const TOOL_STEP: i64 = 1_000;
 
 const SYSTEM: i64 = i64::MIN;
@@ -33,7 +32,6 @@ impl BlockPlace {
     }
 }
 
-/// A block that no message has any more.
 struct Orphan {
     id: String,
     order_ns: i64,

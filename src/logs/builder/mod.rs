@@ -32,7 +32,6 @@ pub(super) struct Builder {
     change: Change,
     /// The nodes it removes, with the time of their turn and their own.
     removed: Vec<((i64, i64), String)>,
-    /// The number of nodes made in this cycle.
     made: i64,
     opened: bool,
     timed: bool,
@@ -64,7 +63,6 @@ struct SentMessage {
     serial: usize,
     reply_of: Option<i64>,
     response: Option<String>,
-    /// Whether it is the last of a reply.
     ends: bool,
     order_ns: i64,
     time: Option<i64>,
@@ -108,7 +106,6 @@ struct Turn {
     start: usize,
     sealed: bool,
     order_ns: i64,
-    /// When the turn and its core were made.
     turn: Option<Made>,
     core: Made,
 }

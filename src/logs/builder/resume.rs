@@ -41,7 +41,6 @@ const KINDS: [&str; 8] = [
     "text", "result", "call", "image", "document", "thinking", "summary", "error",
 ];
 
-/// Fields of a block that are not its part's.
 const OWN: [&str; 3] = ["data_message", "data_reply", "data_response"];
 
 impl Builder {

@@ -9,9 +9,7 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct CallSessions {
     open: Vec<Calls>,
-    /// By conversation and agent.
     by_name: HashMap<(String, Option<String>), usize>,
-    /// The agent whose call was the first of a conversation.
     first: HashMap<String, Option<String>>,
 }
 
@@ -60,7 +58,6 @@ impl CallSessions {
         self.open.len() - 1
     }
 
-    /// Passes on what failed and was not made again.
     pub(super) fn end(&mut self, out: &mut Output) {
         for calls in &mut self.open {
             calls.end(out);

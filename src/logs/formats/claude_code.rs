@@ -165,7 +165,6 @@ const OF_LINE: [&str; 26] = names![
     error retryAttempt
 ];
 
-/// The members of a response that are read, and those that every one has.
 const OF_RESPONSE: [&str; 8] = names![id type role model content stop_reason stop_sequence usage];
 
 fn reason(kind: &str) -> &'static str {
@@ -194,8 +193,7 @@ fn prompt(number: usize, records: &dyn Records) -> Option<String> {
 }
 
 impl ClaudeCode {
-    /// What makes lines of several branches one: the id of a response, for its lines and for the results of
-    /// its calls.
+    /// What makes lines of branches one: the id of a response, for its lines and the results of its calls.
     fn key(&mut self, message: &[Member<'_>], json: Accepted<'_>) -> Option<Rc<str>> {
         let id: Option<Rc<str>> = text(message, "id").map(Rc::from);
         let mut key = id.clone();
@@ -217,8 +215,7 @@ impl ClaudeCode {
     }
 }
 
-/// A line without the result that it repeats, but for the subagent that the result names. It is often half
-/// of the line.
+/// A line without the result that it repeats, but for the subagent that this names; it is often half of the line.
 fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
     let result = get(found, "toolUseResult")?;
     let start = (result.as_ptr() as usize).checked_sub(raw.as_ptr() as usize)?;
@@ -478,7 +475,6 @@ impl Path<'_> {
     }
 }
 
-/// A line that is kept as it is, but for the result that it repeats.
 fn verbatim(line: &Record<'_>, found: &[Member<'_>], time: Option<i64>) -> Message {
     let short = without_result(line.raw, found);
     let part = Part::verbatim("line", None, short.as_deref().unwrap_or(line.raw));

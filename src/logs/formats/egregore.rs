@@ -27,7 +27,6 @@ use crate::logs::report::{Fate, Report};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// A list of snapshots, or a snapshot.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let has_tree = |found: &[Member<'_>]| is(found, "pact_tree", ValueType::Object);
     let list = items(found, "snapshots");
@@ -116,7 +115,6 @@ impl Egregore {
 struct SnapshotReading<'a> {
     cycle: i64,
     made: &'a mut HashMap<String, Made>,
-    /// The number of nodes first seen in this cycle.
     count: i64,
     nodes: Vec<Node>,
     ids: HashSet<String>,
@@ -253,7 +251,6 @@ impl SnapshotReading<'_> {
         unique
     }
 
-    /// Adds a node; when it was made is known by its id.
     fn add(&mut self, mut draft: Draft<'_>) {
         let next = Made {
             cycle: self.cycle,
@@ -286,7 +283,6 @@ fn time_of(found: &[Member<'_>]) -> Option<i64> {
     when(found).or_else(|| get(found, "created_at_iso").and_then(time))
 }
 
-/// The content and the fields of a node.
 fn part(found: &[Member<'_>], is_container: bool) -> Part {
     let mut part = Part::default();
     let kind = text(found, "nodeType").unwrap_or_default();

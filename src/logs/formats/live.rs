@@ -13,7 +13,7 @@ use crate::logs::report::Report;
 use crate::render::{Provider, ThreadBlock, message_of};
 use std::rc::Rc;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::logs) struct ReadCall {
     pub(in crate::logs) request: Request,
     /// How many of its messages, from the first, no later request has before its own.

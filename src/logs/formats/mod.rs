@@ -50,7 +50,7 @@ mod swe_agent;
 mod transcript;
 
 #[cfg(feature = "store")]
-pub(super) use live::read as read_call;
+pub(super) use live::{ReadCall, read as read_call};
 pub(super) use openai::is_message;
 pub(super) use reader::{At, InMemory, Reader, Record, Records};
 use reader::{EachRecord, Sniff};
@@ -58,7 +58,6 @@ use requests::Requests;
 
 use crate::json::{Member, members};
 
-/// A format as the importer uses it.
 struct Entry {
     format: Format,
     name: &'static str,
@@ -174,7 +173,6 @@ pub(super) fn claims(records: &[Record<'_>]) -> Vec<Format> {
         .collect()
 }
 
-/// How many records are looked at to find the format.
 const LOOKED_AT: usize = 64;
 
 /// The format of some records, if it is a known one.
@@ -188,7 +186,6 @@ pub(super) fn detect(records: &[Record<'_>]) -> Option<Format> {
     looks.format
 }
 
-/// What the records looked at so far could be of.
 #[derive(Default)]
 pub(super) struct Looks {
     records: usize,

@@ -175,7 +175,6 @@ pub(super) fn attributes(raw: &str) -> Attributes {
     found
 }
 
-/// The JSON that a typed value is.
 pub(super) fn any_value(raw: &str) -> String {
     let found = members(raw);
     let Some((kind, value)) = found.first() else {

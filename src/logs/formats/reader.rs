@@ -20,7 +20,6 @@ impl From<bool> for Sniff {
     }
 }
 
-/// One record of a log: JSON that was checked.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::logs) struct Record<'a> {
     pub(in crate::logs) raw: &'a str,
@@ -87,8 +86,7 @@ pub(in crate::logs) trait Reader {
     /// Reads the next record. `records` has those before it, too.
     fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output);
 
-    /// Reads a list of messages that is everything that was sent in one step. Returns false if
-    /// the format has no lists of messages.
+    /// Reads all messages that were sent in one step. Returns false if the format has no lists of messages.
     fn step(&mut self, _messages: &[&str], _out: &mut Output) -> bool {
         false
     }

@@ -38,7 +38,6 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// The members that are not in the tree, as an object.
     pub(super) fn parameters(&self, found: &[Member<'_>]) -> Option<String> {
         let parameters = object_without(found, &self.taken);
         Some(parameters.unwrap_or_else(|| "{}".to_owned()))
@@ -47,7 +46,6 @@ impl Parsed {
 
 pub(super) trait Api {
     const PROVIDER: Provider;
-    /// The member of a request that has its messages.
     const MESSAGES: &'static str;
     /// Whether neighbouring messages of the model are one reply.
     const JOINED: bool;
@@ -99,7 +97,6 @@ pub(super) trait Api {
         None
     }
 
-    /// Reads a response: the reply's messages, and what is known of the call.
     fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)>;
 }
 
@@ -131,7 +128,6 @@ pub(super) fn first_choice<'a>(choices: &[&'a str], report: &mut Report) -> Vec<
     choices.first().copied().map(members).unwrap_or_default()
 }
 
-/// The least number of messages that are kept, although no request has them any more.
 const KEPT: usize = 1_000;
 
 #[derive(Default)]
@@ -149,7 +145,6 @@ impl Interner {
         Rc::clone(message)
     }
 
-    /// Forgets messages that no session has, if there are many more than a request of this many has.
     fn shrink(&mut self, request: usize) {
         if self.seen.len() > 2 * request + KEPT {
             self.seen.retain(|_, message| Rc::strong_count(message) > 1);
@@ -157,8 +152,7 @@ impl Interner {
     }
 }
 
-/// Of sessions, by their last messages, the one that has most of these; of several the last. The system
-/// prompt does not count.
+/// Of sessions, by their last messages, the last one that has most of these; the system prompt does not count.
 pub(super) fn nearest<'a>(
     open: impl Iterator<Item = &'a [Rc<Message>]>,
     sent: &[Rc<Message>],
@@ -179,7 +173,6 @@ const LOST: &str = "a request goes on after a response that is not in the log: w
 
 struct OpenSession {
     session: SessionId,
-    /// Its name in the log.
     name: Option<String>,
     messages: Vec<Rc<Message>>,
 }
@@ -188,21 +181,19 @@ struct OpenSession {
 pub(super) struct Requests<A> {
     api: A,
     interner: Interner,
-    /// The conversation that single messages make.
     messages: Option<SessionId>,
     /// Messages of it that may belong to an unfinished reply.
     unsaid: Vec<Message>,
     open: Vec<OpenSession>,
     /// A request whose response may follow.
     waiting: Option<WaitingRequest>,
-    /// Whether there was a record other than a message.
     records: bool,
     /// What the model saw and said up to a response, by its id; and which of `open` it is of.
     chained: HashMap<String, (usize, Vec<Rc<Message>>)>,
 }
 
 struct WaitingRequest {
-    session: SessionId,
+    /// Which of the open sessions it is of.
     at: usize,
     /// How many of its messages, from the first, no later request has before its own.
     own: usize,
@@ -229,7 +220,6 @@ fn around<'a>(found: &[Member<'a>], report: &mut Report) -> (Option<Cow<'a, str>
     (session, call)
 }
 
-/// The members of the request in a record, if there is one.
 pub(super) fn body_of<'a>(found: &[Member<'a>]) -> Option<Vec<Member<'a>>> {
     get(found, "request").map(body)
 }
@@ -246,24 +236,21 @@ fn body(raw: &str) -> Vec<Member<'_>> {
 impl<A: Api> Requests<A> {
     fn release(&mut self, out: &mut Output) {
         if let Some(waiting) = self.waiting.take() {
-            out.event(waiting.session, Event::Request(waiting.request));
+            let session = self.open[waiting.at].session;
+            out.event(session, Event::Request(waiting.request));
         }
     }
 
     /// Makes a request the one that waits. One that failed and is made again is an attempt.
     fn wait(&mut self, at: usize, own: usize, request: Request, out: &mut Output) {
-        let session = self.open[at].session;
         let again = |waiting: &WaitingRequest| {
-            waiting.failed
-                && waiting.session == session
-                && waiting.request.messages == request.messages
+            waiting.failed && waiting.at == at && waiting.request.messages == request.messages
         };
         if self.waiting.as_ref().is_some_and(again) {
             self.waiting = None;
         }
         self.release(out);
         self.waiting = Some(WaitingRequest {
-            session,
             at,
             own,
             request,
@@ -271,7 +258,6 @@ impl<A: Api> Requests<A> {
         });
     }
 
-    /// The session that records which are messages, or lists of them, make.
     fn single(&mut self, location: &str, origin: Origin, out: &mut Output) -> SessionId {
         *self.messages.get_or_insert_with(|| {
             out.session(About {
@@ -370,7 +356,7 @@ impl<A: Api> Requests<A> {
             return false;
         };
         let attempt = failed(&canonical(error));
-        out.event(waiting.session, Event::Failed(attempt));
+        out.event(self.open[waiting.at].session, Event::Failed(attempt));
         waiting.failed = true;
         true
     }
@@ -412,7 +398,6 @@ impl<A: Api> Requests<A> {
         })
     }
 
-    /// Reads a conversation: each reply in it is a cycle.
     fn conversation(
         &mut self,
         record: &Record<'_>,

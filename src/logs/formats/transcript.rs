@@ -64,7 +64,6 @@ pub(super) fn unknown(
     Part::verbatim("part", kind, raw)
 }
 
-/// The name that something without a type is counted under, or its own.
 pub(super) fn named(name: &str) -> &str {
     if name.is_empty() {
         "without a type"
