@@ -1,7 +1,7 @@
 //! A session as JSON Lines, with delta lines where those are shorter than documents (RUNTIME §1).
 
-use super::export::{members, write_document, write_members, write_whole};
-use super::json::{canonical, json_text, push_member, quoted};
+use super::export::{members, own_members, write_document, write_members, write_whole};
+use super::json::{json_text, push_member, quoted};
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::tree::Present;
 use std::fmt::Write as _;
@@ -82,13 +82,8 @@ fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String
     }
     let changed = changes(newer, older);
     // Members other than the difference are the line's own, never those of its base.
-    let extra = extra.iter();
-    let mut members: Vec<(&str, String)> =
-        extra.map(|(name, raw)| (&**name, canonical(raw))).collect();
+    let mut members = own_members(newer, stated);
     members.push(("base", older.cycle().to_string()));
-    if stated {
-        members.push(("cycle", newer.cycle().to_string()));
-    }
     members.sort_unstable();
     let mut members = members.into_iter().peekable();
     let mut line = String::from("{");

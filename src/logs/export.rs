@@ -94,17 +94,21 @@ pub(super) fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, Stri
     (before, after)
 }
 
+/// The members of a document that are its own, with the cycle if `stated`.
+pub(super) fn own_members(snapshot: &Snapshot, stated: bool) -> Vec<(&str, String)> {
+    let meta = snapshot.meta();
+    let extra = meta.extra.iter();
+    let cycle = (!meta.working && stated).then(|| ("cycle", meta.cycle.to_string()));
+    extra
+        .map(|(name, raw)| (&**name, canonical(raw)))
+        .chain(cycle)
+        .collect()
+}
+
 /// The text of a document before and after its tree, with the cycle if `stated`.
 pub(super) fn envelope(snapshot: &Snapshot, stated: bool) -> (String, String) {
     let meta = snapshot.meta();
-    let mut members: Vec<(&str, String)> = meta
-        .extra
-        .iter()
-        .map(|(name, raw)| (&**name, canonical(raw)))
-        .collect();
-    if !meta.working && stated {
-        members.push(("cycle", meta.cycle.to_string()));
-    }
+    let mut members = own_members(snapshot, stated);
     if let Some(version) = &meta.spec_version {
         members.push(("spec_version", canonical(version)));
     }

@@ -231,23 +231,15 @@ impl<'l> LogFile<'l> {
         };
         let text = clean.map_or(text, Cow::Owned);
         report.redacted(&redacted);
-        let (text, line) = match input::line(&text, is_last, lenient, jumps) {
-            Ok(line) => (text, line),
+        let (text, line, halved) = match input::line(&text, is_last, lenient, jumps) {
+            Ok(line) => (text, line, false),
             Err(error) => {
                 let (mended, _) = mend_surrogates(&text).ok_or(error)?;
                 let line = input::line(&mended, is_last, lenient, jumps)?;
-                return Ok(PreparedLine {
-                    line,
-                    text: mended.into(),
-                    halved: true,
-                });
+                (mended.into(), line, true)
             }
         };
-        Ok(PreparedLine {
-            text,
-            halved: false,
-            line,
-        })
+        Ok(PreparedLine { text, halved, line })
     }
 
     fn read(&self, format: Format, spool: &Spool, out: &mut Output) -> Result<(), LogError> {

@@ -20,6 +20,7 @@ use crate::logs::json::{canonical, list, push_member, quoted, value as json_in};
 use crate::logs::log::{Call, Message, Request, failed, object_without};
 use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
+use crate::render::Provider;
 
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (text(found, "ctrace").as_deref() == Some("call")).into()
@@ -30,13 +31,6 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Ctrace {
     sessions: CallSessions,
     seen: Interner,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum CalledApi {
-    Chat,
-    Responses,
-    Anthropic,
 }
 
 impl Reader for Ctrace {
@@ -91,9 +85,9 @@ fn kind<'a>(block: &[Member<'a>]) -> std::borrow::Cow<'a, str> {
     text(block, "kind").unwrap_or_default()
 }
 
-fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> CalledApi {
+fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> Provider {
     if text(found, "provider").is_some_and(|name| name.contains("anthropic")) {
-        return CalledApi::Anthropic;
+        return Provider::Anthropic;
     }
     let is_item = |block: &&Vec<Member<'_>>| {
         let text = of(block, "text").unwrap_or_default();
@@ -102,9 +96,9 @@ fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> CalledApi {
             .is_some_and(|kind| matches!(&*kind, "function_call" | "function_call_output"))
     };
     if blocks.iter().any(is_item) {
-        CalledApi::Responses
+        Provider::OpenAiResponses
     } else {
-        CalledApi::Chat
+        Provider::OpenAi
     }
 }
 
@@ -119,7 +113,7 @@ struct Open {
 
 /// The messages of blocks in the form of an API, each with the labels of its blocks, empty where there is
 /// none.
-fn written(form: CalledApi, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)> {
+fn written(form: Provider, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)> {
     let mut messages = Vec::new();
     let mut open: Option<Open> = None;
     for block in blocks {
@@ -130,14 +124,14 @@ fn written(form: CalledApi, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<Str
         let label = of(block, "label").filter(|_| is_tagged).unwrap_or_default();
         let part = json_in(&body).filter(|body| body.starts_with('{'));
         let is_part = kind(block) != "message";
-        if let (CalledApi::Responses, true, Some(item)) = (form, is_part, part)
+        if let (Provider::OpenAiResponses, true, Some(item)) = (form, is_part, part)
             && text(&members(item), "type").is_some_and(|kind| kind.starts_with("function_call"))
         {
             messages.extend(open.take().map(Open::write));
             messages.push((item.to_owned(), vec![label]));
             continue;
         }
-        let is_call = form == CalledApi::Chat
+        let is_call = form == Provider::OpenAi
             && role == "assistant"
             && part.is_some_and(|part| get(&members(part), "function").is_some());
         let goes_on = open.as_ref().is_some_and(|open| {
@@ -171,10 +165,10 @@ fn written(form: CalledApi, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<Str
     messages
 }
 
-fn text_part(form: CalledApi, role: &str, raw: &str) -> String {
+fn text_part(form: Provider, role: &str, raw: &str) -> String {
     let kind = match (form, role) {
-        (CalledApi::Responses, "assistant") => "output_text",
-        (CalledApi::Responses, _) => "input_text",
+        (Provider::OpenAiResponses, "assistant") => "output_text",
+        (Provider::OpenAiResponses, _) => "input_text",
         _ => "text",
     };
     format!("{{\"type\":\"{kind}\",\"text\":{raw}}}")
@@ -197,11 +191,11 @@ impl Open {
     }
 }
 
-fn read(form: CalledApi, raw: &str, labels: &[String], report: &mut Report) -> Message {
+fn read(form: Provider, raw: &str, labels: &[String], report: &mut Report) -> Message {
     let mut message = match form {
-        CalledApi::Chat => Chat.message(raw, report),
-        CalledApi::Responses => Responses.message(raw, report),
-        CalledApi::Anthropic => Messages.message(raw, report),
+        Provider::Anthropic => Messages.message(raw, report),
+        Provider::OpenAiResponses => Responses.message(raw, report),
+        _ => Chat.message(raw, report),
     };
     message.system = message.role.as_deref() == Some("system");
     for (part, label) in message.parts.iter_mut().zip(labels) {

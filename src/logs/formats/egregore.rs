@@ -121,14 +121,6 @@ struct SnapshotReading<'a> {
     report: &'a mut Report,
 }
 
-struct NextNode<'t> {
-    raw: &'t str,
-    parent: String,
-    role: Option<String>,
-    /// A time after which it comes.
-    after: i64,
-}
-
 impl SnapshotReading<'_> {
     fn root(&mut self, tree: &str) {
         let found = members(tree);
@@ -192,28 +184,28 @@ impl SnapshotReading<'_> {
 
     /// Adds what is in a node, level by level of the text, without recursion.
     fn below(&mut self, found: &[Member<'_>], parent: &str, role: Option<&String>, after: i64) {
-        let next = |raw, parent: &str, role: Option<&String>, after| NextNode {
-            raw,
-            parent: parent.to_owned(),
-            role: role.cloned(),
+        // Of each node above: the children that come next, its id and role, and the time of the last child.
+        let first = (
+            children(found).into_iter(),
+            parent.to_owned(),
+            role.cloned(),
             after,
-        };
-        let mut open: Vec<NextNode<'_>> = Vec::new();
-        let first = children(found).into_iter();
-        open.extend(first.rev().map(|raw| next(raw, parent, role, after)));
-        // The time of the last child of each parent.
-        let mut last: HashMap<String, i64> = HashMap::new();
-        while let Some(at) = open.pop() {
-            let found = members(at.raw);
+        );
+        let mut open = vec![first];
+        while let Some((rest, parent, role, before)) = open.last_mut() {
+            let Some(raw) = rest.next() else {
+                open.pop();
+                continue;
+            };
+            let found = members(raw);
             let id = self.unique(&found);
-            let before = last.get(&at.parent).copied().unwrap_or(at.after);
-            let order_ns = when(&found).unwrap_or_default().max(before + 1);
-            last.insert(at.parent.clone(), order_ns);
+            let order_ns = when(&found).unwrap_or_default().max(*before + 1);
+            *before = order_ns;
             let kind = text(&found, "nodeType").unwrap_or_default();
             let inner = children(&found);
             let is_container = kind == "message_container" || !inner.is_empty();
             let part = part(&found, is_container);
-            let role = role_of(&found).or(at.role);
+            let role = role_of(&found).or_else(|| role.clone());
             if !is_container {
                 let kind = part.kind.unwrap_or("other content");
                 self.report.part(Fate::Understood, kind);
@@ -221,7 +213,7 @@ impl SnapshotReading<'_> {
             let node_type = if is_container { "mc" } else { "cb" };
             self.add(Draft {
                 id: id.clone(),
-                parent: at.parent,
+                parent: parent.clone(),
                 node_type,
                 order_ns,
                 time: time_of(&found),
@@ -229,8 +221,7 @@ impl SnapshotReading<'_> {
                 part: Some(&part),
                 ..Draft::default()
             });
-            let inner = inner.into_iter().rev();
-            open.extend(inner.map(|raw| next(raw, &id, role.as_ref(), order_ns)));
+            open.push((inner.into_iter(), id, role, order_ns));
         }
     }
 

@@ -211,23 +211,19 @@ fn parameters(event: &[Member<'_>]) -> String {
 fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
     let raw = get(output, "usage").filter(|raw| raw.starts_with('{'));
     let usage = raw.map(members).unwrap_or_default();
+    let written = get(&usage, "input_tokens_cache_write");
     let said = [
         ("input_tokens", get(&usage, "input_tokens")),
         ("output_tokens", get(&usage, "output_tokens")),
         ("cached_tokens", get(&usage, "input_tokens_cache_read")),
-        (
-            "cache_write_tokens",
-            get(&usage, "input_tokens_cache_write"),
-        ),
+        ("cache_write_tokens", written),
         ("reasoning_tokens", get(&usage, "reasoning_tokens")),
         ("provider", raw),
         ("model", get(output, "model")),
         ("stop_reason", get(choice, "stop_reason")),
     ];
-    Call::used(
-        None,
-        &said.map(|(name, raw)| (name, raw.filter(|raw| *raw != "null"))),
-    )
+    let said = said.map(|(name, raw)| (name, raw.filter(|raw| *raw != "null")));
+    Call::used(None, &said)
 }
 
 fn read_message(raw: &str, report: &mut Report) -> Message {

@@ -92,7 +92,9 @@ impl Reader for Otel {
         self.join_logs(&mut spans);
         // Spans are exported when they end.
         spans.sort_by_key(|span| span.start);
-        let above = above(&spans);
+        let by_id = spans.iter();
+        let by_id = by_id.map(|span| ((&*span.trace, &*span.id), span));
+        let above = Above(by_id.collect());
         let mut sessions = CallSessions::default();
         let mut seen = Interner::default();
         for span in &spans {
@@ -221,12 +223,6 @@ impl Otel {
 
 /// What spans above say of each span: its conversation and its agent.
 struct Above<'a>(HashMap<(&'a str, &'a str), &'a Span>);
-
-fn above(spans: &[Span]) -> Above<'_> {
-    let spans = spans.iter();
-    let by_id = spans.map(|span| ((&*span.trace, &*span.id), span));
-    Above(by_id.collect())
-}
 
 impl Above<'_> {
     /// The conversation of a span, or else its trace, and its agent.

@@ -71,20 +71,14 @@ fn turn(raw: &str, report: &mut Report) -> Message {
     };
     let role = match &*from {
         "human" | "user" => "user",
-        "gpt" | "assistant" | "model" | "chatgpt" | "bing" | "bard" | "function_call" => {
-            "assistant"
-        }
-        "system" => "system",
+        "gpt" | "assistant" | "model" | "chatgpt" | "bing" | "bard" => "assistant",
         "observation" | "tool" | "function_response" | "ipython" => "tool",
         other => other,
     };
-    let mut made = match &*from {
-        "function_call" => message("assistant", vec![call_of(value, report)], report),
-        _ if role == "tool" => result(None, None, Some(value), report),
-        _ => {
-            let parts = content(Some(value), "text", report);
-            message(role, parts, report)
-        }
+    let mut made = match (&*from, role) {
+        ("function_call", _) => message("assistant", vec![call_of(value, report)], report),
+        (_, "tool") => result(None, None, Some(value), report),
+        _ => message(role, content(Some(value), "text", report), report),
     };
     keep(&mut made, &found, &["from", "value"], report);
     made
