@@ -81,7 +81,6 @@ fn read(bytes: &[u8]) -> rusqlite::Result<String> {
     Ok(out)
 }
 
-/// Appends the columns from `first` on that are texts as members.
 fn texts(row: &Row<'_>, first: usize, names: &[&str], out: &mut String) -> rusqlite::Result<()> {
     for (at, name) in names.iter().enumerate() {
         if let Some(text) = row.get::<_, Option<String>>(first + at)? {

@@ -46,10 +46,7 @@ pub(super) fn write_next(
 
 pub(super) enum Form {
     Difference(String),
-    /// As a document, with its cycle if `stated`.
-    Whole {
-        stated: bool,
-    },
+    Whole { stated: bool },
 }
 
 impl Form {
@@ -69,8 +66,7 @@ impl Form {
 const REMOVE: &str = "remove";
 const REPLACE: &str = "replace";
 
-/// The delta line from `older` to `newer`, with the cycle if `stated`. `None` if it is not shorter
-/// than the document, or cannot express the difference.
+/// The delta line, with the cycle if `stated`. `None` if it is not shorter than the document, or cannot say it.
 fn delta_line(older: &Snapshot, newer: &Snapshot, stated: bool) -> Option<String> {
     let extra = &newer.meta().extra;
     if older.meta().spec_version != newer.meta().spec_version
@@ -141,8 +137,7 @@ fn push_removed((older, newer): (&Snapshot, &Snapshot), changed: &[Range<u32>], 
     line.push(']');
 }
 
-/// Appends `,"replace":[…]`: the nodes that the older snapshot lacks or has otherwise, of changed rows of the
-/// newer. Returns the number of nodes that are not listed; `None` if a line cannot express the difference.
+/// Appends `,"replace":[…]`. Returns the number of nodes not listed; `None` if a line cannot express the difference.
 fn push_replaced(
     (older, newer): (&Snapshot, &Snapshot),
     changed: &[Range<u32>],
@@ -171,8 +166,7 @@ fn push_replaced(
     Some(newer.len() - replaced)
 }
 
-/// Whether a snapshot has the same node under the same parent; `None` if a delta line cannot express the
-/// difference.
+/// Whether a snapshot has the same node under the same parent; `None` if a line cannot express the difference.
 fn is_in(older: &Snapshot, node: NodeRef<'_>) -> Option<bool> {
     let Some(twin) = older.find(node.id()) else {
         return Some(false);

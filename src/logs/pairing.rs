@@ -56,7 +56,6 @@ pub(super) fn pair(
     pairs
 }
 
-/// Pairs messages of equal role, in order.
 fn by_role(
     old: &[&Rc<Message>],
     new: &[Rc<Message>],

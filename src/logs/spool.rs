@@ -15,7 +15,6 @@ struct SpoolFile {
     written: u64,
     pending: Vec<u8>,
     failure: Option<io::Error>,
-    /// Whether that is so, also after the reason was taken.
     failed: bool,
 }
 

@@ -15,7 +15,6 @@ use super::json::canonical;
 use super::log::{Call, Field};
 use crate::json::{Member, get, members};
 
-/// The fields of a provider's usage object, in whatever provider's names.
 pub(super) fn fields(raw: &str) -> Vec<Field> {
     let found = members(raw);
     let number = |names: &[&str]| names.iter().find_map(|name| integer(&found, name));

@@ -106,7 +106,6 @@ fn is_named(_: &File, _: &Path) -> io::Result<bool> {
 
 type Produce<'p> = &'p mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
-/// Writes a new file, all or nothing. Returns it, locked.
 pub(super) fn create(
     path: &Path,
     mut produce: impl FnMut(&mut dyn Write) -> io::Result<()>,
@@ -183,7 +182,6 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// Writes a file beside `path`. None is left if that fails.
 fn written(path: &Path, like: Option<&Metadata>, produce: Produce<'_>) -> io::Result<Part> {
     let part = Part::file(path, like)?;
     let mut out = BufWriter::with_capacity(1 << 16, part.open());

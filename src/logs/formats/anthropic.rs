@@ -37,7 +37,6 @@ const MARKS: [&str; 4] = [
     "\"input_schema\"",
 ];
 
-/// A message, a request or a response, in the form of Anthropic's API.
 pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let is_response =
         text(found, "type").as_deref() == Some("message") && is(found, "content", ValueType::Array);
@@ -188,7 +187,6 @@ fn read_call(raw: &str, found: &[Member<'_>], report: &mut Report) -> Part {
     part
 }
 
-/// The kind of the block of a part that is kept as it is.
 fn block_of(name: &str) -> Option<&'static str> {
     match name {
         "redacted_thinking" | "thinking" => Some("thinking"),

@@ -16,7 +16,6 @@ use crate::logs::log::{About, Call, Event, Message, OWNER, Part};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 
-/// A trajectory says its version.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let version = text(found, "schema_version").unwrap_or_default();
     (version.starts_with("ATIF")).into()
@@ -27,7 +26,6 @@ pub(super) fn read(record: &Record<'_>, out: &mut Output) {
     trajectory(&found, record.location(), None, out);
 }
 
-/// The members of a trajectory that are not kept in `meta.record`.
 const KNOWN: [&str; 2] = ["steps", "subagent_trajectories"];
 
 fn trajectory(
@@ -84,7 +82,6 @@ fn id_of(found: &[Member<'_>]) -> Option<String> {
     id.map(|id| id.into_owned())
 }
 
-/// The members of a step that have a field.
 const OF_STEP: [&str; 9] = names![
     step_id timestamp source message reasoning_content tool_calls observation metrics
     model_name

@@ -14,7 +14,6 @@ use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use crate::logs::usage;
 
-/// Every line has a time, a type and a payload.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let kind = text(found, "type").unwrap_or_default();
     let known = matches!(
@@ -29,7 +28,6 @@ pub(super) struct Codex(Option<Rollout>);
 
 struct Rollout {
     session: SessionId,
-    /// Whether the line about the session was read.
     begun: bool,
     /// The system prompt, which a compaction keeps.
     system: Vec<Message>,

@@ -111,8 +111,7 @@ struct Open {
     labels: Vec<String>,
 }
 
-/// The messages of blocks in the form of an API, each with the labels of its blocks, empty where there is
-/// none.
+/// The messages of blocks in the form of an API, each with the labels of its blocks, which may be empty.
 fn written(form: Provider, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<String>)> {
     let mut messages = Vec::new();
     let mut open: Option<Open> = None;

@@ -26,7 +26,6 @@ use crate::logs::report::{Fate, Report};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A log with an `eval`, or a sample with an `epoch`.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let is_object = |name| is(found, name, ValueType::Object);
     let is_list = |name| is(found, name, ValueType::Array);
@@ -194,7 +193,6 @@ impl Sample {
     }
 }
 
-/// The parameters of a model event: the model, the choice of tools, and what the configuration sets.
 fn parameters(event: &[Member<'_>]) -> String {
     let config = inner(event, "config").into_iter();
     let is_other = |name: &str| !matches!(name, "model" | "tool_choice" | "messages" | "tools");

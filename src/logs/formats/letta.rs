@@ -17,7 +17,6 @@ use crate::logs::output::Output;
 use crate::logs::report::{Fate, Report};
 use std::collections::HashSet;
 
-/// A file with agents that have messages.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let agents = items(found, "agents");
     let is_agent = |raw: &&str| is(&members(raw), "messages", ValueType::Array);
@@ -44,7 +43,6 @@ pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
     }
 }
 
-/// The members of an agent that are in the tree.
 const KNOWN: [&str; 2] = ["messages", "in_context_message_ids"];
 
 fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out: &mut Output) {

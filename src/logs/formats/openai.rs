@@ -27,7 +27,6 @@ use crate::logs::report::{Fate, Report};
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
 
-/// A message, a record with `messages`, or a response, in the form of Chat Completions.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
     if is_message(found) || is_list("messages") || is_list("choices") {

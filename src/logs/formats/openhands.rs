@@ -24,7 +24,6 @@ use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use std::collections::{HashMap, HashSet};
 
-/// An event, or a record with a list of them.
 pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (is_event(found) || list_of(found).is_some()).into()
 }
@@ -91,12 +90,10 @@ struct Run {
 /// A reply of several calls, which the log has as an event each.
 struct Pending {
     response: String,
-    /// How many calls are missing.
     missing: u64,
     ids: Vec<i64>,
     message: Message,
     call: Call,
-    /// What came between them.
     held: Vec<(Vec<i64>, Message)>,
 }
 
@@ -291,7 +288,6 @@ impl Run {
         self.say(id.to_vec(), message, call, out);
     }
 
-    /// What a response says of its call. Passes on the model.
     fn call_of(&self, response: &[Member<'_>], out: &mut Output) -> Call {
         if let Some(name) = get_string(response, "model") {
             out.event(self.session, Event::Parameters(model(name)));
@@ -401,7 +397,6 @@ fn rest<'a>(found: &[Member<'a>], args: &[Member<'a>], known: &[&str]) -> Vec<Me
     own.chain(args).cloned().collect()
 }
 
-/// The arguments of a call as the model's response has them.
 fn arguments_of<'a>(response: &[Member<'a>], call_id: &str) -> Option<&'a str> {
     let choices = elements(get(response, "choices")?);
     let message = members(get(&members(choices.first()?), "message")?);

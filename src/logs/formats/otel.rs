@@ -19,7 +19,6 @@ use crate::logs::output::Output;
 use crate::logs::report::Fate;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// An export of traces or logs, or a span with attributes of one of the two conventions.
 pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     if is(found, "resourceSpans", ValueType::Array) || is(found, "resourceLogs", ValueType::Array) {
         return Sniff::Yes;
@@ -52,7 +51,6 @@ type Logged = (Option<i64>, String, String);
 #[derive(Default)]
 pub(super) struct Otel {
     spans: Vec<Span>,
-    /// What log records say, by trace and span.
     logged: BTreeMap<(String, String), Vec<Logged>>,
 }
 
@@ -124,7 +122,6 @@ fn in_scopes<'a>(resource: &'a str, scopes: [&str; 2], name: &str) -> Vec<&'a st
         .collect()
 }
 
-/// Nanoseconds, or a time as text.
 fn nanos(found: &[Member<'_>], names: &[&str]) -> Option<i64> {
     let raw = names.iter().find_map(|name| get(found, name))?;
     match string(raw).and_then(|text| text.parse::<i64>().ok()) {
@@ -249,7 +246,6 @@ impl Above<'_> {
     }
 }
 
-/// The call that a span of a chat is, with its failure.
 fn call_of(span: &Span, mut request: Request) -> (Request, Option<String>) {
     let call = &mut request.call;
     call.time = span.start;

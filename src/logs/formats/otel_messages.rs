@@ -23,11 +23,9 @@ use crate::logs::report::{Fate, Report};
 #[derive(Default)]
 pub(super) struct SpanContent {
     pub(super) attributes: Attributes,
-    /// Events that have messages: name, body.
     pub(super) events: Vec<(String, String)>,
 }
 
-/// The event that has all messages of a call in its attributes.
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
 pub(super) fn is_message_event(name: &str) -> bool {
@@ -134,7 +132,6 @@ pub(super) fn chat(
     })
 }
 
-/// Messages as JSON, before they are read.
 #[derive(Default)]
 struct SpanMessages {
     input: Vec<String>,
@@ -293,7 +290,6 @@ fn result(found: &[Member<'_>], report: &mut Report) -> Part {
     part
 }
 
-/// An image as Chat Completions has it.
 fn image(found: &[Member<'_>]) -> Option<String> {
     if text(found, "modality").as_deref() != Some("image") {
         return None;
@@ -351,7 +347,6 @@ fn chat_message(found: &[Member<'_>], role: &str) -> String {
     braced(&out)
 }
 
-/// A call in the form of Chat Completions, whose arguments are a text.
 fn chat_call(raw: &str) -> String {
     let found = members(raw);
     let function = inner(&found, "function").into_iter().map(|(name, value)| {

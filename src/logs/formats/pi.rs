@@ -17,7 +17,6 @@ use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, Report};
 use std::collections::HashMap;
 
-/// Every entry has a type and a time; the first is the session's.
 pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     let has = |name: &str| get_string(found, name).is_some();
     let has_role = get_string(&inner(found, "message"), "role").is_some();
@@ -274,7 +273,6 @@ fn keep(parts: &mut [Part], found: &[Member<'_>], known: &[&str]) {
     }
 }
 
-/// The parts of a message's content; `kind` is that of its texts.
 fn content(found: &[Member<'_>], kind: &'static str, report: &mut Report) -> Vec<Part> {
     let mut parts = Vec::new();
     let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {

@@ -27,7 +27,6 @@ use crate::render::Provider;
 
 const FORM: &str = "\"openai-responses\"";
 
-/// A request, a response, or an item, in the form of the Responses API.
 pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     if text(found, "object").as_deref() == Some("response") {
         return Sniff::Yes;
@@ -114,7 +113,6 @@ impl Api for Responses {
     }
 }
 
-/// A text that is not an item.
 pub(super) fn plain(role: &str, raw: &str, shape: &str) -> Message {
     let part = Part::new("text", canonical(raw)).with("data_form", FORM.to_owned());
     let part = part.with("data_shape", quoted(shape));

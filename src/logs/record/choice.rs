@@ -83,7 +83,6 @@ pub(super) fn is_of(session: &SessionEntry, base: &str) -> bool {
     is_named && (!source.starts_with(RECORDING) || source.starts_with(&origin(base)))
 }
 
-/// What the source of a session begins with that calls have begun.
 const RECORDING: &str = "recording ";
 
 fn origin(base: &str) -> String {
