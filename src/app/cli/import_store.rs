@@ -16,9 +16,11 @@ use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::unique;
 use crate::store::{LogImport, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -157,8 +159,12 @@ fn import_log(
     for named in sessions {
         let session = match named.made {
             Made::Log(log) => session_of(&log)?,
-            // Those are of no log.
-            Made::Session(_) | Made::Stored(..) => continue,
+            Made::Session(_) | Made::Stored(..) => {
+                return Err(Failure::plain(
+                    Exit::Input,
+                    "it is a session already, not a log",
+                ));
+            }
         };
         read.push((named.name, session));
     }
@@ -255,15 +261,28 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 const TICK: Duration = Duration::from_millis(50);
 
+/// How long a log that cannot be read has to stand still until it is given up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The same of one whose lines are good and say nothing yet that is understood.
+const LONG_PATIENCE: Duration = Duration::from_secs(30);
+
 #[derive(Default)]
 struct Seen {
     state: Option<(u64, SystemTime)>,
     stem: String,
     /// What was said of it last, so that it is said once.
     failure: String,
+    /// If it could not be read then: the exit code, and when it is given up unless it changes.
+    given_up: Option<(Exit, Instant)>,
+    /// Whether it is read again although it has not changed, since what failed was not the log.
+    again: bool,
 }
 
 /// Follows logs until the program is interrupted.
+///
+/// # Errors
+/// What is wrong with a log is said, and the others are followed; when all have been given up, with the code of the first.
 pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     leave();
     let stop = Arc::new(AtomicBool::new(false));
@@ -285,6 +304,10 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
             followed.look(file, importing, address, &store)?;
         }
         followed.begun = true;
+        if let Some(exit) = followed.given_up() {
+            say(&log_report(followed.again.as_ref()).1);
+            return Err(Failure::plain(exit, "none of the logs can be followed"));
+        }
         let pause = PAUSE.max(began.elapsed());
         let until = Instant::now() + pause;
         while Instant::now() < until && !stop.load(Ordering::Relaxed) {
@@ -297,7 +320,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
 
 #[derive(Default)]
 struct Followed {
-    seen: HashMap<String, Seen>,
+    seen: BTreeMap<String, Seen>,
     stems: HashSet<String>,
     again: Option<LogImport>,
     /// Whether every file was looked at once.
@@ -305,6 +328,16 @@ struct Followed {
 }
 
 impl Followed {
+    /// The exit code, if there are logs and all of them have been given up.
+    fn given_up(&self) -> Option<Exit> {
+        let now = Instant::now();
+        let all = self.seen.values().map(|seen| seen.given_up);
+        let all: Option<Vec<Exit>> = all
+            .map(|given_up| Some(given_up.filter(|(_, at)| *at <= now)?.0))
+            .collect();
+        all?.first().copied()
+    }
+
     fn look(
         &mut self,
         mut file: Log,
@@ -326,10 +359,10 @@ impl Followed {
             stem: unique(&file.stem, stems),
             ..Seen::default()
         });
-        if seen.state == Some(state) || state.0 == 0 {
+        let has_changed = seen.state.replace(state) != Some(state);
+        if !has_changed && !seen.again || state.0 == 0 {
             return Ok(());
         }
-        seen.state = Some(state);
         file.stem.clone_from(&seen.stem);
         let done = importing.read_file(&file.path).and_then(|(made, _)| {
             let mut sessions = importing.named(&file, Some(0), made, &mut HashSet::new());
@@ -338,6 +371,7 @@ impl Followed {
         });
         match done {
             Ok(done) => {
+                (seen.given_up, seen.again) = (None, false);
                 seen.failure.clear();
                 if done.snapshots > 0 || !done.renamed.is_empty() {
                     let snapshots = counted(done.snapshots as u64, "snapshot");
@@ -352,8 +386,36 @@ impl Followed {
                     say(&text);
                 }
                 seen.failure = text;
+                seen.again = failure.exit() == Exit::Io;
+                let patience = patience(&file.path, &failure);
+                if has_changed || seen.given_up.is_none() || patience.is_none() {
+                    seen.given_up = patience.map(|time| (failure.exit(), Instant::now() + time));
+                }
             }
         }
         Ok(())
+    }
+}
+
+/// How long a log that cannot be read may stand still; without an end while its first line is being written.
+fn patience(path: &str, failure: &Failure) -> Option<Duration> {
+    let mut line = Vec::new();
+    let file = std::fs::File::open(path);
+    let read = file.and_then(|file| BufReader::new(file).read_until(b'\n', &mut line));
+    let first = serde_json::from_slice::<IgnoredAny>(&line);
+    let is_begun = read.is_ok() && !line.ends_with(b"\n");
+    match (failure, first) {
+        _ if failure.is_busy() => None,
+        (_, Err(error)) if is_begun && error.is_eof() => None,
+        // A fault that is not of its JSON is one of the whole log.
+        (Failure::Input(files, _), Ok(_))
+            if files
+                .iter()
+                .flat_map(|(_, error)| &error.faults)
+                .all(|fault| fault.line == 1) =>
+        {
+            Some(LONG_PATIENCE)
+        }
+        _ => Some(PATIENCE),
     }
 }

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use pactql::logs::{ImportOptions, Imported, import, import_file, session_names, write_session};
 use pactql::{Code, Context, Message, Session, Store};
-use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
 use super::place::{Folder, sound};
+
+#[path = "../../support/rows.rs"]
+mod rows;
 
 /// How the sessions of a log are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +57,6 @@ fn sessions(log: &[u8], name: &str, reading: Reading) -> Result<Vec<(String, Ses
 }
 
 /// All that a store says: what `export` prints of each session, and the rows of all tables.
-///
-/// Two stores of the same sessions differ in the numbers that a database gives out, in whose place is what they stand for;
-/// in the clock (when a session was made, and when a snapshot was written); in `changed`, which counts writes; and in sums
-/// over these.
 fn said(store: &Store, path: &str) -> Vec<String> {
     let mut said = Vec::new();
     for info in store.sessions("").expect("a list") {
@@ -71,40 +69,7 @@ fn said(store: &Store, path: &str) -> Vec<String> {
         let text = String::from_utf8(text).expect("ASCII");
         said.extend(text.lines().map(|line| format!("{}: {line}", info.name)));
     }
-    let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
-    let database = database.expect("a database");
-    let texts = |sql: &str| -> Vec<String> {
-        let mut statement = database.prepare(sql).expect("a statement");
-        let rows = statement.query_map([], |row| row.get(0)).expect("rows");
-        rows.map(|row| row.expect("a text")).collect()
-    };
-    let tables = "select name from sqlite_master where type = 'table' and name not like 'sqlite%' order by 1";
-    for table in texts(tables) {
-        let columns = texts(&format!("select name from pragma_table_info('{table}')"));
-        let columns = columns.iter().filter_map(|column| {
-            let of = |what: &str, of: &str, id: &str| {
-                Some(format!(
-                    "(select {what} from {of} o where o.{id} = t.{column})"
-                ))
-            };
-            match (&*table, &**column) {
-                (_, "check_sum")
-                | ("session", "session_id" | "created_at_ns" | "changed")
-                | ("snapshot", "committed_at_ns")
-                | ("unit", "unit_id")
-                | ("body", "body_id") => None,
-                (_, "session_id" | "parent_id") => of("quote(name)", "session", "session_id"),
-                (_, "unit_id") => of("kind || quote(hash) || spelling", "unit", "unit_id"),
-                (_, "body_id") => of("quote(hash)", "body", "body_id"),
-                _ => Some(format!("quote({column})")),
-            }
-        });
-        let columns = columns.map(|column| format!("coalesce({column}, 'NULL')"));
-        let columns = columns.collect::<Vec<_>>().join(" || ', ' || ");
-        let mut rows = texts(&format!("select '{table} ' || {columns} from {table} t"));
-        rows.sort_unstable();
-        said.append(&mut rows);
-    }
+    said.append(&mut rows::rows(path));
     said
 }
 

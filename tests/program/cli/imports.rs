@@ -4,7 +4,11 @@ use super::store::names;
 use super::{CHAT, Scratch, answer, fails, pactql};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[path = "../../support/rows.rs"]
+mod rows;
 
 /// A line of Claude Code.
 fn line(id: &str, parent: Option<&str>, message: &Value, more: &Value) -> String {
@@ -300,4 +304,153 @@ fn a_followed_log_is_in_the_store_as_it_grows() {
     // One import of the logs as they are gives the same sessions.
     let again = pactql(&["import", &folder, "-o", &store]);
     assert!(again.err.contains("0 grown, 3 as before"), "{}", again.err);
+}
+
+/// A program that follows some logs into a store, and says on standard error what it does.
+fn follower(logs: &[&str], store: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_pactql"))
+        .arg("import")
+        .args(logs)
+        .args(["-o", store, "--follow"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
+}
+
+/// Numbers below a limit, the same on every run.
+fn numbers() -> impl FnMut(usize) -> usize {
+    let mut state: u64 = 7;
+    move |limit| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % limit
+    }
+}
+
+/// Logs of all formats that are lines grow at once by pieces that end anywhere, also inside of a letter, while a follower
+/// is killed at any moment and another one goes on. In the end the store is one that a single import makes.
+#[test]
+fn a_follower_that_is_killed_goes_on() {
+    let scratch = Scratch::new("import-killed");
+    let (folder, store, once) = (
+        scratch.path("logs"),
+        scratch.path("a.db"),
+        scratch.path("once.db"),
+    );
+    let mut logs: Vec<(std::fs::File, Vec<u8>)> = Vec::new();
+    for format in std::fs::read_dir("tests/cases/logs").expect("fixtures") {
+        let format = format.expect("a folder").path();
+        let name = format
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        std::fs::create_dir_all(format!("{folder}/{name}")).expect("a directory");
+        for log in std::fs::read_dir(&format).expect("fixtures") {
+            let log = log.expect("a file").path();
+            if log.extension() == Some("jsonl".as_ref()) {
+                let file = log
+                    .file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned();
+                let grown = std::fs::File::create(format!("{folder}/{name}/{file}"));
+                let mut text = std::fs::read(&log).expect("a fixture");
+                text.reverse();
+                logs.push((grown.expect("a file"), text));
+            }
+        }
+    }
+    assert!(logs.len() > 8);
+    // What is left of each is written from the end of it.
+    let (most, pause) = if crate::cases::few() {
+        (2_000, 10)
+    } else {
+        (200, 15)
+    };
+    let writer = std::thread::spawn(move || {
+        let mut below = numbers();
+        while !logs.is_empty() {
+            let at = below(logs.len());
+            let (file, rest) = &mut logs[at];
+            let left = rest.len().saturating_sub(1 + below(most));
+            let mut piece = rest.split_off(left);
+            piece.reverse();
+            file.write_all(&piece).expect("written");
+            if rest.is_empty() {
+                logs.swap_remove(at);
+            }
+            std::thread::sleep(Duration::from_millis(pause));
+        }
+    });
+    let mut below = numbers();
+    let mut kills = 0;
+    while !writer.is_finished() {
+        let mut child = follower(&[&folder], &store);
+        std::thread::sleep(Duration::from_millis(20 + below(800) as u64));
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        kills += 1;
+    }
+    writer.join().expect("the logs are whole");
+    assert!(kills > 1);
+    let ran = pactql(&["import", &folder, "-o", &once]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let wanted = rows::rows(&once);
+    let mut child = follower(&[&folder], &store);
+    let until = Instant::now() + Duration::from_secs(60);
+    while rows::rows(&store) != wanted && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let found = rows::rows(&store);
+    let other = found.iter().find(|row| !wanted.contains(row));
+    assert!(found == wanted, "after {kills} kills: {other:?}");
+    let damage: Value = serde_json::from_str(&answer(&["verify", &store])).expect("JSON");
+    assert_eq!(damage["valid"], true);
+    println!("{kills} kills");
+}
+
+#[test]
+fn a_follower_ends_when_all_logs_have_failed() {
+    let scratch = Scratch::new("import-failed");
+    let bad = scratch.write("bad.jsonl", "no JSON\nnor this\n");
+    let begun = scratch.write("begun.jsonl", "{\"type\":\"us");
+    let reply = |text: &str| {
+        line("1", None, &user("go"), &json!({}))
+            + &line("2", Some("1"), &reply("m1", &said(text)), &json!({}))
+    };
+    let other = scratch.write("other.jsonl", reply("A"));
+    let stores = ["a.db", "b.db", "c.db"].map(|name| scratch.path(name));
+    answer(&["import", &other, "-o", &stores[1]]);
+    scratch.write("other.jsonl", reply("B"));
+    let until = Instant::now() + Duration::from_secs(60);
+    let ends = |logs: &[&str], store: &str| {
+        let mut child = follower(logs, store);
+        while child.try_wait().expect("it can be waited for").is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let done = child.wait_with_output().expect("it ends");
+        (
+            done.status.code(),
+            String::from_utf8(done.stderr).expect("UTF-8"),
+        )
+    };
+    // One of two may go on.
+    let mut goes_on = follower(&[&bad, &begun], &stores[2]);
+    let (code, said) = ends(&[&bad], &stores[0]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("  1:1: "), "{said}");
+    assert!(said.contains("none of the logs can be followed"), "{said}");
+    // What `import` says of it.
+    let (code, said) = ends(&[&other], &stores[1]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("has a session `other` already"), "{said}");
+    assert!(goes_on.try_wait().expect("it can be waited for").is_none());
+    goes_on.kill().expect("it runs");
+    goes_on.wait().expect("it ends");
 }
