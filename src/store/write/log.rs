@@ -256,18 +256,18 @@ impl LogCandidate {
         let Some(now) = at(&new, Some(index))? else {
             return Ok(None);
         };
-        let there = index + usize::from(is_same(newest, now, false));
         if is_same(newest, now, true) {
-            let kept = there;
+            let there = index + 1;
             return Ok(Some(LogStep {
                 there,
-                kept,
+                kept: there,
                 ..step
             }));
         }
         if !is_within(newest, now) {
             return Ok(None);
         }
+        let there = index + usize::from(is_same(newest, now, false));
         let before = at(&old, last.checked_sub(1))?.zip(at(&new, index.checked_sub(1))?);
         let kept = match before {
             Some((old, new)) if is_same(old, new, true) => index,
