@@ -26,7 +26,6 @@ pub(crate) struct Nothing<'a> {
     pub(crate) history: &'a History,
     /// The snapshots it read, newest first.
     pub(crate) read: Vec<&'a Snapshot>,
-    /// The position of the only one.
     pub(crate) only: Option<Position>,
 }
 
@@ -55,7 +54,6 @@ impl Nothing<'_> {
         reasons
     }
 
-    /// Whether there are rows before the window.
     fn window(&self) -> Vec<EmptyReason> {
         if self.bound.page.is_none() {
             return Vec::new();
@@ -231,13 +229,11 @@ impl Nothing<'_> {
     }
 }
 
-/// Whether every container is the implicit core of a turn or of `^ah`.
 fn only_implicit_containers(here: &Inventory<'_>) -> bool {
     let has = |class| here.has_class(class);
     !has(NodeClass::Container) && (has(NodeClass::Turn) || has(NodeClass::Head))
 }
 
-/// Whether the last step tests for containers, which may be implicit.
 fn ends_in_container(steps: &[(Axis, QueryStep)]) -> bool {
     let container = Test::Type(TypeTest::Class(Class::Container));
     match steps.last() {
@@ -252,7 +248,6 @@ fn push(reasons: &mut Vec<EmptyReason>, reason: EmptyReason) {
     }
 }
 
-/// The depths that a snapshot has.
 fn depths(snapshot: &Snapshot) -> DepthSet {
     let mut ranges = Vec::new();
     if !snapshot.sys_rows().is_empty() {

@@ -57,12 +57,10 @@ impl<'a> Inventory<'a> {
         Self { nodes }
     }
 
-    /// Whether a node is of a class.
     pub(super) fn has_class(&self, class: NodeClass) -> bool {
         self.nodes.iter().any(|node| node.class() == class)
     }
 
-    /// Whether a node has an id.
     pub(super) fn has_id(&self, id: &str) -> bool {
         self.nodes.iter().any(|node| node.id() == id)
     }
@@ -77,7 +75,6 @@ impl<'a> Inventory<'a> {
         })
     }
 
-    /// The headers, and the custom attributes of these nodes.
     pub(super) fn names(&self) -> BTreeSet<&str> {
         let fields = self.nodes.iter().flat_map(|node| node.fields());
         let mut names: BTreeSet<&str> = headers().collect();
@@ -85,7 +82,6 @@ impl<'a> Inventory<'a> {
         names
     }
 
-    /// Whether a node has a custom attribute.
     pub(super) fn has_name(&self, name: &str) -> bool {
         let mut nodes = self.nodes.iter();
         nodes.any(|node| node.field(name).is_some())

@@ -24,7 +24,6 @@ fn joins(scan: &Scan<'_>, at: usize) -> bool {
     known_op(scan.word(prev)).is_none() && known_op(scan.word(next)).is_none() && !ends && !starts
 }
 
-/// `and` between properties.
 pub(super) fn and(scan: &Scan<'_>, found: &Matched, slip: Slip) -> Option<Slip> {
     if !joins(scan, found.first) {
         return None;
@@ -40,7 +39,6 @@ pub(super) fn and(scan: &Scan<'_>, found: &Matched, slip: Slip) -> Option<Slip> 
     Some(slip.write(span, joint))
 }
 
-/// `or` between values, properties or selectors.
 pub(super) fn or(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Slip> {
     if !joins(scan, found.first) {
         return None;

@@ -9,12 +9,9 @@ use crate::query::ir::{Attr, meant_type, other_spelling};
 use crate::query::syntax::words::CALLED_PSEUDOS;
 use crate::support::diag::nearest;
 
-/// Where a row applies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In brackets.
     In,
-    /// Outside of brackets.
     Out,
 }
 
@@ -28,7 +25,6 @@ pub(super) enum Here {
     By(fn(&Scan<'_>, &Matched, Slip) -> Option<Slip>),
 }
 
-/// A form of another language.
 pub(super) struct Row {
     pub(super) place: Place,
     pub(super) pattern: &'static str,
@@ -43,7 +39,6 @@ pub(super) struct Row {
 
 /// Where the items of a pattern are in the text.
 pub(super) struct Matched {
-    /// The first lexeme.
     pub(super) first: usize,
     /// The place of each item; of brackets, of their content.
     pub(super) items: Vec<Range<usize>>,
@@ -53,7 +48,6 @@ pub(super) struct Matched {
     name: Option<usize>,
 }
 
-/// The slip of a row at the first place where it applies.
 pub(super) fn lookup(row: &Row, scan: &Scan<'_>) -> Option<Slip> {
     let fits = |index: &usize| {
         let outside = scan.outside(*index);
@@ -67,7 +61,6 @@ pub(super) fn lookup(row: &Row, scan: &Scan<'_>) -> Option<Slip> {
         .find_map(|found| slip(row, scan, &found))
 }
 
-/// The items of `pattern` from the lexeme `index` on.
 fn matched(pattern: &str, scan: &Scan<'_>, index: usize) -> Option<Matched> {
     let mut found = Matched {
         first: index,
@@ -224,7 +217,6 @@ pub(super) fn spaced(scan: &Scan<'_>, span: Range<usize>, text: &str) -> Range<u
     span
 }
 
-/// The conversions of a template.
 #[cfg(test)]
 pub(super) const CONVERSIONS: [&str; 19] = [
     "any",

@@ -8,10 +8,8 @@ use std::ops::Range;
 
 use crate::query::syntax::quote;
 
-/// The kinds of lexemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// White space.
     Space,
     /// Letters, digits, `_`, and `-` or `.` between them as in `t0-3` and `1.5`.
     Word,
@@ -19,9 +17,7 @@ pub(super) enum Kind {
     Quoted,
     /// `/…/flags` where a value belongs.
     Pattern,
-    /// An opening bracket.
     Open,
-    /// A closing bracket.
     Close,
     /// Any other character, or several that are one sign in some language.
     Sign,
@@ -46,7 +42,6 @@ pub(super) struct Scan<'t> {
     pub(super) unquoted: bool,
 }
 
-/// Typographic quotes.
 pub(super) const QUOTES: &str = "‘’‚‛′“”„‟″«»「」";
 
 /// Signs of several characters, the longest first.
@@ -153,29 +148,24 @@ impl<'t> Scan<'t> {
             .map_or(end..end, |lexeme| lexeme.span.clone())
     }
 
-    /// The place from one lexeme through another.
     pub(super) fn through(&self, first: usize, last: usize) -> Range<usize> {
         self.span(first).start..self.span(last).end
     }
 
-    /// The text from one lexeme through another.
     pub(super) fn slice(&self, first: usize, last: usize) -> &'t str {
         self.text.get(self.through(first, last)).unwrap_or_default()
     }
 
-    /// The next lexeme that is not white space.
     pub(super) fn next(&self, index: usize) -> Option<usize> {
         (index + 1..self.lexemes.len()).find(|at| self.kind(*at) != Some(Kind::Space))
     }
 
-    /// The previous lexeme that is not white space.
     pub(super) fn prev(&self, index: usize) -> Option<usize> {
         (0..index)
             .rev()
             .find(|at| self.kind(*at) != Some(Kind::Space))
     }
 
-    /// The text of the previous lexeme that is not white space.
     pub(super) fn prev_word(&self, index: usize) -> &'t str {
         self.prev(index).map_or("", |prev| self.word(prev))
     }

@@ -22,7 +22,6 @@ pub(super) struct Slip {
 }
 
 impl Slip {
-    /// A slip at `span` without edits.
     pub(super) fn new(
         span: Range<usize>,
         message: impl Into<String>,
@@ -36,19 +35,16 @@ impl Slip {
         }
     }
 
-    /// Replaces `span` by `text`.
     pub(super) fn write(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
         self.edits.push(Edit::new(span, text));
         self
     }
 
-    /// Marks a second place.
     pub(super) fn and_at(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
         self.places.push((span, label.into()));
         self
     }
 
-    /// The main place.
     pub(super) fn span(&self) -> Range<usize> {
         self.places.first().map_or(0..0, |(span, _)| span.clone())
     }

@@ -72,7 +72,6 @@ pub(super) struct Unknown<'a> {
 }
 
 impl Unknown<'_> {
-    /// Adds what no node has.
     pub(super) fn find(&self, query: &Query, reasons: &mut Vec<EmptyReason>) {
         for test in tests(query) {
             let reason = match test {
@@ -225,7 +224,6 @@ impl Unknown<'_> {
         }
     }
 
-    /// A test of another attribute that has the value.
     fn of_another(&self, attr: &Attr, value: &str) -> Option<String> {
         let kind = match self.edition {
             Edition::V01 => Attr::StoredKind,
@@ -245,7 +243,6 @@ impl Unknown<'_> {
         })
     }
 
-    /// A test for a value, as the selector's edition spells it.
     fn written(&self, attr: &Attr, value: &str) -> String {
         match (attr, self.edition) {
             (Attr::Tags, Edition::Canonical) => tag_text(value),
@@ -272,7 +269,6 @@ pub(super) fn time_of(back: usize) -> String {
     }
 }
 
-/// Every test of a query.
 fn tests(query: &Query) -> impl Iterator<Item = &Test> {
     let steps = query.chains.iter().flat_map(|chain| &chain.steps);
     let nodes = steps.filter_map(|(_, step)| match step {

@@ -11,6 +11,11 @@
 //! A phase may import an earlier one, never a later one. `exec` alone meets data, as snapshots of
 //! [`crate::index`]. Nothing here knows sessions, files or the command line.
 
+#![allow(
+    missing_docs,
+    reason = "private but for `sql`, and what the root exports has its documentation"
+)]
+
 pub(crate) mod exec;
 pub(crate) mod ir;
 pub(crate) mod plan;

@@ -18,17 +18,13 @@ use crate::support::cancel::ensure;
 use crate::tree::alias::CADENCE;
 use crate::tree::{NodeClass, Present};
 
-/// How a test is evaluated in one segment.
 pub(super) enum TestAccess<'a> {
     /// No row satisfies it.
     Never,
     /// Every row but implicit cores satisfies it.
     Always,
-    /// One row.
     Row(u32),
-    /// The rows of a posting list.
     Posting(&'a Posting),
-    /// The rows of any of several posting lists.
     Union(SmallVec<[&'a Posting; 8]>),
     /// Every row but implicit cores and those of several posting lists.
     Except(SmallVec<[&'a Posting; 8]>),
@@ -40,16 +36,17 @@ pub(super) enum TestAccess<'a> {
         given: Option<u8>,
     },
     /// The ttl in `cycle`.
-    Ttl { set: &'a NumberSet, cycle: i64 },
+    Ttl {
+        set: &'a NumberSet,
+        cycle: i64,
+    },
     /// The kind, else the part of the nodeType after the colon; by dictionary code, whether
     /// the value satisfies the test.
     Kind {
         kinds: SmallVec<[bool; 16]>,
         types: SmallVec<[bool; 16]>,
     },
-    /// A test of the content of each node.
     Content(&'a ValueTest),
-    /// A test of each node.
     Node(&'a AttrCondition),
 }
 
@@ -386,7 +383,6 @@ impl<'a> TestAccess<'a> {
     }
 }
 
-/// Whether a node row satisfies every test.
 pub(super) fn row_holds(
     tests: &[BoundTest],
     row: u32,

@@ -296,7 +296,6 @@ pub(super) fn children(
     }
 }
 
-/// Adds the children of `left` to `out` one by one.
 fn walk_children(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInput<'_>) {
     let snapshot = input.snapshot;
     for piece in snapshot.pieces_in(window.clone()) {
@@ -347,7 +346,6 @@ fn each_core_member(piece: &Piece, core: u32, mut visit: impl FnMut(u32, u32)) {
     }
 }
 
-/// Whether a piece of the window has implicit cores.
 #[inline]
 fn has_cores(window: &Range<u32>, input: RunInput<'_>) -> bool {
     let pieces = input.snapshot.pieces_in(window.clone());
@@ -372,7 +370,6 @@ fn holds_level(left: &Bits, level: u32, window: &Range<u32>, input: RunInput<'_>
     })
 }
 
-/// [`holds_level`] in one piece, row by row.
 fn holds_rows(left: &Bits, level: &Posting, piece: &Piece, input: RunInput<'_>) -> bool {
     let mut all = true;
     level.for_each_in(piece.rows(), |local| {
@@ -421,7 +418,6 @@ pub(super) fn below_seq(like: &Bits, window: &Range<u32>, input: RunInput<'_>) -
     children
 }
 
-/// Adds the rows of one level to `out`.
 pub(super) fn fill_level(level: u32, out: &mut Bits, window: &Range<u32>, input: RunInput<'_>) {
     for piece in input.snapshot.pieces_in(window.clone()) {
         if let Some(posting) = piece.segment().at_level(level) {

@@ -39,7 +39,6 @@ pub(super) fn matches(
     matches_and_cores(bound, chunk, Cores::Dropped, input, trace)
 }
 
-/// As [`matches()`], with the implicit cores that match or without.
 pub(super) fn matches_and_cores(
     bound: &Bound,
     chunk: Option<&Range<u32>>,
@@ -80,7 +79,6 @@ pub(super) fn is_core(row: u32, input: RunInput<'_>) -> bool {
     piece.segment().is_core(row - piece.shift())
 }
 
-/// Whether the implicit core at `row` satisfies every test.
 fn core_row_holds(tests: &[BoundTest], row: u32, input: RunInput<'_>) -> bool {
     let depth = input.snapshot.depth(row);
     tests.iter().all(|test| match test {
@@ -110,13 +108,10 @@ fn run(
 enum LeftContext {
     /// The first step: everything, the root included.
     Start,
-    /// Nodes.
     Nodes(NodeSet),
-    /// Zones.
     Zones(Zones),
 }
 
-/// How a step continues its left context.
 #[derive(Clone, Copy)]
 struct Join<'a> {
     left: &'a LeftContext,
@@ -125,14 +120,12 @@ struct Join<'a> {
     level: Option<u32>,
 }
 
-/// A run over one window.
 struct WindowRun<'a> {
     window: Range<u32>,
     input: RunInput<'a>,
 }
 
 impl WindowRun<'_> {
-    /// The rows that the last step keeps.
     fn steps(&self, chain: &BoundChain, below_seq: bool, result: Cores, trace: &mut Trace) -> Bits {
         let mut left = LeftContext::Start;
         let mut level = None;
@@ -204,7 +197,6 @@ impl WindowRun<'_> {
         }
     }
 
-    /// The nodes on the axis that satisfy the tests.
     fn filter(&self, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) -> NodeSet {
         let (window, input, counters) = (&self.window, self.input, &mut trace.counters);
         let tests = &filter.tests;
@@ -249,7 +241,6 @@ impl WindowRun<'_> {
         NodeSet { bits, root, seq }
     }
 
-    /// Applies the picks of a step and the tests after them.
     fn pick(&self, nodes: &mut NodeSet, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) {
         let (bits, input, by_key) = (&mut nodes.bits, self.input, filter.key_order);
         // From left to right: a test after a pick sees what was picked, and a pick after a test
@@ -277,7 +268,6 @@ impl WindowRun<'_> {
         }
     }
 
-    /// Keeps rows that satisfy a test after a pick.
     fn keep(&self, bits: &mut Bits, test: &BoundTest, trace: &mut Trace) {
         if let BoundTest::Depth(depths) = test {
             return self.keep_depths(bits, depths);

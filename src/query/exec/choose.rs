@@ -9,14 +9,12 @@ use crate::query::ir::TypeTest;
 use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
 
-/// A strategy with what choosing it found out.
 pub(super) enum StrategyChoice<'a> {
     Count(u64),
     /// The id, if it is the whole selector.
     ById(Option<&'a str>),
     /// One window; `None` if the snapshot has no rows at the depths.
     Word(Option<WordWindow<'a>>),
-    /// The windows of each group.
     Words(Vec<GroupWindow<'a>>),
     Chunks,
     Windows,
@@ -105,7 +103,6 @@ fn count(bound: &Bound, input: RunInput<'_>) -> Result<u64, &'static str> {
     Ok(pieces.iter().map(of_class).sum())
 }
 
-/// The class that is the whole selector.
 fn one_class(bound: &Bound) -> Option<NodeClass> {
     let ([chain], [], false) = (&*bound.chains, &*bound.filters, bound.has_tail()) else {
         return None;

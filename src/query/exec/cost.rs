@@ -36,12 +36,10 @@ pub fn is_local(bound: &Bound) -> bool {
     bound.breadth < LOCAL_DEPTHS
 }
 
-/// The rows of the chunk after one of `rows` rows.
 pub(super) fn next_chunk(rows: u32) -> u32 {
     rows.saturating_mul(CHUNK_GROWTH)
 }
 
-/// Whether narrowing `rows` rows in `words` words is cheaper by filling words than by rows.
 pub(super) fn fills_words(rows: usize, words: usize) -> bool {
     rows > words * ROWS_PER_WORD
 }
@@ -57,17 +55,14 @@ pub(super) fn uses_levels(words: usize) -> bool {
     words > SHORT_PASS
 }
 
-/// Whether the children of `rows` rows in `words` words are walked one by one.
 pub(super) fn walks_children(rows: impl FnOnce() -> usize, words: usize) -> bool {
     !uses_levels(words) || rows() <= FEW_SUBTREES
 }
 
-/// Whether the numbers of `given` rows out of `rows` are compared row by row, not by words.
 pub(super) fn compares_rows(given: u32, rows: u32) -> bool {
     given.saturating_mul(ROWS_PER_WORD as u32) < rows
 }
 
-/// Whether a word of a column is compared with each of `intervals` intervals in turn.
 pub(super) fn compares_words(intervals: usize) -> bool {
     intervals <= FEW_INTERVALS
 }

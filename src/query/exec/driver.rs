@@ -76,7 +76,6 @@ fn found(
     }
 }
 
-/// Order and tail, for matches in document order.
 fn finish(bound: &Bound, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows {
     let rows = arrange(bound.order, snapshot, rows);
     if bound.has_tail() {

@@ -122,7 +122,6 @@ fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
     }
 }
 
-/// Fills `out`, which is empty, with the rows of a piece that satisfy every access.
 fn fill_piece(
     accesses: &mut SmallVec<[TestAccess<'_>; 6]>,
     piece: &Piece,

@@ -20,7 +20,6 @@ pub struct InsideRows<'a> {
     /// The rows that were run.
     known: Range<u32>,
     next_size: u32,
-    /// The rows of `known` that are inside a match.
     rows: Bits,
     /// Rows inside a matched root or `^seq`, which are not run again in each chunk.
     ambient: Range<u32>,
@@ -56,17 +55,14 @@ impl<'a> InsideRows<'a> {
         inside
     }
 
-    /// The snapshot.
     pub fn snapshot(&self) -> &'a Snapshot {
         self.input.snapshot
     }
 
-    /// The work done so far.
     pub fn counters(&self) -> Counters {
         self.trace.counters
     }
 
-    /// Whether a row is, or is inside, a match.
     pub fn contains(&mut self, row: u32) -> bool {
         if self.ambient.contains(&row) {
             return true;

@@ -42,7 +42,6 @@ pub(super) fn pick(
     });
 }
 
-/// Keeps one of each group; `groups` are pairs of group and member.
 pub(super) fn pick_groups(
     mut groups: Vec<(u32, u32)>,
     matched: &Bits,

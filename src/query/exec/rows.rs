@@ -23,12 +23,10 @@ pub enum MatchedRows {
 }
 
 impl MatchedRows {
-    /// No rows.
     pub fn none() -> Self {
         Self::List(SmallVec::new())
     }
 
-    /// At most one row.
     #[inline]
     pub fn of(row: Option<u32>) -> Self {
         Self::Word {
@@ -46,7 +44,6 @@ impl MatchedRows {
         }
     }
 
-    /// Whether there are no rows.
     #[inline]
     pub fn is_empty(&self) -> bool {
         match self {
@@ -56,7 +53,6 @@ impl MatchedRows {
         }
     }
 
-    /// The rows, in result order.
     pub fn iter(&self) -> RowIter<'_> {
         let none = RowIter {
             windows: &[],
@@ -79,7 +75,6 @@ impl MatchedRows {
         }
     }
 
-    /// Calls `visit` with each row.
     #[inline]
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32)) {
         match self {

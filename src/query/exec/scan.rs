@@ -11,7 +11,6 @@ use crate::query::plan::NumberSet;
 use crate::support::cancel::ensure;
 
 impl TestAccess<'_> {
-    /// Adds the rows of `piece` that satisfy the test to `out`.
     pub(super) fn fill(
         &self,
         piece: &Piece,
@@ -85,7 +84,6 @@ impl TestAccess<'_> {
     }
 }
 
-/// Removes the implicit cores of a piece.
 pub(super) fn remove_cores(piece: &Piece, out: &mut Bits) {
     let cores = piece.segment().cores();
     if !cores.is_empty() {

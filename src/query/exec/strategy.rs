@@ -28,7 +28,6 @@ impl Strategy {
         }
     }
 
-    /// What it does, in a few words.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Count => "adds up the lengths of posting lists",
@@ -40,14 +39,10 @@ impl Strategy {
     }
 }
 
-/// What is wanted of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunGoal {
-    /// Every row of the result.
     Rows,
-    /// Every match, before the tail.
     Matches,
-    /// The number of rows.
     Count,
     /// Rows from the first on, until the caller stops.
     First,

@@ -15,7 +15,6 @@ pub struct ResultTail<'a> {
 }
 
 impl<'a> ResultTail<'a> {
-    /// The tail of a bound plan.
     pub fn of(bound: &Bound) -> Self {
         let (skip, limit) = bound.page.unwrap_or((0, u64::MAX));
         Self {
@@ -33,7 +32,6 @@ impl<'a> ResultTail<'a> {
         }
     }
 
-    /// Whether no further row passes.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.left == 0

@@ -43,7 +43,6 @@ pub struct StepTrace {
 /// The record of a run: counters always, details on request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// The counters.
     pub counters: Counters,
     details: Option<Box<TraceDetails>>,
 }
@@ -51,19 +50,16 @@ pub struct Trace {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct TraceDetails {
     steps: Vec<Vec<StepTrace>>,
-    /// The chain that runs.
     chain: usize,
     strategies: Vec<(Strategy, u64)>,
 }
 
 impl Trace {
-    /// Counters only.
     #[inline]
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// Counters and details.
     pub fn on() -> Self {
         Self {
             details: Some(Box::default()),
@@ -71,7 +67,6 @@ impl Trace {
         }
     }
 
-    /// Whether details are recorded.
     pub fn is_on(&self) -> bool {
         self.details.is_some()
     }
@@ -106,7 +101,6 @@ impl Trace {
         }
     }
 
-    /// Records that a strategy runs.
     #[inline]
     pub(super) fn strategy(&mut self, strategy: Strategy) {
         if let Some(details) = &mut self.details {
@@ -122,7 +116,6 @@ impl Trace {
         }
     }
 
-    /// Adds rows to a step of the current chain.
     #[inline]
     pub(super) fn step(&mut self, step: usize, rows: impl FnOnce() -> u64, estimate: Option<u64>) {
         if let Some(details) = &mut self.details {

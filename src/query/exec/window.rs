@@ -116,7 +116,6 @@ fn find<'a>(id: &str, input: RunInput<'a>, trace: &mut Trace) -> Option<NodeRef<
     node
 }
 
-/// The result of a selector that is an id alone.
 #[inline]
 pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
     trace.begin_chain(0);
@@ -128,7 +127,6 @@ pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> Matched
     MatchedRows::of(row)
 }
 
-/// The rows of the unit of a row of `piece`.
 pub(super) fn unit_rows(piece: &Piece, row: u32) -> Range<u32> {
     let segment = piece.segment();
     let rows = segment.unit_rows(segment.unit_of(row - piece.shift()));
@@ -145,7 +143,6 @@ fn is_below_seq(chain: &BoundChain) -> bool {
         && next.picks.is_empty()
 }
 
-/// The windows of a depth set.
 pub(super) fn of_depths(snapshot: &Snapshot, depths: &DepthSet) -> Windows {
     let windows = intervals(depths).map(|depths| at_depths(snapshot, depths));
     windows.filter(|rows| !rows.is_empty()).collect()
@@ -161,7 +158,6 @@ pub(super) fn intervals(depths: &DepthSet) -> impl Iterator<Item = (i64, i64)> +
     region(-1).into_iter().chain(turns).chain(region(0))
 }
 
-/// The rows at the depths of an interval.
 #[inline]
 pub(super) fn at_depths(snapshot: &Snapshot, (low, high): (i64, i64)) -> Range<u32> {
     match low {

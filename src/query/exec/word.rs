@@ -43,7 +43,6 @@ struct WordContext {
 }
 
 impl WordContext {
-    /// `^seq` alone.
     const SEQ: Self = Self {
         rows: 0,
         root: false,
@@ -96,7 +95,6 @@ pub(super) fn windows_of<'a>(
     Ok(windows)
 }
 
-/// Runs a plan over the windows of each group.
 #[inline(never)]
 pub(super) fn run_all(
     bound: &Bound,
@@ -257,7 +255,6 @@ impl<'a> WordWindow<'a> {
         }
     }
 
-    /// The rows of `rows` that satisfy every test.
     fn filter(&self, tests: &[BoundTest], mut rows: u64, trace: &mut Trace) -> u64 {
         let segment = &**self.piece.segment();
         for test in tests {
@@ -323,14 +320,12 @@ impl<'a> WordWindow<'a> {
         })
     }
 
-    /// The rows of `rows` on a level.
     #[inline]
     fn of_level(&self, level: u32, rows: u64) -> u64 {
         let posting = self.piece.segment().at_level(level);
         posting.map_or(0, |posting| self.of_posting(posting, rows))
     }
 
-    /// The rows of `rows` in a posting list.
     #[inline]
     fn of_posting(&self, posting: &Posting, rows: u64) -> u64 {
         match posting.dense_words() {

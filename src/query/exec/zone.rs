@@ -11,19 +11,16 @@ use super::stats::RunInput;
 use crate::index::Bits;
 use crate::query::ir::{Axis, Zone};
 
-/// A left context of zones.
 #[derive(Clone, Debug)]
 pub(super) struct Zones {
     /// The left context of the first zone; `None` for the whole tree.
     base: Option<NodeSet>,
     /// The zones, from left to right.
     path: Vec<(Axis, Zone)>,
-    /// The members of all last zones together.
     pub(super) members: NodeSet,
 }
 
 impl Zones {
-    /// The zones of `left`, or of the whole tree.
     pub(super) fn of_nodes(
         left: Option<NodeSet>,
         axis: Axis,
@@ -39,7 +36,6 @@ impl Zones {
         }
     }
 
-    /// The zones of zones.
     pub(super) fn nested(
         mut self,
         axis: Axis,
@@ -175,7 +171,6 @@ fn members(
     }
 }
 
-/// The nodes of the window whose offset has the sign.
 fn signs(zone: Zone, window: &Range<u32>, input: RunInput<'_>) -> Bits {
     let mut out = Bits::new(window.clone());
     for piece in input.snapshot.pieces_in(window.clone()) {

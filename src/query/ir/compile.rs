@@ -138,7 +138,6 @@ pub fn desugar(text: &str, edition: Edition) -> Result<Vec<Desugared>, Error> {
     Ok(sugar.collect())
 }
 
-/// `text` without white space and quotes.
 fn bare(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"'))

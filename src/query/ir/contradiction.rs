@@ -24,7 +24,6 @@ const TURN: NodeKinds = 16;
 const OTHER: NodeKinds = 32;
 const ALL: NodeKinds = 63;
 
-/// Why no node can match `chain`.
 pub(super) fn of_chain(chain: &Chain) -> Option<String> {
     let mut here: Option<NodeKinds> = None;
     let mut zone = false;
@@ -85,7 +84,6 @@ fn below(kinds: NodeKinds) -> NodeKinds {
     twice | children(twice)
 }
 
-/// The kinds of nodes that pass a step's tests of type and depth.
 fn kinds_of(step: &NodeStep) -> NodeKinds {
     let tests = step.all_tests();
     tests.fold(ALL, |kinds, test| kinds & kinds_of_test(test))
@@ -121,7 +119,6 @@ fn kinds_of_depth(set: &DepthSet) -> NodeKinds {
     kinds
 }
 
-/// Why no node can match a step, whatever its context.
 fn of_step(step: &NodeStep) -> Option<String> {
     if let Some(why) = of_tests(&step.tests) {
         return Some(why);
@@ -177,7 +174,6 @@ fn of_attribute<'a>(tests: &[&'a AttrTest]) -> Option<(&'a AttrTest, &'a AttrTes
     pairs.find(|(a, b)| exclude(a, b))
 }
 
-/// Whether a node can be of both types.
 fn both_types(a: TypeTest, b: TypeTest) -> bool {
     let turnish = |test: TypeTest| {
         matches!(
@@ -204,7 +200,6 @@ pub(super) fn matches_cores(tests: &[Test]) -> bool {
     tests.contains(&Test::Type(TypeTest::Class(Class::Container)))
 }
 
-/// Why no node can pass `test`, given the other tests of its step.
 fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
     let Operand::Literal(literal) = &test.operand else {
         return None;
@@ -244,7 +239,6 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
     }
 }
 
-/// Whether no value passes both of two tests of one attribute.
 fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
     // `=` and `!=` with the same operand, whatever it is, are exact complements.
     if a.operand == b.operand
@@ -291,7 +285,6 @@ fn is_head(head: &str, whole: &str) -> bool {
     whole.split(':').next() == Some(head)
 }
 
-/// Whether a test compares numbers.
 fn is_number(test: &AttrTest) -> bool {
     test.attr.kind() == AttrKind::Number
         && matches!(
@@ -300,7 +293,6 @@ fn is_number(test: &AttrTest) -> bool {
         )
 }
 
-/// Whether no number passes both comparisons.
 fn numbers_exclude(a: (CompareOp, &Literal), b: (CompareOp, &Literal)) -> bool {
     let Some(order) = compare_numbers(a.1, b.1) else {
         return false;

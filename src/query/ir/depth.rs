@@ -27,7 +27,6 @@ impl DepthSet {
         Self::range(LOWEST, i64::MAX)
     }
 
-    /// The set of one depth.
     #[must_use]
     pub fn one(depth: i64) -> Self {
         Self::range(depth, depth)
@@ -48,20 +47,17 @@ impl DepthSet {
         ))
     }
 
-    /// The union of both sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let ranges = self.ranges().iter().chain(other.ranges());
         Self(Intervals::union_of(ranges.copied()))
     }
 
-    /// The depths in both sets. Linear in the number of intervals.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.0.intersection(other))
     }
 
-    /// Whether the set contains every depth.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.ranges() == [(LOWEST, i64::MAX)]

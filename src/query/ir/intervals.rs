@@ -33,7 +33,6 @@ impl Intervals {
         Self(ranges)
     }
 
-    /// The integers in both sets. Linear in the number of intervals.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let mut ranges = SmallVec::new();
@@ -52,7 +51,6 @@ impl Intervals {
         Self(ranges)
     }
 
-    /// Every integer that is not in the set.
     #[must_use]
     pub fn complement(&self) -> Self {
         let mut ranges = SmallVec::new();
@@ -77,7 +75,6 @@ impl Intervals {
         self.0.get(at).is_some_and(|&(low, _)| low <= number)
     }
 
-    /// Whether the set is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

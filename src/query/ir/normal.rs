@@ -32,7 +32,6 @@ pub(super) struct QueryDraft {
     pub(super) controls: Controls,
 }
 
-/// A group and its span.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ChainDraft {
     pub(super) chain: Chain,
@@ -86,11 +85,8 @@ pub(super) fn normalize(
     draft.query()
 }
 
-/// What a list of tests belongs to.
 enum TestsOwner<'a> {
-    /// A step with this tail.
     Step(&'a [PickOrTest]),
-    /// The final set.
     Filters,
 }
 
@@ -151,7 +147,6 @@ fn types(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
     }
 }
 
-/// Replaces several depth sets by their intersection.
 fn merge_depths(tests: &mut Tests) {
     let mut sets = tests.iter().filter_map(Test::depth);
     let (Some(first), Some(second)) = (sets.next(), sets.next()) else {

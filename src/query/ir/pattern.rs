@@ -35,7 +35,6 @@ enum Matcher {
 }
 
 impl Pattern {
-    /// Whether the pattern matches anywhere in `text`.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         match &self.0 {
@@ -69,7 +68,6 @@ impl Pattern {
     }
 }
 
-/// Why a pattern was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// It is not a regular expression, for this reason.
@@ -110,7 +108,6 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    /// Without patterns.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

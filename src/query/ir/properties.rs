@@ -14,7 +14,6 @@ use super::query::{
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The bytes of the hash.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -55,7 +54,6 @@ impl Query {
         Fingerprint::of_text(&self.canonical_text())
     }
 
-    /// Whether the selector can match nothing (`none`).
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.chains.is_empty()
@@ -84,7 +82,6 @@ impl Query {
         in_steps.chain(filters).chain(limit).chain(page)
     }
 
-    /// Whether it has parameters.
     #[must_use]
     pub fn has_params(&self) -> bool {
         self.operands().any(|operand| match operand {

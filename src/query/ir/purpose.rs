@@ -1,10 +1,8 @@
 //! What a selector is for: to read, or to say what a mutation changes and where (LANGUAGE §7,
 //! RUNTIME §3).
 
-/// What a selector is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
-    /// Nodes of any snapshot.
     #[default]
     Select,
     /// The nodes that a mutation changes. They are nodes of the working state, so a time is refused.

@@ -15,10 +15,8 @@ use crate::query::syntax::ast;
 /// The tests of a step. Most steps have one, which is stored inline.
 pub type Tests = SmallVec<[Test; 1]>;
 
-/// A whole normalized selector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// The time.
     pub time: QueryTime,
     /// The groups of the union; empty means that the selector matches nothing (`none`).
     pub chains: SmallVec<[Chain; 1]>,
@@ -31,9 +29,7 @@ pub struct Query {
 /// The snapshot or snapshots that a selector is evaluated in (LANGUAGE §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueryTime {
-    /// The working state.
     Working,
-    /// One committed snapshot.
     At(Address),
     /// Every committed snapshot, newest first (`@*`).
     All,
@@ -102,10 +98,8 @@ pub enum Axis {
     Child,
 }
 
-/// One step of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueryStep {
-    /// Matches nodes.
     Node(NodeStep),
     /// A zone: one virtual container for each node of the left context (LANGUAGE §4).
     Zone(Zone),
@@ -133,7 +127,6 @@ pub struct NodeStep {
     pub tail: Box<[PickOrTest]>,
 }
 
-/// A pick, or a test after a pick.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PickOrTest {
     /// Keeps one node of each group.
@@ -153,14 +146,10 @@ pub enum Pick {
     Nth(Operand),
 }
 
-/// One condition on a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
-    /// On the type.
     Type(TypeTest),
-    /// On the depth, which must be in the set.
     Depth(DepthSet),
-    /// On one attribute.
     Attr(AttrTest),
 }
 
@@ -191,12 +180,9 @@ pub enum Class {
     Block,
 }
 
-/// A comparison of one attribute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AttrTest {
-    /// The left side.
     pub attr: Attr,
-    /// The comparison.
     pub op: CompareOp,
     /// The right side. Lists occur with [`CompareOp::Eq`] and [`CompareOp::Ne`] only.
     pub operand: Operand,
@@ -213,9 +199,7 @@ macro_rules! attributes {
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Attr {
             $($(#[$doc])* $Attr,)*
-            /// A derived facet.
             Facet(Facet),
-            /// Any other name.
             Custom(Box<str>),
         }
 
@@ -300,21 +284,18 @@ attributes! {
     Cadence = "cadence" | "cad": Number,
 }
 
-/// How an attribute compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttrKind {
     /// Against numbers and null only.
     Number,
     /// As text; a number literal is compared as it was written.
     Text,
-    /// As a list of texts.
     Tags,
     /// By the type of each node's value.
     Dynamic,
 }
 
 impl QueryStep {
-    /// A step of tests, without picks.
     pub(super) fn of(tests: impl Into<Tests>) -> Self {
         Self::Node(NodeStep {
             tests: tests.into(),
@@ -322,7 +303,6 @@ impl QueryStep {
         })
     }
 
-    /// Whether it picks some of its nodes.
     #[must_use]
     pub fn picks(&self) -> bool {
         matches!(self, Self::Node(step) if step.picks())
@@ -359,14 +339,12 @@ impl Zone {
 }
 
 impl NodeStep {
-    /// Whether it picks some of its nodes.
     #[must_use]
     pub fn picks(&self) -> bool {
         let mut tail = self.tail.iter();
         tail.any(|item| matches!(item, PickOrTest::Pick(_)))
     }
 
-    /// The first test of the type.
     #[must_use]
     pub fn type_test(&self) -> Option<TypeTest> {
         self.tests.iter().find_map(Test::of_type)
@@ -383,7 +361,6 @@ impl NodeStep {
 }
 
 impl Test {
-    /// A comparison of `attr` with a literal.
     pub(super) fn of(attr: Attr, op: CompareOp, literal: Literal) -> Self {
         Self::Attr(AttrTest {
             attr,
@@ -392,7 +369,6 @@ impl Test {
         })
     }
 
-    /// The test, if it is of the type.
     pub(super) fn of_type(&self) -> Option<TypeTest> {
         match self {
             Self::Type(test) => Some(*test),
@@ -400,7 +376,6 @@ impl Test {
         }
     }
 
-    /// The test, if it is of an attribute.
     pub(super) fn attr(&self) -> Option<&AttrTest> {
         match self {
             Self::Attr(test) => Some(test),
@@ -408,12 +383,10 @@ impl Test {
         }
     }
 
-    /// What an attribute is compared with, if it is a test of one.
     pub(super) fn operand(&self) -> Option<&Operand> {
         self.attr().map(|test| &test.operand)
     }
 
-    /// The set, if it is a test of the depth.
     #[must_use]
     pub fn depth(&self) -> Option<&DepthSet> {
         match self {
@@ -439,7 +412,6 @@ pub enum Facet {
 impl Facet {
     const ALL: [Self; 4] = [Self::Depth, Self::Sdepth, Self::BornTurn, Self::Age];
 
-    /// The name in selectors.
     fn name(self) -> &'static str {
         match self {
             Self::Depth => "depth",
@@ -450,10 +422,8 @@ impl Facet {
     }
 }
 
-/// The right side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operand {
-    /// A literal.
     Literal(Literal),
     /// `$name`, without the dollar sign; bound later.
     Param(Box<str>),
@@ -513,10 +483,8 @@ impl Ord for Literal {
     }
 }
 
-/// How the final set is arranged: order, then unique, then limit and page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Controls {
-    /// The row order.
     pub order: RowOrder,
     /// Whether to keep only the first row of each key.
     pub unique: bool,
@@ -524,7 +492,6 @@ pub struct Controls {
     pub limit: Option<Operand>,
     /// The page, counted from 1 (`@p`); needs `limit`.
     pub page: Option<Operand>,
-    /// What a range returns.
     pub mode: RangeAnswer,
 }
 

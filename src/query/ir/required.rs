@@ -42,7 +42,6 @@ impl Required {
         required(&parsed).filter(|required| required.texts() <= TEXTS && required.depth() <= DEPTH)
     }
 
-    /// How deep it is nested.
     fn depth(&self) -> usize {
         match self {
             Self::Text(_) => 1,
@@ -52,7 +51,6 @@ impl Required {
         }
     }
 
-    /// Number of texts.
     fn texts(&self) -> usize {
         match self {
             Self::Text(_) => 1,
@@ -60,7 +58,6 @@ impl Required {
         }
     }
 
-    /// Whether a folded text has what is required.
     #[must_use]
     pub fn holds(&self, folded: &str) -> bool {
         match self {

@@ -16,14 +16,12 @@ use crate::support::diag::{Code, Diagnostic, Error, Label};
 /// How the short form looks, for help texts.
 const FORM: &str = "write a node as `block:text {key='hero', ttl=2} +tag 'the content'`";
 
-/// A member of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShortMember {
     /// The name, in the spelling of documents.
     pub name: String,
     /// The value as JSON text.
     pub json: String,
-    /// Where the value is written.
     pub span: Range<usize>,
 }
 
@@ -46,7 +44,6 @@ pub fn short_node(text: &str, edition: Edition) -> Result<Vec<ShortMember>, Erro
     }
 }
 
-/// A mistake of form.
 fn form(text: &str, error: &SyntaxError) -> Diagnostic {
     let mut diagnostic = error.to_diagnostic();
     diagnostic.code = Some(Code::Input);
@@ -71,7 +68,6 @@ fn form(text: &str, error: &SyntaxError) -> Diagnostic {
 struct ShortReader {
     members: Vec<ShortMember>,
     faults: Vec<Diagnostic>,
-    /// The tags as JSON texts, and where they are written.
     tags: Option<(Vec<String>, Span)>,
     /// Where a property has tags.
     tags_prop: Option<Span>,
@@ -239,7 +235,6 @@ impl ShortReader {
         tags
     }
 
-    /// Adds a tag that is not there yet.
     fn tag(&mut self, json: String, span: Span) {
         let tags = self.tags_at(span);
         if !tags.contains(&json) {

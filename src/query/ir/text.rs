@@ -47,7 +47,6 @@ impl Display for Query {
 }
 
 impl Query {
-    /// The tests of a search, which is one step with only attribute tests.
     fn search(&self) -> Option<&[Test]> {
         let [chain] = &*self.chains else {
             return None;
@@ -185,7 +184,6 @@ impl NodeStep {
     }
 }
 
-/// The tag of a test that `+tag` means.
 fn tag(test: &AttrTest) -> Option<&str> {
     match (&test.attr, test.op, &test.operand) {
         (Attr::Tags, CompareOp::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag),

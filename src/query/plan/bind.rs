@@ -12,13 +12,11 @@ use super::value::Value;
 use crate::query::ir::{Attr, Literal, Operand, Patterns, RowOrder};
 use crate::support::diag::Code;
 
-/// A value that the plan cannot take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct BindError {
     /// The parameter, without the dollar sign; `None` for a literal.
     pub param: Option<Box<str>>,
-    /// What is wrong.
     #[source]
     pub reason: UnfitValue,
 }
@@ -30,12 +28,10 @@ impl BindError {
         Self { param, reason }
     }
 
-    /// The code of a diagnostic about it.
     pub fn code(&self) -> Code {
         self.reason.code()
     }
 
-    /// What to write instead.
     pub fn help(&self) -> Option<&'static str> {
         self.reason.help()
     }
@@ -189,7 +185,6 @@ fn value_of<'a>(name: &str, params: &'a [(Box<str>, Value)]) -> Result<&'a Value
     }
 }
 
-/// The first parameter of a source.
 fn param(source: &Operand) -> Option<&str> {
     match source {
         Operand::Literal(_) => None,
@@ -288,7 +283,6 @@ impl Binder<'_> {
         BindError::new(param(self.source(slot)).map(Into::into), unfit)
     }
 
-    /// Whether all slots have the same key.
     fn is_one_key(&self, slots: &[SlotNumber]) -> Result<bool, BindError> {
         let Some((&first, more)) = slots.split_first() else {
             return Ok(false);
@@ -304,7 +298,6 @@ impl Binder<'_> {
         Ok(true)
     }
 
-    /// Whether the slot has a single key.
     fn is_key(&self, slot: SlotNumber) -> Result<bool, BindError> {
         Ok(match self.source(slot) {
             // Null pins nothing: nodes without a key have nothing in common.

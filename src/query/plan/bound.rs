@@ -9,18 +9,14 @@ use crate::query::ir::{Attr, Axis, Facet, RangeAnswer, RowOrder};
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
 #[derive(Debug)]
 pub struct Bound {
-    /// The groups of the union.
     pub chains: SmallVec<[BoundChain; 1]>,
-    /// Tests of the final set.
     pub filters: Box<[BoundTest]>,
     /// The result order: [`RowOrder::Pre`] is document order, in which rows are found, and
     /// [`RowOrder::Default`] is key order.
     pub order: RowOrder,
-    /// Keep the first row of each key.
     pub unique: bool,
     /// The rows of the final set to leave out first and to return at most; `None` for all.
     pub page: Option<(u64, u64)>,
-    /// What a range returns.
     pub mode: RangeAnswer,
     /// The inclusive depth interval of the rows it reads, if it is one chain of plain tests over
     /// one interval: of turns, of `^ah` or of `^sys`. `None` if a test requires an id.
@@ -39,32 +35,21 @@ pub struct Bound {
     pub pattern_bytes: usize,
 }
 
-/// One group with its values in place.
 pub type BoundChain = Group<BoundFilter>;
 
-/// A step with its values in place.
 pub type BoundStep = GroupStep<BoundFilter>;
 
-/// One condition with its value in place.
 pub type BoundTest = Condition<AttrCondition>;
 
-/// A pick, or a test after one, with values in place.
 pub type BoundPick = PickStep<AttrCondition, u64>;
 
-/// Which nodes a step keeps.
 #[derive(Debug)]
 pub struct BoundFilter {
-    /// The axis from the step before.
     pub axis: Axis,
-    /// Conditions, all of which must be satisfied.
     pub tests: BoundTests,
-    /// Picks, and tests after the first pick.
     pub picks: Box<[BoundPick]>,
-    /// Whether picks go by key order.
     pub key_order: bool,
-    /// Whether the root or the `^seq` node can be kept.
     pub ambient: RootOrSeq,
-    /// Whether implicit cores can be kept.
     pub cores: bool,
     /// The level of every kept node, if the chain decides it.
     pub level: Option<u32>,
@@ -75,12 +60,9 @@ pub struct BoundFilter {
 /// The tests of a step. Most steps have one.
 pub type BoundTests = SmallVec<[BoundTest; 1]>;
 
-/// A comparison of an attribute.
 #[derive(Debug)]
 pub struct AttrCondition {
-    /// The attribute.
     pub attr: Attr,
-    /// The comparison.
     pub compare: Compare,
 }
 
@@ -94,7 +76,6 @@ impl BoundChain {
         })
     }
 
-    /// Whether a step requires an id.
     pub fn names_id(&self) -> bool {
         self.filters().any(|filter| filter.id.is_some())
     }
@@ -124,7 +105,6 @@ impl BoundFilter {
 }
 
 impl Bound {
-    /// Whether there is `@unique` or a page.
     #[inline]
     pub fn has_tail(&self) -> bool {
         self.unique || self.page.is_some()

@@ -46,7 +46,6 @@ pub fn compile(query: &Query) -> Plan {
 
 type SlotPicks = Vec<PickStep<SlotTest, SlotNumber>>;
 
-/// The number of the next slot.
 struct Slots(SlotNumber);
 
 impl Slots {
@@ -192,7 +191,6 @@ fn anchor_level(tests: &[Predicate]) -> Option<u32> {
     }
 }
 
-/// The slot of a `key = …` among `tests`.
 fn pinned_key(tests: &[Predicate]) -> Option<SlotNumber> {
     tests.iter().find_map(|test| match test {
         Predicate::Attr(SlotTest {

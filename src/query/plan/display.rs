@@ -88,7 +88,6 @@ impl Plan {
 }
 
 impl GroupStep<FilterPlan> {
-    /// What the step does, in a line.
     pub fn label(&self, first: bool) -> String {
         let axis = |axis: Axis| match axis {
             _ if first => "anywhere",

@@ -6,9 +6,7 @@ use crate::query::ir::{CompareOp, Intervals};
 /// The numbers that satisfy a comparison, so that asking is a range check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberSet {
-    /// The integers.
     pub ranges: Intervals,
-    /// Whether a missing value matches.
     pub null: bool,
 }
 
@@ -63,7 +61,6 @@ impl NumberSet {
         number.map_or(self.null, |number| self.ranges.contains(number))
     }
 
-    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty() && !self.null
     }

@@ -10,7 +10,6 @@ use super::value::Value;
 use super::value_test::{ValueReading, ValueTest};
 use crate::query::ir::{Attr, AttrKind, CompareOp, Patterns, normal_type};
 
-/// A comparison of an attribute.
 #[derive(Clone, Debug)]
 pub enum Compare {
     /// Of a numeric header.

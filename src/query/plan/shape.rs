@@ -65,7 +65,6 @@ impl PlanShape {
         }
     }
 
-    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -14,16 +14,13 @@ use crate::support::diag::Code;
 pub enum TextTest {
     /// `=` and `!=`: one of these texts, or null if `null` is set.
     In {
-        /// The texts.
         texts: SmallVec<[Box<str>; 1]>,
-        /// Whether null is among them.
         null: bool,
         /// Whether everything else satisfies the test instead.
         negated: bool,
     },
     /// `<`, `<=`, `>` and `>=`.
     Ordered {
-        /// The right side.
         text: Box<str>,
         /// The orderings of the node's text and the right side that satisfy the test.
         orders: &'static [Ordering],
@@ -34,7 +31,6 @@ pub enum TextTest {
     Never,
 }
 
-/// The orderings an operator accepts.
 pub(super) fn orders(op: CompareOp) -> &'static [Ordering] {
     // Equalities and patterns are not decided by an order.
     match op {
@@ -56,7 +52,6 @@ pub(super) fn as_text(value: &Value) -> Option<Cow<'_, str>> {
     }
 }
 
-/// [`as_text`] by value.
 fn into_text(value: Value) -> Option<Box<str>> {
     match value {
         Value::Text(text) => Some(text),
@@ -107,7 +102,6 @@ impl TextTest {
         })
     }
 
-    /// Whether a text, or null, satisfies the comparison.
     pub fn holds(&self, text: Option<&str>) -> bool {
         match (self, text) {
             (Self::In { texts, negated, .. }, Some(text)) => has_text(texts, text) != *negated,
@@ -137,7 +131,6 @@ impl TextTest {
     }
 }
 
-/// Whether `text` is among sorted texts.
 pub(crate) fn has_text(texts: &[Box<str>], text: &str) -> bool {
     texts.binary_search_by(|known| (**known).cmp(text)).is_ok()
 }
@@ -148,19 +141,15 @@ pub(super) fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern,
     Ok(patterns.compile(&text)?)
 }
 
-/// Why a comparison cannot take a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitValue {
-    /// The rules for a literal in its place forbid it.
     #[error("{0}")]
     Rule(Cow<'static, str>),
-    /// The pattern cannot be compiled.
     #[error(transparent)]
     Pattern(#[from] PatternError),
 }
 
 impl UnfitValue {
-    /// The code of a diagnostic about it.
     pub fn code(&self) -> Code {
         match self {
             Self::Pattern(error) if error.is_limit() => Code::Limit,
@@ -168,7 +157,6 @@ impl UnfitValue {
         }
     }
 
-    /// What to write instead.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Rule(_) => None,

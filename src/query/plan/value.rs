@@ -57,7 +57,6 @@ impl Value {
         }
     }
 
-    /// [`Value::alone`] by value.
     pub(super) fn into_alone(self) -> Self {
         match self {
             Self::List(items) => match <[Self; 1]>::try_from(items.into_vec()) {

@@ -12,13 +12,11 @@ use crate::query::ir::{CompareOp, ExactNumber, Pattern, Patterns};
 /// A value of a node as comparisons see it. A list inside a list is [`Scalar::Other`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Scalar<'a> {
-    /// Absent or null.
     Null,
     /// A text, or a boolean as its text.
     Text(Cow<'a, str>),
     /// A number, as written.
     Number(&'a str),
-    /// A list.
     List(Vec<Scalar<'a>>),
     /// An object, or a list in a list: equal to nothing.
     Other,
@@ -75,7 +73,6 @@ impl ValueTest {
         self.pattern.as_ref()
     }
 
-    /// Whether a node's value satisfies the comparison.
     pub fn holds(&self, node: &Scalar<'_>) -> bool {
         match self.op {
             CompareOp::Eq => self.wanted.holds(node),

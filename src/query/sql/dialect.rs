@@ -50,7 +50,6 @@ impl FromStr for Dialect {
     }
 }
 
-/// Literals and names.
 impl Dialect {
     /// A text literal. The text has no U+0000, which no dialect can write: tests with one are refused.
     pub(crate) fn text(self, text: &str) -> String {
@@ -80,7 +79,6 @@ impl Dialect {
         out
     }
 
-    /// A quoted name.
     pub(crate) fn name_of(self, name: &str) -> String {
         let mut out = String::with_capacity(name.len() + 2);
         let mark = if self == Self::Spark { '`' } else { '"' };
@@ -88,7 +86,6 @@ impl Dialect {
         out
     }
 
-    /// An integer literal.
     pub(super) fn int(self, value: i64) -> String {
         // The digits of the least one are beyond an integer before their sign is read.
         match value {
@@ -145,7 +142,6 @@ fn quote_doubled(out: &mut String, text: &str, mark: char) {
     out.push(mark);
 }
 
-/// Functions.
 impl Dialect {
     /// Whether a session's name matches a pattern, in which `*` is any text without `/`.
     pub(super) fn name_matches(self, column: &str, glob: &str) -> String {
@@ -183,7 +179,6 @@ impl Dialect {
         format!("{like} and {same}")
     }
 
-    /// Whether a column of text has another text in it.
     pub(super) fn contains(self, column: &str, text: &str) -> String {
         let text = self.text(text);
         match self {
@@ -235,7 +230,6 @@ impl Dialect {
         }
     }
 
-    /// The character with this number.
     pub(super) fn letter(self, number: u32) -> String {
         match self {
             Self::Sqlite | Self::Spark => format!("char({number})"),

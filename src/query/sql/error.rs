@@ -29,7 +29,6 @@ impl Refused {
         }
     }
 
-    /// A parameter, which has no value.
     pub(super) fn parameter(construct: impl ToString) -> Self {
         Self {
             help: "write the value in its place",
@@ -48,7 +47,6 @@ impl Refused {
         }
     }
 
-    /// A setting of the statement by its name.
     pub(super) fn setting(name: &str, reason: &str) -> Self {
         Self {
             help: "choose another name",
@@ -56,7 +54,6 @@ impl Refused {
         }
     }
 
-    /// The error about the canonical text of a query.
     pub(super) fn into_error(self, query: &Query, dialect: Dialect) -> Error {
         let text = query.canonical_text();
         let Self {

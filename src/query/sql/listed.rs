@@ -39,13 +39,11 @@ impl SharedLists {
         }
     }
 
-    /// Whether the rows of several snapshots are one list.
     fn is_merged(self) -> bool {
         matches!(self, Self::Merged | Self::Latest)
     }
 }
 
-/// Adds the lists of a statement.
 pub(super) struct Lister<'l> {
     pub(super) query: &'l Query,
     pub(super) tables: &'l Tables,

@@ -8,6 +8,8 @@
 //! The module knows queries and the names of the layout. It runs nothing and must not know a store, a
 //! session, or the edition that a selector was written in.
 
+#![warn(missing_docs)]
+
 mod content;
 mod dialect;
 mod error;

@@ -84,7 +84,6 @@ fn compares<T>(column: &str, op: CompareOp, cut: Option<T>, write: impl Fn(T) ->
     }
 }
 
-/// The `i64` that equals a number.
 fn exact_int(number: &ExactNumber<'_>) -> Option<i64> {
     let equal = |value: &i64| ExactNumber::Int(i128::from(*value)).compare(number).is_eq();
     cut_int(number, false).filter(equal)

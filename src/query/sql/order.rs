@@ -45,7 +45,6 @@ impl Arrangement {
         }
     }
 
-    /// Whether it does not depend on the snapshot.
     pub(super) fn is_fixed(self) -> bool {
         matches!(self, Self::Document | Self::Post | Self::Breadth)
     }
@@ -55,7 +54,6 @@ impl Arrangement {
         matches!(self, Self::Document | Self::Path)
     }
 
-    /// What the arrangement reads of a row besides its node.
     pub(super) fn needs(self) -> NeededRows {
         NeededRows {
             depth: matches!(self, Self::Key | Self::Turns { .. }),
@@ -110,7 +108,6 @@ impl OrderKeys {
         Self(ways.collect())
     }
 
-    /// The columns of rows at an alias.
     pub(super) fn columns(&self, alias: &str) -> String {
         let columns = (1..=self.0.len()).map(|number| format!("{alias}.k{number}"));
         columns.collect::<Vec<_>>().join(", ")

@@ -38,7 +38,6 @@ pub(super) struct NeededRows {
 }
 
 impl NeededRows {
-    /// Adds what others read.
     pub(super) fn add(&mut self, other: Self) {
         self.depth |= other.depth;
         self.turns |= other.turns;
@@ -50,27 +49,22 @@ impl NeededRows {
         self.attr |= other.attr;
     }
 
-    /// Whether the table of turns is read.
     pub(super) fn reads_turns(self) -> bool {
         self.depth || self.turns_placed
     }
 }
 
-/// Writes the conditions of one step.
 #[derive(Debug)]
 pub(super) struct Predicates {
     pub(super) dialect: Dialect,
-    /// The table `attr`, with its schema.
     pub(super) attr: String,
     /// Whether the step may match an implicit core, whose headers are null.
     pub(super) core: bool,
     /// Whether there is a `p`, the placement of the unit of `n`.
     pub(super) placed: bool,
-    /// What the conditions read besides `n`.
     pub(super) needs: NeededRows,
 }
 
-/// The depth of `n`.
 pub(super) const DEPTH: &str = "coalesce(n.base_depth, d.depth)";
 
 /// The ttl of a node as it reads in a snapshot.
@@ -81,7 +75,6 @@ pub(super) fn ttl(node: &str, snapshot: &str) -> String {
     )
 }
 
-/// The id of the parent of `n`.
 pub(super) const PARENT: &str = "coalesce(np.id, case when n.parent_pre is null then t.parent end)";
 
 impl Predicates {
@@ -95,7 +88,6 @@ impl Predicates {
         }
     }
 
-    /// The condition of one test.
     pub(super) fn test(&mut self, test: &Test) -> Result<String, Refused> {
         match test {
             Test::Type(test) => Ok(type_test(*test)),
@@ -379,7 +371,6 @@ impl Predicates {
         })
     }
 
-    /// The rows of `attr` of `n` with a name.
     fn rows(&self, name: &str) -> String {
         let session = if self.dialect.is_parquet() {
             "a.session_id = n.session_id and "
@@ -393,7 +384,6 @@ impl Predicates {
         )
     }
 
-    /// Whether all of some texts are among the tags.
     fn tagged(&self, texts: &[String]) -> String {
         let rows = self.rows("tags");
         if let [text] = texts {
@@ -485,7 +475,6 @@ impl Predicates {
         }
     }
 
-    /// A row of `attr` that equals a literal of the same type.
     fn same(&self, test: &AttrTest, literal: &Literal) -> Result<String, Refused> {
         Ok(match (literal, number(literal)) {
             (_, Some(number)) => {
@@ -537,7 +526,6 @@ impl Predicates {
     }
 }
 
-/// The first cycle of a node's id.
 const BORN: &str = "coalesce(n.cycle, y.cycle)";
 
 /// The tag that a test wants, if it wants one.

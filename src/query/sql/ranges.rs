@@ -34,7 +34,6 @@ fn end(tables: &Tables, order: &str) -> SelectQuery {
         .end("order by session, ord")
 }
 
-/// The pairs: neighbours, or the two ends.
 fn pairs(mode: RangeAnswer) -> SelectQuery {
     match mode {
         RangeAnswer::Reduce => SelectQuery::of("session_id, max(seq) as newer, min(seq) as older")
@@ -79,7 +78,6 @@ fn removed(listed: &str) -> SelectQuery {
         .only("m.id is null")
 }
 
-/// The list of an end of a pair.
 fn at(listed: &str, alias: &str, end: &str) -> String {
     format!("{listed} {alias} on {alias}.session_id = p.session_id and {alias}.seq = p.{end}")
 }

@@ -275,7 +275,6 @@ fn found(ends: Vec<String>, tables: &Tables, with: &mut CommonTables) -> String 
     "found".to_owned()
 }
 
-/// The names of sessions and the ids, in order.
 fn ids(tables: &Tables, listed: &str, order: &str) -> SelectQuery {
     let session = tables.table("session");
     let session = format!("join {session} z on z.session_id = r.session_id");
@@ -285,7 +284,6 @@ fn ids(tables: &Tables, listed: &str, order: &str) -> SelectQuery {
         .end(format!("order by session, {order}"))
 }
 
-/// The end of a statement whose rows are nodes.
 fn nodes(tables: &Tables, listed: &str) -> SelectQuery {
     let (session, snapshot) = (tables.table("session"), tables.table("snapshot"));
     let snapshot = format!("join {snapshot} s on s.session_id = r.session_id and s.seq = r.seq");

@@ -29,18 +29,15 @@ impl OutsideUnits {
     }
 }
 
-/// The left context of a step.
 #[derive(Clone, Debug)]
 enum LeftContext {
     /// None: the step may match anywhere.
     None,
     /// The `^seq` node alone, which needs no rows of its own: it is what has units of rank 1 below it.
     Seq,
-    /// The rows of a step.
     Rows(StepRows),
 }
 
-/// The rows of a step, as the next one reads them.
 #[derive(Clone, Debug)]
 struct StepRows {
     name: String,
@@ -53,7 +50,6 @@ struct StepRows {
     wide: OutsideUnits,
 }
 
-/// Writes the steps of a chain.
 pub(super) struct StepsWriter<'s> {
     pub(super) tables: &'s Tables,
     pub(super) with: &'s mut CommonTables,
@@ -391,7 +387,6 @@ impl StepsWriter<'_> {
         Ok(())
     }
 
-    /// The order of a pick, and the place in it that is picked.
     fn place(&self, pick: &Pick, order: &[String]) -> Result<(String, i64), Refused> {
         let reversed = || {
             let keys = order.iter().map(|key| match key.strip_suffix(" desc") {
@@ -411,7 +406,6 @@ impl StepsWriter<'_> {
 /// The units that the root or `^seq` reaches.
 const WIDE_JOIN: &str = "left join placed w";
 
-/// The steps after one.
 type Rest<'r> = &'r [(Axis, QueryStep)];
 
 /// Levels, in which an implicit core is between its turn and its blocks.
@@ -421,7 +415,6 @@ const HEIGHT_COLUMN: &str =
 /// Which units a node reaches besides its own: those of the sequence, or all.
 const WIDE_COLUMN: &str = "case n.class when '^root' then 2 when '^seq' then 1 else 0 end as wide";
 
-/// The name under which a column is handed on.
 fn named(column: &str) -> String {
     let name = column.rsplit(" as ").next().unwrap_or(column);
     name.rsplit('.').next().unwrap_or(name).to_owned()

@@ -7,7 +7,6 @@ use super::dialect::Dialect;
 use super::predicate::NeededRows;
 use super::words::{CommonTables, SelectQuery};
 
-/// The order of units, as columns of `placed`.
 pub(super) const UNIT_ORDER: [&str; 5] = [
     "rank",
     "sibling_offset",
@@ -19,7 +18,6 @@ pub(super) const UNIT_ORDER: [&str; 5] = [
 /// The tables that [`Tables::chosen`] puts others in the place of. All but `snapshot` are partitioned.
 const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
 
-/// Which sessions are queried.
 #[derive(Clone, Debug)]
 pub(super) enum SessionFilter {
     /// Those whose name matches; an empty pattern is all.
@@ -40,13 +38,11 @@ impl SessionFilter {
     }
 }
 
-/// Where the tables are.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
     pub(super) dialect: Dialect,
     /// The quoted name of their schema and a dot, or nothing.
     pub(super) schema: String,
-    /// Which sessions are queried.
     pub(super) sessions: SessionFilter,
     /// Whether each version of a unit is queried once, at the newest of the snapshots that has it.
     pub(super) once: bool,
@@ -84,7 +80,6 @@ impl Tables {
         format!("session_id, seq, {of_unit}, unit_id, pre, pre_end, id")
     }
 
-    /// A table under its name with its schema.
     pub(super) fn table(&self, name: &str) -> String {
         if self.is_one() && CHOSEN.contains(&name) {
             name.to_owned()

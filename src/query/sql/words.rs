@@ -10,7 +10,6 @@ const WIDE: usize = 100;
 /// More tables in a union than this are put in groups.
 const MANY: usize = 30;
 
-/// All of some conditions.
 pub(super) fn all(conditions: impl IntoIterator<Item = String>) -> String {
     let mut conditions: Vec<String> = conditions.into_iter().collect();
     if conditions.iter().any(|condition| condition == "false") {
@@ -20,7 +19,6 @@ pub(super) fn all(conditions: impl IntoIterator<Item = String>) -> String {
     join(conditions, "and", "true")
 }
 
-/// Any of some conditions.
 pub(super) fn any(conditions: impl IntoIterator<Item = String>) -> String {
     let mut conditions: Vec<String> = conditions.into_iter().collect();
     if conditions.iter().any(|condition| condition == "true") {
@@ -62,14 +60,12 @@ pub(super) struct SelectQuery {
     pub(super) columns: Vec<String>,
     /// The first table, and the joins after it, each a line.
     pub(super) from: Vec<String>,
-    /// All of these hold.
     pub(super) filters: Vec<String>,
     /// What ends it: `group by …`, `order by …`.
     end: Vec<String>,
 }
 
 impl SelectQuery {
-    /// A query of these columns.
     pub(super) fn of(columns: impl Into<String>) -> Self {
         Self {
             columns: vec![columns.into()],
@@ -77,7 +73,6 @@ impl SelectQuery {
         }
     }
 
-    /// Adds columns.
     pub(super) fn and(mut self, columns: impl Into<String>) -> Self {
         self.columns.push(columns.into());
         self
@@ -89,13 +84,11 @@ impl SelectQuery {
         self
     }
 
-    /// Adds a condition.
     pub(super) fn only(mut self, condition: impl Into<String>) -> Self {
         self.add_filter(condition);
         self
     }
 
-    /// Adds what ends it.
     pub(super) fn end(mut self, end: impl Into<String>) -> Self {
         self.end.push(end.into());
         self
@@ -141,7 +134,6 @@ impl Display for SelectQuery {
 pub(super) struct CommonTables(Vec<(String, Vec<SelectQuery>)>);
 
 impl CommonTables {
-    /// Adds one.
     pub(super) fn add(&mut self, name: &str, select: SelectQuery) {
         self.add_union(name, vec![select]);
     }
@@ -161,7 +153,6 @@ impl CommonTables {
         self.add_union(name, parts);
     }
 
-    /// Adds those of another one after its own.
     pub(super) fn append(&mut self, other: Self) {
         self.0.extend(other.0);
     }

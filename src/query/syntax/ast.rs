@@ -10,7 +10,6 @@ use smallvec::SmallVec;
 
 use super::span::{Span, Spanned};
 
-/// A whole selector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selector<'s> {
     /// The time; `None` means the default of the edition.
@@ -24,7 +23,6 @@ pub struct Selector<'s> {
 /// `@t0`, `@t-3..@t0`, `@history`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeSyntax {
-    /// One address.
     Point(TimePoint),
     /// Two ends, as written.
     Range(Box<(Spanned<TimePoint>, Spanned<TimePoint>)>),
@@ -53,7 +51,6 @@ pub enum TimePoint {
 /// on the parser's stack is as large as the largest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelectorBody<'s> {
-    /// Nothing is written.
     Empty,
     /// `none`
     Nothing(Span),
@@ -75,10 +72,8 @@ pub struct GroupSyntax<'s> {
     pub steps: Vec<(Combinator, StepSyntax<'s>)>,
 }
 
-/// How two steps are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combinator {
-    /// White space.
     Descendant,
     /// `>`
     Child,
@@ -89,11 +84,9 @@ pub enum Combinator {
 pub struct StepSyntax<'s> {
     /// The parts, in the order written. Most steps have one or two.
     pub parts: SmallVec<[Spanned<StepPart<'s>>; 2]>,
-    /// The whole step.
     pub span: Span,
 }
 
-/// One part of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepPart<'s> {
     /// `^seq`, without the caret.
@@ -139,7 +132,6 @@ pub enum WordOrParam<'s> {
 /// A list of properties in one kind of bracket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attrs<'s> {
-    /// Which brackets.
     pub form: Brackets,
     /// The properties. Lowering refuses an empty list.
     pub props: Vec<Prop<'s>>,
@@ -159,14 +151,11 @@ pub enum Brackets {
 /// One property: a comparison, or a name alone, which means that the attribute is present.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prop<'s> {
-    /// The name.
     pub name: Spanned<AttrName<'s>>,
-    /// The comparison.
     pub test: Option<(Spanned<CompareOp>, Spanned<LiteralSyntax<'s>>)>,
 }
 
 impl Prop<'_> {
-    /// The whole property.
     #[must_use]
     pub fn span(&self) -> Span {
         match &self.test {
@@ -176,7 +165,6 @@ impl Prop<'_> {
     }
 }
 
-/// An attribute name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttrName<'s> {
     /// The name, unescaped.
@@ -185,7 +173,6 @@ pub struct AttrName<'s> {
     pub quoted: bool,
 }
 
-/// A comparison (LANGUAGE §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CompareOp {
     /// `=`
@@ -221,7 +208,6 @@ pub enum LiteralSyntax<'s> {
     List(Vec<Spanned<LiteralSyntax<'s>>>),
 }
 
-/// One item of a depth expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepthItem {
     /// `2`
@@ -234,7 +220,6 @@ pub enum DepthItem {
     Set(Vec<i64>),
 }
 
-/// A filter or control over the final set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter<'s> {
     /// `{…}` or `[…]`
@@ -255,7 +240,6 @@ pub struct Control<'s> {
 }
 
 impl Control<'_> {
-    /// The whole control.
     #[must_use]
     pub fn span(&self) -> Span {
         match &self.value {
@@ -276,18 +260,15 @@ pub struct PositionSyntax<'s> {
     pub span: Span,
 }
 
-/// One hop of a position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop<'s> {
     /// The child that the hop names.
     pub head: HopHead<'s>,
     /// The properties and kinds attached to it.
     pub parts: Vec<Spanned<HopPart<'s>>>,
-    /// The whole hop.
     pub span: Span,
 }
 
-/// The head of a hop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HopHead<'s> {
     /// `d1`, `seg`, `block:call`, `1:block`, `end`. Lowering tells them apart.
@@ -304,7 +285,6 @@ pub enum HopHead<'s> {
     Search,
 }
 
-/// Something attached to the head of a hop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HopPart<'s> {
     /// `.call`, without the dot.
@@ -331,15 +311,12 @@ pub struct ShortNode<'s> {
 pub struct SearchSyntax<'s> {
     /// The nodes to search below; `None` searches the whole tree, root included.
     pub scope: Option<PositionSyntax<'s>>,
-    /// How the search was spelled.
     pub kind: SearchKind,
     /// The span of the sign or of `within`; empty for leading braces.
     pub sign: Span,
-    /// The properties to search for.
     pub attrs: Spanned<Attrs<'s>>,
 }
 
-/// The spellings of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchKind {
     /// `{…}` at the start.

@@ -13,7 +13,6 @@ use super::span::{Span, Spanned};
 /// A part; for a type, also the group of properties after it.
 pub(super) type PartAndBrackets<'s> = (Spanned<StepPart<'s>>, Option<Spanned<StepPart<'s>>>);
 
-/// A group of one step.
 pub(super) fn group(step: StepSyntax<'_>) -> GroupSyntax<'_> {
     // Most groups have a few steps, and growing one at a time costs more than spare capacity.
     let mut steps = Vec::with_capacity(4);
@@ -21,7 +20,6 @@ pub(super) fn group(step: StepSyntax<'_>) -> GroupSyntax<'_> {
     GroupSyntax { steps }
 }
 
-/// A step of one piece.
 pub(super) fn step(piece: PartAndBrackets<'_>) -> StepSyntax<'_> {
     let mut step = StepSyntax {
         parts: SmallVec::new(),
@@ -31,7 +29,6 @@ pub(super) fn step(piece: PartAndBrackets<'_>) -> StepSyntax<'_> {
     step
 }
 
-/// Adds a piece to a step.
 pub(super) fn add<'s>(step: &mut StepSyntax<'s>, (part, group): PartAndBrackets<'s>) {
     step.span = step.span.to(part.span);
     step.parts.push(part);
@@ -41,18 +38,15 @@ pub(super) fn add<'s>(step: &mut StepSyntax<'s>, (part, group): PartAndBrackets<
     }
 }
 
-/// The name of a property.
 pub(super) fn name(text: Cow<'_, str>, quoted: bool, span: Span) -> Spanned<AttrName<'_>> {
     Spanned::new(AttrName { text, quoted }, span)
 }
 
-/// `first`, then `rest`.
 pub(super) fn in_front<'s>(first: Filter<'s>, mut rest: Vec<Filter<'s>>) -> Vec<Filter<'s>> {
     rest.insert(0, first);
     rest
 }
 
-/// A position from its hops.
 pub(super) fn position<'s>(
     (hops, trailing_comma): (Vec<Hop<'s>>, Option<Span>),
     span: Span,
@@ -73,7 +67,6 @@ pub(super) fn search_hop<'s>(brace: Spanned<Attrs<'s>>, span: Span) -> Hop<'s> {
     }
 }
 
-/// A search below `scope`, or of the whole tree.
 pub(super) fn search<'s>(
     scope: Option<PositionSyntax<'s>>,
     kind: SearchKind,

@@ -23,7 +23,6 @@ pub const MAX_MISTAKES: usize = 64;
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("{mistake}")]
 pub struct SyntaxError {
-    /// Where it is.
     pub span: Span,
     /// What it is.
     pub mistake: Mistake,
@@ -35,25 +34,18 @@ pub enum Mistake {
     /// The text, of this many bytes, is longer than [`MAX_BYTES`].
     #[error("a selector has at most {max} bytes, this one has {0}", max = MAX_BYTES)]
     TooLong(usize),
-    /// A character that starts no token here.
     #[error("unexpected character `{}`", .0.escape_debug())]
     Stray(char),
-    /// A sign (`#`, `+`, `@`) without its word.
     #[error("expected a word after `{0}`")]
     MissingWord(&'static str),
-    /// A word without a sign.
     #[error("expected a step such as `.cb`, found the word `{0}`")]
     BareWord(Box<str>),
-    /// A comparison without brackets.
     #[error("a comparison is written in brackets")]
     BareComparison(Box<str>),
-    /// A key that needs quotes.
     #[error("expected quotes around `{0}`")]
     QuoteKey(Box<str>),
-    /// A value that needs quotes.
     #[error("expected quotes around `{0}`")]
     QuoteValue(Box<str>),
-    /// A quoted text without its closing quote.
     #[error("the closing `{0}` is missing")]
     Unterminated(char),
     /// A comparison sign of another language, and the one that replaces it.
@@ -77,20 +69,16 @@ pub enum Mistake {
     /// `@limit=`
     #[error("the value of the control is missing")]
     MissingControlValue,
-    /// A word inside `:depth(…)` that is not a depth.
     #[error("expected a whole number, found `{0}`")]
     NotADepth(Box<str>),
-    /// A token that the grammar does not accept here.
     #[error("{}", .hint.message(&format!("`{}`", shorten(.found)), .expected))]
     Unexpected {
-        /// The text of the token.
         found: Box<str>,
         /// The terminals that would be accepted, as the grammar names them.
         expected: Vec<String>,
         /// The well-known mistake this is.
         hint: Hint,
     },
-    /// The text ended too early.
     #[error("{}", .hint.message("the end of the selector", .expected))]
     UnexpectedEnd {
         /// The terminals that would be accepted, as the grammar names them.
@@ -121,14 +109,12 @@ macro_rules! hints {
 }
 
 hints! {
-    /// None of the others.
     #[default]
     None: "", "not expected here", "";
     /// `? {…}` or `?? {…}` after a chain.
     SearchBehindChain: "a search cannot follow a chain", "not expected here", "write the properties in brackets: `.cb[kind='summary']`";
     /// `? ?`
     DoubleSearch: "`?` and `??` take properties, not another search", "not expected here", "`? {…}` looks one level down, `?? {…}` at any level";
-    /// A union that contains a position.
     PositionInUnion: "a position is never part of a union", "not expected here", "write two selectors, or chains such as `^ah .cb, .cb:summary`";
     /// `.cb (role=user)`
     SpacedGroup: "a group of properties directly follows a type", "remove the white space before it", "write `.cb(role='user')`, or `.cb [role='user']` for what is inside";
@@ -136,15 +122,12 @@ hints! {
     DetachedGroup: "a group of properties directly follows a type", "use brackets here", "write `[role='user']`";
     /// `:first(2)`
     PseudoWithArguments: "this pseudo-class takes no parentheses", "not expected here", "`:depth(…)` and `:nth(…)` do";
-    /// A tag after white space inside a chain.
     DetachedTag: "a tag after white space filters the whole selector and is written at its end", "not expected here", "attach the tag to its step: `.cb+tag`";
-    /// A time that is not at the start.
     LateTime: "the time is written at the start of a selector", "not expected here", "move it to the front: `@t0 .cb`";
     /// `none .cb`
     NothingAlone: "`none` takes nothing but controls", "not expected here", "`none` matches nothing, whatever follows";
     /// `@limit=5 .cb`
     ControlInFront: "controls are written at the end of a selector", "not expected here", "move the control to the end: `.cb @limit=5`";
-    /// A step after filters or controls.
     StepBehindFilters: "only filters and controls may follow here", "no step follows a filter or control", "move the filter or control to the end";
     /// `(d1) > .cb`, `(d1) (d2)`
     StepBehindPosition: "only filters and controls may follow a position", "no step follows a position", "go on with another hop, or write a chain: `depth(1) > .cb`";
@@ -204,7 +187,6 @@ impl SyntaxError {
 }
 
 impl Mistake {
-    /// The remark at the place of the mistake.
     fn label(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "the limit is here",

@@ -106,21 +106,14 @@ struct Window<'a, 's> {
     tokens: &'a [Lexed<'s>],
     at: usize,
     found: Token<'s>,
-    /// The number of open brackets.
     level: usize,
-    /// Whether no bracket is open.
     top: bool,
     /// A filter, a control or `none` precedes it, outside brackets.
     filters: bool,
-    /// The braces of a search precede it.
     search: bool,
-    /// The selector starts with a position or `within(`.
     position: bool,
-    /// The selector starts with `within(`.
     within: bool,
-    /// `?` or `??` is directly before it.
     sign: bool,
-    /// The selector starts with a control.
     control_first: bool,
 }
 
@@ -174,7 +167,6 @@ impl<'a, 's> Window<'a, 's> {
         Some(token.1)
     }
 
-    /// Whether a step follows something that no step can follow.
     fn step_after_end(&self) -> bool {
         self.top
             && (self.filters || self.search || self.position)

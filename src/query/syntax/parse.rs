@@ -206,7 +206,6 @@ fn joins_time(token: &Token<'_>) -> bool {
     matches!(token, Token::RangeMark | Token::RangeEnd(_))
 }
 
-/// Turns an error of the generated parser into one of ours.
 fn translate<'s>(text: &str, tokens: &[Lexed<'s>], error: GrammarError<'s>) -> SyntaxError {
     match error {
         ParseError::UnrecognizedToken { token, expected } => {

@@ -8,14 +8,11 @@ use std::ops::Range;
 /// All spans compare equal, so syntax trees compare by content and not by place.
 #[derive(Clone, Copy, Default)]
 pub struct Span {
-    /// The first byte.
     pub start: u32,
-    /// One past the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The bytes from `start` up to `end`.
     #[must_use]
     pub fn new(start: u32, end: u32) -> Self {
         Self { start, end }
@@ -58,14 +55,11 @@ impl From<Span> for Range<usize> {
 /// A value with its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spanned<T> {
-    /// The value.
     pub node: T,
-    /// Where it was written.
     pub span: Span,
 }
 
 impl<T> Spanned<T> {
-    /// `node`, written at `span`.
     pub fn new(node: T, span: Span) -> Self {
         Self { node, span }
     }

@@ -54,7 +54,6 @@ pub(super) enum ChainToken {
     BraceClose,
 }
 
-/// Inside brackets, braces, groups and positions.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0C]+")]
 pub(super) enum InsideToken {
@@ -113,7 +112,6 @@ pub(super) enum InsideToken {
     Question,
 }
 
-/// Inside `:depth(…)`, `depth(…)` and `:nth(…)`.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0C]+")]
 pub(super) enum DepthToken {
@@ -155,11 +153,9 @@ pub(super) enum Token<'s> {
     Root(&'s str),
     Type(&'s str),
     Key(&'s str),
-    /// With quotes.
     QuotedKey(&'s str),
     KeyParam(&'s str),
     Tag(&'s str),
-    /// With quotes.
     QuotedTag(&'s str),
     Pseudo(&'s str),
     /// `:depth(`
@@ -191,7 +187,6 @@ pub(super) enum Token<'s> {
     Word(&'s str),
     Int(&'s str),
     Decimal(&'s str),
-    /// With quotes.
     Quoted(&'s str),
     Param(&'s str),
     Op(CompareOp),

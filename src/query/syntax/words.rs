@@ -3,10 +3,8 @@
 /// The controls. Any other word after `@` at the start of a selector is read as a time.
 pub(crate) const CONTROLS: [&str; 6] = ["limit", "p", "order", "mode", "first", "unique"];
 
-/// The pseudo-classes without parentheses.
 pub(crate) const PLAIN_PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "post"];
 
-/// The pseudo-classes with parentheses.
 pub(crate) const CALLED_PSEUDOS: [&str; 2] = ["nth", "depth"];
 
 /// Pseudo-classes of CSS and jQuery that the language lacks. After a colon they are never kinds
@@ -32,7 +30,6 @@ pub(crate) const FOREIGN_PSEUDOS: [&str; 15] = [
 /// The words for classes, in both vocabularies.
 pub(crate) const CLASSES: [&str; 6] = ["seg", "cont", "block", "mt", "mc", "cb"];
 
-/// The roots, without the caret.
 pub(crate) const ROOTS: [&str; 4] = ["sys", "seq", "ah", "root"];
 
 /// Whether `c` may occur in a word after `#`.

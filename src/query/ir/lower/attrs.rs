@@ -14,7 +14,6 @@ use crate::query::syntax::{Span, Spanned, is_name, quote};
 use crate::support::diag::{Code, Edit};
 
 impl Lowerer {
-    /// Adds the tests of a list of properties; false if one has a mistake.
     pub(super) fn attrs(&mut self, attrs: &Attrs<'_>, span: Span, tests: &mut Tests) -> bool {
         let one = attrs.props.len() <= 1;
         let (since, what) = match attrs.form {
@@ -88,7 +87,6 @@ impl Lowerer {
         Some(())
     }
 
-    /// The attribute that a name means in this edition.
     fn attr(&mut self, name: &Spanned<AttrName<'_>>) -> Option<Attr> {
         let text = &*name.node.text;
         let attr = if name.node.quoted {
@@ -309,7 +307,6 @@ fn sugar(name: &str) -> Option<bool> {
     }
 }
 
-/// A text literal; a type in the normalized vocabulary if it is compared with one.
 fn text_literal(attr: &Attr, op: CompareOp, text: &str) -> Literal {
     match attr {
         Attr::NodeType | Attr::StoredType if op != CompareOp::Matches => {
@@ -341,7 +338,6 @@ fn is_scientific(word: &str) -> bool {
     digits(mantissa.strip_prefix('-').unwrap_or(mantissa)) && digits(exponent)
 }
 
-/// Whether `word` is null in another language.
 fn is_null_elsewhere(word: &str) -> bool {
     matches!(word, "NULL" | "Null" | "nil" | "undefined")
 }

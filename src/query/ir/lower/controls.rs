@@ -16,19 +16,16 @@ use crate::query::syntax::words::CONTROLS;
 use crate::query::syntax::{Span, is_name, quote};
 use crate::support::diag::{Edit, nearest};
 
-/// The filters and controls of a selector.
 #[derive(Default)]
 pub(super) struct Filters {
     pub(super) tests: Tests,
     pub(super) controls: Controls,
 }
 
-/// The controls so far, with their places.
 #[derive(Default)]
 struct SeenControls<'a>(Vec<(&'a str, Span)>);
 
 impl SeenControls<'_> {
-    /// The last place of a control.
     fn place(&self, name: &str) -> Option<Span> {
         let seen = self.0.iter().rfind(|seen| seen.0 == name);
         seen.map(|seen| seen.1)
@@ -97,7 +94,6 @@ impl Lowerer {
         sound.then_some(lowered)
     }
 
-    /// Notes the normal form of a filter or control.
     fn note_filter(&mut self, filter: &Filter<'_>, tests: &[Test]) {
         match filter {
             Filter::Attrs(attrs) => self.note(attrs.span, || in_list(attrs.node.form, tests)),
@@ -165,7 +161,6 @@ impl Lowerer {
         self.mistake(span, faults::UNKNOWN_CONTROL, &[&name, &help], edit)
     }
 
-    /// The value of `@limit` or `@p`.
     fn count(&mut self, control: &Control<'_>, least: i64) -> Option<Operand> {
         let name = control.name.node;
         let Some(value) = &control.value else {
@@ -188,7 +183,6 @@ impl Lowerer {
         Some(Operand::Literal(Literal::Int(number)))
     }
 
-    /// The value of `@order` or `@mode`.
     fn word<T: Copy>(&mut self, control: &Control<'_>, known: &[(&'static str, T)]) -> Option<T> {
         let name = control.name.node;
         let words: Vec<String> = known.iter().map(|(word, _)| format!("`{word}`")).collect();

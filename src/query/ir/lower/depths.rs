@@ -31,7 +31,6 @@ impl Lowerer {
         sound.then(|| DepthSet::from_ranges(ranges))
     }
 
-    /// Adds the ranges of one item; false if it has a mistake.
     fn depth_item(&mut self, item: &Spanned<DepthItem>, ranges: &mut Vec<(i64, i64)>) -> bool {
         let span = item.span;
         match &item.node {

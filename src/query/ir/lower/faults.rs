@@ -10,7 +10,6 @@ use crate::support::diag::{Code, Diagnostic, Edit};
 
 use super::lowerer::{Lowerer, MAX_MISTAKES};
 
-/// A mistake of meaning.
 pub(super) struct Fault {
     code: Code,
     message: &'static str,

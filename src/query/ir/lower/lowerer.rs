@@ -19,7 +19,6 @@ pub const MAX_VALUES: usize = 1_024;
 pub(super) struct Lowerer {
     pub(super) edition: Edition,
     pub(super) purpose: Purpose,
-    /// The insertion point of a place.
     pub(super) insertion: InsertionPoint,
     /// Whether the selector names its time, which facets need.
     pub(super) timed: bool,

@@ -14,7 +14,6 @@ impl Lowerer {
         }
     }
 
-    /// The number of notes.
     pub(super) fn noted(&self) -> usize {
         self.notes.as_ref().map_or(0, Vec::len)
     }
@@ -28,7 +27,6 @@ impl Lowerer {
     }
 }
 
-/// Tests and picks as parts of a step.
 pub(super) fn in_step(tests: &[Test], tail: &[PickOrTest]) -> String {
     let step = NodeStep {
         tests: tests.into(),

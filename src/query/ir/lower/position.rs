@@ -20,7 +20,6 @@ use crate::query::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
 use crate::query::syntax::{Span, Spanned};
 use crate::support::diag::{Edit, nearest};
 
-/// The hops of a position read so far.
 #[derive(Default)]
 struct HopsRead {
     /// The union of the depth hops.
@@ -50,7 +49,6 @@ impl HopsRead {
     }
 }
 
-/// The insertion point of a position, as written.
 struct WrittenInsertion<'a> {
     span: Span,
     sign: InsertionSign<'a>,
@@ -106,7 +104,6 @@ impl WrittenInsertion<'_> {
 }
 
 impl Lowerer {
-    /// The chain of a position. `place` tells whether it may end in an insertion point.
     pub(super) fn position(&mut self, position: &PositionSyntax<'_>, place: bool) -> Option<Chain> {
         let mut sound = self.needs(Edition::Depth, position.span, "a position `(…)`", None);
         if position.hops.is_empty() {
@@ -290,7 +287,6 @@ impl Lowerer {
         }
     }
 
-    /// The offset of a hop that is a number.
     fn offset(&mut self, written: &str, hop: &Hop<'_>) -> Option<i64> {
         if written.starts_with('+') {
             return self.misplaced(written, hop, "write the offset without a sign");
@@ -403,7 +399,6 @@ impl Lowerer {
         Some(())
     }
 
-    /// The child that `+N` or `-N` counts to.
     fn child(&mut self, written: &str, span: Span) -> Option<u32> {
         let digits = written.get(1..).unwrap_or_default();
         match digits.parse() {

@@ -13,12 +13,9 @@ use crate::query::syntax::ast::Selector;
 use crate::query::syntax::{MAX_MISTAKES, Span};
 use crate::support::diag::{Diagnostic, Warning};
 
-/// A normalized selector with its warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lowered {
-    /// The selector.
     pub query: Query,
-    /// The warnings, in text order.
     pub warnings: Vec<Warning>,
     /// The byte range of the time, if the selector names one.
     pub time: Option<Range<usize>>,

@@ -18,7 +18,6 @@ use crate::support::diag::{Edit, nearest};
 /// All pseudo-classes, for suggestions.
 const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
 
-/// A node step whose parts are being lowered.
 #[derive(Default)]
 struct StepDraft {
     tests: Tests,
@@ -27,7 +26,6 @@ struct StepDraft {
     plain_turn: bool,
     /// Whether there is anything but `*`, depths and picks, which a depth then narrows.
     basis: bool,
-    /// Whether there is a `:depth(…)`.
     depth: bool,
 }
 

@@ -9,7 +9,6 @@ use crate::query::syntax::words::{
 };
 
 impl<'s> Lexer<'s> {
-    /// The next token.
     pub(super) fn chain(&mut self) -> Option<Lexed<'s>> {
         let mut space = None;
         loop {
@@ -295,7 +294,6 @@ impl<'s> Lexer<'s> {
         Some(Token::Control(name))
     }
 
-    /// The value of a control, after its `=`.
     fn control_value(&mut self, equals: usize, control: bool) -> Option<Lexed<'s>> {
         if !control {
             self.mistake(equals, equals + 1, Mistake::Stray('='));

@@ -6,7 +6,6 @@ use crate::query::syntax::token::{DepthToken, InsideToken, Token};
 use crate::query::syntax::words::{foreign_length, is_delimiter, is_word_char, length_while};
 
 impl<'s> Lexer<'s> {
-    /// The next token inside brackets, braces, groups and positions.
     pub(super) fn inside(&mut self, mode: LexerMode) -> Option<Lexed<'s>> {
         loop {
             let ModeLexer::Inside(lexer) = &mut self.inner else {
@@ -94,7 +93,6 @@ impl<'s> Lexer<'s> {
         Token::Word(word)
     }
 
-    /// The next token inside `:depth(…)` and `:nth(…)`.
     pub(super) fn depth(&mut self) -> Option<Lexed<'s>> {
         let ModeLexer::Depth(lexer) = &mut self.inner else {
             return None;

@@ -14,11 +14,8 @@ pub(in crate::query::syntax) type Lexed<'s> = (u32, Token<'s>, u32);
 /// What the innermost open bracket contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LexerMode {
-    /// No bracket is open.
     Chain,
-    /// Properties.
     Props,
-    /// Hops.
     Position,
     /// Depths, or the number of `:nth(…)`.
     Depth,
@@ -41,11 +38,9 @@ pub(super) enum LexerState {
     Child,
     /// A step, or a part of one.
     Step,
-    /// A filter of the final set.
     Filters,
 }
 
-/// The logos lexer of the current mode.
 pub(super) enum ModeLexer<'s> {
     Chain(Logos<'s, ChainToken>),
     Inside(Logos<'s, InsideToken>),
@@ -149,14 +144,12 @@ impl<'s> Lexer<'s> {
         self.bump(position);
     }
 
-    /// Enters `mode` and returns `token`, the bracket that opens it.
     pub(super) fn open(&mut self, mode: LexerMode, token: Token<'s>) -> Token<'s> {
         self.modes.push(mode);
         self.switch();
         token
     }
 
-    /// Leaves the current mode and returns `token`, the bracket that closes it.
     pub(super) fn close(&mut self, token: Token<'s>) -> Token<'s> {
         self.modes.pop();
         self.switch();

@@ -95,7 +95,6 @@ impl<'s> Lexer<'s> {
         Some((offset(mark), Token::RangeMark, offset(mark + 1)))
     }
 
-    /// The second end of a range, in full or abbreviated. `kind` is that of the first end.
     pub(super) fn second_end(&mut self, kind: char) -> Option<Lexed<'s>> {
         let start = self.read_to();
         let rest = self.rest();
