@@ -1,10 +1,10 @@
 //! Tests of `content`: a text, a number or a boolean, or a list or an object in JSON (LANGUAGE §5).
 
-use crate::query::ir::{AttrTest, CompareOp, Literal};
+use crate::query::ir::{AttrTest, CompareOp};
 
 use super::dialect::Dialect;
 use super::error::Refused;
-use super::predicate::{Predicates, distinct, of_equality, written};
+use super::predicate::{Compared, Predicates, distinct, of_equality};
 use super::words::{all, any};
 
 impl Predicates {
@@ -17,20 +17,15 @@ impl Predicates {
         }
     }
 
-    pub(super) fn content(
-        &mut self,
-        test: &AttrTest,
-        literals: &[&Literal],
-    ) -> Result<String, Refused> {
+    pub(super) fn content(&mut self, compared: &Compared<'_>) -> Result<String, Refused> {
         let (text, json) = self.columns();
         self.needs.body = true;
         // A number, true or false: no list, object, text or null.
         let scalar = format!("{json} and substr({text}, 1, 1) not in ('[', '{{', '\"', 'n')");
-        let op = test.op;
-        match op {
+        let &Compared { test, null, .. } = compared;
+        match test.op {
             CompareOp::Eq | CompareOp::Ne => {
-                let texts = distinct(literals.iter().filter_map(|l| written(l)).collect());
-                let null = literals.contains(&&Literal::Null);
+                let texts = distinct(compared.texts().collect());
                 let quoted: Vec<String> = texts.iter().map(|t| self.dialect.text(t)).collect();
                 let mut parts = Vec::new();
                 if !quoted.is_empty() {
@@ -53,25 +48,23 @@ impl Predicates {
                     parts.push(format!("{text} is null or {json} and {text} = 'null'"));
                 }
                 let equal = any(parts.into_iter().map(|part| format!("({part})")));
-                Ok(of_equality(op, equal))
+                Ok(of_equality(test.op, equal))
             }
             CompareOp::Matches => {
-                let found = self.search(test, text, literals)?;
+                let found = self.search(compared, text)?;
                 if found == "false" {
                     return Ok(found);
                 }
-                let inside = self.strings(test, literals)?;
+                let inside = self.strings(compared)?;
                 Ok(any([
                     format!("((not {json} or {scalar}) and {found})"),
                     format!("({json} and substr({text}, 1, 1) in ('[', '{{') and {inside})"),
                 ]))
             }
-            op => Ok(any(literals.iter().filter_map(|l| written(l)).map(
-                |right| {
-                    let right = self.dialect.text(&right);
-                    format!("((not {json} or {scalar}) and {text} {op} {right})")
-                },
-            ))),
+            op => Ok(any(compared.texts().map(|right| {
+                let right = self.dialect.text(&right);
+                format!("((not {json} or {scalar}) and {text} {op} {right})")
+            }))),
         }
     }
 
@@ -163,17 +156,17 @@ impl Predicates {
     }
 
     /// Whether a pattern is found in a string inside a list or an object, at any depth.
-    fn strings(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+    fn strings(&self, compared: &Compared<'_>) -> Result<String, Refused> {
         let json = self.structure("'[', '{'");
         Ok(match self.dialect {
             Dialect::Sqlite => {
-                let found = self.search(test, "e.value", literals)?;
+                let found = self.search(compared, "e.value")?;
                 format!(
                     "exists (select 1 from json_tree({json}) e where e.type = 'text' and {found})"
                 )
             }
             Dialect::Postgres => {
-                let found = self.search(test, "(e.value #>> '{}')", literals)?;
+                let found = self.search(compared, "(e.value #>> '{}')")?;
                 format!(
                     "exists (select 1 from jsonb_path_query(cast({json} as jsonb), 'strict $.**') \
                      as e(value) where jsonb_typeof(e.value) = 'string' and {found})"
@@ -185,7 +178,7 @@ impl Predicates {
                 let string = "'\"(?:[^\"\\\\]|\\\\.)*\"\\s*:?'";
                 let text =
                     "json_extract_string(case when suffix(e, ':') then null else e end, '$')";
-                let found = self.search(test, text, literals)?;
+                let found = self.search(compared, text)?;
                 format!(
                     "len(list_filter(regexp_extract_all({json}, {string}), lambda e: {found})) > 0"
                 )
@@ -196,7 +189,7 @@ impl Predicates {
                 let string = "'\"[^\"\\\\\\\\]*+(?:\\\\\\\\.[^\"\\\\\\\\]*+)*+\"(?:\\\\s*:)?'";
                 let text = "from_json(concat('[', case when endswith(s, ':') then 'null' else s end, ']'), \
                             'array<string>')[0]";
-                let found = self.search(test, text, literals)?;
+                let found = self.search(compared, text)?;
                 format!("exists(regexp_extract_all({json}, {string}, 0), s -> {found})")
             }
         })

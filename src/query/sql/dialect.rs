@@ -53,37 +53,22 @@ impl FromStr for Dialect {
 impl Dialect {
     /// A text literal. The text has no U+0000, which no dialect can write: tests with one are refused.
     pub(crate) fn text(self, text: &str) -> String {
-        let mut out = String::with_capacity(text.len() + 2);
         match self {
-            Self::Sqlite | Self::DuckDb => quote_doubled(&mut out, text, '\''),
             // What a backslash means in a plain literal is a setting of the server.
             Self::Postgres if text.contains('\\') => {
-                out.push_str(" E");
-                quote_doubled(&mut out, &text.replace('\\', "\\\\"), '\'');
+                format!(" E{}", doubled(&text.replace('\\', "\\\\"), "'"))
             }
-            Self::Postgres => quote_doubled(&mut out, text, '\''),
+            Self::Sqlite | Self::DuckDb | Self::Postgres => doubled(text, "'"),
             Self::Spark => {
-                out.push('\'');
-                for letter in text.chars() {
-                    match letter {
-                        '\'' => out.push_str("\\'"),
-                        '\\' => out.push_str("\\\\"),
-                        // Spark puts a setting in the place of `${name}` before it reads the statement.
-                        '{' => out.push_str("\\u007B"),
-                        letter => out.push(letter),
-                    }
-                }
-                out.push('\'');
+                let text = text.replace('\\', "\\\\").replace('\'', "\\'");
+                // Spark puts a setting in the place of `${name}` before it reads the statement.
+                format!("'{}'", text.replace('{', "\\u007B"))
             }
         }
-        out
     }
 
     pub(crate) fn name_of(self, name: &str) -> String {
-        let mut out = String::with_capacity(name.len() + 2);
-        let mark = if self == Self::Spark { '`' } else { '"' };
-        quote_doubled(&mut out, name, mark);
-        out
+        doubled(name, if self == Self::Spark { "`" } else { "\"" })
     }
 
     pub(super) fn int(self, value: i64) -> String {
@@ -99,16 +84,10 @@ impl Dialect {
     pub(super) fn real(self, value: f64) -> String {
         let digits = format!("{value:e}");
         match self {
-            Self::Sqlite => {
-                if digits.contains('.') {
-                    format!("({digits})")
-                } else {
-                    format!("({})", digits.replacen('e', ".0e", 1))
-                }
-            }
-            Self::DuckDb => format!("cast('{digits}' as double)"),
+            Self::Sqlite if digits.contains('.') => format!("({digits})"),
+            Self::Sqlite => format!("({})", digits.replacen('e', ".0e", 1)),
+            Self::DuckDb | Self::Spark => format!("cast('{digits}' as double)"),
             Self::Postgres => format!("cast('{digits}' as double precision)"),
-            Self::Spark => format!("cast('{digits}' as double)"),
         }
     }
 
@@ -131,15 +110,9 @@ impl Dialect {
     }
 }
 
-fn quote_doubled(out: &mut String, text: &str, mark: char) {
-    out.push(mark);
-    for letter in text.chars() {
-        if letter == mark {
-            out.push(mark);
-        }
-        out.push(letter);
-    }
-    out.push(mark);
+/// `text` between marks, where a mark inside is written twice.
+fn doubled(text: &str, mark: &str) -> String {
+    format!("{mark}{}{mark}", text.replace(mark, &mark.repeat(2)))
 }
 
 impl Dialect {
@@ -154,25 +127,12 @@ impl Dialect {
         let same = format!("length({column}) - length({without}) = {slashes}");
         let like = match self {
             Self::Sqlite => {
-                let mut pattern = String::new();
-                for letter in glob.chars() {
-                    match letter {
-                        '?' => pattern.push_str("[?]"),
-                        '[' => pattern.push_str("[[]"),
-                        letter => pattern.push(letter),
-                    }
-                }
+                let pattern = glob.replace('[', "[[]").replace('?', "[?]");
                 format!("{column} glob {}", self.text(&pattern))
             }
             _ => {
-                let mut pattern = String::new();
-                for letter in glob.chars() {
-                    match letter {
-                        '*' => pattern.push('%'),
-                        '%' | '_' | '!' => pattern.extend(['!', letter]),
-                        letter => pattern.push(letter),
-                    }
-                }
+                let pattern = glob.replace('!', "!!").replace('%', "!%");
+                let pattern = pattern.replace('_', "!_").replace('*', "%");
                 format!("{column} like {} escape '!'", self.text(&pattern))
             }
         };

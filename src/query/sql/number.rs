@@ -20,12 +20,15 @@ pub(super) fn number(literal: &Literal) -> Option<ExactNumber<'_>> {
 
 /// The least `i64` that is not below a number, or, with `above`, that is above it.
 fn cut_int(number: &ExactNumber<'_>, above: bool) -> Option<i64> {
-    let far = |value: i64| match ExactNumber::Int(i128::from(value)).compare(number) {
-        std::cmp::Ordering::Less => false,
-        std::cmp::Ordering::Equal => !above,
-        std::cmp::Ordering::Greater => true,
-    };
-    least(i64::MAX, far)
+    least(i64::MAX, |value| {
+        reaches(ExactNumber::Int(i128::from(value)), number, above)
+    })
+}
+
+/// Whether a value is not below a number, or, with `above`, is above it.
+fn reaches(value: ExactNumber<'_>, number: &ExactNumber<'_>, above: bool) -> bool {
+    let order = value.compare(number);
+    if above { order.is_gt() } else { order.is_ge() }
 }
 
 /// The least integer up to `most` for which `far` holds, as it does for all above that one.
@@ -44,17 +47,11 @@ fn least(most: i64, far: impl Fn(i64) -> bool) -> Option<i64> {
 
 /// The least finite double that is not below a number, or, with `above`, that is above it.
 fn cut_real(number: &ExactNumber<'_>, above: bool) -> Option<f64> {
-    let far = |value: f64| match ExactNumber::decimal(value).compare(number) {
-        std::cmp::Ordering::Less => false,
-        std::cmp::Ordering::Equal => !above,
-        std::cmp::Ordering::Greater => true,
-    };
-    // In this order the bits of doubles are those of integers.
-    let of = |key: i64| f64::from_bits((key ^ ((key >> 63) as u64 >> 1) as i64) as u64);
-    let key_of = |value: f64| {
-        let bits = value.to_bits() as i64;
-        bits ^ ((bits >> 63) as u64 >> 1) as i64
-    };
+    let far = |value: f64| reaches(ExactNumber::decimal(value), number, above);
+    // In this order the bits of doubles are those of integers; it is its own inverse.
+    let ordered = |bits: i64| bits ^ ((bits >> 63) as u64 >> 1) as i64;
+    let of = |key: i64| f64::from_bits(ordered(key) as u64);
+    let key_of = |value: f64| ordered(value.to_bits() as i64);
     let lowest = key_of(f64::MIN);
     let found = least(key_of(f64::MAX), |key| key >= lowest && far(of(key)));
     found.map(|key| of(key) + 0.0)
@@ -75,9 +72,7 @@ pub(super) fn int_compares(
 
 fn compares<T>(column: &str, op: CompareOp, cut: Option<T>, write: impl Fn(T) -> String) -> String {
     match (op, cut) {
-        (CompareOp::Lt | CompareOp::Le, Some(value)) => {
-            format!("{column} < {}", write(value))
-        }
+        (CompareOp::Lt | CompareOp::Le, Some(value)) => format!("{column} < {}", write(value)),
         (CompareOp::Lt | CompareOp::Le, None) => format!("{column} is not null"),
         (_, Some(value)) => format!("{column} >= {}", write(value)),
         (_, None) => "false".to_owned(),
@@ -114,16 +109,14 @@ pub(super) fn int_test(
 pub(super) fn in_list(column: &str, values: &[String], null: bool, negated: bool) -> String {
     let list = match values {
         [] => None,
-        [one] => Some(if negated {
-            format!("{column} <> {one}")
-        } else {
-            format!("{column} = {one}")
-        }),
-        many => Some(format!(
-            "{column} {}in ({})",
-            if negated { "not " } else { "" },
-            many.join(", ")
+        [one] => Some(format!(
+            "{column} {} {one}",
+            if negated { "<>" } else { "=" }
         )),
+        many => {
+            let word = if negated { "not in" } else { "in" };
+            Some(format!("{column} {word} ({})", many.join(", ")))
+        }
     };
     match (list, null, negated) {
         (None, true, false) => format!("{column} is null"),
@@ -154,11 +147,8 @@ pub(super) fn attr_compares(
             && ExactNumber::decimal(value).compare(number).is_eq()
         {
             let same = format!("{real} = {}", dialect.real(value));
-            parts.push(all([
-                format!("{int} is null"),
-                format!("{big} is null"),
-                same,
-            ]));
+            let [int, big] = [&int, &big].map(|column| format!("{column} is null"));
+            parts.push(all([int, big, same]));
         }
         if let LongDigits::Digits { .. } = far {
             parts.push(big_compares(dialect, &big, op, &far));
@@ -228,18 +218,11 @@ fn big_compares(dialect: Dialect, big: &str, op: CompareOp, far: &LongDigits) ->
             }
             let length = digits.len() + sign.len();
             // Of two negative numbers the longer one is less.
-            let (shorter, mark) = if less != *negative {
-                ("<", "<")
-            } else {
-                (">", ">")
-            };
-            let equal = if matches!(op, CompareOp::Le | CompareOp::Ge) {
-                "="
-            } else {
-                ""
-            };
+            let mark = if less != *negative { "<" } else { ">" };
+            let equal = matches!(op, CompareOp::Le | CompareOp::Ge);
+            let equal = if equal { "=" } else { "" };
             let same_sign = any([
-                format!("length({big}) {shorter} {length}"),
+                format!("length({big}) {mark} {length}"),
                 all([
                     format!("length({big}) = {length}"),
                     format!("{big} {mark}{equal} {text}"),

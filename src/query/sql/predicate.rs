@@ -104,7 +104,7 @@ impl Predicates {
         for test in tests {
             match tag(test) {
                 Some((test, text)) if several => {
-                    self.literals(test)?;
+                    Compared::new(test)?;
                     tags.push(text.to_owned());
                 }
                 _ => conditions.push(self.test(test)?),
@@ -152,81 +152,57 @@ impl Predicates {
     }
 
     fn attr(&mut self, test: &AttrTest) -> Result<String, Refused> {
-        let literals = self.literals(test)?;
-        let node = |column: &str| format!("n.{column}");
-        match &test.attr {
-            Attr::Id => self.text(test, "n.id", &literals),
-            Attr::Role => self.text(test, "n.role", &literals),
-            Attr::Key => self.text(test, "n.key", &literals),
-            Attr::StoredKind => self.text(test, "n.kind", &literals),
-            Attr::Kind => self.text(test, "coalesce(n.kind, n.type_sub)", &literals),
-            Attr::NodeType | Attr::StoredType => self.node_type(test, &literals),
+        let compared = &Compared::new(test)?;
+        // The column of a number; and whether an implicit core has none, though its row has one.
+        let (column, own) = match &test.attr {
+            Attr::Id => return self.text(compared, "n.id"),
+            Attr::Role => return self.text(compared, "n.role"),
+            Attr::Key => return self.text(compared, "n.key"),
+            Attr::StoredKind => return self.text(compared, "n.kind"),
+            Attr::Kind => return self.text(compared, "coalesce(n.kind, n.type_sub)"),
+            Attr::NodeType | Attr::StoredType => return self.node_type(compared),
             Attr::Parent => {
                 self.needs.parent = true;
-                if self.core {
-                    let own = format!("(case when n.id is not null then {PARENT} end)");
-                    self.text(test, &own, &literals)
-                } else {
-                    self.text(test, PARENT, &literals)
+                if !self.core {
+                    return self.text(compared, PARENT);
                 }
+                let own = format!("(case when n.id is not null then {PARENT} end)");
+                return self.text(compared, &own);
             }
-            Attr::CreatedAtIso => self.created_at_iso(test, &literals),
-            Attr::Content => self.content(test, &literals),
+            Attr::CreatedAtIso => return self.created_at_iso(compared),
+            Attr::Content => return self.content(compared),
             Attr::Tags => {
                 self.needs.attr = true;
-                self.tags(test, &literals)
+                return self.tags(compared);
             }
             Attr::Custom(name) => {
                 self.needs.attr = true;
-                self.custom(test, name, &literals)
+                return self.custom(compared, name);
             }
-            Attr::ContentHash => Err(Refused::new(
-                test,
-                "a node that stores no hash would have to be hashed by the database",
-            )),
-            Attr::Offset => Ok(self.number(test.op, &node("sibling_offset"), &literals)),
-            Attr::Priority => Ok(self.own_number(test.op, "n.priority", &literals)),
-            Attr::CreatedAtNs => Ok(self.own_number(test.op, "n.created_at_ns", &literals)),
-            Attr::CreationIndex => Ok(self.own_number(test.op, "n.creation_index", &literals)),
-            Attr::Cycle => Ok(self.number(test.op, "n.cycle", &literals)),
-            Attr::Cadence => Ok(self.number(test.op, "n.cadence", &literals)),
+            Attr::ContentHash => {
+                let reason = "a node that stores no hash would have to be hashed by the database";
+                return Err(Refused::new(test, reason));
+            }
+            Attr::Offset => ("n.sibling_offset".to_owned(), false),
+            Attr::Priority => ("n.priority".to_owned(), true),
+            Attr::CreatedAtNs => ("n.created_at_ns".to_owned(), true),
+            Attr::CreationIndex => ("n.creation_index".to_owned(), true),
+            Attr::Cycle => ("n.cycle".to_owned(), false),
+            Attr::Cadence => ("n.cadence".to_owned(), false),
             Attr::Ttl => {
                 self.needs.cycle = true;
-                Ok(self.number(test.op, &format!("({})", ttl("n", "c")), &literals))
+                (format!("({})", ttl("n", "c")), false)
             }
-            Attr::Facet(facet) => Ok(self.facet(*facet, test.op, &literals)),
-        }
-    }
-
-    /// The literals of a test; U+0000 and parameters are refused.
-    fn literals<'t>(&self, test: &'t AttrTest) -> Result<Vec<&'t Literal>, Refused> {
-        let operands = match &test.operand {
-            Operand::List(operands) => &operands[..],
-            operand => std::slice::from_ref(operand),
-        };
-        let literals = operands.iter().map(|operand| match operand {
-            Operand::Literal(Literal::Text(text)) if text.contains('\0') => Err(Refused::new(
-                test,
-                "no statement and no table has a text with U+0000",
-            )),
-            Operand::Literal(literal) => Ok(literal),
-            Operand::Param(_) | Operand::List(_) => Err(Refused::parameter(test)),
-        });
-        literals.collect()
-    }
-
-    fn facet(&mut self, facet: Facet, op: CompareOp, literals: &[&Literal]) -> String {
-        match facet {
-            Facet::Depth => {
+            Attr::Facet(Facet::Depth) => {
                 self.needs.depth = true;
-                self.number(op, DEPTH, literals)
+                (DEPTH.to_owned(), false)
             }
-            Facet::Sdepth => self.own_number(op, "n.level", literals),
-            Facet::BornTurn => {
+            Attr::Facet(Facet::Sdepth) => ("n.level".to_owned(), true),
+            Attr::Facet(Facet::BornTurn) => {
                 self.needs.born = true;
-                self.own_number(op, BORN, literals)
+                (BORN.to_owned(), true)
             }
-            Facet::Age => {
+            Attr::Facet(Facet::Age) => {
                 self.needs.born = true;
                 self.needs.cycle = true;
                 // The nearest i64: no step of this leaves them.
@@ -236,55 +212,34 @@ impl Predicates {
                      then 9223372036854775807 when {BORN} > 0 and c.cycle < {least} + {BORN} \
                      then {least} else c.cycle - {BORN} end"
                 );
-                self.own_number(op, &age, literals)
+                (age, true)
             }
-        }
-    }
-
-    /// A number that an implicit core does not have, though its row has one.
-    fn own_number(&self, op: CompareOp, column: &str, literals: &[&Literal]) -> String {
-        let own = match (self.core, column.contains(' ')) {
-            (true, _) => format!("(case when n.id is not null then {column} end)"),
-            (false, true) => format!("({column})"),
-            (false, false) => column.to_owned(),
         };
-        self.number(op, &own, literals)
-    }
-
-    fn number(&self, op: CompareOp, column: &str, literals: &[&Literal]) -> String {
-        int_test(self.dialect, column, op, literals)
+        let column = match (own, self.core, column.contains(' ')) {
+            (false, ..) | (true, false, false) => column,
+            (true, true, _) => format!("(case when n.id is not null then {column} end)"),
+            (true, false, true) => format!("({column})"),
+        };
+        let literals = &compared.literals;
+        Ok(int_test(self.dialect, &column, test.op, literals))
     }
 
     /// A column of text, or null.
-    fn text(
-        &self,
-        test: &AttrTest,
-        column: &str,
-        literals: &[&Literal],
-    ) -> Result<String, Refused> {
-        let quoted = |literal: &&Literal| written(literal).map(|text| self.dialect.text(&text));
-        match test.op {
-            CompareOp::Eq | CompareOp::Ne => {
-                let values = distinct(literals.iter().filter_map(quoted).collect());
-                let null = literals.contains(&&Literal::Null);
-                Ok(in_list(column, &values, null, test.op == CompareOp::Ne))
+    fn text(&self, compared: &Compared<'_>, column: &str) -> Result<String, Refused> {
+        let quoted = || compared.texts().map(|text| self.dialect.text(&text));
+        match compared.test.op {
+            op @ (CompareOp::Eq | CompareOp::Ne) => {
+                let values = distinct(quoted().collect());
+                Ok(in_list(column, &values, compared.null, op == CompareOp::Ne))
             }
-            CompareOp::Matches => self.search(test, column, literals),
-            op => {
-                let compared = literals.iter().filter_map(quoted);
-                Ok(any(compared.map(|text| format!("{column} {op} {text}"))))
-            }
+            CompareOp::Matches => self.search(compared, column),
+            op => Ok(any(quoted().map(|text| format!("{column} {op} {text}")))),
         }
     }
 
     /// Whether a pattern is found in a column of text. False where that is null.
-    pub(super) fn search(
-        &self,
-        test: &AttrTest,
-        column: &str,
-        literals: &[&Literal],
-    ) -> Result<String, Refused> {
-        let Some(pattern) = literals.first().and_then(|literal| written(literal)) else {
+    pub(super) fn search(&self, compared: &Compared<'_>, column: &str) -> Result<String, Refused> {
+        let Some(pattern) = compared.texts().next() else {
             return Ok("false".to_owned());
         };
         if let Some(text) = literal(&pattern) {
@@ -293,7 +248,7 @@ impl Predicates {
         let there = || {
             let pattern = translate(self.dialect, &pattern).map_err(|why| {
                 let reason = format!("the pattern means something else there, as {why}");
-                Refused::new(test, reason)
+                Refused::new(compared.test, reason)
             });
             Ok(self.dialect.text(&pattern?))
         };
@@ -305,15 +260,15 @@ impl Predicates {
         })
     }
 
-    fn node_type(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+    fn node_type(&self, compared: &Compared<'_>) -> Result<String, Refused> {
         let whole = "case when n.type_sub is null then n.type_head \
                      else n.type_head || ':' || n.type_sub end";
-        if !matches!(test.op, CompareOp::Eq | CompareOp::Ne) {
-            return self.text(test, &format!("({whole})"), literals);
+        let op = compared.test.op;
+        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            return self.text(compared, &format!("({whole})"));
         }
-        let stored = test.attr == Attr::StoredType;
-        let equal = literals.iter().filter_map(|literal| written(literal));
-        let equal = any(equal.map(|text| match text.split_once(':') {
+        let stored = compared.test.attr == Attr::StoredType;
+        let equal = any(compared.texts().map(|text| match text.split_once(':') {
             Some((head, sub)) => {
                 let (head, sub) = (self.dialect.text(head), self.dialect.text(sub));
                 format!("(n.type_head = {head} and n.type_sub = {sub})")
@@ -324,18 +279,18 @@ impl Predicates {
             }
             None => format!("n.type_head = {}", self.dialect.text(&text)),
         }));
-        Ok(of_equality(test.op, equal))
+        Ok(of_equality(op, equal))
     }
 
-    fn created_at_iso(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+    fn created_at_iso(&self, compared: &Compared<'_>) -> Result<String, Refused> {
         let derived = format!("(n.created_at_iso is null and (n.present & {HAS_ISO}) <> 0)");
         let stored = |op: CompareOp, text: &str| {
             let text = self.dialect.text(text);
             format!("n.created_at_iso {op} {text}")
         };
-        let cut = |text: &str, above| cut_time(text, above, rfc3339_of_nanos);
         let one = |op: CompareOp, text: &str| -> String {
-            let least = cut(text, matches!(op, CompareOp::Le | CompareOp::Gt));
+            let above = matches!(op, CompareOp::Le | CompareOp::Gt);
+            let least = cut_time(text, above, rfc3339_of_nanos);
             let follows = match (op, least) {
                 (CompareOp::Eq, Some(nanos)) if rfc3339_of_nanos(nanos) == text => {
                     format!("n.created_at_ns = {}", self.dialect.int(nanos))
@@ -350,24 +305,18 @@ impl Predicates {
             };
             any([stored(op, text), all([derived.clone(), follows])])
         };
-        let texts: Vec<String> = literals.iter().filter_map(|l| written(l)).collect();
-        Ok(match test.op {
-            CompareOp::Eq | CompareOp::Ne => {
-                let mut equal: Vec<String> =
-                    texts.iter().map(|text| one(CompareOp::Eq, text)).collect();
-                if literals.contains(&&Literal::Null) {
-                    equal.push(format!(
-                        "(n.created_at_iso is null and (n.present & {HAS_ISO}) = 0)"
-                    ));
-                }
-                of_equality(test.op, any(equal))
+        Ok(match compared.test.op {
+            op @ (CompareOp::Eq | CompareOp::Ne) => {
+                let equal = compared.texts().map(|text| one(CompareOp::Eq, &text));
+                let absent = format!("(n.created_at_iso is null and (n.present & {HAS_ISO}) = 0)");
+                of_equality(op, any(equal.chain(compared.null.then_some(absent))))
             }
             CompareOp::Matches => {
                 let made = self.dialect.iso("n.created_at_ns");
                 let text = format!("(case when {derived} then {made} else n.created_at_iso end)");
-                self.search(test, &text, literals)?
+                self.search(compared, &text)?
             }
-            op => any(texts.iter().map(|text| one(op, text))),
+            op => any(compared.texts().map(|text| one(op, &text))),
         })
     }
 
@@ -397,21 +346,20 @@ impl Predicates {
         )
     }
 
-    fn tags(&self, test: &AttrTest, literals: &[&Literal]) -> Result<String, Refused> {
+    fn tags(&self, compared: &Compared<'_>) -> Result<String, Refused> {
         let rows = self.rows("tags");
         let has = |condition: &str| format!("exists (select 1 {rows}{condition})");
-        let texts: Vec<String> = distinct(literals.iter().filter_map(|l| written(l)).collect());
-        let null = literals.contains(&&Literal::Null);
-        let equal = match (null, texts.is_empty()) {
+        let texts = distinct(compared.texts().collect());
+        let equal = match (compared.null, texts.is_empty()) {
             (true, true) => format!("not {}", has("")),
             // A list never has null as a member, and one value never equals two.
             (true, false) => "false".to_owned(),
             (false, _) => self.tagged(&texts),
         };
-        Ok(match test.op {
+        Ok(match compared.test.op {
             CompareOp::Eq => equal,
             CompareOp::Ne => complement(&equal),
-            CompareOp::Matches => match self.search(test, "a.text", literals)? {
+            CompareOp::Matches => match self.search(compared, "a.text")? {
                 found if found == "false" => found,
                 found => has(&format!(" and {found}")),
             },
@@ -419,12 +367,12 @@ impl Predicates {
         })
     }
 
-    fn custom(
-        &self,
-        test: &AttrTest,
-        name: &str,
-        literals: &[&Literal],
-    ) -> Result<String, Refused> {
+    fn custom(&self, compared: &Compared<'_>, name: &str) -> Result<String, Refused> {
+        let Compared {
+            test,
+            literals,
+            null,
+        } = compared;
         if name.contains('\0') {
             return Err(Refused::new(test, "no table has a name with U+0000"));
         }
@@ -433,12 +381,8 @@ impl Predicates {
         match test.op {
             CompareOp::Eq | CompareOp::Ne => {
                 let same = literals.iter().filter(|l| ***l != Literal::Null);
-                let same: Vec<String> = same
-                    .map(|literal| self.same(test, literal))
-                    .collect::<Result<_, _>>()?;
-                let same = distinct(same);
-                let null = literals.contains(&&Literal::Null);
-                let absent = || format!("not {}", has("a.ordinal = -1 and a.type <> 'null'"));
+                let same = same.map(|literal| self.same(test, literal));
+                let same = distinct(same.collect::<Result<_, _>>()?);
                 let mut parts = Vec::new();
                 match (&same[..], null) {
                     ([one], false) => parts.push(has(one)),
@@ -452,36 +396,36 @@ impl Predicates {
                         }
                     }
                 }
-                if null {
-                    parts.push(absent());
+                if *null {
+                    let absent = has("a.ordinal = -1 and a.type <> 'null'");
+                    parts.push(format!("not {absent}"));
                 }
-                let equal = any(parts);
-                Ok(of_equality(test.op, equal))
+                Ok(of_equality(test.op, any(parts)))
             }
-            CompareOp::Matches => Ok(match self.search(test, "a.text", literals)? {
+            CompareOp::Matches => Ok(match self.search(compared, "a.text")? {
                 found if found == "false" => found,
                 found => has(&found),
             }),
             op => {
-                let compared = literals
+                let ordered = literals
                     .iter()
                     .map(|literal| self.ordered(test, op, literal));
-                let compared = any(compared.collect::<Result<Vec<_>, _>>()?);
-                Ok(match &*compared {
-                    "false" => compared,
-                    compared => has(&format!("a.ordinal = -1 and {compared}")),
+                let ordered = any(ordered.collect::<Result<Vec<_>, _>>()?);
+                Ok(match &*ordered {
+                    "false" => ordered,
+                    ordered => has(&format!("a.ordinal = -1 and {ordered}")),
                 })
             }
         }
     }
 
     fn same(&self, test: &AttrTest, literal: &Literal) -> Result<String, Refused> {
-        Ok(match (literal, number(literal)) {
-            (_, Some(number)) => {
+        Ok(match number(literal) {
+            Some(number) => {
                 let equal = self.compared(test, CompareOp::Eq, &number)?;
                 all(["a.type in ('int', 'real')".to_owned(), equal])
             }
-            (literal, None) => {
+            None => {
                 let text = self.dialect.text(&written(literal).unwrap_or_default());
                 format!("(a.type in ('text', 'bool') and a.text = {text})")
             }
@@ -494,12 +438,8 @@ impl Predicates {
         op: CompareOp,
         number: &ExactNumber<'_>,
     ) -> Result<String, Refused> {
-        attr_compares(self.dialect, "a", op, number).ok_or_else(|| {
-            Refused::new(
-                test,
-                "no type of a database holds a decimal of this many digits",
-            )
-        })
+        let reason = "no type of a database holds a decimal of this many digits";
+        attr_compares(self.dialect, "a", op, number).ok_or_else(|| Refused::new(test, reason))
     }
 
     /// A row of `attr` compared with a literal: as numbers where both are, else as texts.
@@ -527,6 +467,44 @@ impl Predicates {
 }
 
 const BORN: &str = "coalesce(n.cycle, y.cycle)";
+
+/// A test of an attribute, and the literals that it compares: several only for `=` and `!=`.
+pub(super) struct Compared<'t> {
+    pub(super) test: &'t AttrTest,
+    literals: Vec<&'t Literal>,
+    /// Whether null is among them.
+    pub(super) null: bool,
+}
+
+impl<'t> Compared<'t> {
+    /// U+0000 and parameters are refused.
+    fn new(test: &'t AttrTest) -> Result<Self, Refused> {
+        let operands = match &test.operand {
+            Operand::List(operands) => &operands[..],
+            operand => std::slice::from_ref(operand),
+        };
+        let literals = operands.iter().map(|operand| match operand {
+            Operand::Literal(Literal::Text(text)) if text.contains('\0') => {
+                let reason = "no statement and no table has a text with U+0000";
+                Err(Refused::new(test, reason))
+            }
+            Operand::Literal(literal) => Ok(literal),
+            Operand::Param(_) | Operand::List(_) => Err(Refused::parameter(test)),
+        });
+        let literals: Vec<&Literal> = literals.collect::<Result<_, _>>()?;
+        let null = literals.contains(&&Literal::Null);
+        Ok(Self {
+            test,
+            literals,
+            null,
+        })
+    }
+
+    /// The texts of the literals, as they were written; null has none.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+        self.literals.iter().filter_map(|literal| written(literal))
+    }
+}
 
 /// The tag that a test wants, if it wants one.
 fn tag(test: &Test) -> Option<(&AttrTest, &str)> {
@@ -557,7 +535,7 @@ fn type_test(test: TypeTest) -> String {
 }
 
 /// The text of a literal, as it was written.
-pub(super) fn written(literal: &Literal) -> Option<String> {
+fn written(literal: &Literal) -> Option<String> {
     match literal {
         Literal::Null => None,
         Literal::Int(value) => Some(value.to_string()),

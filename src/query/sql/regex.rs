@@ -122,25 +122,15 @@ fn write_number(dialect: Dialect, letter: u32, out: &mut String) {
 }
 
 fn write_class(dialect: Dialect, class: &Class, out: &mut String) -> Result<(), String> {
-    let ranges: Vec<(u32, u32)> = match class {
-        Class::Unicode(class) => class
-            .ranges()
-            .iter()
-            .map(|range| (u32::from(range.start()), u32::from(range.end())))
-            .collect(),
-        Class::Bytes(class) if class.is_ascii() => class
-            .ranges()
-            .iter()
-            .map(|range| (u32::from(range.start()), u32::from(range.end())))
-            .collect(),
-        Class::Bytes(_) => return Err(bytes()),
+    let class = match class {
+        Class::Unicode(class) => class,
+        Class::Bytes(class) => &class.to_unicode_class().ok_or_else(bytes)?,
     };
+    let ranges = class.ranges().iter();
+    let ranges = ranges.map(|range| (u32::from(range.start()), u32::from(range.end())));
     // No text of a table has U+0000.
-    let ranges: Vec<(u32, u32)> = ranges
-        .into_iter()
-        .filter(|(_, end)| *end > 0)
-        .map(|(start, end)| (start.max(1), end))
-        .collect();
+    let ranges = ranges.filter(|(_, end)| *end > 0);
+    let ranges: Vec<(u32, u32)> = ranges.map(|(start, end)| (start.max(1), end)).collect();
     out.push('[');
     if ranges.is_empty() {
         // Nothing.

@@ -11,21 +11,25 @@ const WIDE: usize = 100;
 const MANY: usize = 30;
 
 pub(super) fn all(conditions: impl IntoIterator<Item = String>) -> String {
-    let mut conditions: Vec<String> = conditions.into_iter().collect();
-    if conditions.iter().any(|condition| condition == "false") {
-        return "false".to_owned();
-    }
-    conditions.retain(|condition| condition != "true");
-    join(conditions, "and", "true")
+    settled(conditions, "and", ["true", "false"])
 }
 
 pub(super) fn any(conditions: impl IntoIterator<Item = String>) -> String {
+    settled(conditions, "or", ["false", "true"])
+}
+
+/// Joins conditions: `neutral` changes nothing, and one that is `decisive` is the whole.
+fn settled(
+    conditions: impl IntoIterator<Item = String>,
+    word: &str,
+    [neutral, decisive]: [&str; 2],
+) -> String {
     let mut conditions: Vec<String> = conditions.into_iter().collect();
-    if conditions.iter().any(|condition| condition == "true") {
-        return "true".to_owned();
+    if conditions.iter().any(|condition| condition == decisive) {
+        return decisive.to_owned();
     }
-    conditions.retain(|condition| condition != "false");
-    join(conditions, "or", "false")
+    conditions.retain(|condition| condition != neutral);
+    join(conditions, word, neutral)
 }
 
 fn join(conditions: Vec<String>, word: &str, none: &str) -> String {
