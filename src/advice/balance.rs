@@ -19,10 +19,14 @@ pub(super) fn repair(text: &str, accept: Accept<'_>) -> Option<Slip> {
     })
 }
 
-fn opener(close: &str) -> char {
-    match close {
+/// The other half of a bracket.
+fn partner(bracket: &str) -> char {
+    match bracket {
+        "[" => ']',
         "]" => '[',
+        "(" => ')',
         ")" => '(',
+        "{" => '}',
         _ => '{',
     }
 }
@@ -38,15 +42,7 @@ pub(super) fn unclosed(text: &str) -> Option<(std::ops::Range<usize>, char)> {
     let open = (0..scan.lexemes.len())
         .rev()
         .find(|at| scan.kind(*at) == Some(Kind::Open) && scan.partner(*at).is_none())?;
-    Some((scan.span(open), closer(scan.word(open))))
-}
-
-fn closer(open: &str) -> char {
-    match open {
-        "[" => ']',
-        "(" => ')',
-        _ => '}',
-    }
+    Some((scan.span(open), partner(scan.word(open))))
 }
 
 fn quotes(text: &str, accept: Accept<'_>) -> Option<Slip> {
@@ -154,7 +150,7 @@ fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
         match (kind, scan.partner(at)) {
             (Some(Kind::Open), None) => unclosed_tries(&scan, at, &mut tries),
             (Some(Kind::Close), None) => unopened_tries(&scan, at, &mut tries),
-            (Some(Kind::Open), Some(close)) if scan.word(close) != closer(word).to_string() => {
+            (Some(Kind::Open), Some(close)) if scan.word(close) != partner(word).to_string() => {
                 mixed_tries(&scan, at, close, &mut tries);
             }
             _ => continue,
@@ -162,7 +158,7 @@ fn brackets(text: &str, accept: Accept<'_>) -> Option<Slip> {
         // The word of `:depth(` would become another one.
         let called = word == "(" && at > 1 && scan.word(at - 2) == ":";
         if kind == Some(Kind::Open) && scan.next(at).is_some() && !called {
-            tries.push(superfluous(&scan, at, closer(word)));
+            tries.push(superfluous(&scan, at, partner(word)));
         }
     }
     best(text, tries, accept, |_| 0)
@@ -176,7 +172,7 @@ fn superfluous(scan: &Scan<'_>, at: usize, other: char) -> Slip {
 }
 
 fn unclosed_tries(scan: &Scan<'_>, open: usize, tries: &mut Vec<Slip>) {
-    let sign = closer(scan.word(open));
+    let sign = partner(scan.word(open));
     let end = scan.lexemes.len();
     // `[kind=[call,result]`: where an inner bracket closes last, it is the outer one that does not.
     let nested = end
@@ -200,7 +196,7 @@ fn unclosed_tries(scan: &Scan<'_>, open: usize, tries: &mut Vec<Slip>) {
 
 fn unopened_tries(scan: &Scan<'_>, close: usize, tries: &mut Vec<Slip>) {
     let word = scan.word(close);
-    let sign = opener(word);
+    let sign = partner(word);
     let extra = superfluous(scan, close, sign);
     let doubled = close > 0 && scan.word(close - 1) == word;
     let span = scan.span(close);
@@ -241,14 +237,14 @@ fn mixed_tries(scan: &Scan<'_>, open: usize, close: usize, tries: &mut Vec<Slip>
     replaced(
         close,
         open,
-        closer(scan.word(open)),
+        partner(scan.word(open)),
         "closed",
         "opened here",
     );
     replaced(
         open,
         close,
-        opener(scan.word(close)),
+        partner(scan.word(close)),
         "opened",
         "closed here",
     );

@@ -218,27 +218,8 @@ pub(super) fn spaced(scan: &Scan<'_>, span: Range<usize>, text: &str) -> Range<u
 }
 
 #[cfg(test)]
-pub(super) const CONVERSIONS: [&str; 19] = [
-    "any",
-    "none",
-    "like",
-    "ilike",
-    "has",
-    "starts",
-    "ends",
-    "pattern",
-    "op",
-    "step",
-    "called",
-    "class",
-    "header",
-    "lower",
-    "quoted",
-    "backticks",
-    "half",
-    "inner",
-    "known",
-];
+pub(super) const CONVERSIONS: &str = "any none like ilike has starts ends pattern op step called \
+    class header lower quoted backticks half inner known";
 
 /// `template` with the items filled in; nothing if a conversion does not apply.
 fn filled(template: &str, scan: &Scan<'_>, found: &Matched) -> Option<String> {

@@ -4,8 +4,7 @@ use super::inventory::{Inventory, Values};
 use super::reason::EmptyReason;
 use crate::history::History;
 use crate::query::ir::{
-    Attr, AttrTest, Class, CompareOp, Edition, Literal, NodeStep, Operand, Query, QueryStep, Test,
-    TypeTest,
+    Attr, AttrTest, Class, CompareOp, Edition, Literal, NodeStep, Operand, Query, Test, TypeTest,
 };
 use crate::query::syntax::quote;
 use crate::query::syntax::words::tag_text;
@@ -271,10 +270,7 @@ pub(super) fn time_of(back: usize) -> String {
 
 fn tests(query: &Query) -> impl Iterator<Item = &Test> {
     let steps = query.chains.iter().flat_map(|chain| &chain.steps);
-    let nodes = steps.filter_map(|(_, step)| match step {
-        QueryStep::Node(step) => Some(step),
-        QueryStep::Zone(_) => None,
-    });
+    let nodes = steps.filter_map(|(_, step)| step.node());
     nodes.flat_map(NodeStep::all_tests).chain(&query.filters)
 }
 

@@ -7,8 +7,7 @@ use crate::engine::{Node, Selection};
 use crate::history::{Delta, LoadFailure};
 use crate::json::JsonValue;
 use crate::query::ir::{
-    Attr, AttrTest, CompareOp, Literal, Operand, Pattern, Patterns, PickOrTest, Query, QueryStep,
-    Test,
+    Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pattern, Patterns, Query, Test,
 };
 pub(super) use crate::support::text::{clean, counted, cut, part, printable, verbatim, width_of};
 use std::borrow::Cow;
@@ -303,16 +302,8 @@ fn content(node: Node<'_>) -> Cow<'_, str> {
 
 fn contents(query: &Query) -> Vec<&str> {
     let last = query.chains.iter().filter_map(|chain| chain.steps.last());
-    let tests = last.flat_map(|(_, step)| match step {
-        QueryStep::Node(step) => {
-            let tail = step.tail.iter().filter_map(|tail| match tail {
-                PickOrTest::Test(test) => Some(test),
-                PickOrTest::Pick(_) => None,
-            });
-            step.tests.iter().chain(tail).collect()
-        }
-        QueryStep::Zone(_) => Vec::new(),
-    });
+    let nodes = last.filter_map(|(_, step)| step.node());
+    let tests = nodes.flat_map(NodeStep::all_tests);
     let texts = tests.chain(&query.filters).filter_map(|test| match test {
         Test::Attr(AttrTest {
             attr: Attr::Content,

@@ -43,9 +43,9 @@ pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use properties::Fingerprint;
 pub use purpose::{InsertionPoint, Purpose};
 pub use query::{
-    Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Controls, Facet, Literal,
-    NoAddress, NodeStep, Operand, Pick, PickOrTest, Query, QueryStep, QueryTime, RangeAnswer,
-    RangeEnd, RowOrder, Test, Tests, TypeTest, Zone,
+    Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Condition, Controls, Facet,
+    Literal, NoAddress, NodeStep, Operand, PickOrTest, PickStep, Query, QueryStep, QueryTime,
+    RangeAnswer, RangeEnd, RowOrder, Test, Tests, TypeTest, Zone,
 };
 pub use required::{Required, fold};
 pub use short::{ShortMember, short_node};

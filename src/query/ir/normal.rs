@@ -193,12 +193,11 @@ fn settle_types(tests: &mut Tests) {
 /// Drops `:first` and `:last` directly after a pick, which leaves one node a group, and repeated
 /// tests.
 fn dedup_tail(tail: &mut Box<[PickOrTest]>) {
-    use super::Pick::{First, Last};
     let mut kept: Vec<PickOrTest> = Vec::with_capacity(tail.len());
     for item in std::mem::take(tail).into_vec() {
         let idle = matches!(
             (&item, kept.last()),
-            (PickOrTest::Pick(First | Last), Some(PickOrTest::Pick(_)))
+            (PickOrTest::First | PickOrTest::Last, Some(last)) if last.test().is_none()
         ) || matches!(item, PickOrTest::Test(_)) && kept.last() == Some(&item);
         if !idle {
             kept.push(item);
@@ -282,9 +281,7 @@ fn drop_always_true(tests: &mut Tests, site: &TestsOwner<'_>) {
     let depth = tests.iter().any(is_depth)
         || match site {
             TestsOwner::Filters => false,
-            TestsOwner::Step(tail) => tail
-                .iter()
-                .any(|item| matches!(item, PickOrTest::Test(test) if is_depth(test))),
+            TestsOwner::Step(tail) => tail.iter().filter_map(PickOrTest::test).any(is_depth),
         };
     let other = tests
         .iter()

@@ -5,8 +5,7 @@ use std::fmt::{self, Write};
 use sha2::{Digest, Sha256};
 
 use super::query::{
-    Attr, AttrTest, CompareOp, Controls, Literal, NodeStep, Operand, Pick, PickOrTest, Query,
-    QueryStep, Test,
+    Attr, AttrTest, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, Query, Test,
 };
 
 /// The SHA-256 of a query's canonical text (LANGUAGE §9). Displays as lower-case hex.
@@ -64,16 +63,12 @@ impl Query {
     pub fn operands(&self) -> impl Iterator<Item = &Operand> {
         let steps = self.chains.iter().flat_map(|chain| &chain.steps);
         let in_steps = steps.flat_map(|(_, step)| {
-            let node = match step {
-                QueryStep::Node(node) => Some(node),
-                QueryStep::Zone(_) => None,
-            };
-            let tests = node.into_iter().flat_map(|node| &node.tests);
-            let tail = node.into_iter().flat_map(|node| &node.tail);
+            let tests = step.node().into_iter().flat_map(|node| &node.tests);
+            let tail = step.node().into_iter().flat_map(|node| &node.tail);
             let tail = tail.filter_map(|item| match item {
                 PickOrTest::Test(test) => test.operand(),
-                PickOrTest::Pick(Pick::Nth(operand)) => Some(operand),
-                PickOrTest::Pick(Pick::First | Pick::Last) => None,
+                PickOrTest::Nth(operand) => Some(operand),
+                PickOrTest::First | PickOrTest::Last => None,
             });
             tests.filter_map(Test::operand).chain(tail)
         });
@@ -114,9 +109,9 @@ impl Query {
         if let Some(key) = pinned(&self.filters) {
             return Some(key);
         }
-        let mut keys = self.chains.iter().map(|chain| match chain.steps.last() {
-            Some((_, QueryStep::Node(step))) => step.pinned_key(),
-            _ => None,
+        let mut keys = self.chains.iter().map(|chain| {
+            let (_, step) = chain.steps.last()?;
+            step.node()?.pinned_key()
         });
         let first = keys.next()??;
         keys.all(|key| key == Some(first)).then_some(first)

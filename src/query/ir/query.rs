@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::depth::DepthSet;
 use crate::query::syntax::ast;
+use crate::support::macros::names;
 
 /// The tests of a step. Most steps have one, which is stored inline.
 pub type Tests = SmallVec<[Test; 1]>;
@@ -89,14 +90,8 @@ pub struct Chain {
     pub steps: Box<[(Axis, QueryStep)]>,
 }
 
-/// How the nodes of a step relate to those of the step before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Axis {
-    /// Descendants (white space).
-    Descendant,
-    /// Children (`>`).
-    Child,
-}
+/// How the nodes of a step relate to those of the step before it: as written.
+pub type Axis = ast::Axis;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueryStep {
@@ -127,30 +122,31 @@ pub struct NodeStep {
     pub tail: Box<[PickOrTest]>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PickOrTest {
-    /// Keeps one node of each group.
-    Pick(Pick),
-    /// A pseudo-class after a pick, which narrows what was picked.
-    Test(Test),
-}
+/// A pick, or a test after a pick.
+pub type PickOrTest = PickStep<AttrTest, Operand>;
 
-/// Picks one node of each group. A group is the nodes below one left-context node.
+/// Picks one node of each group, which is the nodes below one left-context node; or, after a pick, narrows
+/// what was picked. Conditions on attributes are as `C` says, and numbers from 1 as `N` says.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pick {
+pub enum PickStep<C, N> {
     /// `:first`
     First,
     /// `:last`
     Last,
-    /// `:nth(n)`, 1-based; the operand is an integer of at least 1 or a parameter.
-    Nth(Operand),
+    /// `:nth(n)`
+    Nth(N),
+    Test(Condition<C>),
 }
 
+/// One condition on a node.
+pub type Test = Condition<AttrTest>;
+
+/// One condition on a node; on an attribute as `C` says.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Test {
+pub enum Condition<C> {
     Type(TypeTest),
     Depth(DepthSet),
-    Attr(AttrTest),
+    Attr(C),
 }
 
 /// A test of a node's class or region.
@@ -213,10 +209,7 @@ macro_rules! attributes {
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($name $(| $alias)* => Self::$Attr,)*
-                    _ => match Facet::ALL.into_iter().find(|facet| facet.name() == name) {
-                        Some(facet) => Self::Facet(facet),
-                        None => Self::Custom(name.into()),
-                    },
+                    _ => Facet::parse(name).map_or_else(|| Self::Custom(name.into()), Self::Facet),
                 }
             }
 
@@ -225,7 +218,7 @@ macro_rules! attributes {
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$Attr => $name,)*
-                    Self::Facet(facet) => facet.name(),
+                    Self::Facet(facet) => facet.as_str(),
                     Self::Custom(name) => name,
                 }
             }
@@ -305,28 +298,22 @@ impl QueryStep {
 
     #[must_use]
     pub fn picks(&self) -> bool {
-        matches!(self, Self::Node(step) if step.picks())
+        self.node().is_some_and(NodeStep::picks)
+    }
+
+    /// The step, if it is no zone.
+    #[must_use]
+    pub fn node(&self) -> Option<&NodeStep> {
+        match self {
+            Self::Node(step) => Some(step),
+            Self::Zone(_) => None,
+        }
     }
 }
 
+names! { Zone: 3 { Pre: "pre", Core: "core", Post: "post", } }
+
 impl Zone {
-    const ALL: [Self; 3] = [Self::Pre, Self::Core, Self::Post];
-
-    /// The pseudo-class, without its colon.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Pre => "pre",
-            Self::Core => "core",
-            Self::Post => "post",
-        }
-    }
-
-    /// The zone of a pseudo-class.
-    pub(super) fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|zone| zone.word() == word)
-    }
-
     /// How the offsets of its members compare with 0.
     #[must_use]
     pub fn offsets(self) -> CompareOp {
@@ -341,8 +328,7 @@ impl Zone {
 impl NodeStep {
     #[must_use]
     pub fn picks(&self) -> bool {
-        let mut tail = self.tail.iter();
-        tail.any(|item| matches!(item, PickOrTest::Pick(_)))
+        self.tail.iter().any(|item| item.test().is_none())
     }
 
     #[must_use]
@@ -352,11 +338,9 @@ impl NodeStep {
 
     /// The tests of the step, before and after its picks.
     pub fn all_tests(&self) -> impl Iterator<Item = &Test> {
-        let after = self.tail.iter().filter_map(|item| match item {
-            PickOrTest::Test(test) => Some(test),
-            PickOrTest::Pick(_) => None,
-        });
-        self.tests.iter().chain(after)
+        self.tests
+            .iter()
+            .chain(self.tail.iter().filter_map(PickStep::test))
     }
 }
 
@@ -369,6 +353,13 @@ impl Test {
         })
     }
 
+    pub(super) fn operand(&self) -> Option<&Operand> {
+        self.attr().map(|test| &test.operand)
+    }
+}
+
+impl<C> Condition<C> {
+    /// The test, if it is of the type.
     pub(super) fn of_type(&self) -> Option<TypeTest> {
         match self {
             Self::Type(test) => Some(*test),
@@ -376,22 +367,29 @@ impl Test {
         }
     }
 
-    pub(super) fn attr(&self) -> Option<&AttrTest> {
+    /// The test, if it is of an attribute.
+    pub fn attr(&self) -> Option<&C> {
         match self {
             Self::Attr(test) => Some(test),
             Self::Type(_) | Self::Depth(_) => None,
         }
     }
 
-    pub(super) fn operand(&self) -> Option<&Operand> {
-        self.attr().map(|test| &test.operand)
-    }
-
-    #[must_use]
+    /// The set, if it is a test of the depth.
     pub fn depth(&self) -> Option<&DepthSet> {
         match self {
             Self::Depth(set) => Some(set),
             Self::Type(_) | Self::Attr(_) => None,
+        }
+    }
+}
+
+impl<C, N> PickStep<C, N> {
+    /// The test, if it is no pick.
+    pub fn test(&self) -> Option<&Condition<C>> {
+        match self {
+            Self::Test(test) => Some(test),
+            Self::First | Self::Last | Self::Nth(_) => None,
         }
     }
 }
@@ -409,17 +407,8 @@ pub enum Facet {
     Age,
 }
 
-impl Facet {
-    const ALL: [Self; 4] = [Self::Depth, Self::Sdepth, Self::BornTurn, Self::Age];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Depth => "depth",
-            Self::Sdepth => "sdepth",
-            Self::BornTurn => "born_turn",
-            Self::Age => "age",
-        }
-    }
+names! {
+    Facet: 4 { Depth: "depth", Sdepth: "sdepth", BornTurn: "born_turn", Age: "age", }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

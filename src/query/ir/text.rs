@@ -10,7 +10,7 @@ use super::depth::DepthSet;
 use super::name::{MODES, ORDERS};
 use super::query::{
     Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, Literal, NodeStep, Operand,
-    Pick, PickOrTest, Query, QueryStep, QueryTime, RangeEnd, Test, TypeTest, Zone,
+    PickOrTest, Query, QueryStep, QueryTime, RangeEnd, Test, TypeTest, Zone,
 };
 use crate::query::syntax::words::tag_text;
 use crate::query::syntax::{is_name, quote};
@@ -126,7 +126,7 @@ impl Display for Chain {
 
 impl Display for Zone {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, ":{}", self.word())
+        write!(f, ":{}", self.as_str())
     }
 }
 
@@ -194,9 +194,9 @@ fn tag(test: &AttrTest) -> Option<&str> {
 impl Display for PickOrTest {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pick(Pick::First) => f.write_str(":first"),
-            Self::Pick(Pick::Last) => f.write_str(":last"),
-            Self::Pick(Pick::Nth(number)) => write!(f, ":nth({number})"),
+            Self::First => f.write_str(":first"),
+            Self::Last => f.write_str(":last"),
+            Self::Nth(number) => write!(f, ":nth({number})"),
             // An anchor after a pick is implied: its step has no test but the depth.
             Self::Test(Test::Type(_)) => Ok(()),
             Self::Test(Test::Depth(set)) => write!(f, ":depth({set})"),

@@ -13,8 +13,7 @@ impl Query {
     /// that cannot match with its values does not count (LANGUAGE §6).
     #[must_use]
     pub fn order_depends_on_values(&self) -> bool {
-        let pins =
-            |step: &QueryStep| matches!(step, QueryStep::Node(step) if step.pinned_key().is_some());
+        let pins = |step: &QueryStep| step.node().and_then(NodeStep::pinned_key).is_some();
         let mut last = self.chains.iter().filter_map(|chain| chain.steps.last());
         self.controls.order == RowOrder::Default
             && self.chains.len() > 1
@@ -33,7 +32,7 @@ impl Query {
             };
             let tail = tail.iter_mut().filter_map(|item| match item {
                 PickOrTest::Test(test) => Some(test),
-                PickOrTest::Pick(_) => None,
+                _ => None,
             });
             tests
                 .iter_mut()

@@ -6,10 +6,10 @@ use super::bound::{
     AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
 };
 use super::predicate::Compare;
-use super::steps::{FilterPlan, GroupStep, PickStep, Plan, Predicate, SlotNumber, SlotTest};
+use super::steps::{FilterPlan, GroupStep, Plan, Predicate, SlotNumber, SlotTest};
 use super::text_test::UnfitValue;
 use super::value::Value;
-use crate::query::ir::{Attr, Literal, Operand, Patterns, RowOrder};
+use crate::query::ir::{Attr, Literal, Operand, Patterns, PickStep, RowOrder};
 use crate::support::diag::Code;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,11 +29,11 @@ impl BindError {
     }
 
     pub fn code(&self) -> Code {
-        self.reason.code()
+        self.reason.code
     }
 
     pub fn help(&self) -> Option<&'static str> {
-        self.reason.help()
+        self.reason.help
     }
 }
 

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::predicate::Compare;
-use super::steps::{Condition, Group, GroupStep, PickStep, RootOrSeq};
-use crate::query::ir::{Attr, Axis, Facet, RangeAnswer, RowOrder};
+use super::steps::{Group, GroupStep, RootOrSeq};
+use crate::query::ir::{Attr, Axis, Condition, Facet, PickStep, RangeAnswer, RowOrder};
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -96,11 +96,9 @@ impl BoundTest {
 impl BoundFilter {
     /// The tests of the step, before and after its picks.
     fn all_tests(&self) -> impl Iterator<Item = &BoundTest> {
-        let after = self.picks.iter().filter_map(|pick| match pick {
-            BoundPick::Test(test) => Some(test),
-            BoundPick::First | BoundPick::Last | BoundPick::Nth(_) => None,
-        });
-        self.tests.iter().chain(after)
+        self.tests
+            .iter()
+            .chain(self.picks.iter().filter_map(PickStep::test))
     }
 }
 

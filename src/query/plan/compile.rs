@@ -3,10 +3,10 @@
 use smallvec::SmallVec;
 
 use super::steps::{
-    FilterPlan, Group, GroupStep, PickStep, Plan, Predicate, RootOrSeq, SlotNumber, SlotTest,
+    FilterPlan, Group, GroupStep, Plan, Predicate, RootOrSeq, SlotNumber, SlotTest,
 };
 use crate::query::ir::{
-    Attr, Axis, Class, CompareOp, DepthSet, NodeStep, Pick, PickOrTest, Query, QueryStep, Test,
+    Attr, Axis, Class, CompareOp, DepthSet, NodeStep, PickOrTest, PickStep, Query, QueryStep, Test,
     TypeTest,
 };
 
@@ -61,9 +61,9 @@ impl Slots {
         let mut picks = Vec::with_capacity(node.tail.len());
         for item in &node.tail {
             picks.push(match item {
-                PickOrTest::Pick(Pick::First) => PickStep::First,
-                PickOrTest::Pick(Pick::Last) => PickStep::Last,
-                PickOrTest::Pick(Pick::Nth(_)) => PickStep::Nth(self.next()),
+                PickOrTest::First => PickStep::First,
+                PickOrTest::Last => PickStep::Last,
+                PickOrTest::Nth(_) => PickStep::Nth(self.next()),
                 PickOrTest::Test(test) => PickStep::Test(self.predicate(test)),
             });
         }
@@ -143,7 +143,7 @@ fn group(steps: Vec<GroupStep<FilterPlan>>) -> Group<FilterPlan> {
         };
         // Depths of any step bound the whole chain: all its nodes are in the units of those depths.
         plain &= filter.picks.is_empty();
-        let depths = filter.tests.iter().filter_map(Predicate::depths);
+        let depths = filter.tests.iter().filter_map(Predicate::depth);
         // A group of a pick that spans the tree must be seen whole: what later steps demand does
         // not narrow the scope any more.
         for depths in depths.filter(|_| separable) {
@@ -184,7 +184,7 @@ fn key_slots(chains: &[Group<FilterPlan>], filters: &[Predicate]) -> Box<[SlotNu
 fn anchor_level(tests: &[Predicate]) -> Option<u32> {
     // Regions are on level 1 and have the depths -1 and 0; turns are on level 2 and have depths
     // from 1 on. A set with both leaves the level open.
-    match tests.iter().find_map(Predicate::depths)?.ranges() {
+    match tests.iter().find_map(Predicate::depth)?.ranges() {
         [.., (_, high)] if *high <= 0 => Some(1),
         [(low, _), ..] if *low >= 1 => Some(2),
         _ => None,

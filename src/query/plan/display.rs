@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::steps::{FilterPlan, GroupStep, PickStep, Plan, Predicate, SlotTest};
+use super::steps::{FilterPlan, GroupStep, Plan, Predicate, SlotTest};
 use super::value::Value;
-use crate::query::ir::{Axis, Class, DepthSet, Operand, RowOrder, TypeTest, Zone};
+use crate::query::ir::{Axis, Class, DepthSet, Operand, PickStep, RowOrder, TypeTest, Zone};
 
 /// One operator of a plan. See the example of [`Explain`](crate::explain::Explain).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

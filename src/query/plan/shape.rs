@@ -40,9 +40,7 @@ impl PlanShape {
                         node.tests.iter().for_each(|test| shape.test(test));
                         node.tail.iter().for_each(|item| match item {
                             PickOrTest::Test(test) => shape.test(test),
-                            PickOrTest::Pick(pick) => {
-                                (3_u8, std::mem::discriminant(pick)).hash(&mut shape);
-                            }
+                            pick => (3_u8, std::mem::discriminant(pick)).hash(&mut shape),
                         });
                     }
                 }

@@ -2,7 +2,9 @@
 
 use smallvec::SmallVec;
 
-use crate::query::ir::{Attr, Axis, CompareOp, DepthSet, RangeAnswer, RowOrder, TypeTest, Zone};
+use crate::query::ir::{
+    Attr, Axis, CompareOp, Condition, DepthSet, PickStep, RangeAnswer, RowOrder, Zone,
+};
 
 /// The number of a slot: a value that binding supplies. A selector has at most one literal for each
 /// byte of its text.
@@ -42,21 +44,6 @@ pub enum GroupStep<F> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Condition<C> {
-    Type(TypeTest),
-    Depth(DepthSet),
-    Attr(C),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum PickStep<C, N> {
-    First,
-    Last,
-    Nth(N),
-    Test(Condition<C>),
-}
-
-#[derive(Clone, Debug, PartialEq)]
 pub struct FilterPlan {
     pub axis: Axis,
     pub tests: SmallVec<[Predicate; 1]>,
@@ -86,13 +73,4 @@ pub struct SlotTest {
     pub attr: Attr,
     pub op: CompareOp,
     pub slot: SlotNumber,
-}
-
-impl<C> Condition<C> {
-    pub(super) fn depths(&self) -> Option<&DepthSet> {
-        match self {
-            Self::Depth(depths) => Some(depths),
-            Self::Type(_) | Self::Attr(_) => None,
-        }
-    }
 }

@@ -141,38 +141,37 @@ pub(super) fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern,
     Ok(patterns.compile(&text)?)
 }
 
+/// Why a comparison cannot take a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnfitValue {
-    #[error("{0}")]
-    Rule(Cow<'static, str>),
-    #[error(transparent)]
-    Pattern(#[from] PatternError),
+#[error("{message}")]
+pub struct UnfitValue {
+    message: Cow<'static, str>,
+    pub(super) code: Code,
+    /// What to write instead.
+    pub(super) help: Option<&'static str>,
 }
 
-impl UnfitValue {
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Pattern(error) if error.is_limit() => Code::Limit,
-            Self::Pattern(_) | Self::Rule(_) => Code::SelectorInvalid,
-        }
-    }
-
-    pub fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::Rule(_) => None,
-            Self::Pattern(error) => Some(error.help()),
+impl<T: Into<Cow<'static, str>>> From<T> for UnfitValue {
+    fn from(message: T) -> Self {
+        Self {
+            message: message.into(),
+            code: Code::SelectorInvalid,
+            help: None,
         }
     }
 }
 
-impl From<&'static str> for UnfitValue {
-    fn from(message: &'static str) -> Self {
-        Self::Rule(message.into())
-    }
-}
-
-impl From<String> for UnfitValue {
-    fn from(message: String) -> Self {
-        Self::Rule(message.into())
+impl From<PatternError> for UnfitValue {
+    fn from(error: PatternError) -> Self {
+        let code = if error.is_limit() {
+            Code::Limit
+        } else {
+            Code::SelectorInvalid
+        };
+        Self {
+            message: error.to_string().into(),
+            code,
+            help: Some(error.help()),
+        }
     }
 }

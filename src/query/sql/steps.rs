@@ -6,7 +6,7 @@
 //! units that lie below. Each step reads the step before once.
 
 use crate::query::ir::{
-    Axis, Chain, Class, CompareOp, NodeStep, Pick, PickOrTest, QueryStep, TypeTest, Zone,
+    Axis, Chain, Class, CompareOp, NodeStep, PickOrTest, QueryStep, TypeTest, Zone,
 };
 
 use super::dialect::Dialect;
@@ -351,35 +351,30 @@ impl StepsWriter<'_> {
         let mut at = 0;
         let mut keep = nearest;
         for (index, tail) in step.tail.iter().enumerate() {
-            match tail {
-                PickOrTest::Pick(pick) => {
-                    at += 1;
-                    let (order, place) = self.place(pick, &order)?;
-                    let next = format!("{name}_pick{at}");
-                    let mut select = SelectQuery::of(format!(
-                        "s.*, row_number() over (partition by {group} order by {order}) as place{at}"
-                    ))
-                    .from(format!("{from} s"));
-                    select.filters.extend(keep.take());
-                    self.with.add(&next, select);
-                    from = next;
-                    keep = Some(format!("place{at} = {place}"));
-                }
-                PickOrTest::Test(test) => {
-                    let next = format!("{name}_test{}", index + 1);
-                    let mut predicates =
-                        Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
-                    let condition = predicates.test(test)?;
-                    let node = (self.tables).join_node("n", "s", "s.unit_id", "n.pre = s.pre");
-                    let select = SelectQuery::of("s.*").from(format!("{from} s"));
-                    let mut select = select.from(node);
-                    self.add_joins(&mut select, predicates.needs, "s");
-                    select.filters.extend(keep.take());
-                    select.add_filter(condition);
-                    self.with.add(&next, select);
-                    from = next;
-                }
-            }
+            let rows = format!("{from} s");
+            let (next, select) = if let PickOrTest::Test(test) = tail {
+                let mut predicates =
+                    Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
+                let condition = predicates.test(test)?;
+                let node = (self.tables).join_node("n", "s", "s.unit_id", "n.pre = s.pre");
+                let mut select = SelectQuery::of("s.*").from(rows).from(node);
+                self.add_joins(&mut select, predicates.needs, "s");
+                select.filters.extend(keep.take());
+                (format!("{name}_test{}", index + 1), select.only(condition))
+            } else {
+                at += 1;
+                let (order, place) = self.place(tail, &order)?;
+                let mut select = SelectQuery::of(format!(
+                    "s.*, row_number() over (partition by {group} order by {order}) as place{at}"
+                ))
+                .from(rows);
+                select
+                    .filters
+                    .extend(keep.replace(format!("place{at} = {place}")));
+                (format!("{name}_pick{at}"), select)
+            };
+            self.with.add(&next, select);
+            from = next;
         }
         let kept = SelectQuery::of(out.join(", ")).from(from);
         let keep = keep.unwrap_or_else(|| "true".to_owned());
@@ -387,7 +382,7 @@ impl StepsWriter<'_> {
         Ok(())
     }
 
-    fn place(&self, pick: &Pick, order: &[String]) -> Result<(String, i64), Refused> {
+    fn place(&self, pick: &PickOrTest, order: &[String]) -> Result<(String, i64), Refused> {
         let reversed = || {
             let keys = order.iter().map(|key| match key.strip_suffix(" desc") {
                 Some(key) => key.to_owned(),
@@ -396,9 +391,9 @@ impl StepsWriter<'_> {
             keys.collect::<Vec<_>>().join(", ")
         };
         Ok(match pick {
-            Pick::First => (order.join(", "), 1),
-            Pick::Last => (reversed(), 1),
-            Pick::Nth(operand) => (order.join(", "), super::whole(operand)?),
+            PickOrTest::Last => (reversed(), 1),
+            PickOrTest::Nth(operand) => (order.join(", "), super::whole(operand)?),
+            PickOrTest::First | PickOrTest::Test(_) => (order.join(", "), 1),
         })
     }
 }
@@ -447,7 +442,7 @@ fn is_seq(step: &NodeStep) -> bool {
 /// A word for a step, in the name of its rows.
 fn label(step: &QueryStep) -> &'static str {
     let step = match step {
-        QueryStep::Zone(zone) => return zone.word(),
+        QueryStep::Zone(zone) => return zone.as_str(),
         QueryStep::Node(step) => step,
     };
     match step.type_test() {

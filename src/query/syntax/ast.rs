@@ -69,13 +69,15 @@ pub type UnionSyntax<'s> = SmallVec<[GroupSyntax<'s>; 1]>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSyntax<'s> {
     /// The steps, each with the combinator before it. The first combinator is meaningless.
-    pub steps: Vec<(Combinator, StepSyntax<'s>)>,
+    pub steps: Vec<(Axis, StepSyntax<'s>)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Combinator {
+/// How the nodes of a step relate to those of the step before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Axis {
+    /// Descendants (white space).
     Descendant,
-    /// `>`
+    /// Children (`>`).
     Child,
 }
 

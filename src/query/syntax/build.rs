@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::ast::{
-    AttrName, Attrs, Combinator, Filter, GroupSyntax, Hop, HopHead, HopPart, PositionSyntax,
-    SearchKind, SearchSyntax, StepPart, StepSyntax,
+    AttrName, Attrs, Axis, Filter, GroupSyntax, Hop, HopHead, HopPart, PositionSyntax, SearchKind,
+    SearchSyntax, StepPart, StepSyntax,
 };
 use super::span::{Span, Spanned};
 
@@ -16,7 +16,7 @@ pub(super) type PartAndBrackets<'s> = (Spanned<StepPart<'s>>, Option<Spanned<Ste
 pub(super) fn group(step: StepSyntax<'_>) -> GroupSyntax<'_> {
     // Most groups have a few steps, and growing one at a time costs more than spare capacity.
     let mut steps = Vec::with_capacity(4);
-    steps.push((Combinator::Descendant, step));
+    steps.push((Axis::Descendant, step));
     GroupSyntax { steps }
 }
 

@@ -325,7 +325,7 @@ fn bare_word_fix(word: &str) -> Option<String> {
 
 /// A list such as "a type, a key or `[`" of the expected terminals.
 fn expectation(expected: &[String]) -> Option<String> {
-    let mut words: Vec<&str> = Vec::new();
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
     for terminal in expected {
         if let Some(word) = friendly(terminal.trim_matches('"'))
             && !words.contains(&word)
@@ -340,17 +340,14 @@ fn expectation(expected: &[String]) -> Option<String> {
     }
     let (last, others) = words.split_last()?;
     if others.is_empty() {
-        return Some((*last).to_owned());
+        return Some(last.to_string());
     }
     Some(format!("{} or {last}", others.join(", ")))
 }
 
 /// The name of a grammar terminal in messages; `None` for white space.
-fn friendly(terminal: &str) -> Option<&'static str> {
-    Some(match terminal {
-        ">" => "`>`",
-        "," => "`,`",
-        "*" => "`*`",
+fn friendly(terminal: &str) -> Option<Cow<'static, str>> {
+    Some(Cow::Borrowed(match terminal {
         "^root" => "a root such as `^seq`",
         ".type" => "a type such as `.cb`",
         "#word" | "#'word'" | "#$name" => "`#` and a word",
@@ -359,29 +356,20 @@ fn friendly(terminal: &str) -> Option<&'static str> {
         "depth(" => "`depth(…)`",
         "within(" => "`within(…)`",
         "none" => "`none`",
-        "?" => "`?`",
-        "??" => "`??`",
         "@time" | "@history" => "a time",
         "..@" => "`..`",
         "@end" => "the other end of the range",
         "@control" => "a control",
         "=value" => "`=` and a value",
-        "[" => "`[`",
-        "]" => "`]`",
-        "(" => "`(`",
-        ")" => "`)`",
-        "{" => "`{`",
-        "}" => "`}`",
         "word" => "a word",
         "'text'" => "a quoted text",
         "int" | "decimal" | "digits" => "a number",
         "$name" => "a parameter",
         "op" => "a comparison",
-        ".." => "`..`",
-        "-" => "`-`",
         ".sub" => "a kind",
+        sign if !sign.starts_with(' ') => return Some(format!("`{sign}`").into()),
         _ => return None,
-    })
+    }))
 }
 
 /// The start of a token for a message, with control characters escaped where it fits whole.

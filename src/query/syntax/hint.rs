@@ -42,16 +42,16 @@ const RULES: [Rule; 23] = {
         (Hint::DoubleSearch, |w| {
             w.before(1).is_some_and(is_search) && is_search(w.found)
         }),
-        (Hint::SearchBehindChain, |w| w.top && is_search(w.found)),
+        (Hint::SearchBehindChain, |w| w.top() && is_search(w.found)),
         (Hint::DetachedTag, |w| w.found == T::TagSpace),
         (Hint::PositionInUnion, |w| {
-            w.top && w.before(1) == Some(T::Comma) && w.found == T::ParenOpen
+            w.top() && w.before(1) == Some(T::Comma) && w.found == T::ParenOpen
         }),
         (Hint::PositionInUnion, |w| {
-            w.top && w.position && w.found == T::Comma
+            w.top() && w.position && w.found == T::Comma
         }),
         (Hint::StepBehindPosition, |w| {
-            w.top && w.found == T::ParenOpen && w.position && !w.within && !w.filters
+            w.top() && w.found == T::ParenOpen && w.position && !w.within && !w.filters
         }),
         (Hint::HalfDepthRange, |w| {
             w.level == 1
@@ -65,12 +65,12 @@ const RULES: [Rule; 23] = {
         (Hint::PseudoWithArguments, |w| {
             matches!(w.before(1), Some(T::Pseudo(_))) && w.found == T::ParenOpen
         }),
-        (Hint::DetachedGroup, |w| w.top && w.found == T::ParenOpen),
+        (Hint::DetachedGroup, |w| w.top() && w.found == T::ParenOpen),
         (Hint::LateTime, |w| {
             matches!(w.found, T::Time(_) | T::History)
         }),
         (Hint::DanglingCombinator, |w| {
-            w.top
+            w.top()
                 && matches!(w.before(1), None | Some(T::Child | T::Comma))
                 && matches!(w.found, T::Child | T::Comma)
         }),
@@ -107,7 +107,6 @@ struct Window<'a, 's> {
     at: usize,
     found: Token<'s>,
     level: usize,
-    top: bool,
     /// A filter, a control or `none` precedes it, outside brackets.
     filters: bool,
     search: bool,
@@ -124,7 +123,6 @@ impl<'a, 's> Window<'a, 's> {
             at,
             found,
             level: 0,
-            top: true,
             filters: false,
             search: false,
             position: false,
@@ -157,7 +155,6 @@ impl<'a, 's> Window<'a, 's> {
             }
             window.level = window.level.saturating_add_signed(token.nesting());
         }
-        window.top = window.level == 0;
         window
     }
 
@@ -167,8 +164,13 @@ impl<'a, 's> Window<'a, 's> {
         Some(token.1)
     }
 
+    /// Whether no bracket is open.
+    fn top(&self) -> bool {
+        self.level == 0
+    }
+
     fn step_after_end(&self) -> bool {
-        self.top
+        self.top()
             && (self.filters || self.search || self.position)
             && matches!(
                 self.found,

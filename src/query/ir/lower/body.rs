@@ -13,8 +13,8 @@ use crate::query::ir::purpose::Purpose;
 use crate::query::ir::query::{Attr, Axis, Chain, CompareOp, Literal, QueryStep, Test, Tests};
 use crate::query::syntax::Span;
 use crate::query::syntax::ast::{
-    Brackets, Combinator, Filter, GroupSyntax, SearchKind, SearchSyntax, Selector, SelectorBody,
-    StepPart, StepSyntax,
+    Brackets, Filter, GroupSyntax, SearchKind, SearchSyntax, Selector, SelectorBody, StepPart,
+    StepSyntax,
 };
 use crate::query::syntax::words::CONTROLS;
 
@@ -99,7 +99,7 @@ impl Lowerer {
     fn shorthand_search(
         &mut self,
         group: &GroupSyntax<'_>,
-        filters: &[(Combinator, StepSyntax<'_>)],
+        filters: &[(Axis, StepSyntax<'_>)],
     ) -> Option<ChainsAndFilters> {
         let mut tests = Tests::new();
         let mut sound = true;
@@ -127,7 +127,7 @@ impl Lowerer {
         }
         let (_, first) = group.steps.first()?;
         let search = GroupSyntax {
-            steps: vec![(Combinator::Descendant, first.clone())],
+            steps: vec![(Axis::Descendant, first.clone())],
         };
         let chain = self.group(&search)?;
         sound.then(|| ChainsAndFilters {
@@ -196,9 +196,7 @@ fn group_span(group: &GroupSyntax<'_>) -> Span {
 
 /// The steps that filter a shorthand search: those after a first step of nothing but `#word` or
 /// tags, if the next is `[…]` after white space.
-fn search_filters<'a, 's>(
-    group: &'a GroupSyntax<'s>,
-) -> Option<&'a [(Combinator, StepSyntax<'s>)]> {
+fn search_filters<'a, 's>(group: &'a GroupSyntax<'s>) -> Option<&'a [(Axis, StepSyntax<'s>)]> {
     let ((_, first), rest) = group.steps.split_first()?;
     let begins = match first.parts.as_slice() {
         [part] if matches!(part.node, StepPart::Key(_)) => true,
@@ -206,9 +204,9 @@ fn search_filters<'a, 's>(
             .iter()
             .all(|part| matches!(part.node, StepPart::Tag(_))),
     };
-    let (combinator, second) = rest.first()?;
+    let (axis, second) = rest.first()?;
     let filters = begins
-        && *combinator == Combinator::Descendant
+        && *axis == Axis::Descendant
         && second.parts.first().is_some_and(
             |part| matches!(&part.node, StepPart::Attrs(attrs) if attrs.form == Brackets::Bracket),
         );

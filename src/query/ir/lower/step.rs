@@ -7,10 +7,10 @@ use crate::query::ir::depth::DepthSet;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::name::{normal_type, split_type};
 use crate::query::ir::query::{
-    Attr, AttrTest, Axis, Chain, Class, CompareOp, Literal, NodeStep, Operand, Pick, PickOrTest,
-    QueryStep, Test, Tests, TypeTest, Zone,
+    Attr, AttrTest, Chain, Class, CompareOp, Literal, NodeStep, Operand, PickOrTest, QueryStep,
+    Test, Tests, TypeTest, Zone,
 };
-use crate::query::syntax::ast::{Combinator, GroupSyntax, Nth, StepPart, StepSyntax, WordOrParam};
+use crate::query::syntax::ast::{GroupSyntax, Nth, StepPart, StepSyntax, WordOrParam};
 use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, ROOTS};
 use crate::query::syntax::{Span, Spanned, quote};
 use crate::support::diag::{Edit, nearest};
@@ -45,13 +45,10 @@ impl Lowerer {
         let sole = group.steps.len() == 1;
         let mut steps = Vec::with_capacity(group.steps.len());
         let mut sound = true;
-        for (index, (combinator, step)) in group.steps.iter().enumerate() {
-            let axis = match combinator {
-                Combinator::Child if index > 0 => Axis::Child,
-                _ => Axis::Descendant,
-            };
+        for (axis, step) in &group.steps {
+            // The axis of the first one is always white space.
             match self.step(step, sole) {
-                Some(step) => steps.push((axis, step)),
+                Some(step) => steps.push((*axis, step)),
                 None => sound = false,
             }
         }
@@ -67,7 +64,7 @@ impl Lowerer {
                 ..
             },
         ] = step.parts.as_slice()
-            && let Some(zone) = Zone::from_word(name)
+            && let Some(zone) = Zone::parse(name)
         {
             return Some(QueryStep::Zone(zone));
         }
@@ -176,7 +173,7 @@ impl Lowerer {
             }
             StepPart::Nth(nth) => {
                 let pick = self.nth(nth)?;
-                draft.tail.push(PickOrTest::Pick(pick));
+                draft.tail.push(pick);
             }
             StepPart::Pseudo(name) => self.pseudo(name, span, draft)?,
         }
@@ -298,26 +295,26 @@ impl Lowerer {
         })
     }
 
-    fn nth(&mut self, nth: &Spanned<Nth<'_>>) -> Option<Pick> {
+    fn nth(&mut self, nth: &Spanned<Nth<'_>>) -> Option<PickOrTest> {
         match nth.node {
-            Nth::Param(name) => Some(Pick::Nth(Operand::Param(name.into()))),
-            Nth::Number(1) => Some(Pick::First),
+            Nth::Param(name) => Some(PickOrTest::Nth(Operand::Param(name.into()))),
+            Nth::Number(1) => Some(PickOrTest::First),
             Nth::Number(number) if number >= 1 => {
-                Some(Pick::Nth(Operand::Literal(Literal::Int(number))))
+                Some(PickOrTest::Nth(Operand::Literal(Literal::Int(number))))
             }
             Nth::Number(_) => self.fault(nth.span, faults::NTH_ZERO, &[]),
         }
     }
 
     fn pseudo(&mut self, name: &str, span: Span, draft: &mut StepDraft) -> Option<()> {
-        if let Some(zone) = Zone::from_word(name) {
+        if let Some(zone) = Zone::parse(name) {
             draft.basis = true;
             draft.narrow(Test::of(Attr::Offset, zone.offsets(), Literal::Int(0)));
             return Some(());
         }
         match name {
-            "first" => draft.tail.push(PickOrTest::Pick(Pick::First)),
-            "last" => draft.tail.push(PickOrTest::Pick(Pick::Last)),
+            "first" => draft.tail.push(PickOrTest::First),
+            "last" => draft.tail.push(PickOrTest::Last),
             "depth" | "nth" => return self.fault(span, faults::PSEUDO_NUMBER, &[&name]),
             _ => {
                 let known = nearest(name, PSEUDOS);
