@@ -100,7 +100,7 @@ impl Unknown<'_> {
         {
             // What a missing attribute satisfies is not the reason.
             let null = matches!(operand, Operand::Literal(Literal::Null));
-            if null != (*op == CompareOp::Ne) && matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            if null != (*op == CompareOp::Ne) && op.is_equality() {
                 return None;
             }
             return Some(self.unknown_name(name));

@@ -1,33 +1,27 @@
 //! The strategies: the ways to run a plan over a snapshot.
 
-/// How a plan runs, the cheapest way first. Ways that do not fit the plan, the snapshot or what is
-/// wanted are passed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strategy {
+use crate::support::named::named;
+
+named! {
+    /// How a plan runs, the cheapest way first. Ways that do not fit the plan, the snapshot or what is
+    /// wanted are passed over.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Strategy;
+    /// Its name, as `explain` prints it.
+    fn name;
     /// Adds up the lengths of posting lists.
-    Count,
+    Count = "count",
     /// Looks up ids and reads at most their units.
-    ById,
+    ById = "by id",
     /// Runs each group over windows of one machine word.
-    Word,
+    Word = "word",
     /// Runs over chunks of whole units: until enough rows are found, or those that changed.
-    Chunks,
+    Chunks = "chunks",
     /// Runs each chain over its windows.
-    Windows,
+    Windows = "windows",
 }
 
 impl Strategy {
-    /// Its name, as `explain` prints it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::ById => "by id",
-            Self::Word => "word",
-            Self::Chunks => "chunks",
-            Self::Windows => "windows",
-        }
-    }
-
     pub fn summary(self) -> &'static str {
         match self {
             Self::Count => "adds up the lengths of posting lists",

@@ -205,10 +205,7 @@ fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {
         return None;
     };
     match (test.op, literal) {
-        (
-            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge | CompareOp::Matches,
-            Literal::Null,
-        ) => Some(format!(
+        (op, Literal::Null) if !op.is_equality() => Some(format!(
             "`[{test}]` is never true: `null` has no order and no text"
         )),
         // On an implicit core such a header is null.
@@ -269,14 +266,8 @@ fn exclude(a: &AttrTest, b: &AttrTest) -> bool {
             _ => x != y,
         },
         // Null passes no ordering and no pattern.
-        (
-            CompareOp::Eq,
-            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge | CompareOp::Matches,
-        ) => *x == Literal::Null,
-        (
-            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge | CompareOp::Matches,
-            CompareOp::Eq,
-        ) => *y == Literal::Null,
+        (CompareOp::Eq, op) if !op.is_equality() => *x == Literal::Null,
+        (op, CompareOp::Eq) if !op.is_equality() => *y == Literal::Null,
         _ => false,
     }
 }

@@ -301,7 +301,7 @@ impl QueryStep {
         self.node().is_some_and(NodeStep::picks)
     }
 
-    /// The step, if it is no zone.
+    /// The step, if it is not a zone.
     #[must_use]
     pub fn node(&self) -> Option<&NodeStep> {
         match self {
@@ -385,7 +385,7 @@ impl<C> Condition<C> {
 }
 
 impl<C, N> PickStep<C, N> {
-    /// The test, if it is no pick.
+    /// The test, if it is not a pick.
     pub fn test(&self) -> Option<&Condition<C>> {
         match self {
             Self::Test(test) => Some(test),

@@ -34,7 +34,7 @@ impl Compare {
         if matches!(&value, Value::List(items) if items.is_empty()) {
             return Err("a list needs at least one value".into());
         }
-        if matches!(value, Value::List(_)) && !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+        if matches!(value, Value::List(_)) && !op.is_equality() {
             return Err("a list is compared with `=` or `!=`".into());
         }
         // A list of one value is that value, whatever the attribute.

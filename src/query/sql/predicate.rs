@@ -264,7 +264,7 @@ impl Predicates {
         let whole = "case when n.type_sub is null then n.type_head \
                      else n.type_head || ':' || n.type_sub end";
         let op = compared.test.op;
-        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+        if !op.is_equality() {
             return self.text(compared, &format!("({whole})"));
         }
         let stored = compared.test.attr == Attr::StoredType;

@@ -193,6 +193,14 @@ pub enum CompareOp {
     Matches,
 }
 
+impl CompareOp {
+    /// Whether it is `=` or `!=`, which alone compare with null and with lists.
+    #[must_use]
+    pub fn is_equality(self) -> bool {
+        matches!(self, Self::Eq | Self::Ne)
+    }
+}
+
 /// A literal as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiteralSyntax<'s> {

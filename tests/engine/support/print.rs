@@ -1,8 +1,8 @@
 //! Prints syntax trees, so that what the parser reads can be read again.
 
 use pactql::internals::syntax::ast::{
-    Combinator, DepthItem, Filter, GroupSyntax, Nth, PositionSyntax, SearchKind, SearchSyntax,
-    Selector, SelectorBody, ShortNode, StepPart, WordOrParam,
+    Axis, DepthItem, Filter, GroupSyntax, Nth, PositionSyntax, SearchKind, SearchSyntax, Selector,
+    SelectorBody, ShortNode, StepPart, WordOrParam,
 };
 use pactql::internals::syntax::{Spanned, quote};
 
@@ -43,8 +43,8 @@ fn group(group: &GroupSyntax<'_>) -> String {
     for (index, (combinator, step)) in group.steps.iter().enumerate() {
         text.push_str(match combinator {
             _ if index == 0 => "",
-            Combinator::Descendant => " ",
-            Combinator::Child => " > ",
+            Axis::Descendant => " ",
+            Axis::Child => " > ",
         });
         text.extend(step.parts.iter().map(|part| step_part(&part.node)));
     }

@@ -149,7 +149,7 @@ impl Lowerer {
         if !self.needs(Edition::Canonical, span, "a list of values", None) {
             return None;
         }
-        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+        if !op.is_equality() {
             return self.fault(span, faults::ORDERED_LIST, &[]);
         }
         if values.is_empty() {

@@ -39,7 +39,7 @@ impl Lowerer {
                 Some((op, value)) => {
                     let scalar =
                         matches!(value.node, LiteralSyntax::Word(_) | LiteralSyntax::Text(_));
-                    let equal = matches!(op.node, CompareOp::Eq | CompareOp::Ne);
+                    let equal = op.node.is_equality();
                     list = Some(prop).filter(|_| scalar && equal);
                     if let LiteralSyntax::Text(Cow::Borrowed(text)) = &value.node
                         && let Some(inner) = text.strip_prefix('\'')
@@ -112,36 +112,25 @@ impl Lowerer {
         if name.quoted {
             return;
         }
-        let (message, help) = match (&prop.test, name.text.split_once(':')) {
-            (None, Some((head, value))) if known(head) && !value.is_empty() => (
-                format!("`{}` is the name of an attribute", name.text),
-                format!(
-                    "write `{head}={}`, or `{}` for that name",
-                    quote(value),
-                    quote(&name.text)
-                ),
-            ),
-            (Some((_, value)), Some((head, ""))) if known(head) => (
-                format!("`{}` is the name of an attribute", name.text),
-                format!(
-                    "write `{head}={}`, or `{}` for that name",
-                    value.node,
-                    quote(&name.text)
-                ),
-            ),
-            _ => match other_spelling(&name.text) {
-                Some(header) => (
-                    format!(
-                        "`{}` is a custom attribute, not the header `{header}`",
-                        name.text
-                    ),
-                    format!(
-                        "write `{header}`, or `{}` if you mean that attribute",
-                        quote(&name.text)
-                    ),
-                ),
-                None => return,
-            },
+        let written = match (&prop.test, name.text.split_once(':')) {
+            (None, Some((head, value))) if known(head) && !value.is_empty() => {
+                Some(format!("{head}={}", quote(value)))
+            }
+            (Some((_, value)), Some((head, ""))) if known(head) => {
+                Some(format!("{head}={}", value.node))
+            }
+            _ => None,
+        };
+        let (text, quoted) = (&name.text, quote(&name.text));
+        let (message, help) = if let Some(written) = written {
+            let help = format!("write `{written}`, or `{quoted}` for that name");
+            (format!("`{text}` is the name of an attribute"), help)
+        } else if let Some(header) = other_spelling(text) {
+            let help = format!("write `{header}`, or `{quoted}` if you mean that attribute");
+            let message = format!("`{text}` is a custom attribute, not the header `{header}`");
+            (message, help)
+        } else {
+            return;
         };
         self.warn(prop.name.span, message, "no header has this name", help);
     }

@@ -17,72 +17,67 @@ impl<'s> Lexer<'s> {
             };
             let found = lexer.next()?;
             let (start, end) = (lexer.span().start, lexer.span().end);
-            let control = std::mem::take(&mut self.control);
-            let Ok(kind) = found else {
-                self.stray(start, end);
+            if found == Ok(ChainToken::Space) {
+                space = Some((start, end));
                 continue;
-            };
-            let token = match kind {
-                ChainToken::Space => {
-                    self.control = control;
-                    space = Some((start, end));
-                    continue;
+            }
+            let control = std::mem::take(&mut self.control);
+            match found {
+                Ok(kind) => {
+                    let token = self.chain_token(kind, start, end, space, control);
+                    // After a mistake there is none, and the next token is tried.
+                    if token.is_some() {
+                        return token;
+                    }
                 }
-                ChainToken::Comma => self.enter(LexerState::Group, Token::Comma),
-                ChainToken::Child => self.enter(LexerState::Child, Token::Child),
-                ChainToken::Plus => {
-                    let Some(token) = self.tag(start) else {
-                        continue;
-                    };
-                    return Some(self.join_tag(start, token, space));
-                }
-                ChainToken::At => {
-                    let Some(token) = self.at(start) else {
-                        continue;
-                    };
-                    token
-                }
-                ChainToken::Equals => {
-                    let Some(token) = self.control_value(start, control) else {
-                        continue;
-                    };
-                    return Some(token);
-                }
-                ChainToken::Question => self.enter(LexerState::Filters, Token::Question),
-                ChainToken::Questions => self.enter(LexerState::Filters, Token::Questions),
-                ChainToken::BraceOpen => {
-                    self.state = LexerState::Filters;
-                    self.open(LexerMode::Props, Token::BraceOpen)
-                }
-                // Closing brackets without an opening one; the grammar refuses them.
-                ChainToken::Close => Token::Close,
-                ChainToken::ParenClose => Token::ParenClose,
-                ChainToken::BraceClose => Token::BraceClose,
-                ChainToken::ParenOpen
-                    if matches!(
-                        self.state,
-                        LexerState::Start | LexerState::Body | LexerState::Group
-                    ) =>
-                {
-                    self.state = LexerState::Filters;
-                    self.open(LexerMode::Position, Token::ParenOpen)
-                }
-                ChainToken::Root
-                | ChainToken::Star
-                | ChainToken::Type
-                | ChainToken::Hash
-                | ChainToken::Pseudo
-                | ChainToken::Word
-                | ChainToken::Open
-                | ChainToken::ParenOpen => {
-                    let Some(token) = self.part(kind, start, end) else {
-                        continue;
-                    };
-                    return Some(self.join_part(start, token, space));
-                }
-            };
-            return Some(self.lexed(start, token));
+                Err(()) => self.stray(start, end),
+            }
         }
+    }
+
+    /// Finishes a token; `None` after a mistake. `control` tells whether a control was before it.
+    fn chain_token(
+        &mut self,
+        kind: ChainToken,
+        start: usize,
+        end: usize,
+        space: Option<(usize, usize)>,
+        control: bool,
+    ) -> Option<Lexed<'s>> {
+        let token = match kind {
+            ChainToken::Comma => self.enter(LexerState::Group, Token::Comma),
+            ChainToken::Child => self.enter(LexerState::Child, Token::Child),
+            ChainToken::Plus => {
+                let token = self.tag(start)?;
+                return Some(self.join_tag(start, token, space));
+            }
+            ChainToken::At => self.at(start)?,
+            ChainToken::Equals => return self.control_value(start, control),
+            ChainToken::Question => self.enter(LexerState::Filters, Token::Question),
+            ChainToken::Questions => self.enter(LexerState::Filters, Token::Questions),
+            ChainToken::BraceOpen => {
+                self.state = LexerState::Filters;
+                self.open(LexerMode::Props, Token::BraceOpen)
+            }
+            // Closing brackets without an opening one; the grammar refuses them.
+            ChainToken::Close => Token::Close,
+            ChainToken::ParenClose => Token::ParenClose,
+            ChainToken::BraceClose => Token::BraceClose,
+            ChainToken::ParenOpen
+                if matches!(
+                    self.state,
+                    LexerState::Start | LexerState::Body | LexerState::Group
+                ) =>
+            {
+                self.state = LexerState::Filters;
+                self.open(LexerMode::Position, Token::ParenOpen)
+            }
+            part => {
+                let token = self.part(part, start, end)?;
+                return Some(self.join_part(start, token, space));
+            }
+        };
+        Some(self.lexed(start, token))
     }
 
     fn enter(&mut self, state: LexerState, token: Token<'s>) -> Token<'s> {
