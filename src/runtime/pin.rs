@@ -1,59 +1,43 @@
 //! References: handles that pin nodes until they are dropped (RUNTIME §3).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use hashbrown::HashMap;
+
+/// By id of a node, what all references to it share. An entry without references left is as if there were none; a
+/// reference that is in no entry is void, also when a later node has its id.
+type Board = HashMap<Box<str>, Weak<str>>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pins(Arc<Mutex<Board>>);
 
-#[derive(Debug, Default)]
-struct Board {
-    pins: HashMap<Box<str>, Pin>,
-    count: u64,
-}
-
-#[derive(Debug)]
-struct Pin {
-    /// Tells the node from a later one of the same id.
-    number: u64,
-    references: usize,
-}
-
 impl Pins {
-    fn with<T>(&self, read: impl FnOnce(&mut Board) -> T) -> T {
-        read(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn pin(&self, id: &str) -> Reference {
-        let number = self.with(|board| {
-            let next = board.count + 1;
-            let pin = board.pins.entry(id.into()).or_insert_with(|| {
-                board.count = next;
-                Pin {
-                    number: next,
-                    references: 0,
-                }
-            });
-            pin.references += 1;
-            pin.number
+        let mut board = self.board();
+        let known = board.get(id).and_then(Weak::upgrade);
+        let id = known.unwrap_or_else(|| {
+            let shared: Arc<str> = id.into();
+            board.insert(id.into(), Arc::downgrade(&shared));
+            shared
         });
-        Reference {
-            id: id.into(),
-            number,
-            pins: self.clone(),
-        }
+        Reference { id }
     }
 
     pub(crate) fn ids(&self) -> Vec<Box<str>> {
-        let mut ids: Vec<Box<str>> = self.with(|board| board.pins.keys().cloned().collect());
+        let mut board = self.board();
+        board.retain(|_, pin| pin.strong_count() > 0);
+        let mut ids: Vec<Box<str>> = board.keys().cloned().collect();
         ids.sort_unstable();
         ids
     }
 
     /// Voids the references to nodes for which `is_here` is false.
     pub(crate) fn retain(&self, is_here: impl Fn(&str) -> bool) {
-        self.with(|board| board.pins.retain(|id, _| is_here(id)));
+        self.board().retain(|id, _| is_here(id));
     }
 }
 
@@ -74,28 +58,12 @@ impl Pins {
 /// ```
 #[derive(Debug)]
 pub struct Reference {
-    id: Box<str>,
-    number: u64,
-    pins: Pins,
+    id: Arc<str>,
 }
 
 impl Reference {
     /// The id of the node.
     pub fn id(&self) -> &str {
         &self.id
-    }
-}
-
-impl Drop for Reference {
-    fn drop(&mut self) {
-        self.pins.with(|board| {
-            let pin = board.pins.get_mut(&self.id);
-            if let Some(pin) = pin.filter(|pin| pin.number == self.number) {
-                pin.references -= 1;
-                if pin.references == 0 {
-                    board.pins.remove(&self.id);
-                }
-            }
-        });
     }
 }
