@@ -94,7 +94,7 @@ impl Writer {
             rows: 0..turn.rows.len() as u32,
         };
         let place = insertion_point(previous, &key(turn, &unit));
-        let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle));
+        let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle), None);
         let fresh = vec![(place, fresh)];
         let parts = splice(previous, &touched.units, fresh);
         Some(self.assemble(turn, parts, Layout::Whole, meta.clone()))

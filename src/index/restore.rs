@@ -114,7 +114,7 @@ impl UnitPart {
             Self::Kept(segment, unit, dead) => UnitSource::Shared((segment, unit..unit + 1, dead)),
             Self::Gap(turns) => UnitSource::Gap(turns),
             Self::Fresh(kind, rows) => {
-                UnitSource::fresh(UnitRows { kind, rows }, Ttl::ExpireAt(expires))
+                UnitSource::fresh(UnitRows { kind, rows }, Ttl::ExpireAt(expires), None)
             }
         }
     }

@@ -149,14 +149,11 @@ impl Writer {
                 Match::StoredTtls | Match::Different => {}
             }
         }
-        let mut source = UnitSource::fresh(unit, ttls);
-        if let (UnitSource::Fresh { earlier, .. }, Some((previous, piece, at))) =
-            (&mut source, found)
-        {
+        let earlier = found.map(|(previous, piece, at)| {
             let segment = &previous.pieces()[piece].segment;
-            *earlier = Some((Arc::clone(segment), segment.unit_rows(at)));
-        }
-        source
+            (Arc::clone(segment), segment.unit_rows(at))
+        });
+        UnitSource::fresh(unit, ttls, earlier)
     }
 
     /// The snapshot of these units, in document order.
@@ -254,12 +251,16 @@ pub(super) enum UnitSource<'a> {
 
 impl<'a> UnitSource<'a> {
     /// A unit of the tree, which gets a version of its own.
-    pub(super) fn fresh(unit: UnitRows, ttls: Ttl<'a>) -> Self {
+    pub(super) fn fresh(
+        unit: UnitRows,
+        ttls: Ttl<'a>,
+        earlier: Option<(Arc<Segment>, Range<u32>)>,
+    ) -> Self {
         Self::Fresh {
             unit,
             ttls,
             version: NEXT_VERSION.fetch_add(1, Ordering::Relaxed),
-            earlier: None,
+            earlier,
         }
     }
 }
@@ -320,10 +321,8 @@ pub(super) fn locate(
     let id = tree.id(unit.rows.start);
     let matches = |piece: usize, at: u32| {
         let piece = previous.pieces().get(piece)?;
-        if !piece.units.contains(&at) {
-            return None;
-        }
-        let found = &piece.segment.units()[at as usize];
+        let is_in = piece.units.contains(&at);
+        let found = is_in.then(|| &piece.segment.units()[at as usize])?;
         (found.kind == unit.kind && piece.segment.id(found.start) == id).then_some(())
     };
     // Trees come in document order and mostly keep it, so the unit after the last hit is nearly always the
@@ -332,14 +331,10 @@ pub(super) fn locate(
         if matches(piece, at).is_some() {
             return Some((piece, at));
         }
-        let next = previous
-            .pieces()
-            .get(piece + 1)
-            .map(|piece| piece.units.start);
-        if let Some(first) = next
-            && matches(piece + 1, first).is_some()
+        if let Some(next) = previous.pieces().get(piece + 1)
+            && matches(piece + 1, next.units.start).is_some()
         {
-            return Some((piece + 1, first));
+            return Some((piece + 1, next.units.start));
         }
     }
     let node = previous.find(id)?;

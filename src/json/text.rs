@@ -87,13 +87,7 @@ pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 4)?;
     let mut unit = 0u16;
     for &digit in digits {
-        let value = match digit {
-            b'0'..=b'9' => digit - b'0',
-            b'a'..=b'f' => digit - b'a' + 10,
-            b'A'..=b'F' => digit - b'A' + 10,
-            _ => return None,
-        };
-        unit = unit << 4 | u16::from(value);
+        unit = unit << 4 | char::from(digit).to_digit(16)? as u16;
     }
     Some(unit)
 }

@@ -181,28 +181,18 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
 const UPDATE: &str = "the update";
 
 /// Members that a node can be given, for suggestions.
-const GIVEN: [&str; 14] = [
-    "id",
-    "nodeType",
-    "offset",
-    "ttl",
-    "priority",
-    "role",
-    "kind",
-    "key",
-    "content",
-    "tags",
-    "cadence",
-    "removable",
-    "provenance",
-    "created_at_iso",
-];
+fn given() -> impl Iterator<Item = &'static str> {
+    let others = ["id", "content", "tags", "cadence", "removable"].into_iter();
+    let others = others.chain(["provenance", "created_at_iso"]);
+    let headers = TEXTS.into_iter().chain(NUMBERS);
+    others.chain(headers.filter(|name| !FILLED.contains(name)))
+}
 
 /// What to write instead of a member that no node has. Messages of providers have some of them.
 fn instead_of(member: &str) -> String {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let word = plain(member);
-    if let Some(known) = GIVEN.into_iter().find(|known| plain(known) == word) {
+    if let Some(known) = given().find(|known| plain(known) == word) {
         return format!("did you mean `{known}`?");
     }
     let meant = match &*word {
@@ -214,7 +204,7 @@ fn instead_of(member: &str) -> String {
             // One letter is wrong; in shorter words that says nothing.
             let length = member.chars().count();
             let one_edit = 1.0 - 1.0 / length as f64;
-            let near = (length > 2).then(|| nearest_at(one_edit, member, GIVEN));
+            let near = (length > 2).then(|| nearest_at(one_edit, member, given()));
             return match near.flatten() {
                 Some(near) => format!("did you mean `{near}`? if not, name it `data_{member}`"),
                 None => format!("name it `data_{member}`"),
