@@ -168,7 +168,7 @@ impl Nothing<'_> {
             let query = Query {
                 time: self.query.time,
                 chains: [chain].into_iter().collect(),
-                filters: Box::default(),
+                filters: Default::default(),
                 controls: Controls::default(),
             };
             // A parameter's value is not known here.

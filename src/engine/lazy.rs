@@ -169,13 +169,7 @@ fn part_of(bound: &Bound) -> Option<Part> {
         let ids = filters.filter_map(|filter| filter.id.clone());
         return Some(Part::of_ids(ids.collect()));
     }
-    let mut part = Part {
-        sys: false,
-        head: false,
-        turns: 0,
-        rest: false,
-        ids: None,
-    };
+    let mut part = Part::default();
     for chain in &bound.chains {
         let depths = chain.scope.as_ref().filter(|_| chain.separable)?;
         part.sys |= depths.contains(-1);

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::facade::Engine;
 use super::prepared::Prepared;
-use super::statement::whole;
 use crate::history::{
     At, DiffOptions, Lookup, RangeOptions, Session, SnapshotDiff, SnapshotRef, Unresolved, diff,
 };
@@ -62,17 +61,9 @@ impl Engine {
         selector: Option<&str>,
         options: &DiffOptions,
     ) -> Result<SnapshotDiff, Error> {
-        let prepared = match selector {
-            Some(text) => {
-                timeless(text)?;
-                Some(self.prepare(text)?)
-            }
-            None => None,
-        };
-        let bound = match &prepared {
-            Some(prepared) => Some(prepared.ready()?),
-            None => None,
-        };
+        let prepared = selector.map(|text| self.prepare_timeless(text));
+        let prepared = prepared.transpose()?;
+        let bound = prepared.as_ref().and_then(Prepared::bound);
         let history = session.moment();
         for at in [a, b] {
             at.fetch(&history)
@@ -102,7 +93,8 @@ impl Engine {
             // An open parameter, and then an empty history, is reported before the mode.
             range.ready()?;
             range.resolve(&history)?;
-            return Err(other_mode(selector));
+            let message = "a log compares neighbours and takes no other mode";
+            return Err(Error::whole(Code::SelectorInvalid, selector, message));
         }
         let range = range.range_in(&history, &RangeOptions::default())?;
         let oldest = history.committed().len().saturating_sub(1);
@@ -157,11 +149,6 @@ fn timeless(text: &str) -> Result<(), Error> {
         .at(at..end, "which snapshots are queried is said already")
         .with_help("leave the time out");
     Err(Error::new(text, diagnostic))
-}
-
-fn other_mode(selector: &str) -> Error {
-    let message = "a log compares neighbours and takes no other mode";
-    Error::new(selector, whole(selector, Code::SelectorInvalid, message))
 }
 
 fn unresolved(at: At, error: Unresolved) -> Error {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::answer::Answer;
 use super::pipeline::Op;
 use super::selection::{RowSource, Selection};
-use super::statement::{Statement, whole};
+use super::statement::Statement;
 use crate::advice::EmptyReason;
 use crate::history::{
     History, Lookup, Moment, RangeDiff, RangeOptions, Session, SnapshotRange, Union, Unresolved,
@@ -16,7 +16,7 @@ use crate::query::ir::{Query, QueryTime, RangeAnswer};
 use crate::query::plan::{BindError, Bound, Value, bind, compile, sources};
 use crate::query::sql;
 use crate::support::cancel;
-use crate::support::diag::{Code, Diagnostic, Error, Warning};
+use crate::support::diag::{Code, Diagnostic, Error, Warning, nearest};
 
 const ROWS_HELP: &str =
     "`rows` returns the nodes of a snapshot, of `@*`, or of `@mode=union` and `@mode=latest`";
@@ -122,11 +122,11 @@ impl Prepared {
         let unknown = |name: &str| !known.contains(&name) && !mentions(&statement.text, name);
         if let Some((name, _)) = values.iter().find(|(name, _)| unknown(name)) {
             let message = format!("the selector has no parameter `${name}`");
-            let mut diagnostic = whole(&statement.text, Code::SelectorInvalid, message);
-            if let Some(near) = crate::support::diag::nearest(name, known.iter().copied()) {
-                diagnostic = diagnostic.with_help(format!("there is `${near}`"));
-            }
-            return Err(Error::new(&statement.text, diagnostic));
+            let error = Error::whole(Code::SelectorInvalid, &statement.text, message);
+            return Err(match nearest(name, known.iter().copied()) {
+                Some(near) => error.with_help(format!("there is `${near}`")),
+                None => error,
+            });
         }
         let mut bound = statement.bind(&values)?;
         if statement.query.order_depends_on_values() {
@@ -335,10 +335,8 @@ impl Prepared {
 
     /// Refuses what was found if the work was cancelled: what writes must not use it.
     pub(crate) fn not_cancelled(&self) -> Result<(), Error> {
-        cancel::check().map_err(|cancelled| {
-            let text = self.text();
-            Error::new(text, whole(text, Code::Cancelled, cancelled.to_string()))
-        })
+        cancel::check()
+            .map_err(|cancelled| Error::whole(Code::Cancelled, self.text(), cancelled.to_string()))
     }
 
     pub(crate) fn unresolved(&self, error: Unresolved) -> Error {
@@ -367,7 +365,7 @@ impl Selection {
     /// snapshot cannot be loaded whole.
     pub fn filter(self, filter: &Prepared) -> Result<Self, Error> {
         let text = filter.text();
-        let invalid = |message: &str| Error::new(text, whole(text, Code::SelectorInvalid, message));
+        let invalid = |message: &str| Error::whole(Code::SelectorInvalid, text, message);
         if text.trim_start().starts_with('@') {
             return Err(invalid(
                 "a filter takes no time: each row is tested in its own snapshot",

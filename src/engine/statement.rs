@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::query::ir::{Edition, InsertionPoint, Lowered, Query};
 use crate::query::plan::{BindError, Bound, Plan, Value, bind, sources};
-use crate::support::diag::{Code, Diagnostic, Error, Warning};
+use crate::support::diag::{Diagnostic, Error, Warning};
 
 /// A compiled selector. The values of the plan's slots are in the query.
 #[derive(Debug)]
@@ -41,11 +41,10 @@ impl Statement {
     }
 
     pub(super) fn error(&self, error: BindError) -> Error {
-        let (code, message) = (error.code(), error.to_string());
+        let diagnostic = Diagnostic::error(error.reason.code, error.to_string());
         let diagnostic = match &error.param {
-            None => whole(&self.text, code, message),
+            None => diagnostic.at(0..self.text.len(), ""),
             Some(name) => {
-                let diagnostic = Diagnostic::error(code, message);
                 let written = format!("${name}");
                 match self.text.find(&written) {
                     Some(at) => diagnostic.at(at..at + written.len(), "this parameter"),
@@ -53,10 +52,6 @@ impl Statement {
                 }
             }
         };
-        Error::new(&self.text, diagnostic.with_any_help(error.help()))
+        Error::new(&self.text, diagnostic.with_any_help(error.reason.help))
     }
-}
-
-pub(super) fn whole(text: &str, code: Code, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(code, message).at(0..text.len(), "")
 }

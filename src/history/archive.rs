@@ -54,7 +54,7 @@ pub trait Source: Debug + Send + Sync {
 }
 
 /// A part of a snapshot, in whole units. The preamble's root and `^seq` are in every part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// `^sys` with all below it.
     pub sys: bool,

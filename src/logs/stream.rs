@@ -46,7 +46,7 @@ const LINE: u64 = 1 << 30;
 /// up to the length that it has now; a line that is on a branch is read once more for each of its branches.
 ///
 /// `None` if the log is of another form than JSON Lines, of a format whose reader keeps all that it reads
-/// (those other than Chat Completions, Anthropic, Claude Code, Codex, pi and ShareGPT), or `options` say where
+/// (those other than Chat Completions, Anthropic, Gemini, Bedrock, Claude Code, Codex, pi and ShareGPT), or `options` say where
 /// the messages are: [`import()`](super::import()) reads those. Linear in the lines of all branches; memory is
 /// for what the model is sent last in each session that is open, and some 700 bytes a line.
 ///

@@ -19,13 +19,19 @@ pub enum Provider {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini `generateContent`.
+    Gemini,
+    /// Bedrock `converse`.
+    Bedrock,
 }
 
-names!(Provider: 4, name {
+names!(Provider: 6, name {
     Thread: "thread",
     OpenAi: "openai",
     OpenAiResponses: "openai-responses",
     Anthropic: "anthropic",
+    Gemini: "gemini",
+    Bedrock: "bedrock",
 });
 
 impl fmt::Display for Provider {

@@ -406,6 +406,6 @@ fn heights(nodes: &[Fresh]) -> usize {
     levels.into_iter().max().unwrap_or(0)
 }
 
-fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
+pub(crate) fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }

@@ -37,7 +37,7 @@ mod workspace;
 
 pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
-pub(crate) use commit::Pending;
+pub(crate) use commit::{Pending, strings};
 pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;

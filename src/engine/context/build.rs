@@ -131,8 +131,7 @@ impl Context {
 fn shared(edition: Edition) -> Arc<Engine> {
     use std::sync::LazyLock;
     static ENGINES: LazyLock<[Arc<Engine>; 3]> = LazyLock::new(|| {
-        [Edition::V01, Edition::Depth, Edition::Canonical]
-            .map(|edition| Arc::new(Engine::builder().edition(edition).build()))
+        Edition::ALL.map(|edition| Arc::new(Engine::builder().edition(edition).build()))
     });
     let found = ENGINES.iter().find(|engine| engine.edition() == edition);
     Arc::clone(found.unwrap_or(&ENGINES[2]))

@@ -26,51 +26,33 @@ pub(super) type Short<'s> = &'s dyn Fn(&str) -> Result<NewNode, Error>;
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for crate::runtime::NewNode {}
-    impl Sealed for &crate::runtime::NewNode {}
-    impl Sealed for &str {}
-    impl Sealed for String {}
-    impl Sealed for &String {}
-    impl Sealed for serde_json::Value {}
 }
 
-impl IntoNode for NewNode {
-    fn into_node(self, _: Short<'_>) -> Result<NewNode, Error> {
-        Ok(self)
-    }
-}
+/// What each type that describes a node makes of itself, and of the reader of the short form.
+macro_rules! into_node {
+    ($($given:ty: $made:expr;)*) => {$(
+        impl sealed::Sealed for $given {}
 
-impl IntoNode for &NewNode {
-    fn into_node(self, _: Short<'_>) -> Result<NewNode, Error> {
-        Ok(self.clone())
-    }
-}
-
-impl IntoNode for &str {
-    fn into_node(self, short: Short<'_>) -> Result<NewNode, Error> {
-        if self.trim_start().starts_with('{') {
-            return NewNode::json(self);
+        impl IntoNode for $given {
+            fn into_node(self, short: Short<'_>) -> Result<NewNode, Error> {
+                let made: fn(Self, Short<'_>) -> _ = $made;
+                made(self, short)
+            }
         }
-        short(self)
-    }
+    )*};
 }
 
-impl IntoNode for String {
-    fn into_node(self, short: Short<'_>) -> Result<NewNode, Error> {
-        self.as_str().into_node(short)
-    }
-}
-
-impl IntoNode for &String {
-    fn into_node(self, short: Short<'_>) -> Result<NewNode, Error> {
-        self.as_str().into_node(short)
-    }
-}
-
-impl IntoNode for serde_json::Value {
-    fn into_node(self, _: Short<'_>) -> Result<NewNode, Error> {
-        NewNode::json(&self.to_string())
-    }
+into_node! {
+    NewNode: |node, _| Ok(node);
+    &NewNode: |node, _| Ok(node.clone());
+    &str: |text, short| if text.trim_start().starts_with('{') {
+        NewNode::json(text)
+    } else {
+        short(text)
+    };
+    String: |text, short| text.as_str().into_node(short);
+    &String: |text, short| text.as_str().into_node(short);
+    serde_json::Value: |value, _| NewNode::json(&value.to_string());
 }
 
 /// Reads the short form of a node. If it `is_whole`, no content comes from elsewhere, so one word that is not a

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::json::{Reader, get, members, string};
 use crate::runtime::NewNode;
-use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::diag::{Code, Error};
 
 /// The priority of the system prompt and of tools: a policy takes everything of a lower one first.
 const PRIORITY: i64 = 1_000;
@@ -115,6 +115,5 @@ fn tool_name(definition: &str) -> Option<String> {
 }
 
 fn wrong(text: &str, message: impl Into<String>, help: &str) -> Error {
-    let diagnostic = Diagnostic::error(Code::Input, message).at(0..text.len(), "");
-    Error::new(text, diagnostic.with_help(help))
+    Error::whole(Code::Input, text, message).with_help(help)
 }

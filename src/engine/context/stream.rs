@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::support::diag::{Diagnostic, Error};
+use crate::support::diag::Error;
 
 /// A block that grows. Adding text costs the text; the block is put together when it is read or
 /// committed.
@@ -36,10 +36,7 @@ impl Context {
     /// not a text.
     pub fn stream(&mut self, id: &str) -> Result<Stream<'_>, Error> {
         let slot = self.workspace.open_stream(id);
-        let slot = slot.map_err(|refusal| {
-            let diagnostic = Diagnostic::error(refusal.code, refusal.message);
-            Error::new(id, diagnostic.at(0..id.len(), ""))
-        })?;
+        let slot = slot.map_err(|refusal| Error::whole(refusal.code, id, refusal.message))?;
         Ok(Stream {
             context: self,
             slot,

@@ -9,8 +9,9 @@ use crate::index::Snapshot;
 use crate::query::ir::{Address, InsertionPoint};
 use crate::runtime::{
     Checkpoint, Commit, Destination, Insertion, NewNode, Pending, Reference, Refusal, Workspace,
+    strings,
 };
-use crate::support::diag::{Code, Diagnostic, Error};
+use crate::support::diag::{Code, Error};
 use crate::tree::NodeClass;
 
 impl Context {
@@ -231,10 +232,8 @@ impl Context {
             "^sys" => Some(NodeClass::Sys),
             "^seq" => {
                 let message = "turns enter `^seq` by sealing, and nothing else does";
-                let diagnostic = Diagnostic::error(Code::Region, message)
-                    .at(0..position.len(), "")
-                    .with_help("add to `^ah` and commit, or attach to a turn: `(d1, end)`");
-                return Err(Error::new(position, diagnostic));
+                let help = "add to `^ah` and commit, or attach to a turn: `(d1, end)`";
+                return Err(Error::whole(Code::Region, position, message).with_help(help));
             }
             _ => None,
         };
@@ -292,7 +291,6 @@ fn not_one(selector: &str, count: usize, what: &str) -> Error {
         0 => format!("no {what}: the selector matches nothing in the working state"),
         _ => format!("not one {what}: the selector matches {count} nodes"),
     };
-    let diagnostic = Diagnostic::error(Code::Placement, message).at(0..selector.len(), "");
     let help = match (count, what) {
         (0, "parent") => {
             "`^ah` and `^sys` are always there; turns, as in `(d1, end)`, after the first commit"
@@ -300,26 +298,20 @@ fn not_one(selector: &str, count: usize, what: &str) -> Error {
         (0, _) => "name a node of the working state: by key, `#hero`, or by id, `[id='cb:c1-0']`",
         _ => "name one: by id, by key, or with `:first` or `:last`",
     };
-    Error::new(selector, diagnostic.with_help(help))
+    Error::whole(Code::Placement, selector, message).with_help(help)
 }
 
 fn strs(ids: &[String]) -> Vec<&str> {
     ids.iter().map(String::as_str).collect()
 }
 
-fn strings(ids: Vec<Arc<str>>) -> Vec<String> {
-    ids.iter().map(ToString::to_string).collect()
-}
-
 pub(crate) fn index_at(history: &History, address: &str) -> Result<usize, Error> {
-    let wrong = |code, message: String, help: Option<&str>| {
-        let diagnostic = Diagnostic::error(code, message).at(0..address.len(), "");
-        Error::new(address, diagnostic.with_any_help(help))
-    };
-    let help = Some("such as `@t0`, `@t-2` or `@c7`");
+    let wrong = |code, message: String| Error::whole(code, address, message);
     let parsed = address.trim().parse::<Address>();
-    let parsed = parsed.map_err(|it| wrong(Code::SelectorInvalid, it.to_string(), help))?;
+    let parsed = parsed.map_err(|error| {
+        wrong(Code::SelectorInvalid, error.to_string()).with_help("such as `@t0`, `@t-2` or `@c7`")
+    })?;
     history.fetch_cycles()?;
     let found = history.index_of(parsed);
-    found.map_err(|error| wrong(Code::SnapshotNotFound, error.to_string(), None))
+    found.map_err(|error| wrong(Code::SnapshotNotFound, error.to_string()))
 }

@@ -27,15 +27,6 @@ pub fn compile_for(text: &str, edition: Edition, purpose: Purpose) -> Result<Low
     compile_with(text, edition, purpose, None)
 }
 
-/// Compiles the place of a mutation: the query of the parent nodes, with where among their children.
-/// Any selector is one; only a position can end in an insertion point.
-///
-/// # Errors
-/// As [`compile_for`]; an insertion point that counts from 0.
-pub fn compile_place(text: &str, edition: Edition) -> Result<Lowered, Error> {
-    compile_for(text, edition, Purpose::Place)
-}
-
 /// As [`compile`], showing the query to `observer` after each pass.
 ///
 /// # Errors
@@ -58,8 +49,7 @@ fn compile_with(
         Ok(selector) => lower(&selector, edition, purpose, observer),
         Err(failure) => {
             let errors = failure.errors.iter();
-            let mut found: Vec<Diagnostic> =
-                errors.map(syntax::SyntaxError::to_diagnostic).collect();
+            let mut found: Vec<_> = errors.map(syntax::SyntaxError::to_diagnostic).collect();
             check_pieces(&failure.fragments, edition, purpose, &mut found);
             Err(found)
         }
@@ -75,7 +65,6 @@ fn compile_with(
 
 /// The number of warnings about `text`; `None` if it is refused. Cheaper than [`compile_for`] for a
 /// refused text, because it stops at the first mistake.
-#[must_use]
 pub fn accepts(text: &str, edition: Edition, purpose: Purpose) -> Option<usize> {
     let selector = syntax::parse_if_valid(text)?;
     let lowered = lower(&selector, edition, purpose, None).ok()?;
@@ -84,7 +73,6 @@ pub fn accepts(text: &str, edition: Edition, purpose: Purpose) -> Option<usize> 
 
 /// An edition after `edition` that has all constructs of `text`, and how it spells what `text` means: the
 /// text itself, or canonical text where the same text has another meaning there.
-#[must_use]
 pub fn elsewhere(text: &str, edition: Edition) -> Option<(Edition, String)> {
     let selector = syntax::parse(text).ok()?;
     let meant = lower_leniently(&selector, edition)?;

@@ -22,24 +22,20 @@ impl std::ops::Deref for DepthSet {
 
 impl DepthSet {
     /// Every depth from -1 up. Nodes without a depth are in no set, not even this one.
-    #[must_use]
     pub fn all() -> Self {
         Self::range(LOWEST, i64::MAX)
     }
 
-    #[must_use]
     pub fn one(depth: i64) -> Self {
         Self::range(depth, depth)
     }
 
     /// The depths from `low` to `high`, both included; empty when `low > high`.
-    #[must_use]
     pub fn range(low: i64, high: i64) -> Self {
         Self(Intervals::range(low.max(LOWEST), high))
     }
 
     /// The union of inclusive ranges in any order, overlapping or empty. `O(n log n)`.
-    #[must_use]
     pub fn from_ranges(ranges: Vec<(i64, i64)>) -> Self {
         let ranges = ranges.into_iter();
         Self(Intervals::union_of(
@@ -47,18 +43,15 @@ impl DepthSet {
         ))
     }
 
-    #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let ranges = self.ranges().iter().chain(other.ranges());
         Self(Intervals::union_of(ranges.copied()))
     }
 
-    #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.0.intersection(other))
     }
 
-    #[must_use]
     pub fn is_all(&self) -> bool {
         self.ranges() == [(LOWEST, i64::MAX)]
     }

@@ -9,7 +9,6 @@ pub struct Intervals(SmallVec<[(i64, i64); 2]>);
 
 impl Intervals {
     /// The integers from `low` to `high`, both included; empty when `low > high`.
-    #[must_use]
     pub fn range(low: i64, high: i64) -> Self {
         let mut ranges = SmallVec::new();
         if low <= high {
@@ -33,7 +32,6 @@ impl Intervals {
         Self(ranges)
     }
 
-    #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let mut ranges = SmallVec::new();
         let (mut i, mut j) = (0, 0);
@@ -51,7 +49,6 @@ impl Intervals {
         Self(ranges)
     }
 
-    #[must_use]
     pub fn complement(&self) -> Self {
         let mut ranges = SmallVec::new();
         let mut next = Some(i64::MIN);
@@ -69,21 +66,18 @@ impl Intervals {
 
     /// Whether `number` is in the set. Logarithmic in the number of intervals.
     #[inline]
-    #[must_use]
     pub fn contains(&self, number: i64) -> bool {
         let at = self.0.partition_point(|&(_, high)| high < number);
         self.0.get(at).is_some_and(|&(low, _)| low <= number)
     }
 
     #[inline]
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The intervals, ascending; `i64::MAX` as an upper end means "no end".
     #[inline]
-    #[must_use]
     pub fn ranges(&self) -> &[(i64, i64)] {
         &self.0
     }

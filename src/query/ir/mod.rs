@@ -27,9 +27,7 @@ mod short;
 mod text;
 mod values;
 
-pub use compile::{
-    Desugared, accepts, compile, compile_for, compile_observed, compile_place, desugar, elsewhere,
-};
+pub use compile::{Desugared, accepts, compile, compile_for, compile_observed, desugar, elsewhere};
 pub use depth::DepthSet;
 pub use edition::{Edition, UnknownEdition};
 pub use intervals::Intervals;

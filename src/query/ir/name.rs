@@ -30,7 +30,6 @@ pub(crate) fn headers() -> impl Iterator<Item = &'static str> {
 
 impl Attr {
     /// The stored field that a quoted name means, never an alias, facet or sugar (LANGUAGE §2).
-    #[must_use]
     pub fn from_quoted_name(name: &str) -> Self {
         match Self::from_name(name) {
             Self::Facet(_) | Self::StoredType | Self::StoredKind => Self::Custom(name.into()),
@@ -41,7 +40,6 @@ impl Attr {
     }
 
     /// Whether an absent value reads as 0, so that it is never null (LANGUAGE §1).
-    #[must_use]
     pub fn is_never_null(&self) -> bool {
         matches!(
             self,
@@ -52,7 +50,6 @@ impl Attr {
 
 impl Class {
     /// The class named by `mt`, `seg`, `mc`, `cont`, `cb` or `block`.
-    #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "mt" | "seg" => Some(Self::Turn),
@@ -63,7 +60,6 @@ impl Class {
     }
 
     /// The word in the normalized vocabulary.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Turn => "mt",
@@ -74,7 +70,6 @@ impl Class {
 }
 
 /// A nodeType in the `mt mc cb` vocabulary: `seg:x` is `mt:x`, `block` is `cb` (LANGUAGE §1).
-#[must_use]
 pub fn normal_type(node_type: &str) -> Cow<'_, str> {
     let (head, sub) = split_type(node_type);
     match (Class::from_word(head), sub) {

@@ -1,6 +1,6 @@
 //! Normalization: named passes that give equal meanings one form (LANGUAGE §9).
 //!
-//! The passes run in this order, each over the whole draft:
+//! The passes run in this order, each over the whole query:
 //!
 //! 1. `types` merges depth sets and the types of a step.
 //! 2. `order` sorts tests and list values and drops repetitions. It runs after `types`, which adds
@@ -11,45 +11,18 @@
 //!
 //! Every pass is idempotent; test builds assert that.
 
-use smallvec::SmallVec;
-
 use super::contradiction;
 use super::depth::DepthSet;
 use super::observer::Observer;
 use super::query::{
-    Attr, AttrTest, Chain, Class, CompareOp, Controls, Literal, Operand, PickOrTest, Query,
-    QueryStep, QueryTime, Test, Tests, TypeTest,
+    Attr, AttrTest, Class, CompareOp, Controls, Literal, Operand, PickOrTest, Query, QueryStep,
+    Test, Tests, TypeTest,
 };
 use crate::query::syntax::Span;
 use crate::support::diag::Warning;
 
-/// A query during the passes, with the span of each group.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct QueryDraft {
-    pub(super) time: QueryTime,
-    pub(super) chains: SmallVec<[ChainDraft; 1]>,
-    pub(super) filters: Tests,
-    pub(super) controls: Controls,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ChainDraft {
-    pub(super) chain: Chain,
-    pub(super) span: Span,
-}
-
-impl QueryDraft {
-    fn query(self) -> Query {
-        Query {
-            time: self.time,
-            chains: self.chains.into_iter().map(|draft| draft.chain).collect(),
-            filters: self.filters.into_boxed_slice(),
-            controls: self.controls,
-        }
-    }
-}
-
-type NormalizePass = fn(&mut QueryDraft, &mut Vec<Warning>);
+/// A pass over a query, whose groups have these spans until `groups` sorts them.
+type NormalizePass = fn(&mut Query, &[Span], &mut Vec<Warning>);
 
 /// The passes with their names; the module explains their order.
 const PASSES: [(&str, NormalizePass); 4] = [
@@ -59,54 +32,49 @@ const PASSES: [(&str, NormalizePass); 4] = [
     ("groups", groups),
 ];
 
-/// Runs all passes, showing the query to `observer` before the first and after each.
+/// Runs all passes, showing the query to `observer` before the first and after each. `spans` are those of the
+/// groups.
 pub(super) fn normalize(
-    mut draft: QueryDraft,
+    mut query: Query,
+    spans: &[Span],
     warnings: &mut Vec<Warning>,
     mut observer: Option<Observer<'_>>,
 ) -> Query {
     if let Some(observer) = &mut observer {
-        observer("lower", &draft.clone().query());
+        observer("lower", &query);
     }
     for (name, pass) in PASSES {
-        pass(&mut draft, warnings);
+        pass(&mut query, spans, warnings);
         if let Some(observer) = &mut observer {
-            observer(name, &draft.clone().query());
+            observer(name, &query);
         }
     }
     #[cfg(test)]
     {
-        let mut again = draft.clone();
+        let mut again = query.clone();
         for (name, pass) in PASSES {
-            pass(&mut again, &mut Vec::new());
-            assert_eq!(again, draft, "pass `{name}` is not idempotent");
+            pass(&mut again, &[], &mut Vec::new());
+            assert_eq!(again, query, "pass `{name}` is not idempotent");
         }
     }
-    draft.query()
+    query
 }
 
-enum TestsOwner<'a> {
-    Step(&'a [PickOrTest]),
-    Filters,
-}
-
-/// Calls `change` for each list of tests: those of the steps, then the filters.
-fn each_tests(draft: &mut QueryDraft, mut change: impl FnMut(&mut Tests, TestsOwner<'_>)) {
-    for ChainDraft { chain, .. } in &mut draft.chains {
-        for (_, step) in &mut chain.steps {
-            if let QueryStep::Node(node) = step {
-                change(&mut node.tests, TestsOwner::Step(&node.tail));
-            }
+/// Calls `change` for each list of tests: those of the steps, with what follows them, then the filters.
+fn each_tests(query: &mut Query, mut change: impl FnMut(&mut Tests, Option<&[PickOrTest]>)) {
+    for (_, step) in query.chains.iter_mut().flat_map(|chain| &mut chain.steps) {
+        if let QueryStep::Node(node) = step {
+            change(&mut node.tests, Some(&node.tail));
         }
     }
-    change(&mut draft.filters, TestsOwner::Filters);
+    change(&mut query.filters, None);
 }
 
 // ---- types ---------------------------------------------------------------------------------
 
-fn types(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
-    each_tests(draft, |tests, site| {
-        if matches!(site, TestsOwner::Filters) {
+fn types(query: &mut Query, _: &[Span], _: &mut Vec<Warning>) {
+    each_tests(query, |tests, tail| {
+        if tail.is_none() {
             return;
         }
         for test in tests.iter_mut() {
@@ -136,13 +104,11 @@ fn types(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
         merge_depths(tests);
         settle_types(tests);
     });
-    for ChainDraft { chain, .. } in &mut draft.chains {
-        for (_, step) in &mut chain.steps {
-            if let QueryStep::Node(node) = step
-                && node.tail.len() > 1
-            {
-                dedup_tail(&mut node.tail);
-            }
+    for (_, step) in query.chains.iter_mut().flat_map(|chain| &mut chain.steps) {
+        if let QueryStep::Node(node) = step
+            && node.tail.len() > 1
+        {
+            dedup_tail(&mut node.tail);
         }
     }
 }
@@ -208,15 +174,15 @@ fn dedup_tail(tail: &mut Box<[PickOrTest]>) {
 
 // ---- order ---------------------------------------------------------------------------------
 
-fn sort_tests(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
-    each_tests(draft, |tests, site| {
+fn sort_tests(query: &mut Query, _: &[Span], _: &mut Vec<Warning>) {
+    each_tests(query, |tests, tail| {
         for test in tests.iter_mut() {
             if let Test::Attr(test) = test {
                 sort_list(test);
             }
         }
         split_tags(tests);
-        drop_always_true(tests, &site);
+        drop_always_true(tests, tail.unwrap_or_default());
         if !tests.is_sorted_by(|a, b| a < b) {
             tests.sort();
             tests.dedup();
@@ -240,49 +206,39 @@ fn sort_list(test: &mut AttrTest) {
 
 /// Splits `tags=[a,b]`, which needs both tags, into two tests as `+a+b` has.
 fn split_tags(tests: &mut Tests) {
-    let is_list = |test: &Test| {
-        matches!(
-            test,
-            Test::Attr(AttrTest {
-                attr: Attr::Tags,
-                op: CompareOp::Eq,
-                operand: Operand::List(_),
-            })
-        )
+    let list = |test: &mut Test| match test {
+        Test::Attr(AttrTest {
+            attr: Attr::Tags,
+            op: CompareOp::Eq,
+            operand: Operand::List(values),
+        }) => Some(std::mem::take(values)),
+        _ => None,
     };
-    if !tests.iter().any(is_list) {
-        return;
+    let mut at = 0;
+    while at < tests.len() {
+        let Some(values) = list(&mut tests[at]) else {
+            at += 1;
+            continue;
+        };
+        // They are sorted afterwards.
+        tests.swap_remove(at);
+        tests.extend(values.into_iter().map(|operand| {
+            let (attr, op) = (Attr::Tags, CompareOp::Eq);
+            Test::Attr(AttrTest { attr, op, operand })
+        }));
     }
-    let mut split = Tests::with_capacity(tests.len() + 1);
-    for test in tests.drain(..) {
-        match test {
-            Test::Attr(AttrTest {
-                attr: Attr::Tags,
-                op: CompareOp::Eq,
-                operand: Operand::List(values),
-            }) => split.extend(values.into_iter().map(|operand| {
-                let (attr, op) = (Attr::Tags, CompareOp::Eq);
-                Test::Attr(AttrTest { attr, op, operand })
-            })),
-            test => split.push(test),
-        }
-    }
-    *tests = split;
 }
 
 /// Drops tests that every node passes. One stays if a depth would be left alone, because that
 /// means `depth(…)`.
-fn drop_always_true(tests: &mut Tests, site: &TestsOwner<'_>) {
+fn drop_always_true(tests: &mut Tests, tail: &[PickOrTest]) {
     // On an implicit core such a header is null, so the test stays where one may match.
     if !tests.iter().any(always_true) || contradiction::matches_cores(tests) {
         return;
     }
     let is_depth = |test: &Test| test.depth().is_some();
-    let depth = tests.iter().any(is_depth)
-        || match site {
-            TestsOwner::Filters => false,
-            TestsOwner::Step(tail) => tail.iter().filter_map(PickOrTest::test).any(is_depth),
-        };
+    let mut after = tail.iter().filter_map(PickOrTest::test);
+    let depth = tests.iter().any(is_depth) || after.any(is_depth);
     let other = tests
         .iter()
         .any(|test| !is_depth(test) && !always_true(test));
@@ -301,10 +257,12 @@ fn always_true(test: &Test) -> bool {
 
 // ---- contradictions ------------------------------------------------------------------------
 
-fn contradictions(draft: &mut QueryDraft, warnings: &mut Vec<Warning>) {
-    let several = draft.chains.len() > 1;
-    draft.chains.retain(|draft| {
-        let Some(why) = contradiction::of_chain(&draft.chain) else {
+fn contradictions(query: &mut Query, spans: &[Span], warnings: &mut Vec<Warning>) {
+    let several = query.chains.len() > 1;
+    let mut spans = spans.iter();
+    query.chains.retain(|chain| {
+        let span = spans.next().copied().unwrap_or_default();
+        let Some(why) = contradiction::of_chain(chain) else {
             return true;
         };
         let what = if several {
@@ -313,18 +271,18 @@ fn contradictions(draft: &mut QueryDraft, warnings: &mut Vec<Warning>) {
             "the selector"
         };
         let warning = Warning::new(format!("{what} matches nothing: {why}"));
-        let warning = warning.at(draft.span, "never matches");
+        let warning = warning.at(span, "never matches");
         warnings.push(match space_help(&why) {
             Some(help) => warning.with_help(help),
             None => warning,
         });
         false
     });
-    if !draft.chains.is_empty()
-        && let Some(why) = contradiction::of_tests(&draft.filters)
+    if !query.chains.is_empty()
+        && let Some(why) = contradiction::of_tests(&query.filters)
     {
         warnings.push(Warning::new(format!("the selector matches nothing: {why}")));
-        draft.chains.clear();
+        query.chains.clear();
     }
 }
 
@@ -341,16 +299,16 @@ fn space_help(why: &str) -> Option<&'static str> {
 
 // ---- groups --------------------------------------------------------------------------------
 
-fn groups(draft: &mut QueryDraft, _: &mut Vec<Warning>) {
-    if draft.chains.len() > 1 {
-        draft.chains.sort_by(|a, b| a.chain.cmp(&b.chain));
-        draft.chains.dedup_by(|a, b| a.chain == b.chain);
+fn groups(query: &mut Query, _: &[Span], _: &mut Vec<Warning>) {
+    if query.chains.len() > 1 {
+        query.chains.sort();
+        query.chains.dedup();
     }
-    if draft.chains.is_empty() {
-        draft.filters.clear();
+    if query.chains.is_empty() {
+        query.filters.clear();
         // The mode still decides what a range returns.
-        draft.controls = Controls {
-            mode: draft.controls.mode,
+        query.controls = Controls {
+            mode: query.controls.mode,
             ..Controls::default()
         };
     }

@@ -32,7 +32,6 @@ pub struct Digits<'a> {
 impl<'a> ExactNumber<'a> {
     /// Reads `[+-]?digits[.digits]` or a JSON number. `None` for anything else, and for an exponent
     /// that overflows a double. Linear in the text.
-    #[must_use]
     pub fn new(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         if !unsigned.starts_with(|first: char| first.is_ascii_digit()) {
@@ -61,7 +60,6 @@ impl<'a> ExactNumber<'a> {
     }
 
     /// Reads a text that orders as a number (LANGUAGE §5): `[+-]?digits[.digits]`, the whole of it.
-    #[must_use]
     pub fn of_text(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let digits =
@@ -73,15 +71,23 @@ impl<'a> ExactNumber<'a> {
         if reads { Self::new(text) } else { None }
     }
 
+    /// The number of a literal; `None` for a null and for a text.
+    pub fn of(literal: &'a Literal) -> Option<Self> {
+        match literal {
+            Literal::Int(value) => Some(Self::Int(i128::from(*value))),
+            Literal::Decimal(value, _) => Some(Self::decimal(*value)),
+            Literal::Spelled(text) => Self::new(text),
+            Literal::Null | Literal::Text(_) => None,
+        }
+    }
+
     /// A decimal. Both zeros are the same number.
-    #[must_use]
     pub fn decimal(number: f64) -> Self {
         Self::Decimal(number + 0.0)
     }
 
     /// Compares exact values: a total order. Allocates only to compare a number of more than 128
     /// bits with a decimal.
-    #[must_use]
     pub fn compare(&self, other: &ExactNumber<'_>) -> Ordering {
         match (self, other) {
             (Self::Int(a), ExactNumber::Int(b)) => a.cmp(b),
@@ -99,7 +105,6 @@ impl<'a> ExactNumber<'a> {
 
 impl Digits<'_> {
     /// Whether it is negative, and the digits of its magnitude, if it has no fraction.
-    #[must_use]
     pub fn whole(&self) -> Option<(bool, &str)> {
         self.fraction
             .is_empty()
@@ -148,15 +153,8 @@ impl Digits<'_> {
 }
 
 /// Compares two numeric literals exactly; `None` where either is not a number.
-#[must_use]
 pub fn compare_numbers(a: &Literal, b: &Literal) -> Option<Ordering> {
-    let number = |literal: &Literal| match literal {
-        Literal::Int(int) => Some(ExactNumber::Int(i128::from(*int))),
-        Literal::Decimal(decimal, _) => Some(ExactNumber::decimal(*decimal)),
-        // A spelled integer is never compared with a number alone.
-        Literal::Null | Literal::Spelled(_) | Literal::Text(_) => None,
-    };
-    Some(number(a)?.compare(&number(b)?))
+    Some(ExactNumber::of(a)?.compare(&ExactNumber::of(b)?))
 }
 
 /// Compares an integer with a decimal without rounding either.

@@ -35,7 +35,6 @@ enum Matcher {
 }
 
 impl Pattern {
-    #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         match &self.0 {
             Matcher::Literal(finder) => finder.find(text.as_bytes()).is_some(),
@@ -44,7 +43,6 @@ impl Pattern {
     }
 
     /// The first match in `text`, as a range of bytes.
-    #[must_use]
     pub fn find(&self, text: &str) -> Option<Range<usize>> {
         self.find_all(text).next()
     }
@@ -83,7 +81,6 @@ pub enum PatternError {
 
 impl PatternError {
     /// What to write instead.
-    #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
             Self::Invalid(_) => {
@@ -95,7 +92,6 @@ impl PatternError {
     }
 
     /// Whether the pattern exceeds a limit.
-    #[must_use]
     pub fn is_limit(&self) -> bool {
         !matches!(self, Self::Invalid(_))
     }
@@ -108,19 +104,16 @@ pub struct Patterns {
 }
 
 impl Patterns {
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The size of the patterns compiled so far, in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Whether the limit is exceeded, so that no further pattern compiles.
-    #[must_use]
     pub fn is_exhausted(&self) -> bool {
         self.bytes > MAX_PATTERN_BYTES
     }

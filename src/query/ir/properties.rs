@@ -13,13 +13,11 @@ use super::query::{
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
     /// The fingerprint of the query with this canonical text.
-    #[must_use]
     pub fn of_text(canonical: &str) -> Self {
         Self(Sha256::digest(canonical.as_bytes()).into())
     }
@@ -39,7 +37,6 @@ impl fmt::Debug for Fingerprint {
 
 impl Query {
     /// The canonical text. Parses back to this query in the canonical edition.
-    #[must_use]
     pub fn canonical_text(&self) -> String {
         let mut text = String::with_capacity(96);
         // Writing to a string cannot fail.
@@ -48,12 +45,10 @@ impl Query {
     }
 
     /// The fingerprint. Each call prints and hashes the canonical text.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of_text(&self.canonical_text())
     }
 
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.chains.is_empty()
     }
@@ -77,24 +72,17 @@ impl Query {
         in_steps.chain(filters).chain(limit).chain(page)
     }
 
-    #[must_use]
     pub fn has_params(&self) -> bool {
-        self.operands().any(|operand| match operand {
-            Operand::List(values) => values.iter().any(|value| param(value).is_some()),
-            operand => param(operand).is_some(),
-        })
+        !self.params().is_empty()
     }
 
     /// The names of the parameters without the dollar sign, sorted, each once.
-    #[must_use]
     pub fn params(&self) -> Vec<&str> {
-        let mut names = Vec::new();
-        for operand in self.operands() {
-            match operand {
-                Operand::List(values) => names.extend(values.iter().filter_map(param)),
-                operand => names.extend(param(operand)),
-            }
-        }
+        let each = self.operands().flat_map(|operand| match operand {
+            Operand::List(values) => values,
+            operand => std::slice::from_ref(operand),
+        });
+        let mut names: Vec<&str> = each.filter_map(param).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -104,7 +92,6 @@ impl Query {
     /// pins it by `=` (LANGUAGE §6). The default order is then key order.
     ///
     /// A parameter pins a key too, but not if it is bound to null; binding checks that.
-    #[must_use]
     pub fn pinned_key(&self) -> Option<&Operand> {
         if let Some(key) = pinned(&self.filters) {
             return Some(key);
@@ -120,7 +107,6 @@ impl Query {
 
 impl NodeStep {
     /// The key that a test of this step pins by `=` (LANGUAGE §6).
-    #[must_use]
     pub fn pinned_key(&self) -> Option<&Operand> {
         pinned(&self.tests)
     }

@@ -13,7 +13,7 @@ use super::depth::DepthSet;
 use crate::query::syntax::ast;
 use crate::support::macros::names;
 
-/// The tests of a step. Most steps have one, which is stored inline.
+/// The tests of a step, or of the final set. Most steps have one, which is stored inline.
 pub type Tests = SmallVec<[Test; 1]>;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Query {
     /// The groups of the union; empty means that the selector matches nothing (`none`).
     pub chains: SmallVec<[Chain; 1]>,
     /// Tests of the final set, from braces, trailing tags and brackets after a control.
-    pub filters: Box<[Test]>,
+    pub filters: Tests,
     /// Order, uniqueness, window and mode over the final set.
     pub controls: Controls,
 }
@@ -184,6 +184,16 @@ pub struct AttrTest {
     pub operand: Operand,
 }
 
+impl AttrTest {
+    /// The tag that the test wants, if it wants one.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        match (&self.attr, self.op, &self.operand) {
+            (Attr::Tags, CompareOp::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag),
+            _ => None,
+        }
+    }
+}
+
 /// A comparison (LANGUAGE §5): as written, because every sign has one meaning.
 pub type CompareOp = ast::CompareOp;
 
@@ -205,7 +215,6 @@ macro_rules! attributes {
         impl Attr {
             /// The header, facet or custom attribute that a bare name means (LANGUAGE §5), with
             /// `nodeType` and `kind` as the later editions read them.
-            #[must_use]
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($name $(| $alias)* => Self::$Attr,)*
@@ -214,7 +223,6 @@ macro_rules! attributes {
             }
 
             /// The name in canonical text. A custom attribute may need quotes.
-            #[must_use]
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$Attr => $name,)*
@@ -224,7 +232,6 @@ macro_rules! attributes {
             }
 
             /// How this attribute compares (LANGUAGE §5).
-            #[must_use]
             pub fn kind(&self) -> AttrKind {
                 match self {
                     $(Self::$Attr => AttrKind::$Kind,)*
@@ -296,13 +303,11 @@ impl QueryStep {
         })
     }
 
-    #[must_use]
     pub fn picks(&self) -> bool {
         self.node().is_some_and(NodeStep::picks)
     }
 
     /// The step, if it is not a zone.
-    #[must_use]
     pub fn node(&self) -> Option<&NodeStep> {
         match self {
             Self::Node(step) => Some(step),
@@ -315,7 +320,6 @@ names! { Zone: 3 { Pre: "pre", Core: "core", Post: "post", } }
 
 impl Zone {
     /// How the offsets of its members compare with 0.
-    #[must_use]
     pub fn offsets(self) -> CompareOp {
         match self {
             Self::Pre => CompareOp::Lt,
@@ -326,12 +330,10 @@ impl Zone {
 }
 
 impl NodeStep {
-    #[must_use]
     pub fn picks(&self) -> bool {
         self.tail.iter().any(|item| item.test().is_none())
     }
 
-    #[must_use]
     pub fn type_test(&self) -> Option<TypeTest> {
         self.tests.iter().find_map(Test::of_type)
     }
@@ -351,6 +353,10 @@ impl Test {
             op,
             operand: Operand::Literal(literal),
         })
+    }
+
+    pub(super) fn of_tag(tag: &str) -> Self {
+        Self::of(Attr::Tags, CompareOp::Eq, Literal::Text(tag.into()))
     }
 
     pub(super) fn operand(&self) -> Option<&Operand> {
@@ -434,6 +440,19 @@ pub enum Literal {
     Spelled(Box<str>),
     /// A text, unescaped; includes `true` and `false`.
     Text(Box<str>),
+}
+
+impl Literal {
+    /// The text of the literal, as it was written; null has none.
+    pub(crate) fn written(&self) -> Option<String> {
+        match self {
+            Self::Null => None,
+            Self::Int(value) => Some(value.to_string()),
+            Self::Decimal(_, text) | Self::Spelled(text) | Self::Text(text) => {
+                Some(text.to_string())
+            }
+        }
+    }
 }
 
 // By the spelling of decimals, so that equality is total: the same text is the same number.

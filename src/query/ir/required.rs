@@ -36,29 +36,25 @@ pub enum Required {
 impl Required {
     /// What every match of a pattern contains; `None` if nothing is known, or if it is not a pattern. Linear in
     /// the pattern.
-    #[must_use]
     pub fn of(pattern: &str) -> Option<Self> {
         let parsed = regex_syntax::parse(pattern).ok()?;
-        required(&parsed).filter(|required| required.texts() <= TEXTS && required.depth() <= DEPTH)
+        required(&parsed).filter(|required| {
+            let (texts, depth) = required.size();
+            texts <= TEXTS && depth <= DEPTH
+        })
     }
 
-    fn depth(&self) -> usize {
+    /// How many texts there are, and how deep they are nested.
+    fn size(&self) -> (usize, usize) {
         match self {
-            Self::Text(_) => 1,
+            Self::Text(_) => (1, 1),
             Self::All(each) | Self::Any(each) => {
-                1 + each.iter().map(Self::depth).max().unwrap_or(0)
+                let sizes = each.iter().map(Self::size);
+                sizes.fold((0, 1), |all, one| (all.0 + one.0, all.1.max(one.1 + 1)))
             }
         }
     }
 
-    fn texts(&self) -> usize {
-        match self {
-            Self::Text(_) => 1,
-            Self::All(each) | Self::Any(each) => each.iter().map(Self::texts).sum(),
-        }
-    }
-
-    #[must_use]
     pub fn holds(&self, folded: &str) -> bool {
         match self {
             Self::Text(text) => folded.contains(&**text),
@@ -70,7 +66,6 @@ impl Required {
 
 /// A text in which letters that differ only in case are the same letter, and U+0000 is another character.
 /// Linear.
-#[must_use]
 pub fn fold(text: &str) -> String {
     text.chars().map(fold_char).collect()
 }
@@ -92,21 +87,15 @@ fn fold_char(letter: char) -> char {
         '\u{1FD3}' => '\u{0390}',
         '\u{1FE3}' => '\u{03B0}',
         '\u{FB05}' => '\u{FB06}',
-        letter => lower(upper(letter)),
+        letter => {
+            let upper = only(letter, letter.to_uppercase());
+            only(upper, upper.to_lowercase())
+        }
     }
 }
 
-/// The capital letter, if it is one character.
-fn upper(letter: char) -> char {
-    let mut all = letter.to_uppercase();
-    match (all.next(), all.next()) {
-        (Some(one), None) => one,
-        _ => letter,
-    }
-}
-
-fn lower(letter: char) -> char {
-    let mut all = letter.to_lowercase();
+/// The other case of a letter, if it is one character.
+fn only(letter: char, mut all: impl Iterator<Item = char>) -> char {
     match (all.next(), all.next()) {
         (Some(one), None) => one,
         _ => letter,

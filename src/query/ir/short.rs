@@ -99,10 +99,7 @@ impl ShortReader {
     }
 
     fn check_head(&mut self, node: &ShortNode<'_>) {
-        let Spanned {
-            node: written,
-            span,
-        } = node.head;
+        let (written, span) = (node.head.node, node.head.span);
         let (head, sub) = split_type(written);
         if !head.starts_with(|first: char| first.is_ascii_alphabetic()) {
             let label = "not a letter at its start";
@@ -123,10 +120,7 @@ impl ShortReader {
 
     /// Puts the nodeType and the kind in front.
     fn head(&mut self, node: &ShortNode<'_>, edition: Edition) {
-        let Spanned {
-            node: written,
-            span,
-        } = node.head;
+        let (written, span) = (node.head.node, node.head.span);
         let (head, sub) = split_type(written);
         let has_kind = self.members.iter().any(|member| member.name == "kind");
         let (node_type, kind) = match sub {
@@ -181,10 +175,9 @@ impl ShortReader {
             _ => (Attr::from_name(name), name),
         };
         let as_text = matches!(attr.kind(), AttrKind::Text | AttrKind::Tags);
-        let one = std::slice::from_ref(value);
         let (list, values) = match &value.node {
             LiteralSyntax::List(values) => (true, values.as_slice()),
-            _ => (false, one),
+            _ => (false, std::slice::from_ref(value)),
         };
         let json: Option<Vec<String>> = values.iter().map(|one| self.json(one, as_text)).collect();
         let Some(mut json) = json else { return };

@@ -13,7 +13,7 @@ use super::query::{
     PickOrTest, Query, QueryStep, QueryTime, RangeEnd, Test, TypeTest, Zone,
 };
 use crate::query::syntax::words::tag_text;
-use crate::query::syntax::{is_name, quote};
+use crate::query::syntax::{is_name, joined, quote};
 
 impl Display for Query {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -31,12 +31,7 @@ impl Display for Query {
                 write_props(f, '[', &self.filters, ']')?;
             }
         } else {
-            for (index, chain) in self.chains.iter().enumerate() {
-                if index > 0 {
-                    f.write_str(", ")?;
-                }
-                chain.fmt(f)?;
-            }
+            joined(f, &self.chains, ", ")?;
             if !self.filters.is_empty() {
                 f.write_str(" ")?;
                 write_props(f, '{', &self.filters, '}')?;
@@ -51,27 +46,17 @@ impl Query {
         let [chain] = &*self.chains else {
             return None;
         };
-        match &*chain.steps {
-            [(_, QueryStep::Node(step))]
-                if step.tail.is_empty()
-                    && !step.tests.is_empty()
-                    && step.tests.iter().all(|test| test.attr().is_some()) =>
-            {
-                Some(&step.tests)
-            }
-            _ => None,
-        }
+        let [(_, QueryStep::Node(NodeStep { tests, tail }))] = &*chain.steps else {
+            return None;
+        };
+        let only_attrs = !tests.is_empty() && tests.iter().all(|test| test.attr().is_some());
+        (tail.is_empty() && only_attrs).then_some(tests)
     }
 }
 
 fn write_props(f: &mut Formatter<'_>, open: char, tests: &[Test], close: char) -> fmt::Result {
     write!(f, "{open}")?;
-    for (index, test) in tests.iter().filter_map(Test::attr).enumerate() {
-        if index > 0 {
-            f.write_str(", ")?;
-        }
-        test.fmt(f)?;
-    }
+    joined(f, tests.iter().filter_map(Test::attr), ", ")?;
     write!(f, "{close}")
 }
 
@@ -162,11 +147,11 @@ impl NodeStep {
             }
         }
         let attrs = || self.tests.iter().filter_map(Test::attr);
-        for test in attrs().filter(|test| tag(test).is_none()) {
+        for test in attrs().filter(|test| test.tag().is_none()) {
             write!(f, "[{test}]")?;
             started = true;
         }
-        for tag in attrs().filter_map(tag) {
+        for tag in attrs().filter_map(AttrTest::tag) {
             // Only at the start of a group can a tag start a step.
             if !started {
                 f.write_str("*")?;
@@ -181,13 +166,6 @@ impl NodeStep {
             write!(f, ":depth({set})")?;
         }
         self.tail.iter().try_for_each(|item| item.fmt(f))
-    }
-}
-
-fn tag(test: &AttrTest) -> Option<&str> {
-    match (&test.attr, test.op, &test.operand) {
-        (Attr::Tags, CompareOp::Eq, Operand::Literal(Literal::Text(tag))) => Some(tag),
-        _ => None,
     }
 }
 
@@ -256,12 +234,7 @@ impl Display for Operand {
             Self::Param(name) => write!(f, "${name}"),
             Self::List(values) => {
                 f.write_str("[")?;
-                for (index, value) in values.iter().enumerate() {
-                    if index > 0 {
-                        f.write_str(", ")?;
-                    }
-                    value.fmt(f)?;
-                }
+                joined(f, values, ", ")?;
                 f.write_str("]")
             }
         }
@@ -291,11 +264,10 @@ impl Display for Controls {
         if self.unique {
             f.write_str(" @unique")?;
         }
-        if let Some(limit) = &self.limit {
-            write!(f, " @limit={limit}")?;
-        }
-        if let Some(page) = &self.page {
-            write!(f, " @p={page}")?;
+        for (name, count) in [("limit", &self.limit), ("p", &self.page)] {
+            if let Some(count) = count {
+                write!(f, " @{name}={count}")?;
+            }
         }
         Ok(())
     }

@@ -10,7 +10,6 @@ use super::steps::{FilterPlan, GroupStep, Plan, Predicate, SlotNumber, SlotTest}
 use super::text_test::UnfitValue;
 use super::value::Value;
 use crate::query::ir::{Attr, Literal, Operand, Patterns, PickStep, RowOrder};
-use crate::support::diag::Code;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
@@ -26,14 +25,6 @@ impl BindError {
     pub fn new(param: Option<Box<str>>, reason: impl Into<UnfitValue>) -> Self {
         let reason = reason.into();
         Self { param, reason }
-    }
-
-    pub fn code(&self) -> Code {
-        self.reason.code
-    }
-
-    pub fn help(&self) -> Option<&'static str> {
-        self.reason.help
     }
 }
 

@@ -39,36 +39,29 @@ impl Compare {
         }
         // A list of one value is that value, whatever the attribute.
         let value = value.into_alone();
-        Ok(match (attr, attr.kind()) {
+        let reading = match (attr, attr.kind()) {
             (_, AttrKind::Number) => {
-                Self::Number(NumberSet::new(op, &value.into_number()).ok_or(match op {
+                let set = NumberSet::new(op, &value.into_number()).ok_or(match op {
                     CompareOp::Matches => "`~` does not go with a number",
                     _ => "a number is compared with a number or null",
-                })?)
+                })?;
+                return Ok(Self::Number(set));
             }
-            (Attr::Content, _) => Self::Value(Box::new(ValueTest::new(
-                op,
-                value,
-                ValueReading::Text,
-                patterns,
-            )?)),
-            // Types are compared in one vocabulary; a pattern is searched for in it as it is.
-            (Attr::StoredType | Attr::NodeType, _) if op != CompareOp::Matches => Self::Text(
-                TextTest::new(op, value, |text| normal_type(&text).into(), patterns)?,
-            ),
-            (_, AttrKind::Text) => Self::Text(TextTest::new(op, value, |text| text, patterns)?),
-            (_, AttrKind::Tags) => Self::Value(Box::new(ValueTest::new(
-                op,
-                value,
-                ValueReading::List,
-                patterns,
-            )?)),
-            (_, AttrKind::Dynamic) => Self::Value(Box::new(ValueTest::new(
-                op,
-                value,
-                ValueReading::Any,
-                patterns,
-            )?)),
-        })
+            (Attr::Content, _) => ValueReading::Text,
+            (_, AttrKind::Tags) => ValueReading::List,
+            (_, AttrKind::Dynamic) => ValueReading::Any,
+            (_, AttrKind::Text) => {
+                // Types are compared in one vocabulary; a pattern is searched for in it as it is.
+                let is_type = matches!(attr, Attr::StoredType | Attr::NodeType);
+                let normalize: fn(Box<str>) -> Box<str> = if is_type && op != CompareOp::Matches {
+                    |text| normal_type(&text).into()
+                } else {
+                    |text| text
+                };
+                return TextTest::new(op, value, normalize, patterns).map(Self::Text);
+            }
+        };
+        let test = ValueTest::new(op, value, reading, patterns)?;
+        Ok(Self::Value(Box::new(test)))
     }
 }

@@ -146,9 +146,9 @@ pub(super) fn pattern(value: &Value, patterns: &mut Patterns) -> Result<Pattern,
 #[error("{message}")]
 pub struct UnfitValue {
     message: Cow<'static, str>,
-    pub(super) code: Code,
+    pub code: Code,
     /// What to write instead.
-    pub(super) help: Option<&'static str>,
+    pub help: Option<&'static str>,
 }
 
 impl<T: Into<Cow<'static, str>>> From<T> for UnfitValue {

@@ -33,7 +33,6 @@ pub enum Value {
 impl Value {
     /// The value, or the element of a list of one, which means the same (LANGUAGE §5).
     #[doc(hidden)]
-    #[must_use]
     pub fn alone(&self) -> &Self {
         match self {
             Self::List(items) if items.len() == 1 => &items[0],
@@ -68,33 +67,21 @@ impl Value {
     }
 }
 
-impl From<i64> for Value {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
+macro_rules! from_scalars {
+    ($($scalar:ty: $Variant:ident,)*) => {$(
+        impl From<$scalar> for Value {
+            fn from(value: $scalar) -> Self {
+                Self::$Variant(value.into())
+            }
+        }
+    )*};
 }
 
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self::Decimal(value)
-    }
-}
-
-impl From<String> for Value {
-    fn from(value: String) -> Self {
-        Self::Text(value.into())
-    }
-}
+from_scalars! { i64: Int, f64: Decimal, String: Text, &str: Text, }
 
 impl<T: Into<Value>> From<Vec<T>> for Value {
     fn from(values: Vec<T>) -> Self {
         Self::List(values.into_iter().map(Into::into).collect())
-    }
-}
-
-impl From<&str> for Value {
-    fn from(value: &str) -> Self {
-        Self::Text(value.into())
     }
 }
 

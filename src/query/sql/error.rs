@@ -56,21 +56,16 @@ impl Refused {
 
     pub(super) fn into_error(self, query: &Query, dialect: Dialect) -> Error {
         let text = query.canonical_text();
-        let Self {
-            construct,
-            is_test,
-            reason,
-            help,
-        } = self;
-        let quote = if is_test { "`" } else { "" };
+        let quote = if self.is_test { "`" } else { "" };
+        let (construct, reason) = (&*self.construct, &self.reason);
         let message =
             format!("{quote}{construct}{quote} cannot be said in SQL for {dialect}: {reason}");
         let mut diagnostic = Diagnostic::error(Code::Sql, message);
-        if let Some(start) = text.find(&construct).filter(|_| is_test) {
+        if let Some(start) = text.find(construct).filter(|_| self.is_test) {
             let label = Label::new(start..start + construct.len(), "cannot be said in SQL");
             diagnostic.labels.push(label);
         }
-        diagnostic.help = Some(help.to_owned());
+        diagnostic.help = Some(self.help.to_owned());
         Error::new(&text, diagnostic)
     }
 }

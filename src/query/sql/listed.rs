@@ -103,7 +103,7 @@ impl Lister<'_> {
             let condition = predicates.test(test)?;
             select.add_filter(condition);
         }
-        if arrangement == Arrangement::Path {
+        if arrangement.is_by_path() {
             add_paths(self.tables, found, self.with);
             select.from.push(
                 "join paths x on x.session_id = f.session_id and x.seq = f.seq \

@@ -8,16 +8,6 @@ use crate::query::ir::{CompareOp, ExactNumber, Literal};
 use super::dialect::Dialect;
 use super::words::{all, any};
 
-/// The number of a literal; `None` for a null and for a text.
-pub(super) fn number(literal: &Literal) -> Option<ExactNumber<'_>> {
-    match literal {
-        Literal::Int(value) => Some(ExactNumber::Int(i128::from(*value))),
-        Literal::Decimal(value, _) => Some(ExactNumber::decimal(*value)),
-        Literal::Spelled(text) => ExactNumber::new(text),
-        Literal::Null | Literal::Text(_) => None,
-    }
-}
-
 /// The least `i64` that is not below a number, or, with `above`, that is above it.
 fn cut_int(number: &ExactNumber<'_>, above: bool) -> Option<i64> {
     least(i64::MAX, |value| {
@@ -70,7 +60,12 @@ pub(super) fn int_compares(
     })
 }
 
-fn compares<T>(column: &str, op: CompareOp, cut: Option<T>, write: impl Fn(T) -> String) -> String {
+pub(super) fn compares<T>(
+    column: &str,
+    op: CompareOp,
+    cut: Option<T>,
+    write: impl Fn(T) -> String,
+) -> String {
     match (op, cut) {
         (CompareOp::Lt | CompareOp::Le, Some(value)) => format!("{column} < {}", write(value)),
         (CompareOp::Lt | CompareOp::Le, None) => format!("{column} is not null"),
@@ -92,7 +87,11 @@ pub(super) fn int_test(
     literals: &[&Literal],
 ) -> String {
     let null = literals.contains(&&Literal::Null);
-    let numbers = || literals.iter().filter_map(|literal| number(literal));
+    let numbers = || {
+        literals
+            .iter()
+            .filter_map(|literal| ExactNumber::of(literal))
+    };
     match op {
         CompareOp::Eq | CompareOp::Ne => {
             let mut values: Vec<i64> = numbers().filter_map(|number| exact_int(&number)).collect();
@@ -150,7 +149,7 @@ pub(super) fn attr_compares(
             let [int, big] = [&int, &big].map(|column| format!("{column} is null"));
             parts.push(all([int, big, same]));
         }
-        if let LongDigits::Digits { .. } = far {
+        if far.is_some() {
             parts.push(big_compares(dialect, &big, op, &far));
         }
         return Some(any(parts));
@@ -166,39 +165,26 @@ pub(super) fn attr_compares(
     ]))
 }
 
-/// A number as a column of long digits sees it.
-enum LongDigits {
-    /// Within `i64`: the sign of the digits decides.
-    Near,
-    /// A whole number beyond it.
-    Digits { negative: bool, digits: String },
-}
+/// Whether a number is negative, and its digits, as a column of long digits sees it; `None` within `i64`,
+/// where the sign of the column's digits decides.
+type LongDigits = Option<(bool, String)>;
 
 /// `None` for a decimal beyond all doubles.
 fn digits_of(number: &ExactNumber<'_>) -> Option<LongDigits> {
     let least = ExactNumber::Int(i128::from(i64::MIN));
     let most = ExactNumber::Int(i128::from(i64::MAX));
     if number.compare(&least).is_ge() && number.compare(&most).is_le() {
-        return Some(LongDigits::Near);
+        return Some(None);
     }
-    match number {
-        ExactNumber::Int(value) => Some(LongDigits::Digits {
-            negative: *value < 0,
-            digits: value.unsigned_abs().to_string(),
-        }),
+    Some(Some(match number {
+        ExactNumber::Int(value) => (*value < 0, value.unsigned_abs().to_string()),
         // A double beyond 2^63 has no fraction, and all its digits are printed.
-        ExactNumber::Decimal(value) => Some(LongDigits::Digits {
-            negative: *value < 0.0,
-            digits: format!("{:.0}", value.abs()),
-        }),
+        ExactNumber::Decimal(value) => (*value < 0.0, format!("{:.0}", value.abs())),
         ExactNumber::Long(number) => {
             let (negative, digits) = number.whole()?;
-            Some(LongDigits::Digits {
-                negative,
-                digits: digits.to_owned(),
-            })
+            (negative, digits.to_owned())
         }
-    }
+    }))
 }
 
 /// The digits of a number beyond `i64`, with its sign, compared with a number.
@@ -207,10 +193,10 @@ fn big_compares(dialect: Dialect, big: &str, op: CompareOp, far: &LongDigits) ->
     let plus = format!("substr({big}, 1, 1) <> '-'");
     let less = matches!(op, CompareOp::Lt | CompareOp::Le);
     match far {
-        LongDigits::Near if op == CompareOp::Eq => "false".to_owned(),
-        LongDigits::Near if less => minus,
-        LongDigits::Near => plus,
-        LongDigits::Digits { negative, digits } => {
+        None if op == CompareOp::Eq => "false".to_owned(),
+        None if less => minus,
+        None => plus,
+        Some((negative, digits)) => {
             let sign = if *negative { "-" } else { "" };
             let text = dialect.text(&format!("{sign}{digits}"));
             if op == CompareOp::Eq {

@@ -7,16 +7,9 @@ use super::predicate::{DEPTH, NeededRows};
 use super::tables::{Tables, UNIT_ORDER};
 use super::words::{CommonTables, SelectQuery};
 
-/// How rows inside one snapshot are arranged.
+/// The order of rows inside one snapshot: [`RowOrder::Default`] is key order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrangement {
-    Document,
-    Key,
-    Post,
-    Breadth,
-    Path,
-    Turns { ascending: bool },
-}
+pub(super) struct Arrangement(RowOrder);
 
 /// The keys of key order, of a node at `n`, each with its way (LANGUAGE §6).
 pub(super) fn key_order() -> [(String, &'static str); 5] {
@@ -34,29 +27,29 @@ pub(super) fn key_order() -> [(String, &'static str); 5] {
 impl Arrangement {
     pub(super) fn of(query: &Query) -> Self {
         let pinned = |operand: &Operand| *operand != Operand::Literal(Literal::Null);
-        match query.controls.order {
-            RowOrder::Default if query.pinned_key().is_some_and(pinned) => Self::Key,
-            RowOrder::Default | RowOrder::Pre => Self::Document,
-            RowOrder::Post => Self::Post,
-            RowOrder::Bfs => Self::Breadth,
-            RowOrder::Path => Self::Path,
-            RowOrder::TurnDesc => Self::Turns { ascending: false },
-            RowOrder::TurnAsc => Self::Turns { ascending: true },
-        }
+        Self(match query.controls.order {
+            RowOrder::Default if !query.pinned_key().is_some_and(pinned) => RowOrder::Pre,
+            order => order,
+        })
     }
 
+    /// Whether it does not depend on the snapshot.
     pub(super) fn is_fixed(self) -> bool {
-        matches!(self, Self::Document | Self::Post | Self::Breadth)
+        matches!(self.0, RowOrder::Pre | RowOrder::Post | RowOrder::Bfs)
+    }
+
+    pub(super) fn is_by_path(self) -> bool {
+        self.0 == RowOrder::Path
     }
 
     /// Whether it reads nothing of the node but what the steps hand on.
     pub(super) fn is_light(self) -> bool {
-        matches!(self, Self::Document | Self::Path)
+        matches!(self.0, RowOrder::Pre | RowOrder::Path)
     }
 
     pub(super) fn needs(self) -> NeededRows {
         NeededRows {
-            depth: matches!(self, Self::Key | Self::Turns { .. }),
+            depth: !self.is_fixed() && !self.is_by_path(),
             ..NeededRows::default()
         }
     }
@@ -66,10 +59,10 @@ impl Arrangement {
         let unit = UNIT_ORDER.map(|column| format!("f.{column}"));
         let document = unit.iter().cloned().chain(["f.pre".to_owned()]);
         let [(group, _), (depth, _), ..] = key_order();
-        match self {
-            Self::Document => document.collect(),
-            Self::Key => key_order().map(|(key, way)| format!("{key}{way}")).to_vec(),
-            Self::Post => {
+        match self.0 {
+            RowOrder::Pre => document.collect(),
+            RowOrder::Default => key_order().map(|(key, way)| format!("{key}{way}")).to_vec(),
+            RowOrder::Post => {
                 // `^seq` comes after its turns, the root after everything.
                 let rank = "case n.class when '^root' then 9 when '^seq' then 1 else f.rank end"
                     .to_owned();
@@ -78,9 +71,10 @@ impl Arrangement {
                 let inside = ["n.pre_end".to_owned(), "n.pre desc".to_owned()];
                 [rank, last].into_iter().chain(rest).chain(inside).collect()
             }
-            Self::Breadth => ["n.level".to_owned()].into_iter().chain(document).collect(),
-            Self::Path => vec!["x.path".to_owned()],
-            Self::Turns { ascending } => {
+            RowOrder::Bfs => ["n.level".to_owned()].into_iter().chain(document).collect(),
+            RowOrder::Path => vec!["x.path".to_owned()],
+            RowOrder::TurnDesc | RowOrder::TurnAsc => {
+                let ascending = self.0 == RowOrder::TurnAsc;
                 let back = if ascending { " desc" } else { "" };
                 [format!("{group}{back}"), format!("{depth}{back}")]
                     .into_iter()

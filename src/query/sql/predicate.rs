@@ -9,7 +9,7 @@ use crate::tree::timestamp::rfc3339_of_nanos;
 
 use super::dialect::Dialect;
 use super::error::Refused;
-use super::number::{attr_compares, cut_time, in_list, int_test, number};
+use super::number::{attr_compares, compares, cut_time, in_list, int_test};
 use super::regex::{literal, translate};
 use super::words::{all, any, complement};
 
@@ -100,9 +100,10 @@ impl Predicates {
     pub(super) fn tests(&mut self, tests: &[Test]) -> Result<Vec<String>, Refused> {
         let mut tags = Vec::new();
         let mut conditions = Vec::new();
-        let several = tests.iter().filter(|test| tag(test).is_some()).count() > 1;
+        let wanted = tests.iter().filter_map(Test::attr);
+        let several = wanted.filter_map(AttrTest::tag).count() > 1;
         for test in tests {
-            match tag(test) {
+            match test.attr().and_then(|test| Some((test, test.tag()?))) {
                 Some((test, text)) if several => {
                     Compared::new(test)?;
                     tags.push(text.to_owned());
@@ -296,12 +297,8 @@ impl Predicates {
                     format!("n.created_at_ns = {}", self.dialect.int(nanos))
                 }
                 (CompareOp::Eq, _) => "false".to_owned(),
-                (CompareOp::Lt | CompareOp::Le, Some(nanos)) => {
-                    format!("n.created_at_ns < {}", self.dialect.int(nanos))
-                }
                 (CompareOp::Lt | CompareOp::Le, None) => "true".to_owned(),
-                (_, Some(nanos)) => format!("n.created_at_ns >= {}", self.dialect.int(nanos)),
-                (_, None) => "false".to_owned(),
+                (op, least) => compares("n.created_at_ns", op, least, |it| self.dialect.int(it)),
             };
             any([stored(op, text), all([derived.clone(), follows])])
         };
@@ -420,13 +417,13 @@ impl Predicates {
     }
 
     fn same(&self, test: &AttrTest, literal: &Literal) -> Result<String, Refused> {
-        Ok(match number(literal) {
+        Ok(match ExactNumber::of(literal) {
             Some(number) => {
                 let equal = self.compared(test, CompareOp::Eq, &number)?;
                 all(["a.type in ('int', 'real')".to_owned(), equal])
             }
             None => {
-                let text = self.dialect.text(&written(literal).unwrap_or_default());
+                let text = self.dialect.text(&literal.written().unwrap_or_default());
                 format!("(a.type in ('text', 'bool') and a.text = {text})")
             }
         })
@@ -449,12 +446,12 @@ impl Predicates {
         op: CompareOp,
         literal: &Literal,
     ) -> Result<String, Refused> {
-        let Some(text) = written(literal) else {
+        let Some(text) = literal.written() else {
             return Ok("false".to_owned());
         };
         let as_number = match literal {
             Literal::Text(text) => ExactNumber::of_text(text),
-            literal => number(literal),
+            literal => ExactNumber::of(literal),
         };
         let text = format!("a.text {op} {}", self.dialect.text(&text));
         let Some(number) = as_number else {
@@ -502,20 +499,7 @@ impl<'t> Compared<'t> {
 
     /// The texts of the literals, as they were written; null has none.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
-        self.literals.iter().filter_map(|literal| written(literal))
-    }
-}
-
-/// The tag that a test wants, if it wants one.
-fn tag(test: &Test) -> Option<(&AttrTest, &str)> {
-    match test {
-        Test::Attr(test) if test.attr == Attr::Tags && test.op == CompareOp::Eq => {
-            match &test.operand {
-                Operand::Literal(Literal::Text(text)) => Some((test, text)),
-                _ => None,
-            }
-        }
-        _ => None,
+        self.literals.iter().filter_map(|literal| literal.written())
     }
 }
 
@@ -531,17 +515,6 @@ fn type_test(test: TypeTest) -> String {
         TypeTest::Class(Class::Turn) => "n.class = 'mt'".to_owned(),
         TypeTest::Class(Class::Container) => "n.class = 'mc'".to_owned(),
         TypeTest::Class(Class::Block) => "n.class = 'cb'".to_owned(),
-    }
-}
-
-/// The text of a literal, as it was written.
-fn written(literal: &Literal) -> Option<String> {
-    match literal {
-        Literal::Null => None,
-        Literal::Int(value) => Some(value.to_string()),
-        Literal::Decimal(_, text) | Literal::Spelled(text) | Literal::Text(text) => {
-            Some(text.to_string())
-        }
     }
 }
 

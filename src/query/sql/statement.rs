@@ -26,7 +26,6 @@ pub enum Shape {
 
 impl Shape {
     /// The names of the columns, in order.
-    #[must_use]
     pub fn columns(self) -> &'static [&'static str] {
         match self {
             Self::Nodes => &["session", "seq", "snapshot", "id", "ord"],
@@ -44,13 +43,11 @@ pub struct Statement {
 
 impl Statement {
     /// The text, over several lines, without a semicolon.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// What its rows are.
-    #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }

@@ -238,9 +238,8 @@ impl StepsWriter<'_> {
                 LeftContext::Seq => ("2 as height", ["-1", "-1"]),
                 LeftContext::Rows(left) => ("q.height", group_of(left)),
             };
-            let group = [format!("{unit} as g_unit"), format!("{pre} as g_pre")];
-            select.columns.push(height.to_owned());
-            select.columns.extend(group);
+            let group = format!("{height}, {unit} as g_unit, {pre} as g_pre");
+            select.columns.push(group);
         }
         select.add_filter("n.id is not null");
         select.add_filter(match zone.offsets() {

@@ -158,7 +158,6 @@ pub struct Prop<'s> {
 }
 
 impl Prop<'_> {
-    #[must_use]
     pub fn span(&self) -> Span {
         match &self.test {
             Some((_, value)) => self.name.span.to(value.span),
@@ -195,7 +194,6 @@ pub enum CompareOp {
 
 impl CompareOp {
     /// Whether it is `=` or `!=`, which alone compare with null and with lists.
-    #[must_use]
     pub fn is_equality(self) -> bool {
         matches!(self, Self::Eq | Self::Ne)
     }
@@ -250,7 +248,6 @@ pub struct Control<'s> {
 }
 
 impl Control<'_> {
-    #[must_use]
     pub fn span(&self) -> Span {
         match &self.value {
             Some(value) => self.name.span.to(value.span),

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::ast::{
-    AttrName, Attrs, Axis, Filter, GroupSyntax, Hop, HopHead, HopPart, PositionSyntax, SearchKind,
-    SearchSyntax, StepPart, StepSyntax,
+    Attrs, Axis, Filter, GroupSyntax, Hop, HopHead, HopPart, PositionSyntax, StepPart, StepSyntax,
 };
 use super::span::{Span, Spanned};
 
@@ -38,10 +37,6 @@ pub(super) fn add<'s>(step: &mut StepSyntax<'s>, (part, group): PartAndBrackets<
     }
 }
 
-pub(super) fn name(text: Cow<'_, str>, quoted: bool, span: Span) -> Spanned<AttrName<'_>> {
-    Spanned::new(AttrName { text, quoted }, span)
-}
-
 pub(super) fn in_front<'s>(first: Filter<'s>, mut rest: Vec<Filter<'s>>) -> Vec<Filter<'s>> {
     rest.insert(0, first);
     rest
@@ -65,20 +60,6 @@ pub(super) fn search_hop<'s>(brace: Spanned<Attrs<'s>>, span: Span) -> Hop<'s> {
         parts: vec![Spanned::new(HopPart::Attrs(brace.node), brace.span)],
         span,
     }
-}
-
-pub(super) fn search<'s>(
-    scope: Option<PositionSyntax<'s>>,
-    kind: SearchKind,
-    sign: Span,
-    attrs: Spanned<Attrs<'s>>,
-) -> Box<SearchSyntax<'s>> {
-    Box::new(SearchSyntax {
-        scope,
-        kind,
-        sign,
-        attrs,
-    })
 }
 
 /// The text between quotes. A backslash escapes a quote or a backslash; any other backslash is

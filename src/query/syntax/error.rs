@@ -165,9 +165,7 @@ impl SyntaxError {
         };
         Some(Edit::new(start..end, text))
     }
-}
 
-impl SyntaxError {
     /// The error as text, with its places.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let code = match self.mistake {
@@ -179,10 +177,7 @@ impl SyntaxError {
         if let Some(edit) = self.edit() {
             error.add_edit(edit);
         }
-        match self.mistake.help() {
-            Some(help) => error.with_help(help),
-            None => error,
-        }
+        error.with_any_help(self.mistake.help())
     }
 }
 

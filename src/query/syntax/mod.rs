@@ -21,5 +21,6 @@ pub(crate) mod words;
 pub use error::{Hint, MAX_BYTES, MAX_MISTAKES, Mistake, SyntaxError};
 pub(crate) use parse::parse_if_valid;
 pub use parse::{ParseFailure, parse, parse_node};
+pub(in crate::query) use print::joined;
 pub use span::{Span, Spanned};
 pub use words::{is_name, quote};

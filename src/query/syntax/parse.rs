@@ -167,7 +167,7 @@ fn pieces<'a, 's>(tokens: &'a [Lexed<'s>]) -> Vec<&'a [Lexed<'s>]> {
     let mut pieces = Vec::new();
     let mut start = 0;
     let mut level = 0_usize;
-    let mut search = false;
+    let (mut search, mut time) = (false, false);
     for (index, (_, token, _)) in tokens.iter().enumerate() {
         let mut cut = |next: usize| {
             if start < index {
@@ -180,12 +180,12 @@ fn pieces<'a, 's>(tokens: &'a [Lexed<'s>]) -> Vec<&'a [Lexed<'s>]> {
                 Token::Space | Token::TagSpace | Token::Child | Token::Comma => cut(index + 1),
                 Token::Time(_) | Token::History | Token::Control(_) => cut(index),
                 Token::BraceOpen if !search => cut(index),
-                _ if index > 0 && ends_time(tokens.get(index - 1)) && !joins_time(token) => {
-                    cut(index);
-                }
+                Token::RangeMark | Token::RangeEnd(_) => {}
+                _ if time => cut(index),
                 _ => {}
             }
         }
+        time = matches!(token, Token::Time(_) | Token::RangeEnd(_) | Token::History);
         search = level == 0 && matches!(token, Token::Question | Token::Questions);
         level = level.saturating_add_signed(token.nesting());
     }
@@ -193,17 +193,6 @@ fn pieces<'a, 's>(tokens: &'a [Lexed<'s>]) -> Vec<&'a [Lexed<'s>]> {
         pieces.push(last);
     }
     pieces
-}
-
-fn ends_time(token: Option<&Lexed<'_>>) -> bool {
-    matches!(
-        token,
-        Some((_, Token::Time(_) | Token::RangeEnd(_) | Token::History, _))
-    )
-}
-
-fn joins_time(token: &Token<'_>) -> bool {
-    matches!(token, Token::RangeMark | Token::RangeEnd(_))
 }
 
 fn translate<'s>(text: &str, tokens: &[Lexed<'s>], error: GrammarError<'s>) -> SyntaxError {

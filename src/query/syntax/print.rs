@@ -9,7 +9,7 @@ use super::ast::{
 use super::span::Spanned;
 use super::words::quote;
 
-fn joined<T: Display>(
+pub(in crate::query) fn joined<T: Display>(
     f: &mut Formatter<'_>,
     items: impl IntoIterator<Item = T>,
     between: &str,
@@ -51,12 +51,6 @@ impl Display for TimePoint {
             Self::Wild(kind) => write!(f, "@{kind}*"),
         }
     }
-}
-
-fn write_depths(f: &mut Formatter<'_>, name: &str, items: &[Spanned<DepthItem>]) -> fmt::Result {
-    write!(f, "{name}(")?;
-    joined(f, items, ",")?;
-    f.write_str(")")
 }
 
 impl Display for CompareOp {
@@ -152,7 +146,11 @@ impl Display for Hop<'_> {
             HopHead::Word(word) | HopHead::Int(word) => f.write_str(word)?,
             HopHead::Star => f.write_str("*")?,
             HopHead::Range(low, high) => write!(f, "{low}..{high}")?,
-            HopHead::Depth(items) => write_depths(f, "depth", items)?,
+            HopHead::Depth(items) => {
+                f.write_str("depth(")?;
+                joined(f, items, ",")?;
+                f.write_str(")")?;
+            }
             HopHead::Search => f.write_str("?")?,
         }
         let mut after_word = !matches!(self.head, HopHead::Star);

@@ -13,19 +13,16 @@ pub struct Span {
 }
 
 impl Span {
-    #[must_use]
     pub fn new(start: u32, end: u32) -> Self {
         Self { start, end }
     }
 
     /// The smallest span that covers both.
-    #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self::new(self.start.min(other.start), self.end.max(other.end))
     }
 
     /// The part of `text` in the span; empty if the span is out of bounds.
-    #[must_use]
     pub fn slice(self, text: &str) -> &str {
         text.get(Range::<usize>::from(self)).unwrap_or_default()
     }

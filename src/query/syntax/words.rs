@@ -105,14 +105,12 @@ pub(super) fn word_length(rest: &str) -> usize {
 
 /// Whether `name` is an attribute name that needs no quotes: a letter or `_`, then letters,
 /// digits, `_ - :`.
-#[must_use]
 pub fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.chars().all(|c| is_word_char(c) || c == ':')
 }
 
 /// `text` in single quotes, with quotes and backslashes escaped.
-#[must_use]
 pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('\'');

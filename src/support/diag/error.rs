@@ -36,6 +36,12 @@ impl Error {
         }
     }
 
+    /// An error about all of `text`.
+    pub(crate) fn whole(code: Code, text: &str, message: impl Into<String>) -> Self {
+        let diagnostic = Diagnostic::error(code, message);
+        Self::new(text, diagnostic.at(0..text.len(), ""))
+    }
+
     /// An error with all of `diagnostics`, sorted by place; `None` if there are none.
     #[doc(hidden)]
     #[must_use]
@@ -53,7 +59,6 @@ impl Error {
     }
 
     /// The error with advice, in the place of any it had.
-    #[cfg(feature = "store")]
     #[must_use]
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.first.help = Some(help.into());

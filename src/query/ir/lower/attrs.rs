@@ -208,7 +208,7 @@ impl Lowerer {
                 let lower = word.to_ascii_lowercase();
                 let is_bool = matches!(&*lower, "true" | "false") && lower != **word;
                 let meant = if is_bool { &*lower } else { "null" };
-                if is_bool || is_null_elsewhere(word) {
+                if is_bool || matches!(*word, "NULL" | "Null" | "nil" | "undefined") {
                     let message = format!("`{word}` is a text, not `{meant}`");
                     let help = format!("write `{meant}`, or `{}` for that text", quote(word));
                     self.warn(span, message, "compared as a text", help);
@@ -246,32 +246,27 @@ impl Lowerer {
     /// The value of an integer literal. `kind` is that of the attribute it is compared with, or
     /// [`AttrKind::Number`] where only a number is allowed.
     pub(super) fn integer(&mut self, written: &str, span: Span, kind: AttrKind) -> Option<i64> {
-        let number = written.parse().ok();
-        if number.is_none() {
+        written.parse().ok().or_else(|| {
             let negative = written.starts_with('-');
             let nearest = if negative { i64::MIN } else { i64::MAX };
             let help = match kind {
                 AttrKind::Number => format!("the nearest is `{nearest}`"),
                 _ => as_text(written),
             };
-            return self.fault(span, faults::LARGE_INTEGER, &[&help]);
-        }
-        number
+            self.fault(span, faults::LARGE_INTEGER, &[&help])
+        })
     }
 
     fn decimal(&mut self, written: &str, span: Span, kind: AttrKind) -> Option<f64> {
-        let number = written
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite());
-        if number.is_none() {
+        let number = written.parse().ok();
+        let number = number.filter(|number: &f64| number.is_finite());
+        number.or_else(|| {
             let help = match kind {
                 AttrKind::Number => String::new(),
                 _ => as_text(written),
             };
-            return self.fault(span, faults::LARGE_DECIMAL, &[&help]);
-        }
-        number
+            self.fault(span, faults::LARGE_DECIMAL, &[&help])
+        })
     }
 
     /// Checks a regular expression. The plan compiles it again, once.
@@ -336,8 +331,4 @@ fn is_scientific(word: &str) -> bool {
     let exponent = exponent.strip_prefix('-').unwrap_or(exponent);
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     digits(mantissa.strip_prefix('-').unwrap_or(mantissa)) && digits(exponent)
-}
-
-fn is_null_elsewhere(word: &str) -> bool {
-    matches!(word, "NULL" | "Null" | "nil" | "undefined")
 }

@@ -8,9 +8,8 @@ use super::faults;
 use super::lowerer::{Lowerer, MAX_GROUPS, MAX_STEPS};
 use super::notes::in_list;
 use crate::query::ir::edition::Edition;
-use crate::query::ir::normal::ChainDraft;
 use crate::query::ir::purpose::Purpose;
-use crate::query::ir::query::{Attr, Axis, Chain, CompareOp, Literal, QueryStep, Test, Tests};
+use crate::query::ir::query::{Axis, Chain, QueryStep, Test, Tests};
 use crate::query::syntax::Span;
 use crate::query::syntax::ast::{
     Brackets, Filter, GroupSyntax, SearchKind, SearchSyntax, Selector, SelectorBody, StepPart,
@@ -18,10 +17,11 @@ use crate::query::syntax::ast::{
 };
 use crate::query::syntax::words::CONTROLS;
 
-/// The chains of a body, and the filters of their union.
+/// The chains of a body with their spans, and the filters of their union.
 #[derive(Default)]
 pub(super) struct ChainsAndFilters {
-    pub(super) chains: SmallVec<[ChainDraft; 1]>,
+    pub(super) chains: SmallVec<[Chain; 1]>,
+    pub(super) spans: SmallVec<[Span; 1]>,
     pub(super) filters: Tests,
 }
 
@@ -77,7 +77,8 @@ impl Lowerer {
         {
             return self.shorthand_search(group, filters);
         }
-        let mut chains = SmallVec::with_capacity(groups.len());
+        let mut union = ChainsAndFilters::default();
+        union.chains.reserve(groups.len());
         let mut sound = true;
         for group in groups {
             if let Some((_, step)) = group.steps.get(MAX_STEPS) {
@@ -85,14 +86,13 @@ impl Lowerer {
                 sound = self.fault(step.span, faults::MANY_STEPS, &words);
                 continue;
             }
-            let span = group_span(group);
+            union.spans.push(group_span(group));
             match self.group(group) {
-                Some(chain) => chains.push(ChainDraft { chain, span }),
+                Some(chain) => union.chains.push(chain),
                 None => sound = false,
             }
         }
-        let filters = Tests::new();
-        sound.then_some(ChainsAndFilters { chains, filters })
+        sound.then_some(union)
     }
 
     /// `#hero [x]` and `+a +b [x]` in the canonical edition, where the brackets are filters.
@@ -113,8 +113,7 @@ impl Lowerer {
                         self.note(part.span, || in_list(Brackets::Bracket, added));
                     }
                     StepPart::Tag(tag) => {
-                        let text = Literal::Text((**tag).into());
-                        tests.push(Test::of(Attr::Tags, CompareOp::Eq, text));
+                        tests.push(Test::of_tag(tag));
                         let added = tests.get(before..).unwrap_or_default();
                         self.note(part.span, || in_list(Brackets::Brace, added));
                     }
@@ -182,7 +181,8 @@ impl Lowerer {
 
 fn one(chain: Chain, span: Span) -> ChainsAndFilters {
     ChainsAndFilters {
-        chains: smallvec![ChainDraft { chain, span }],
+        chains: smallvec![chain],
+        spans: smallvec![span],
         filters: Tests::new(),
     }
 }

@@ -8,9 +8,7 @@ use super::notes::in_list;
 use crate::query::ir::edition::Edition;
 use crate::query::ir::name::{MODES, ORDERS};
 use crate::query::ir::purpose::Purpose;
-use crate::query::ir::query::{
-    Attr, AttrKind, CompareOp, Controls, Literal, Operand, QueryTime, Test, Tests,
-};
+use crate::query::ir::query::{AttrKind, Controls, Literal, Operand, QueryTime, Test, Tests};
 use crate::query::syntax::ast::{Brackets, Control, Filter};
 use crate::query::syntax::words::CONTROLS;
 use crate::query::syntax::{Span, is_name, quote};
@@ -49,9 +47,7 @@ impl Lowerer {
             sound &= match filter {
                 Filter::Attrs(attrs) => self.attrs(&attrs.node, attrs.span, &mut lowered.tests),
                 Filter::Tag(tag) => {
-                    let text = Literal::Text((*tag.node).into());
-                    let test = Test::of(Attr::Tags, CompareOp::Eq, text);
-                    lowered.tests.push(test);
+                    lowered.tests.push(Test::of_tag(&tag.node));
                     if self.purpose == Purpose::Place && is_count(&tag.node) {
                         let message =
                             format!("`+{}` is a tag here, not an insertion point", tag.node);
@@ -172,8 +168,7 @@ impl Lowerer {
         {
             return Some(Operand::Param(parameter.into()));
         }
-        let digits = !value.node.is_empty() && value.node.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits {
+        if value.node.is_empty() || !is_count(value.node) {
             return self.fault(value.span, faults::CONTROL_NO_NUMBER, &[&name, value]);
         }
         let number = self.integer(value.node, value.span, AttrKind::Number)?;
@@ -205,7 +200,7 @@ impl Lowerer {
     }
 }
 
-/// Whether a tag is written like the child of an insertion point.
+/// Whether a word has digits only, as the child of an insertion point.
 fn is_count(tag: &str) -> bool {
     tag.bytes().all(|byte| byte.is_ascii_digit())
 }

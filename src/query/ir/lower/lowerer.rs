@@ -16,6 +16,7 @@ pub const MAX_VALUES: usize = 1_024;
 
 /// The state of one lowering. Each file of this module adds methods to it. A method that finds a
 /// mistake records it and returns `None`, and its caller continues to find more.
+#[derive(Default)]
 pub(super) struct Lowerer {
     pub(super) edition: Edition,
     pub(super) purpose: Purpose,
@@ -39,15 +40,8 @@ impl Lowerer {
     pub(super) fn new(edition: Edition, timed: bool) -> Self {
         Self {
             edition,
-            purpose: Purpose::default(),
-            insertion: InsertionPoint::default(),
             timed,
-            fragment: false,
-            lenient: false,
-            notes: None,
-            patterns: Patterns::new(),
-            errors: Vec::new(),
-            warnings: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -49,58 +49,40 @@ impl HopsRead {
     }
 }
 
-struct WrittenInsertion<'a> {
-    span: Span,
-    sign: InsertionSign<'a>,
-}
+/// An insertion point: a trailing comma, `end`, `+N` or `-N`.
+type WrittenInsertion<'a> = Spanned<&'a str>;
 
-enum InsertionSign<'a> {
-    Comma,
-    End,
-    /// `+N` or `-N`.
-    Number(&'a str),
-}
+const COMMA: &str = ",";
 
-impl InsertionSign<'_> {
-    /// What it is called in messages.
-    fn named(&self) -> Cow<'static, str> {
-        match self {
-            Self::Comma => "a trailing comma".into(),
-            Self::End => "`end`".into(),
-            Self::Number(written) => format!("`{written}`").into(),
-        }
+/// What an insertion point is called in messages.
+fn named(point: &WrittenInsertion<'_>) -> Cow<'static, str> {
+    match point.node {
+        COMMA => "a trailing comma".into(),
+        written => format!("`{written}`").into(),
     }
 }
 
-impl WrittenInsertion<'_> {
-    /// The insertion point that ends a position, and the hops before it.
-    fn split<'a, 's>(
-        position: &'a PositionSyntax<'s>,
-    ) -> (&'a [Hop<'s>], Option<WrittenInsertion<'s>>) {
-        if let Some(span) = position.trailing_comma {
-            let sign = InsertionSign::Comma;
-            return (&position.hops, Some(WrittenInsertion { span, sign }));
-        }
-        let last = position.hops.split_last();
-        let split =
-            last.and_then(|(last, before)| Some((before, Some(WrittenInsertion::of(last)?))));
-        split.unwrap_or((&position.hops, None))
+/// The insertion point that ends a position, and the hops before it.
+fn split_insertion<'a, 's>(
+    position: &'a PositionSyntax<'s>,
+) -> (&'a [Hop<'s>], Option<WrittenInsertion<'s>>) {
+    if let Some(span) = position.trailing_comma {
+        return (&position.hops, Some(Spanned::new(COMMA, span)));
     }
+    let last = position.hops.split_last();
+    let split = last.and_then(|(last, before)| Some((before, Some(insertion_of(last)?))));
+    split.unwrap_or((&position.hops, None))
+}
 
-    /// The insertion point that a hop is at the end of a position.
-    fn of<'s>(hop: &Hop<'s>) -> Option<WrittenInsertion<'s>> {
-        let sign = match hop.head {
-            HopHead::Word("end") => InsertionSign::End,
-            HopHead::Int(written) if written.starts_with(['+', '-']) => {
-                InsertionSign::Number(written)
-            }
-            _ => return None,
-        };
-        let span = hop.span;
-        hop.parts
-            .is_empty()
-            .then_some(WrittenInsertion { span, sign })
-    }
+/// The insertion point that a hop is at the end of a position.
+fn insertion_of<'s>(hop: &Hop<'s>) -> Option<WrittenInsertion<'s>> {
+    let written = match hop.head {
+        HopHead::Word(word @ "end") => word,
+        HopHead::Int(written) if written.starts_with(['+', '-']) => written,
+        _ => return None,
+    };
+    let is_alone = hop.parts.is_empty();
+    is_alone.then(|| Spanned::new(written, hop.span))
 }
 
 impl Lowerer {
@@ -113,7 +95,7 @@ impl Lowerer {
             let words: [&dyn Display; 2] = [&MAX_STEPS, &position.hops.len()];
             return self.fault(hop.span, faults::MANY_HOPS, &words);
         }
-        let (named, point) = WrittenInsertion::split(position);
+        let (named, point) = split_insertion(position);
         if let Some(point) = &point {
             sound &= if place {
                 self.insertion_point(point, named).is_some()
@@ -378,16 +360,16 @@ impl Lowerer {
 
     /// Takes the insertion point after the hops of a place.
     fn insertion_point(&mut self, point: &WrittenInsertion<'_>, hops: &[Hop<'_>]) -> Option<()> {
-        self.insertion = match point.sign {
-            InsertionSign::Comma => {
-                if let Some(other) = hops.last().and_then(WrittenInsertion::of) {
-                    let (other, span) = (other.sign.named(), point.span);
+        self.insertion = match point.node {
+            COMMA => {
+                if let Some(other) = hops.last().and_then(insertion_of) {
+                    let (other, span) = (named(&other), point.span);
                     return self.mended(span, faults::TWO_INSERTIONS, &[&other], span, "");
                 }
                 InsertionPoint::Start
             }
-            InsertionSign::End => InsertionPoint::End,
-            InsertionSign::Number(written) => {
+            "end" => InsertionPoint::End,
+            written => {
                 let child = self.child(written, point.span)?;
                 if written.starts_with('-') {
                     InsertionPoint::Before(child)
@@ -411,14 +393,14 @@ impl Lowerer {
 
     /// Refuses the insertion point after the hops of a position that names nodes; false.
     fn no_insertion_point(&mut self, point: &WrittenInsertion<'_>, hops: &[Hop<'_>]) -> bool {
-        let help = match point.sign {
-            InsertionSign::Number(written) if written.starts_with('-') => {
+        let help = match point.node {
+            written if written.starts_with('-') => {
                 let before: String = hops.iter().map(|hop| format!("{hop}, ")).collect();
                 format!("write `({before}*[offset={written}])` for the children at that offset")
             }
             _ => "only `add` and `move` take an insertion point".to_owned(),
         };
-        self.fault(point.span, faults::INSERTION, &[&point.sign.named(), &help])
+        self.fault(point.span, faults::INSERTION, &[&named(point), &help])
     }
 }
 

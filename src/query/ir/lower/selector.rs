@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::lowerer::Lowerer;
 use crate::query::ir::edition::Edition;
-use crate::query::ir::normal::{QueryDraft, normalize};
+use crate::query::ir::normal::normalize;
 use crate::query::ir::observer::Observer;
 use crate::query::ir::pattern::Patterns;
 use crate::query::ir::purpose::{InsertionPoint, Purpose};
@@ -36,11 +38,11 @@ pub(in crate::query::ir) fn lower(
     let mut lowerer = Lowerer::new(edition, selector.time.is_some());
     lowerer.purpose = purpose;
     let draft = lowerer.selector(selector);
-    let Some(draft) = draft.filter(|_| lowerer.errors.is_empty()) else {
+    let Some((query, spans)) = draft.filter(|_| lowerer.errors.is_empty()) else {
         return Err(lowerer.errors);
     };
     let (mut warnings, insertion) = (lowerer.warnings, lowerer.insertion);
-    let query = normalize(draft, &mut warnings, observer);
+    let query = normalize(query, &spans, &mut warnings, observer);
     if warnings.len() > 1 {
         let start = |warning: &Warning| warning.labels.first().map(|label| label.span.start);
         warnings.sort_by_key(|warning| start(warning).unwrap_or(usize::MAX));
@@ -68,10 +70,12 @@ pub(in crate::query::ir) fn check_pieces(
             break;
         }
         // A piece cannot know whether the selector has a time, so this assumes that it does.
-        let mut lowerer = Lowerer::new(edition, true);
-        lowerer.fragment = true;
-        lowerer.purpose = purpose;
-        lowerer.patterns = patterns;
+        let mut lowerer = Lowerer {
+            fragment: true,
+            purpose,
+            patterns,
+            ..Lowerer::new(edition, true)
+        };
         let _ = lowerer.selector(piece);
         found.append(&mut lowerer.errors);
         patterns = lowerer.patterns;
@@ -87,9 +91,9 @@ pub(in crate::query::ir) fn lower_leniently(
 ) -> Option<Query> {
     let mut lowerer = Lowerer::new(edition, selector.time.is_some());
     lowerer.lenient = true;
-    let draft = lowerer.selector(selector)?;
+    let (query, spans) = lowerer.selector(selector)?;
     let sound = lowerer.errors.is_empty();
-    sound.then(|| normalize(draft, &mut Vec::new(), None))
+    sound.then(|| normalize(query, &spans, &mut Vec::new(), None))
 }
 
 /// Each construct of a selector with its normal form, in text order.
@@ -106,18 +110,20 @@ pub(in crate::query::ir) fn notes(
 }
 
 impl Lowerer {
-    fn selector(&mut self, selector: &Selector<'_>) -> Option<QueryDraft> {
+    /// The query before normalization, and the spans of its groups.
+    fn selector(&mut self, selector: &Selector<'_>) -> Option<(Query, SmallVec<[Span; 1]>)> {
         let time = self.time(selector.time.as_ref());
         let body = self.body(selector);
         let filters = self.filters(&selector.filters, time);
         let (time, body, filters) = (time?, body?, filters?);
         let mut tests = body.filters;
         tests.extend(filters.tests);
-        Some(QueryDraft {
+        let query = Query {
             time,
             chains: body.chains,
             filters: tests,
             controls: filters.controls,
-        })
+        };
+        Some((query, body.spans))
     }
 }

@@ -58,12 +58,8 @@ impl Lowerer {
     }
 
     fn step(&mut self, step: &StepSyntax<'_>, sole: bool) -> Option<QueryStep> {
-        if let [
-            Spanned {
-                node: StepPart::Pseudo(name),
-                ..
-            },
-        ] = step.parts.as_slice()
+        if let [part] = step.parts.as_slice()
+            && let StepPart::Pseudo(name) = part.node
             && let Some(zone) = Zone::parse(name)
         {
             return Some(QueryStep::Zone(zone));
@@ -77,7 +73,11 @@ impl Lowerer {
         for part in &step.parts {
             let (tests, tail) = (draft.tests.len(), draft.tail.len());
             sound &= self.part(part, sole, &mut draft).is_some();
-            self.note_part(part, &draft, tests, tail);
+            if !matches!(part.node, StepPart::Star) {
+                let tests = draft.tests.get(tests..).unwrap_or_default();
+                let tail = draft.tail.get(tail..).unwrap_or_default();
+                self.note(part.span, || in_step(tests, tail));
+            }
         }
         if !sound {
             return None;
@@ -104,23 +104,6 @@ impl Lowerer {
             tests: draft.tests,
             tail: draft.tail.into(),
         }))
-    }
-
-    /// Notes what a part added to the step: tests from index `tests` on, picks from `tail` on.
-    fn note_part(
-        &mut self,
-        part: &Spanned<StepPart<'_>>,
-        draft: &StepDraft,
-        tests: usize,
-        tail: usize,
-    ) {
-        let added = (
-            draft.tests.get(tests..).unwrap_or_default(),
-            draft.tail.get(tail..).unwrap_or_default(),
-        );
-        if !matches!(part.node, StepPart::Star) {
-            self.note(part.span, || in_step(added.0, added.1));
-        }
     }
 
     fn part(
@@ -155,8 +138,7 @@ impl Lowerer {
                 let instead = Some(format!("[tag={}]", quote(tag)));
                 self.needs(Edition::Canonical, span, "`+tag`", instead)
                     .then_some(())?;
-                let text = Literal::Text((**tag).into());
-                draft.tests.push(Test::of(Attr::Tags, CompareOp::Eq, text));
+                draft.tests.push(Test::of_tag(tag));
             }
             StepPart::Anchor(items) => {
                 draft.basis = true;
@@ -249,25 +231,17 @@ impl Lowerer {
 
     /// Adds the tests of a type and a kind, as the edition reads them (LANGUAGE §1).
     pub(super) fn class_or_type(&mut self, head: &str, sub: Option<&str>, tests: &mut Tests) {
-        let text = |text: &str| Literal::Text(text.into());
+        let is = |attr, text: &str| Test::of(attr, CompareOp::Eq, Literal::Text(text.into()));
         match (Class::from_word(head), sub) {
             (Some(class), None) => tests.push(Test::Type(TypeTest::Class(class))),
             (_, Some(sub)) if self.edition == Edition::V01 => {
                 let whole = format!("{}:{sub}", normal_type(head));
-                tests.push(Test::of(Attr::StoredType, CompareOp::Eq, text(&whole)));
+                tests.push(is(Attr::StoredType, &whole));
             }
-            (None, None) if self.edition == Edition::V01 => {
-                tests.push(Test::of(Attr::StoredType, CompareOp::Eq, text(head)));
-            }
+            (None, None) if self.edition == Edition::V01 => tests.push(is(Attr::StoredType, head)),
             (_, sub) => {
-                tests.push(Test::of(
-                    Attr::NodeType,
-                    CompareOp::Eq,
-                    text(&normal_type(head)),
-                ));
-                if let Some(sub) = sub {
-                    tests.push(Test::of(Attr::Kind, CompareOp::Eq, text(sub)));
-                }
+                tests.push(is(Attr::NodeType, &normal_type(head)));
+                tests.extend(sub.map(|sub| is(Attr::Kind, sub)));
             }
         }
     }
@@ -284,15 +258,11 @@ impl Lowerer {
                 Operand::Literal(Literal::Text((**text).into()))
             }
         };
-        let attr = match self.edition {
-            Edition::V01 | Edition::Depth => Attr::Id,
-            Edition::Canonical => Attr::Key,
+        let (attr, op) = match self.edition {
+            Edition::V01 | Edition::Depth => (Attr::Id, CompareOp::Eq),
+            Edition::Canonical => (Attr::Key, CompareOp::Eq),
         };
-        Test::Attr(AttrTest {
-            attr,
-            op: CompareOp::Eq,
-            operand,
-        })
+        Test::Attr(AttrTest { attr, op, operand })
     }
 
     fn nth(&mut self, nth: &Spanned<Nth<'_>>) -> Option<PickOrTest> {
