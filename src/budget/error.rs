@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// One thing that is wrong with one file of a cache, or with one source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Error, serde::Serialize)]
 #[error("{file}: {message}")]
 pub struct Fault {
     /// The file, relative to the directory of the cache or of the sources, with forward slashes.

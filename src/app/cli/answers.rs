@@ -7,7 +7,7 @@ use crate::app::present::answer::{Budget, FittedAnswer};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared};
-use crate::history::{RangeDiff, RangeOptions};
+use crate::history::{PairDiff, RangeDiff, RangeOptions};
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -136,14 +136,20 @@ pub(super) fn append(
     Ok(())
 }
 
+/// The ids of the nodes that one snapshot of a pair has alone.
+fn lone(block: &PairDiff) -> impl Iterator<Item = (char, Tint, &String)> {
+    let added = block.added_ids.iter().map(|id| ('+', Tint::Added, id));
+    let removed = block.removed_ids.iter().map(|id| ('-', Tint::Removed, id));
+    added.chain(removed)
+}
+
 fn changes(diff: &RangeDiff, prefix: &str, out: &mut String) {
     for block in &diff.diffs {
-        let pair = format!("{prefix}{}..{}", block.from.label, block.to.label);
-        let added = block.added_ids.iter().map(|id| ('+', id));
-        let removed = block.removed_ids.iter().map(|id| ('-', id));
+        let (from, to) = (&block.from.label, &block.to.label);
         let changed = block.changed.iter().map(|change| ('~', &change.id));
-        for (sign, id) in added.chain(removed).chain(changed) {
-            let _ = writeln!(out, "{pair}\t{sign}\t{id}");
+        let lone = lone(block).map(|(sign, _, id)| (sign, id));
+        for (sign, id) in lone.chain(changed) {
+            let _ = writeln!(out, "{prefix}{from}..{to}\t{sign}\t{id}");
         }
     }
 }
@@ -159,9 +165,7 @@ fn summary(diff: &RangeDiff, paint: Paint, out: &mut String) {
             out,
             "{place}: {added} added, {removed} removed, {changed} changed"
         );
-        let added = block.added_ids.iter().map(|id| ('+', Tint::Added, id));
-        let removed = block.removed_ids.iter().map(|id| ('-', Tint::Removed, id));
-        for (sign, tint, id) in added.chain(removed) {
+        for (sign, tint, id) in lone(block) {
             let line = format!("{sign} {}", output::printable(id));
             let _ = writeln!(out, "  {}", paint.tint(tint, &line));
         }

@@ -4,7 +4,8 @@ use super::command::{Invocation, Run, print_as};
 use super::list::Sizes;
 use super::options::EditionArgs;
 use super::progress::Progress;
-use super::{input, output, sessions};
+use super::sessions::SessionsArgs;
+use super::{input, output};
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Engine};
 use crate::history::Session;
@@ -60,8 +61,12 @@ impl Run for Bench {
             engine.prepare(selector)?;
         }
         let started = Instant::now();
-        let (opened, _) = sessions::open_words(&self.sessions, with.limits)?;
-        let (names, sessions): (Vec<_>, Vec<_>) = opened.into_iter().unzip();
+        let (mut names, mut sessions) = (Vec::new(), Vec::new());
+        SessionsArgs::of(&self.sessions).each(with, |opened| {
+            names.push(opened.name.clone());
+            sessions.push(Arc::clone(&opened.session));
+            Ok(())
+        })?;
         let loading = started.elapsed();
         // Everything once before the clock starts: errors are reported, and work that is done once is left out.
         for (name, session) in names.iter().zip(&sessions) {
@@ -233,10 +238,9 @@ fn measure(
     until: Instant,
 ) -> Result<Vec<Tally>, Failure> {
     let mix = sessions.len() * selectors.len();
-    let tallies =
-        || -> Result<Vec<Tally>, Failure> { selectors.iter().map(|_| Tally::new()).collect() };
     let work = |thread: usize| {
-        let mut tallies = tallies()?;
+        let tallies = selectors.iter().map(|_| Tally::new());
+        let mut tallies = tallies.collect::<Result<Vec<Tally>, Failure>>()?;
         let mut next = mix / threads * thread;
         loop {
             let start = Instant::now();
@@ -249,23 +253,17 @@ fn measure(
             tallies[selector].record(start.elapsed(), rows);
         }
     };
-    let results: Vec<Result<Vec<Tally>, Failure>> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .map(|thread| scope.spawn(move || work(thread)))
-            .collect();
-        let failed = || Failure::internal("a thread ended early");
-        handles
-            .into_iter()
-            .map(|handle| handle.join().unwrap_or_else(|_| Err(failed())))
-            .collect()
-    });
-    let mut sum = tallies()?;
-    for result in results {
-        for (sum, tally) in sum.iter_mut().zip(result?) {
-            sum.add(&tally);
+    std::thread::scope(|scope| {
+        let threads = (1..threads).map(|thread| scope.spawn(move || work(thread)));
+        let threads: Vec<_> = threads.collect();
+        let mut sum = work(0)?;
+        for thread in threads {
+            let failed = |_| Err(Failure::internal("a thread ended early"));
+            let tallies = thread.join().unwrap_or_else(failed)?;
+            sum.iter_mut().zip(&tallies).for_each(|(a, b)| a.add(b));
         }
-    }
-    Ok(sum)
+        Ok(sum)
+    })
 }
 
 fn table<'a>(lines: impl Iterator<Item = (&'a str, &'a Tally)>, elapsed: Duration) -> String {

@@ -48,13 +48,8 @@ pub(super) struct Diff {
     moves: bool,
     /// Also show the difference of each changed content, as `unified` unless a mode is given. With
     /// `jsonpatch`, contents that are not JSON are shown as `unified`.
-    #[arg(
-        long,
-        value_name = "MODE",
-        num_args = 0..=1,
-        default_missing_value = "unified",
-        value_parser = CONTENT_MODES
-    )]
+    #[arg(long, value_name = "MODE", value_parser = CONTENT_MODES)]
+    #[arg(num_args = 0..=1, default_missing_value = "unified")]
     content: Option<String>,
     /// Lines around each change of a unified content diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -155,12 +150,8 @@ fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint
         (found.only_a.len(), "removed"),
         (found.only_b.len(), "added"),
     ];
-    let mut text = DiffText {
-        out: String::new(),
-        paint,
-    };
-    text.title(&label(second, b), &label(first, a), &counts);
-    text.parameters(&found.parameters);
+    let titles = [label(second, b), label(first, a)];
+    let mut text = DiffText::new(titles, &counts, &found.parameters, paint);
     let ids = |lone: &[Lone]| lone.iter().map(|lone| lone.id.clone()).collect::<Vec<_>>();
     text.nodes(&ids(&found.only_b), b, '+', Tint::Added);
     text.nodes(&ids(&found.only_a), a, '-', Tint::Removed);
@@ -201,12 +192,8 @@ fn text(found: &SnapshotChanges, paint: Paint) -> String {
         (diff.changed.len(), "changed"),
     ];
     let (newer, older) = (&diff.newer, &diff.older);
-    let mut text = DiffText {
-        out: String::new(),
-        paint,
-    };
-    text.title(&newer.1.to_string(), &older.1.to_string(), &counts);
-    text.parameters(&found.parameters);
+    let titles = [newer.1.to_string(), older.1.to_string()];
+    let mut text = DiffText::new(titles, &counts, &found.parameters, paint);
     text.nodes(&diff.added, &newer.0, '+', Tint::Added);
     text.nodes(&diff.removed, &older.0, '-', Tint::Removed);
     for node in &diff.changed {
@@ -233,29 +220,32 @@ struct DiffText {
 }
 
 impl DiffText {
-    fn line(&mut self, tint: Tint, line: &str) {
-        let _ = writeln!(self.out, "{}", self.paint.tint(tint, line));
-    }
-
-    fn title(&mut self, newer: &str, older: &str, counts: &[(usize, &str)]) {
+    /// A line of what is compared with what, and of the counts; then the parameters that changed.
+    fn new(
+        [newer, older]: [String; 2],
+        counts: &[(usize, &str)],
+        parameters: &[ParameterChange],
+        paint: Paint,
+    ) -> Self {
         let counts = counts.iter().map(|(count, word)| format!("{count} {word}"));
         let counts = counts.collect::<Vec<_>>().join(", ");
-        let title = self
-            .paint
-            .tint(Tint::Place, &format!("{newer} after {older}"));
-        let _ = writeln!(self.out, "{title}: {counts}");
-    }
-
-    fn parameters(&mut self, changes: &[ParameterChange]) {
+        let title = paint.tint(Tint::Place, &format!("{newer} after {older}"));
+        let out = format!("{title}: {counts}\n");
+        let mut text = Self { out, paint };
         let value = |value: &Option<String>| match value {
             Some(json) => output::verbatim(json),
             None => "nothing".to_owned(),
         };
-        for change in changes {
+        for change in parameters {
             let (a, b) = (value(&change.a), value(&change.b));
             let name = printable(&change.name);
-            self.line(Tint::Changed, &format!("~ parameter {name}: {a} → {b}"));
+            text.line(Tint::Changed, &format!("~ parameter {name}: {a} → {b}"));
         }
+        text
+    }
+
+    fn line(&mut self, tint: Tint, line: &str) {
+        let _ = writeln!(self.out, "{}", self.paint.tint(tint, line));
     }
 
     fn nodes(&mut self, ids: &[String], snapshot: &Snapshot, sign: char, tint: Tint) {
@@ -451,27 +441,20 @@ fn events(life: &Life, paint: Paint) -> String {
     let width = widths.max().unwrap_or(0);
     for event in &life.events {
         let place = paint.tint(Tint::Place, &format!("{:width$}", event.snapshot));
-        let _ = write!(out, "{place}  ");
-        match &event.kind {
-            BlameKind::Appeared { parent } => {
-                let mut words = "appeared".to_owned();
-                if let Some(parent) = parent {
-                    let _ = write!(words, " under {}", output::printable(parent));
-                }
-                let _ = writeln!(out, "{}", paint.tint(Tint::Added, &words));
+        let (tint, words) = match &event.kind {
+            BlameKind::Appeared { parent: None } => (Tint::Added, "appeared".to_owned()),
+            BlameKind::Appeared { parent: Some(id) } => {
+                (Tint::Added, format!("appeared under {}", printable(id)))
             }
-            BlameKind::Went => {
-                let _ = writeln!(out, "{}", paint.tint(Tint::Removed, "went"));
+            BlameKind::Went => (Tint::Removed, "went".to_owned()),
+            BlameKind::Changed { fields, .. } => {
+                let fields: Vec<String> = fields.iter().map(|field| printable(field)).collect();
+                (Tint::Changed, format!("changed {}", fields.join(", ")))
             }
-            BlameKind::Changed { fields, delta } => {
-                let fields: Vec<String> = fields
-                    .iter()
-                    .map(|field| output::printable(field))
-                    .collect();
-                let words = format!("changed {}", fields.join(", "));
-                let _ = writeln!(out, "{}", paint.tint(Tint::Changed, &words));
-                output::values(delta, &mut out);
-            }
+        };
+        let _ = writeln!(out, "{place}  {}", paint.tint(tint, &words));
+        if let BlameKind::Changed { delta, .. } = &event.kind {
+            output::values(delta, &mut out);
         }
     }
     out

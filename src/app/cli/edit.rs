@@ -213,22 +213,22 @@ struct Commit {
     protect: u32,
 }
 
+const SCOPES: [(&str, Scope); 4] = [
+    ("whole", Scope::Whole),
+    ("sys", Scope::Sys),
+    ("seq", Scope::Seq),
+    ("ah", Scope::Head),
+];
+
+const MEASURES: [(&str, Measure); 2] = [("tokens", Measure::Tokens), ("nodes", Measure::Nodes)];
+
 fn limit(text: &str) -> Result<(Scope, Measure, u64), String> {
     let read = || {
         let (what, most) = text.split_once('=')?;
         let (scope, measure) = what.split_once(':').unwrap_or(("whole", what));
-        let scope = match scope.trim_start_matches('^') {
-            "whole" => Scope::Whole,
-            "sys" => Scope::Sys,
-            "seq" => Scope::Seq,
-            "ah" => Scope::Head,
-            _ => return None,
-        };
-        let measure = match measure {
-            "tokens" => Measure::Tokens,
-            "nodes" => Measure::Nodes,
-            _ => return None,
-        };
+        let scope = scope.trim_start_matches('^');
+        let scope = SCOPES.iter().find(|(name, _)| *name == scope)?.1;
+        let measure = MEASURES.iter().find(|(name, _)| *name == measure)?.1;
         Some((scope, measure, most.parse().ok()?))
     };
     read()

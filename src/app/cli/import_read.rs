@@ -12,8 +12,8 @@ use crate::app::present::stores::{Access, Address, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
-    self, Format, ImportOptions, ImportedSession, Known, LogError, Pointer, Redaction, Report,
-    import, import_file, is_lines_of_a_log, where_messages,
+    self, Format, ImportOptions, Imported, ImportedSession, Known, LogError, Pointer, Redaction,
+    Report, import, import_file, is_lines_of_a_log, where_messages,
 };
 use crate::store::Store;
 use crate::tree::source::{files_below, sessions_in};
@@ -191,7 +191,13 @@ impl Log {
     }
 }
 
-pub(super) type OfFile = (Vec<Made>, Option<Report>);
+type OfFile = (Vec<Made>, Option<Report>);
+
+fn logs_of(imported: Imported) -> OfFile {
+    let made = imported.sessions.into_iter();
+    let made = made.map(|log| Made::Log(Box::new(log))).collect();
+    (made, Some(imported.report))
+}
 
 impl Read {
     /// Reads all inputs, files in parallel. Of several failures the first in order is returned.
@@ -230,14 +236,7 @@ impl Read {
                 }));
                 continue;
             }
-            let mut files = Vec::new();
-            for word in run {
-                if Path::new(word).is_dir() {
-                    files.extend(importing.of_directory(word)?);
-                } else {
-                    files.push(Log::new(word, &importing.options.redact));
-                }
-            }
+            let files = importing.logs(run, |word| importing.of_directory(word))?;
             read.add_files(importing, &files)?;
         }
         Ok(read)
@@ -293,14 +292,24 @@ impl Read {
 impl Importing<'_> {
     /// The files of inputs that are files and directories, to follow them.
     pub(super) fn files(&self) -> Result<Vec<Log>, Failure> {
+        let is_other = |word: &&String| *word == input::STDIN || Address::of(word).is_some();
+        if let Some(word) = self.args.logs.iter().find(is_other) {
+            return Err(Failure::usage(format!("`{word}` cannot be followed"))
+                .with_help("`--follow` reads files and directories"));
+        }
+        self.logs(&self.args.logs, |word| below(word, &self.options.redact))
+    }
+
+    /// The files that words name, of a directory those that `of_directory` returns.
+    fn logs(
+        &self,
+        words: &[String],
+        of_directory: impl Fn(&str) -> Result<Vec<Log>, Failure>,
+    ) -> Result<Vec<Log>, Failure> {
         let mut files = Vec::new();
-        for word in &self.args.logs {
-            if word == input::STDIN || Address::of(word).is_some() {
-                return Err(Failure::usage(format!("`{word}` cannot be followed"))
-                    .with_help("`--follow` reads files and directories"));
-            }
+        for word in words {
             if Path::new(word).is_dir() {
-                files.extend(below(word, &self.options.redact)?);
+                files.extend(of_directory(word)?);
             } else {
                 files.push(Log::new(word, &self.options.redact));
             }
@@ -353,11 +362,7 @@ impl Importing<'_> {
             Ok(_) if bytes.trim_ascii() == b"[]" => {
                 return Err(no_messages(format!("{} has no messages", name.display())));
             }
-            Ok(imported) => {
-                let made = imported.sessions.into_iter();
-                let made = made.map(|log| Made::Log(Box::new(log))).collect();
-                return Ok((made, Some(imported.report)));
-            }
+            Ok(imported) => return Ok(logs_of(imported)),
             Err(error) if file == input::STDIN && !self.is_into_store() => {
                 return Err(Failure::Input(vec![(name, error)], None));
             }
@@ -411,11 +416,7 @@ impl Importing<'_> {
         let unwritten = |error| Failure::output(&directory.display().to_string(), &error);
         let spool = tempfile::tempfile_in(&directory).map_err(unwritten)?;
         match import_file(&log, spool, &self.options) {
-            Ok(imported) => Ok(imported.map(|imported| {
-                let made = imported.sessions.into_iter();
-                let made = made.map(|log| Made::Log(Box::new(log))).collect();
-                (made, Some(imported.report))
-            })),
+            Ok(imported) => Ok(imported.map(logs_of)),
             Err(LogError::Input(error)) => {
                 Err(Failure::Input(vec![(input::name(path), error)], None))
             }

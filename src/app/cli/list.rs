@@ -38,12 +38,8 @@ pub(super) struct Sessions {
     verbose: bool,
     /// With -v: the snapshot whose nodes to count, such as @t0 or @c12 [default: the working state, or else the
     /// newest].
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        allow_hyphen_values = true,
-        requires = "verbose"
-    )]
+    #[arg(long, value_name = "ADDRESS", requires = "verbose")]
+    #[arg(allow_hyphen_values = true)]
     at: Option<String>,
     /// Exit with code 8 if there are none.
     #[arg(long)]

@@ -38,7 +38,7 @@ pub use crate::app::present::Exit;
 use crate::app::present::Failure;
 use crate::tree::Limits;
 use clap::error::ErrorKind;
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use command::{Invocation, Run, say, stream};
 use options::{Format, bytes, error_colors};
 use std::ffi::OsString;
@@ -104,25 +104,15 @@ const LAST: usize = 900;
 
 /// Query and change what language models saw.
 #[derive(Parser, Debug)]
-#[command(
-    name = "pactql",
-    version,
-    propagate_version = true,
-    max_term_width = 100,
-    help_template = HELP
-)]
+#[command(name = "pactql", version, propagate_version = true)]
+#[command(max_term_width = 100, help_template = HELP)]
 struct Cli {
     /// Print JSON, and errors as JSON.
     #[arg(long, global = true, display_order = LAST, conflicts_with = "format")]
     json: bool,
     /// How the result is printed: text or json; of `select` also ids, nodes, table or tree, of `show` markdown.
-    #[arg(
-        long,
-        value_enum,
-        global = true, display_order = LAST,
-        value_name = "FORMAT",
-        hide_possible_values = true
-    )]
+    #[arg(long, value_enum, global = true, display_order = LAST, value_name = "FORMAT")]
+    #[arg(hide_possible_values = true)]
     format: Option<Format>,
     /// When to colour the output: `auto` is on a terminal, unless NO_COLOR is set or TERM is `dumb`.
     #[arg(long, value_enum, default_value_t, global = true, display_order = LAST, value_name = "WHEN")]
@@ -298,13 +288,9 @@ fn asks_for(option: &str, value: &str) -> bool {
 
 /// When the help is coloured: it is printed before the arguments are known.
 fn help_color() -> ColorChoice {
-    if asks_for("--color", "never") {
-        ColorChoice::Never
-    } else if asks_for("--color", "always") {
-        ColorChoice::Always
-    } else {
-        ColorChoice::Auto
-    }
+    let mut all = ColorChoice::value_variants().iter().copied();
+    all.find(|color| asks_for("--color", &color.to_string()))
+        .unwrap_or_default()
 }
 
 fn report(failure: &Failure, json: bool, color: ColorChoice) {

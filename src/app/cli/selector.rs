@@ -118,20 +118,12 @@ pub(super) struct Sql {
     #[arg(value_parser = named(&Dialect::ALL, Dialect::name))]
     dialect: Dialect,
     /// Only sessions whose name matches, where `*` is any text without `/`.
-    #[arg(
-        long,
-        value_name = "GLOB",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "GLOB", default_value = "")]
+    #[arg(hide_default_value = true)]
     sessions: String,
     /// The schema of the tables.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(hide_default_value = true)]
     schema: String,
     /// Print the statements that make views over the Parquet files of a directory or a bucket.
     #[arg(long = "create-views", value_name = "DIR")]

@@ -15,9 +15,7 @@ use crate::store::{SessionInfo, Store};
 use crate::support::table::{Paint, Tint};
 use crate::tree::Limits;
 use crate::tree::seal::Ending;
-use crate::tree::source::{
-    ending_of, is_lines_by_name, read_all, read_file, read_files, sessions_in,
-};
+use crate::tree::source::{ending_of, is_lines_by_name, read_all, read_files, sessions_in};
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use rayon::prelude::*;
@@ -118,7 +116,7 @@ fn read(name: &str, limits: Limits, stores: &Stores) -> Result<(Arc<Session>, St
         let remarks = opened::remarks(&session);
         return Ok((session, remarks));
     }
-    let (session, bytes) = if name == input::STDIN {
+    let (session, note) = if name == input::STDIN {
         let path = input::name(name);
         let bytes = read_all(std::io::stdin().lock(), &path, limits)?;
         let documents = if bytes.trim_ascii().is_empty() {
@@ -126,24 +124,13 @@ fn read(name: &str, limits: Limits, stores: &Stores) -> Result<(Arc<Session>, St
         } else {
             read_files([(Ok(bytes.clone()), path.clone())])
         };
-        (opened::build(documents, path), bytes)
-    } else {
-        let path = Path::new(name);
-        let session = opened::open(path, limits);
-        let failure = session.as_ref().err();
-        let may_be_log = failure.is_some_and(|failure| failure.exit() == Exit::Input);
-        let bytes = if may_be_log && path.is_file() {
-            read_file(path, limits).unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        (session, bytes)
-    };
-    let (session, note) = match session {
-        Ok(session) => (session, String::new()),
-        Err(failure) => {
-            opened::of_log(name, &bytes).ok_or_else(|| input::explain_missing(failure, name))?
+        match opened::build(documents, path) {
+            Ok(session) => (session, String::new()),
+            Err(failure) => opened::of_log(name, &bytes).ok_or(failure)?,
         }
+    } else {
+        let opened = opened::open_or_log(Path::new(name), limits);
+        opened.map_err(|failure| input::explain_missing(failure, name))?
     };
     let remarks = note + &opened::remarks(&session);
     Ok((Arc::new(session), remarks))
@@ -167,28 +154,17 @@ pub(super) fn open_words(
     Ok((names.into_iter().zip(opened).collect(), several))
 }
 
-/// The sessions that names mean: a directory of sessions is replaced by its files, a store by its
-/// sessions. Also whether there was such a name.
-pub(super) fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
+/// The sessions that names mean: a directory of sessions is replaced by its files. Also whether there was one.
+fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
     let mut all = Vec::new();
     let mut several = false;
     for name in names {
-        let address = Address::of(name);
-        if let Some(address) = address.filter(|address| address.is_several()) {
-            several = true;
-            let found = open_store(address.store, Access::Read)?.sessions(address.glob())?;
-            if found.is_empty() {
-                return Err(Failure::plain(Exit::Missing, none_of(address)));
+        match Address::of(name) {
+            None if let Some(files) = sessions_in(Path::new(name))? => {
+                several = true;
+                all.extend(files.iter().map(|file| file.display().to_string()));
             }
-            let names = found.iter().map(|info| &info.name);
-            all.extend(names.map(|name| format!("{}#{name}", address.store)));
-        } else if address.is_none()
-            && let Some(files) = sessions_in(Path::new(name))?
-        {
-            several = true;
-            all.extend(files.iter().map(|file| file.display().to_string()));
-        } else {
-            all.push(name.clone());
+            _ => all.push(name.clone()),
         }
     }
     Ok((all, several))
@@ -231,7 +207,7 @@ pub(super) fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Sessi
 const TOGETHER: usize = 32;
 
 /// The sessions of a command.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(super) struct SessionsArgs {
     /// Sessions: files, directories, `STORE#name`, `STORE#glob`, `STORE`, or `-` for standard input.
     #[arg(value_name = "SESSION", required = true)]
@@ -283,12 +259,8 @@ pub(super) struct TimeArgs {
     #[arg(long, value_name = "ADDRESS", allow_hyphen_values = true)]
     at: Option<String>,
     /// A range of snapshots, such as @history or @t-9..@t0.
-    #[arg(
-        long,
-        value_name = "RANGE",
-        allow_hyphen_values = true,
-        conflicts_with = "at"
-    )]
+    #[arg(long, value_name = "RANGE", conflicts_with = "at")]
+    #[arg(allow_hyphen_values = true)]
     over: Option<String>,
 }
 
@@ -364,6 +336,15 @@ impl Opened {
 }
 
 impl SessionsArgs {
+    /// These sessions, all that the words mean.
+    pub(super) fn of(words: &[String]) -> Self {
+        let sessions = words.to_vec();
+        Self {
+            sessions,
+            ..Self::default()
+        }
+    }
+
     /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
     /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
     /// says so if there was none.

@@ -156,13 +156,6 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// The command line with other words after the command.
-    fn with(&self, words: &[String]) -> String {
-        let names = self.names.iter().map(|name| (*name).to_owned());
-        let words: Vec<String> = names.chain(words.iter().cloned()).collect();
-        format!("pactql {}", joined(&words))
-    }
-
     fn has(&self, long: &str) -> bool {
         let mut known = self.command.get_arguments();
         long.is_empty() || known.any(|argument| argument.get_long() == Some(long))
@@ -322,33 +315,32 @@ fn option(option: &str, near: &str, typed: &Typed<'_>) -> Failure {
     failure.with_help(match known {
         Some((_, advice)) => advice.to_owned(),
         None if !near.is_empty() => format!("did you mean `{near}`?"),
-        None => format!("`{} --help` lists the options", typed.with(&[])),
+        None => {
+            let names: String = typed.names.iter().map(|name| format!(" {name}")).collect();
+            format!("`pactql{names} --help` lists the options")
+        }
     })
 }
 
 fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
-    let others = typed.rest.iter().filter(|typed| *typed != word);
-    let with_option = |option: &str, value: &str| {
-        let option = [option.to_owned(), value.to_owned()];
-        typed.with(&others.clone().cloned().chain(option).collect::<Vec<_>>())
-    };
     if typed.has("content-file") {
         return Failure::usage("the node is one argument, in quotes").with_help(typed.usage());
     }
-    if let Some(address) = address(word).filter(|_| typed.has("at")) {
-        let message = format!("the snapshot to {} is the value of `--at`", typed.name());
-        return Failure::usage(message).with_help(with_option("--at", &address));
-    }
-    if typed.has("output") && is_file(word) {
-        return Failure::usage("the output is the value of `-o`")
-            .with_help(with_option("-o", word));
+    let option = match address(word) {
+        Some(address) if typed.has("at") => Some(["--at".to_owned(), address]),
+        _ if typed.has("output") && is_file(word) => Some(["-o".to_owned(), word.to_owned()]),
+        _ => None,
+    };
+    if let Some(option) = option {
+        return Failure::usage(format!("`{word}` is the value of `{}`", option[0]))
+            .with_help(retyped(&[word.to_owned()], option.to_vec()));
     }
     // The two snapshots of `diff` come before its selector.
     let place = if typed.names == ["diff"] { 3 } else { 0 };
     let (before, pieces) = typed.rest.split_at(place.min(typed.rest.len()));
     let words = [before.to_vec(), whole(pieces)].concat();
     if words.len() < typed.rest.len() {
-        return not_one_argument().with_help(typed.with(&words));
+        return not_one_argument().with_help(retyped(typed.rest, words));
     }
     Failure::usage(format!(
         "`{}` takes no argument `{word}` here",

@@ -49,14 +49,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct Wait {
     /// While another process writes the session, wait until it is done, but at most this long, such
     /// as `--wait=120`; `--wait` alone is 60 seconds.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = USUAL,
-        value_parser = clap::value_parser!(u64).range(..=LONGEST),
-    )]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = USUAL)]
+    #[arg(value_parser = clap::value_parser!(u64).range(..=LONGEST))]
     wait: Option<u64>,
 }
 

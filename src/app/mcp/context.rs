@@ -1,7 +1,8 @@
 //! The tools over caches of documents (source 004, RUNTIME §6).
 
 use super::arguments::Arguments;
-use super::root::CacheDir;
+use super::found::joined;
+use super::root::{CacheDir, plain};
 use super::state::{ServerState, ToolAnswer};
 use crate::app::present::{Exit, Failure, answer};
 use crate::budget::files::is_missing;
@@ -11,7 +12,7 @@ use cap_std::fs::Dir;
 use serde::Serialize;
 use serde_json::Value;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// `context_resolve`: what `pactql context resolve` prints.
 pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
@@ -125,20 +126,13 @@ pub(super) fn list_caches(
 ) -> Result<ToolAnswer, Failure> {
     let name = arguments.text("root").unwrap_or(".");
     let dir = directory(state, name)?;
-    let caches = directories(&dir, name).map_err(|error| Failure::file(name, &error))?;
+    let caches = directories(&dir, &plain(name)).map_err(|error| Failure::file(name, &error))?;
     Ok(answer::json(&CacheListing { caches })?.into())
 }
 
 /// The directories in `dir`, which is called `name`. One whose name is not UTF-8 is left out:
 /// a client cannot name it.
 fn directories(dir: &Dir, name: &str) -> io::Result<Vec<Listed>> {
-    let prefix: Vec<&str> = Path::new(name)
-        .components()
-        .filter_map(|part| match part {
-            Component::Normal(part) => part.to_str(),
-            _ => None,
-        })
-        .collect();
     let mut caches = Vec::new();
     for entry in dir.entries()? {
         let entry = entry?;
@@ -146,8 +140,8 @@ fn directories(dir: &Dir, name: &str) -> io::Result<Vec<Listed>> {
             continue;
         };
         if entry.file_type()?.is_dir() {
-            let path = [&prefix[..], &[&last]].concat().join("/");
             let manifest = dir.symlink_metadata(Path::new(&last).join(MANIFEST));
+            let path = joined(name, &last);
             let has_manifest = manifest.is_ok_and(|data| data.is_file());
             caches.push(Listed { path, has_manifest });
         }

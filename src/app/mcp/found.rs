@@ -119,7 +119,7 @@ impl FileSearch {
     }
 }
 
-fn joined(directory: &str, name: &str) -> String {
+pub(super) fn joined(directory: &str, name: &str) -> String {
     match directory {
         "" => name.to_owned(),
         _ => format!("{directory}/{name}"),

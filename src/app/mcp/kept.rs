@@ -157,29 +157,13 @@ impl Kept {
         if is_several(&called) {
             return Err(Failure::several(path, &called));
         }
-        let documents = read_files(stamp.0.iter().map(|part| {
-            let called = part.called(path);
-            (read(part, &called), called)
-        }));
-        let failure = match sessions::build(documents, path.to_owned()) {
-            Ok(session) => return Ok((session, String::new())),
-            Err(failure) => failure,
-        };
-        let [part] = &*stamp.0 else {
-            return Err(sessions::advise_on_directory(failure));
-        };
-        if !part.name.is_empty() {
-            return Err(sessions::advise_on_directory(failure));
-        }
-        if failure.exit() == Exit::Input
-            && let Ok(bytes) = read(part, path)
-            && let Some(log) = sessions::of_log(&path.to_string_lossy(), &bytes)
-        {
-            return Ok(log);
-        }
-        Err(sessions::advise_on_file(failure, path, part.bytes, || {
-            read(part, path)
-        }))
+        let parts = stamp.0.iter().zip(called);
+        let documents = read_files(parts.map(|(part, called)| (read(part, &called), called)));
+        let file = stamp.0.first().filter(|part| part.name.is_empty());
+        let missing = || SourceError::Missing(path.to_owned());
+        sessions::build_or_log(documents, path, file.map(|file| file.bytes), || {
+            read(file.ok_or_else(missing)?, path)
+        })
     }
 }
 

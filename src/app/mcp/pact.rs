@@ -172,13 +172,14 @@ pub(super) fn edition(arguments: &Arguments) -> Result<Edition, Failure> {
 /// How many bytes of a text are shown, unless the client says otherwise.
 const SHOWN: usize = 2000;
 
-/// The report that a call asks for; `default` is the time without `at` and `over`.
+/// The report that a call asks for, as `print` writes it; `default` is the time without `at` and `over`.
 fn report<R: Report>(
     state: &ServerState,
     arguments: &Arguments,
     default: &str,
     options: ReportOptions,
-) -> Result<R, Failure> {
+    print: impl FnOnce(R) -> Result<String, Failure>,
+) -> Result<ToolAnswer, Failure> {
     if arguments.text("at").is_some() && arguments.text("over").is_some() {
         return Err(Failure::usage(
             "`at` is one snapshot and `over` is a range: give one of them",
@@ -195,11 +196,11 @@ fn report<R: Report>(
         .provider(arguments.text("as").and_then(Provider::parse));
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
     let report = R::of(&Engine::new(), &session, &options)?;
-    Ok(report)
+    Ok(print(report)?.into())
 }
 
-fn json(report: &impl Report) -> Result<ToolAnswer, Failure> {
-    Ok(answer::json(report)?.into())
+fn json<R: Report>(report: R) -> Result<String, Failure> {
+    answer::json(&report)
 }
 
 fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
@@ -217,28 +218,32 @@ fn tokenizer(arguments: &Arguments) -> Result<Option<Tokenizer>, Failure> {
 /// `pact_show`: the snapshots, with long texts cut.
 pub(super) fn shown(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let options = ReportOptions::default().before_reply(arguments.flag("before_reply"));
-    let mut found: ShowReport = report(state, arguments, "", options)?;
     let limit = arguments.size("max_bytes").unwrap_or(SHOWN);
-    let blocks = found
-        .snapshots
-        .iter_mut()
-        .flat_map(|shown| &mut shown.blocks);
-    for text in blocks.map(|block| &mut block.text) {
-        if text.len() > limit {
-            let end = text.floor_char_boundary(limit);
-            let rest = text.len() - end;
-            text.truncate(end);
-            text.push_str(&format!("… {rest} more bytes"));
+    report(state, arguments, "", options, |mut found: ShowReport| {
+        let snapshots = found.snapshots.iter_mut();
+        for block in snapshots.flat_map(|shown| &mut shown.blocks) {
+            let text = &mut block.text;
+            if text.len() > limit {
+                let end = text.floor_char_boundary(limit);
+                let rest = text.len() - end;
+                text.truncate(end);
+                text.push_str(&format!("… {rest} more bytes"));
+            }
         }
-    }
-    let lines: Result<Vec<String>, Failure> = found.snapshots.iter().map(answer::json).collect();
-    Ok(lines?.join("\n").into())
+        let lines = found.snapshots.iter().map(answer::json);
+        Ok(lines.collect::<Result<Vec<String>, Failure>>()?.join("\n"))
+    })
 }
 
 /// `pact_steps`: one object for each cycle.
 pub(super) fn stepped(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
-    let found: StepReport = report(state, arguments, "", ReportOptions::default())?;
-    json(&found)
+    report(
+        state,
+        arguments,
+        "",
+        ReportOptions::default(),
+        json::<StepReport>,
+    )
 }
 
 /// `pact_tokens`: the tokens of snapshots in groups.
@@ -246,17 +251,22 @@ pub(super) fn counted(state: &ServerState, arguments: &Arguments) -> Result<Tool
     let by = arguments.text("by").unwrap_or("region");
     let by = By::parse(by).ok_or_else(|| Failure::value(format!("there is no group `{by}`")))?;
     let options = ReportOptions::default().by(by);
-    let found: TokenReport = report(state, arguments, "", options)?;
-    json(&found)
+    report(state, arguments, "", options, json::<TokenReport>)
 }
 
 /// `pact_prefix`: what a prompt cache can reuse, with the requests that break it, or all.
 pub(super) fn prefixed(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
-    let mut found: PrefixReport = report(state, arguments, "", ReportOptions::default())?;
-    if !arguments.flag("all") {
-        found.steps.retain(|step| step.difference.is_some());
-    }
-    json(&found)
+    let all = arguments.flag("all");
+    report(
+        state,
+        arguments,
+        "",
+        ReportOptions::default(),
+        |mut found: PrefixReport| {
+            found.steps.retain(|step| all || step.difference.is_some());
+            json(found)
+        },
+    )
 }
 
 /// `pact_grep`: the lines of texts that a pattern matches, of all snapshots unless one is named.
@@ -266,6 +276,5 @@ pub(super) fn searched(state: &ServerState, arguments: &Arguments) -> Result<Too
     let search = Search::new(pattern, arguments.flag("ignore_case"))?;
     let search = search.context(arguments.size("context_lines").unwrap_or(0));
     let options = ReportOptions::default().search(search);
-    let found: GrepReport = report(state, arguments, "@history", options)?;
-    json(&found)
+    report(state, arguments, "@history", options, json::<GrepReport>)
 }

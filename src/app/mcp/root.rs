@@ -67,6 +67,14 @@ impl Root {
     }
 }
 
+/// A name below the root as results write it, without `.` and with forward slashes; empty for the root.
+pub(super) fn plain(name: &str) -> String {
+    let parts = Path::new(name).components();
+    let parts = parts.filter(|part| matches!(part, Component::Normal(_)));
+    let parts: Vec<&str> = parts.filter_map(|part| part.as_os_str().to_str()).collect();
+    parts.join("/")
+}
+
 fn outside(name: &str) -> Failure {
     let name = crate::app::present::clean(name, 200);
     Failure::value(format!("`{name}` is not inside the directory served"))

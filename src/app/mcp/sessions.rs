@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use super::found::{FileSearch, FoundCandidate, FoundFile};
+use super::root::plain;
 use super::state::{ServerState, ToolAnswer};
 use crate::app::present::{Failure, answer};
 use crate::history::{Position, Session};
@@ -10,7 +11,6 @@ use crate::json::{JsonValue, string};
 use crate::support::cancel;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// How many sessions are described, unless the client says otherwise.
 const DESCRIBED: usize = 50;
@@ -79,12 +79,8 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
     };
     let place = state.root.resolve(name)?.ok_or_else(missing)?;
     let dir = state.root.handle.open_dir(&place).map_err(|_| missing())?;
-    let path: Vec<&str> = Path::new(name)
-        .iter()
-        .filter_map(|part| part.to_str().filter(|part| *part != "."))
-        .collect();
-    let found =
-        FileSearch::below(&dir, &path.join("/")).map_err(|error| Failure::file(name, &error))?;
+    let found = FileSearch::below(&dir, &plain(name));
+    let found = found.map_err(|error| Failure::file(name, &error))?;
     let mut maker = ListingMaker {
         state,
         listing: SessionListing {
@@ -112,11 +108,7 @@ impl ListingMaker<'_> {
             FoundCandidate::File(part) => self.file(part),
             FoundCandidate::Store(part) => {
                 let store = self.state.kept.stores.open(&self.state.root, &part.path);
-                let Ok(store) = store else {
-                    self.other(part.path);
-                    return Ok(());
-                };
-                let Ok(infos) = store.sessions("") else {
+                let Ok(infos) = store.and_then(|store| Ok(store.sessions("")?)) else {
                     cancel::check()?;
                     self.other(part.path);
                     return Ok(());
@@ -172,14 +164,10 @@ impl ListingMaker<'_> {
         let Ok(opened) = self.state.kept.open(&self.state.root, &session) else {
             return false;
         };
-        let attributes = &mut self.listing.attributes;
-        match describe(session, bytes, &opened, attributes) {
-            Ok(described) => {
-                self.listing.sessions.push(described);
-                true
-            }
-            Err(_) => false,
-        }
+        let described = describe(session, bytes, &opened, &mut self.listing.attributes);
+        let is_session = described.is_ok();
+        self.listing.sessions.extend(described);
+        is_session
     }
 }
 

@@ -74,12 +74,16 @@ impl Tool {
         self.name.starts_with("context_")
     }
 
+    /// How a failure is sent of a call whose arguments are right. A path that is not allowed is none that exists.
     pub(super) fn refused(&self, failure: Failure) -> Refusal {
-        if self.is_frozen() {
-            Refusal::frozen(failure)
-        } else {
-            Refusal::plain(failure)
-        }
+        let code = match failure.exit() {
+            _ if !self.is_frozen() => None,
+            Exit::Missing | Exit::Value => Some(CACHE_MISSING),
+            Exit::Input => Some(CACHE_INVALID),
+            Exit::Io => Some(IO_ERROR),
+            _ => Some(INTERNAL_ERROR),
+        };
+        Refusal { failure, code }
     }
 
     /// Runs a call; messages name the tool as it was `called`. It may read files and take a while.
@@ -93,9 +97,15 @@ impl Tool {
         sent: Map<String, Value>,
     ) -> Result<ToolAnswer, Refusal> {
         let arguments = Arguments::check(called, &self.parameters, sent);
-        let arguments = arguments.map_err(|(failure, value_of)| match value_of {
-            Some(name) if self.is_frozen() => Refusal::of_argument(failure, name),
-            _ => Refusal::plain(failure),
+        let arguments = arguments.map_err(|(failure, value_of)| {
+            let code = match value_of.as_deref() {
+                _ if !self.is_frozen() => None,
+                Some("budget") => Some(INVALID_BUDGET),
+                Some("query") => Some(INVALID_QUERY),
+                Some("cache" | "root") => Some(CACHE_MISSING),
+                _ => None,
+            };
+            Refusal { failure, code }
         })?;
         let run = RUN.iter().find(|(name, _)| *name == self.name);
         let answer = match run {
@@ -129,35 +139,6 @@ const IO_ERROR: Frozen = &("io_error", "I/O error occurred");
 const INTERNAL_ERROR: Frozen = &("internal_error", "Internal error");
 
 impl Refusal {
-    fn plain(failure: Failure) -> Self {
-        Self {
-            failure,
-            code: None,
-        }
-    }
-
-    /// A failure of a tool over caches, whose arguments are right. A path that is not allowed is none that exists.
-    fn frozen(failure: Failure) -> Self {
-        let code = Some(match failure.exit() {
-            Exit::Missing | Exit::Value => CACHE_MISSING,
-            Exit::Input => CACHE_INVALID,
-            Exit::Io => IO_ERROR,
-            _ => INTERNAL_ERROR,
-        });
-        Self { failure, code }
-    }
-
-    /// A wrong value of the argument `name` of a tool over caches.
-    fn of_argument(failure: Failure, name: String) -> Self {
-        let code = match &*name {
-            "budget" => Some(INVALID_BUDGET),
-            "query" => Some(INVALID_QUERY),
-            "cache" | "root" => Some(CACHE_MISSING),
-            _ => None,
-        };
-        Self { failure, code }
-    }
-
     pub(super) fn json(&self) -> Value {
         match self.code {
             None => self.failure.json(),

@@ -1,6 +1,6 @@
 //! How a command ends: exit codes, and failures with everything needed to report them.
 
-use crate::budget::CacheError;
+use crate::budget::{CacheError, Fault};
 use crate::history::{LoadError, LoadFailure};
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Error};
@@ -72,8 +72,8 @@ pub(crate) enum Failure {
         code: &'static str,
         message: String,
         help: Option<String>,
-        /// What is wrong with an input of many files: each as a file and a message.
-        faults: Vec<(String, String)>,
+        /// What is wrong with an input of many files.
+        faults: Vec<Fault>,
     },
     /// The reader of standard output closed it. This is not reported.
     ClosedPipe,
@@ -236,9 +236,9 @@ impl Failure {
                 ..
             } => {
                 let _ = writeln!(text, "error[{code}]: {message}");
-                for (file, fault) in faults {
-                    let (file, fault) = (printable(file), printable(fault));
-                    let _ = writeln!(text, "  {file}: {fault}");
+                for Fault { file, message } in faults {
+                    let (file, message) = (printable(file), printable(message));
+                    let _ = writeln!(text, "  {file}: {message}");
                 }
             }
             Self::ClosedPipe => {}
@@ -253,22 +253,9 @@ impl Failure {
 
     /// The failure as `{"error":{"code","message","spans","help"}}`.
     pub(crate) fn json(&self) -> Value {
-        let of = |code: &str, message: &str, help: &Option<String>| {
-            let mut body = json!({"code": code, "message": message, "spans": []});
-            if let Some(help) = help {
-                body["help"] = json!(help);
-            }
-            json!({ "error": body })
-        };
-        match self {
-            Self::Selector(error, session) => {
-                let mut json = error.to_json();
-                if let Some(session) = session {
-                    json["error"]["session"] = json!(session);
-                }
-                json
-            }
-            Self::Input(files, help) => {
+        let mut body = match self {
+            Self::Selector(error, _) => error.to_json()["error"].take(),
+            Self::Input(files, _) => {
                 let names = files.iter().map(|(path, _)| path.display().to_string());
                 let names: Vec<String> = names.collect();
                 let faults = files.iter().zip(&names).flat_map(|((_, error), name)| {
@@ -283,31 +270,30 @@ impl Failure {
                         })
                     })
                 });
-                let message = format!("invalid: {}", names.join(", "));
-                let mut json = of(InputError::CODE, &message, help);
-                json["error"]["faults"] = faults.collect();
-                let more: usize = files.iter().map(|(_, error)| error.more).sum();
-                json["error"]["more"] = json!(more);
-                json
+                json!({
+                    "code": InputError::CODE,
+                    "message": format!("invalid: {}", names.join(", ")),
+                    "spans": [],
+                    "faults": faults.collect::<Vec<_>>(),
+                    "more": files.iter().map(|(_, error)| error.more).sum::<usize>(),
+                })
             }
-            Self::Plain {
-                code,
-                message,
-                help,
-                faults,
-                ..
-            } => {
-                let mut json = of(code, message, help);
-                if !faults.is_empty() {
-                    let faults = faults.iter();
-                    json["error"]["faults"] = faults
-                        .map(|(file, message)| json!({"file": file, "message": message}))
-                        .collect();
-                }
-                json
+            Self::Plain { code, message, .. } => {
+                json!({"code": code, "message": message, "spans": []})
             }
-            Self::ClosedPipe => Value::Null,
+            Self::ClosedPipe => return Value::Null,
+        };
+        match self {
+            Self::Selector(_, Some(session)) => body["session"] = json!(session),
+            Self::Plain { faults, .. } if !faults.is_empty() => body["faults"] = json!(faults),
+            _ => {}
         }
+        if let Self::Plain { help, .. } | Self::Input(_, help) = self
+            && help.is_some()
+        {
+            body["help"] = json!(help);
+        }
+        json!({ "error": body })
     }
 }
 
@@ -341,14 +327,13 @@ impl From<CacheError> for Failure {
             CacheError::Missing(_) => Self::plain(Exit::Missing, message),
             CacheError::Exists(_) => Self::usage(message).with_help("--force replaces a cache"),
             CacheError::Foreign(..) => Self::usage(message),
-            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => {
-                let found = faults.into_iter();
-                let mut failure = Self::plain(Exit::Input, message);
-                if let Self::Plain { faults, .. } = &mut failure {
-                    *faults = found.map(|fault| (fault.file, fault.message)).collect();
-                }
-                failure
-            }
+            CacheError::Invalid(_, faults) | CacheError::Sources(_, faults) => Self::Plain {
+                exit: Exit::Input,
+                code: InputError::CODE,
+                message,
+                help: None,
+                faults,
+            },
             // The caller that cancelled it says why.
             CacheError::Cancelled(_) => Self::plain(Exit::Interrupted, message),
             // A file that vanished while it was read is a failed read, not a missing cache.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Files larger than this many bytes take a while to read.
-pub(crate) const LARGE: u64 = 16 << 20;
+const LARGE: u64 = 16 << 20;
 
 /// Opens a session: a file or a directory.
 pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
@@ -21,39 +21,67 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
         return Ok(session);
     }
     let session = build(read_source(path, limits), path.to_owned());
-    session.map_err(|failure| match path.metadata() {
-        Ok(data) if data.is_dir() => advise_on_directory(failure),
-        Ok(data) => advise_on_file(failure, path, data.len(), || read_file(path, limits)),
-        Err(_) => failure,
-    })
+    session.map_err(|failure| advised(failure, path, size_of(path), || read_file(path, limits)))
+}
+
+/// As [`open`], or the session of a log; with a note if it is one.
+pub(crate) fn open_or_log(path: &Path, limits: Limits) -> Result<(Session, String), Failure> {
+    if let Some(session) = Session::streamed(path, limits) {
+        return Ok((session, String::new()));
+    }
+    let documents = read_source(path, limits);
+    build_or_log(documents, path, size_of(path), || read_file(path, limits))
+}
+
+/// The bytes of a file; `None` of anything else.
+fn size_of(path: &Path) -> Option<u64> {
+    let data = path.metadata().ok().filter(|data| !data.is_dir());
+    data.map(|data| data.len())
+}
+
+/// Builds a session of documents that were read from `path`, or of the log that it is: `bytes` is the size of the
+/// file, which `read` returns, and `None` of a directory. A log has a note that says so.
+pub(crate) fn build_or_log(
+    documents: Result<Vec<Document>, SourceError>,
+    path: &Path,
+    bytes: Option<u64>,
+    read: impl Fn() -> Result<Vec<u8>, SourceError>,
+) -> Result<(Session, String), Failure> {
+    let failure = match build(documents, path.to_owned()) {
+        Ok(session) => return Ok((session, String::new())),
+        Err(failure) => failure,
+    };
+    let log = match bytes {
+        Some(_) if failure.exit() == Exit::Input => read().ok(),
+        _ => None,
+    };
+    let log = log.and_then(|log| of_log(&path.to_string_lossy(), &log));
+    log.ok_or_else(|| advised(failure, path, bytes, read))
 }
 
 const DOCUMENT: &str =
     "expected a snapshot document, or one a line, such as {\"root\": {\"children\": []}}";
 
-/// Adds to an invalid directory's faults what a directory is read as.
-pub(crate) fn advise_on_directory(failure: Failure) -> Failure {
-    match failure {
-        Failure::Input(..) => failure.with_help(
-            "a directory of documents is one session; with a .jsonl file in it, each file is a session",
-        ),
-        other => other,
-    }
-}
-
 /// Says of an invalid file that it is a chat log, and how to make a session of it; or, if it has
-/// nothing in it, what was expected. `read` returns the file's bytes.
-pub(crate) fn advise_on_file(
+/// nothing in it, what was expected. Adds to an invalid directory's faults what a directory is read as.
+fn advised(
     failure: Failure,
     path: &Path,
-    bytes: u64,
+    bytes: Option<u64>,
     read: impl FnOnce() -> Result<Vec<u8>, SourceError>,
 ) -> Failure {
-    if !matches!(failure, Failure::Input(..)) || bytes >= LARGE {
-        return failure;
-    }
+    let bytes = match bytes {
+        _ if !matches!(failure, Failure::Input(..)) => return failure,
+        None => {
+            return failure.with_help(
+                "a directory of documents is one session; with a .jsonl file in it, each file is a session",
+            );
+        }
+        Some(bytes) if bytes < LARGE => read(),
+        Some(_) => return failure,
+    };
     // What cannot be read is not empty: the failure says why.
-    let Ok(bytes) = read() else {
+    let Ok(bytes) = bytes else {
         return failure;
     };
     let path = path.display();
@@ -129,7 +157,7 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     Some((session, note))
 }
 
-pub(crate) fn nothing(message: &str) -> Failure {
+fn nothing(message: &str) -> Failure {
     Failure::plain(Exit::Input, message).with_help(DOCUMENT)
 }
 
