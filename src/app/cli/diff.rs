@@ -1,7 +1,7 @@
 //! `pactql diff`: the differences of two snapshots. `pactql blame`: the history of one node.
 
 use super::command::{Invocation, Run, print_as};
-use super::options::{CONTENT_MODES, EditionArgs, Paint, Tint};
+use super::options::{EditionArgs, Paint, Tint, content_mode};
 use super::output::{self, Previews, printable, verbatim};
 use super::sessions;
 use super::typed::address;
@@ -48,9 +48,9 @@ pub(super) struct Diff {
     moves: bool,
     /// Also show the difference of each changed content, as `unified` unless a mode is given. With
     /// `jsonpatch`, contents that are not JSON are shown as `unified`.
-    #[arg(long, value_name = "MODE", value_parser = CONTENT_MODES)]
+    #[arg(long, value_name = "MODE", value_parser = content_mode())]
     #[arg(num_args = 0..=1, default_missing_value = "unified")]
-    content: Option<String>,
+    content: Option<ContentMode>,
     /// Lines around each change of a unified content diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
     context_lines: usize,
@@ -96,9 +96,8 @@ impl Run for Diff {
 
 impl Diff {
     fn contents(&self) -> ContentOptions {
-        let mode = self.content.as_deref().and_then(ContentMode::named);
         ContentOptions::default()
-            .mode(mode.unwrap_or_default())
+            .mode(self.content.unwrap_or_default())
             .context_lines(self.context_lines)
     }
 

@@ -67,37 +67,7 @@ fn program() -> clap::Command {
 }
 
 /// The first screen of `pactql --help`, and what is below it. A test compares it with the commands.
-const HELP: &str = "\
-Query and change what language models saw.
-
-Usage: pactql COMMAND …                     pactql COMMAND --help has examples
-
-Look     show      what the model saw       steps    what happened in each cycle
-         diff      what changed             blame    the history of a node
-Search   select    nodes, by a selector     grep     texts, by a pattern
-         top       tokens of what matches   explain  how a selector runs
-         sql       a selector as SQL
-Measure  tokens    what fills a request     prefix   what a prompt cache reuses
-         bench     how fast selectors run
-Check    assert    conditions, for CI       verify   whether a session is intact
-Move     import    logs to sessions         export   sessions to files
-         render    the request to send      share    a page, or a receipt
-Keep     sessions  which there are
-         store     rename delete prune erase backup index verify parquet
-         edit      new add update remove move replace compact commit discard
-                   fork refs attempts
-More     context   documents for a budget   fmt      a selector, normalized
-         completions, man
-
-Example: pactql show session.jsonl
-
-Options:
-{options}
-
-Exit codes: 0 ok, 1 usage, 2 invalid selector, refused change or a command of another name, 3 invalid option
-value, 4 input missing, 5 input invalid, 6 input or output failed, 7 internal error, 8 nothing found
-(--fail-if-empty), 9 a condition does not hold (assert), 124 --timeout is over, 130 interrupted.
-";
+const HELP: &str = include_str!("help.txt");
 
 /// The place of options that every command has: below its own.
 const LAST: usize = 900;

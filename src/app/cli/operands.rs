@@ -61,14 +61,11 @@ fn mended(command: &str, arguments: &[String]) -> Failure {
 
 /// Checks the selectors of a command that takes no session with them.
 pub(super) fn check_selectors(command: &str, selectors: &[String]) -> Result<(), Failure> {
-    let mut files = selectors
-        .iter()
-        .filter(|word| is_file(word) && *word != "-");
-    if let Some(file) = files.find(|word| !is_selector(word)) {
+    let is_other = |word: &&String| is_file(word) && *word != "-" && !is_selector(word);
+    if let Some(file) = selectors.iter().find(is_other) {
         let message = format!("`{command}` takes a selector, and `{file}` is a file");
-        return Err(
-            Failure::usage(message).with_help("a selector is an argument such as \"@t0 .cb\"")
-        );
+        let help = "a selector is an argument such as \"@t0 .cb\"";
+        return Err(Failure::usage(message).with_help(help));
     }
     match selectors {
         // A time alone is no selector.

@@ -133,7 +133,10 @@ fn tokenizer(name: &str) -> Result<Tokenizer, String> {
     })
 }
 
-pub(super) const CONTENT_MODES: [&str; 3] = ["unified", "jsonpatch", "tokens"];
+pub(super) fn content_mode() -> impl TypedValueParser<Value = ContentMode> {
+    let names = PossibleValuesParser::new(["unified", "jsonpatch", "tokens"]);
+    names.try_map(|name| ContentMode::named(&name).ok_or("no such mode"))
+}
 
 /// What to show of a range; selectors without a range ignore it.
 #[derive(Args, Debug)]
@@ -143,8 +146,8 @@ pub(super) struct RangeArgs {
     #[arg(long)]
     include_content: bool,
     /// How to show the differences of contents.
-    #[arg(long, value_name = "MODE", default_value = "unified", value_parser = CONTENT_MODES)]
-    content_mode: String,
+    #[arg(long, value_name = "MODE", default_value = "unified", value_parser = content_mode())]
+    content_mode: ContentMode,
     /// Lines around each change of a unified diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
     context_lines: usize,
@@ -174,17 +177,13 @@ impl RangeArgs {
 
     /// The same for the library.
     pub(super) fn options(&self) -> RangeOptions {
-        let content = ContentOptions {
-            mode: ContentMode::named(&self.content_mode).unwrap_or_default(),
-            context_lines: self.context_lines,
-            ..ContentOptions::default()
-        };
+        let content = ContentOptions::default()
+            .mode(self.content_mode)
+            .context_lines(self.context_lines);
         let most = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         RangeOptions {
             content: self.include_content.then_some(content),
-            materialize: self
-                .materialize
-                .iter()
+            materialize: (self.materialize.iter())
                 .filter_map(|name| Material::named(name))
                 .collect(),
             max_snapshots: self.max_snapshots.map(most),

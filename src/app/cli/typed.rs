@@ -4,7 +4,8 @@
 //! No guess proposes a command that writes: such a command is only named for a word that means it.
 
 use super::words::{is_file, is_selector, joined};
-use crate::app::present::{Exit, Failure, literal};
+use crate::app::present::{Exit, Failure};
+use crate::query::syntax::quote;
 use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -13,48 +14,7 @@ use std::sync::OnceLock;
 
 /// Names of commands that were, or that other tools have, and the command line here; `{}` is the words that
 /// were typed after the name, `{word}` the name.
-const COMMANDS: &str = "\
-log: steps {} --changes
-stats: sessions -v {}
-unused: tokens {} --unused
-duplicates: tokens {} --duplicates
-check: fmt --check {}
-index-text: store index {}
-rename delete prune erase backup index parquet: store {word} {}
-new add update remove move replace compact commit discard fork refs attempts: edit {word} {}
-query find get filter q jq eval run exec match where sel fetch ask read nodes: select {}
-search rg ack: grep {}
-cat view print open tree dump display less: show {}
-ls list dir tables: sessions {}
-count wc: select {} --count
-info stat summary size describe status summarize: sessions -v {}
-cost costs price prices pricing spend usage: tokens {}
-history changes commits snapshots timeline: steps {} --changes
-compare delta: diff {}
-annotate trace track: blame {}
-validate: verify {}
-lint parse: fmt --check {}
-plan analyze profile: explain {}
-benchmark perf: bench {}
-format normalize translate: fmt {}
-load ingest convert: import {}
-save write: export {}
-messages chat prompt thread: render {}
-create init: edit new {}
-append insert push put attach: edit add {}
-set modify change patch: edit update {}
-rm del drop: edit remove {}
-mv relocate reorder: edit move {}
-reset revert undo rollback: edit discard {}
-branch clone copy cp: edit fork {}
-pins references: edit refs {}
-pin unpin: edit refs --help
-calls requests: edit attempts {}
-serve server mcp: context serve {}
-build resolve inspect: context {word} {}
-completion: completions {}
-manual: man {}
-version: --version";
+const COMMANDS: &str = include_str!("typed_commands.txt");
 
 /// Commands that only read: these are guessed for a word that is like them.
 const READERS: &str = "show steps diff blame select grep top explain sql tokens prefix bench assert verify render \
@@ -62,24 +22,7 @@ const READERS: &str = "show steps diff blame select grep top explain sql tokens 
 
 /// Options that were, or that other tools have: the names, the option that a command must have for the advice
 /// to be true of it, and the advice.
-const OPTIONS: &str = "\
-limit n l head top max max-count take, edition: write `@limit=10` at the end of the selector
-first, edition: write `@first` at the end of the selector
-page, edition: write `@p=2` at the end of the selector
-unique uniq, edition: write `@unique` at the end of the selector
-order sort order-by sort-by, edition: write `@order=turn:desc,pre` at the end of the selector
-mode, edition: write `@mode=union` at the end of the selector
-role kind key id tag status type node-type where filter, edition: write it in the selector, such as `.cb[role='user']`
-grep search contains text match pattern regex, edition: write it in the selector, such as `.cb[content~'refund']`
-at time snapshot cycle, edition: begin the selector with the time, such as `@t-1` or `@c7`
-depth, edition: write it in the selector, such as `.mt:depth(1)`
-ids nodes table tree, edition: it is a value of `--format`
-f force confirm y, yes: `--yes` confirms
-parquet, jsonl: pactql store parquet STORE DIR
-report, skip-existing: `--json` prints the report as JSON
-session input in i s, : the session is an argument
-f output-format fmt, : `--json` prints JSON
-o out output, : the result goes to standard output: `> FILE`";
+const OPTIONS: &str = include_str!("typed_options.txt");
 
 /// The rows of a table: names, and what is said of them.
 fn rows(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -269,7 +212,7 @@ fn after(line: &str, words: &[String]) -> String {
         // An id such as `cb:u3` is neither a file nor a selector.
         let is_id = name == "select" && word.contains(':') && !is_file(&word);
         out.push(if is_id && !is_selector(&word) {
-            format!("[id={}]", literal(&word))
+            format!("[id={}]", quote(&word))
         } else {
             word
         });

@@ -55,22 +55,21 @@ impl Load {
         let few = |now: &Counts| {
             now.requests.count + now.lines.count < MOST && now.requests.bytes < REQUEST_BYTES
         };
-        // The sender is `self`, so it is there.
-        let _ = self.0.subscribe().wait_for(few).await;
+        self.wait(few).await;
     }
 
     /// Waits until every line is written.
     pub(super) async fn all_written(&self) {
-        let _ = self
-            .0
-            .subscribe()
-            .wait_for(|now| now.lines.count == 0)
-            .await;
+        self.wait(|now| now.lines.count == 0).await;
     }
 
     /// Waits until another call may start.
     pub(super) async fn may_call(&self) {
-        let few = |now: &Counts| now.lines.bytes < LINE_BYTES;
-        let _ = self.0.subscribe().wait_for(few).await;
+        self.wait(|now| now.lines.bytes < LINE_BYTES).await;
+    }
+
+    async fn wait(&self, until: impl FnMut(&Counts) -> bool) {
+        // The sender is `self`, so it is there.
+        let _ = self.0.subscribe().wait_for(until).await;
     }
 }

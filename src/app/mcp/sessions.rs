@@ -36,17 +36,12 @@ struct SessionListing {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_opened: Vec<Unopened>,
     /// How many there are besides.
-    #[serde(skip_serializing_if = "is_none")]
-    not_opened_more: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_opened_more: Option<usize>,
     /// Files that are neither sessions nor logs of one.
     no_session: OtherFiles,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
-fn is_none(count: &usize) -> bool {
-    *count == 0
 }
 
 #[derive(Debug, Serialize)]
@@ -156,7 +151,7 @@ impl ListingMaker<'_> {
             if self.listing.not_opened.len() < NAMED {
                 self.listing.not_opened.push(Unopened { session, bytes })
             } else {
-                self.listing.not_opened_more += 1
+                *self.listing.not_opened_more.get_or_insert(0) += 1
             }
             return true;
         }

@@ -185,25 +185,19 @@ pub(crate) fn snapshot_label(snapshot: &Snapshot) -> String {
 /// `id` (a root may have come without one), `depth`, `parent_id`, `snapshot` and the `labels`, which
 /// are names and texts.
 pub(crate) fn node_json(node: Node<'_>, labels: &[(&str, &str)], out: &mut String) {
-    let depth = node
-        .depth()
-        .map_or("null".to_owned(), |depth| depth.to_string());
-    let parent = node
-        .parent()
-        .map_or("null".to_owned(), |parent| quoted(parent.id()));
-    let id = quoted(node.id());
-    let snapshot = quoted(&label(node));
-    let labels = labels.iter().map(|(name, text)| (*name, quoted(text)));
-    let labels: Vec<(&str, String)> = labels.collect();
-    let mut more: Vec<(&str, &str)> = vec![
-        ("depth", &depth),
-        ("id", &id),
-        ("parent_id", &parent),
-        ("snapshot", &snapshot),
+    let null = || "null".to_owned();
+    let depth = node.depth().map(|depth| depth.to_string());
+    let parent = node.parent().map(|parent| quoted(parent.id()));
+    let mut more = vec![
+        ("depth", depth.unwrap_or_else(null)),
+        ("id", quoted(node.id())),
+        ("parent_id", parent.unwrap_or_else(null)),
+        ("snapshot", quoted(&label(node))),
     ];
-    more.extend(labels.iter().map(|(name, text)| (*name, &**text)));
+    more.extend(labels.iter().map(|(name, text)| (*name, quoted(text))));
     // As the members of the node are.
     more.sort_unstable();
+    let more: Vec<(&str, &str)> = more.iter().map(|(name, json)| (*name, &**json)).collect();
     out.push('{');
     write_members(node.row(), &more, out);
     out.push_str("}\n");

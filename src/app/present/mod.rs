@@ -14,13 +14,3 @@ pub(crate) use crate::support::text::clean;
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;
-
-/// `text` as a literal of a selector: bare if it is a plain word, else in quotes.
-pub(crate) fn literal(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
-    if text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        crate::query::syntax::quote(text)
-    }
-}
