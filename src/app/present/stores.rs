@@ -64,37 +64,32 @@ impl<'a> Address<'a> {
     /// Reads a word; `None` if it is the path of something else. A `#` that comes before `.db` is part of
     /// the path; a word that begins as a selector names a store only if there is one.
     pub(crate) fn of(word: &'a str) -> Option<Self> {
-        let (store, name) = if is_url(word) {
-            split(word, word.find('#'))
-        } else if word.starts_with("sqlite:") {
-            split(word, after_ending(word).or_else(|| word.find('#')))
+        let path = Path::new(word);
+        let is_there = !is_url(word) && !word.starts_with("sqlite:") && path.exists();
+        let found = if is_there {
+            let is_store = word.ends_with(ENDING) && !path.is_dir();
+            is_store.then(|| Self::split(word, None))
         } else {
-            match after_ending(word) {
-                Some(at) if !Path::new(word).exists() => split(word, Some(at)),
-                _ if word.ends_with(ENDING) && !Path::new(word).is_dir() => (word, None),
-                _ => return None,
-            }
+            Self::spelled(word)
         };
-        if begins_as_selector(word) && !Path::new(store).exists() {
-            return None;
-        }
-        Some(Self::new(store, name))
+        found.filter(|found| !begins_as_selector(word) || Path::new(found.store).exists())
     }
 
     /// Reads a word by its spelling alone, and looks at no file.
-    #[cfg(feature = "mcp")]
     pub(crate) fn spelled(word: &'a str) -> Option<Self> {
         let at = match after_ending(word) {
-            None if is_url(word) || word.starts_with("sqlite:") => word.find('#'),
+            _ if is_url(word) => word.find('#'),
+            None if word.starts_with("sqlite:") => word.find('#'),
             None if !word.ends_with(ENDING) => return None,
             at => at,
         };
-        let (store, name) = split(word, at);
-        Some(Self::new(store, name))
+        Some(Self::split(word, at))
     }
 
-    fn new(store: &'a str, name: Option<&'a str>) -> Self {
-        let which = match name {
+    /// The store before this `#`, and its sessions after it.
+    fn split(word: &'a str, at: Option<usize>) -> Self {
+        let store = &word[..at.unwrap_or(word.len())];
+        let which = match at.map(|at| &word[at + 1..]) {
             None => Which::All,
             Some(glob) if glob.contains('*') => Which::Matching(glob),
             Some(name) => Which::One(name),
@@ -160,13 +155,6 @@ impl<'a> Address<'a> {
 fn after_ending(word: &str) -> Option<usize> {
     let at = word.find(".db#")?;
     Some(at + ENDING.len())
-}
-
-fn split(word: &str, at: Option<usize>) -> (&str, Option<&str>) {
-    match at {
-        Some(at) => (&word[..at], Some(&word[at + 1..])),
-        None => (word, None),
-    }
 }
 
 /// A text in which the URLs of stores have no passwords, for messages and labels.
@@ -335,7 +323,6 @@ mod tests {
         ] {
             let found = Address::of(word).map(|address| (address.store, address.which));
             assert_eq!(found, expected, "{word}");
-            #[cfg(feature = "mcp")]
             if !word.contains(['[', '@']) && !word.starts_with(['#', '.']) {
                 let spelled = Address::spelled(word);
                 let spelled = spelled.map(|address| (address.store, address.which));
