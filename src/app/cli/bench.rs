@@ -79,13 +79,7 @@ impl Run for Bench {
         let progress = Progress::spinner("measuring");
         let started = Instant::now();
         let until = started + self.duration;
-        let tallies = measure(
-            &engine,
-            &sessions,
-            &selectors,
-            usize::from(self.threads),
-            until,
-        )?;
+        let tallies = measure(&engine, &sessions, &selectors, self.threads, until)?;
         let elapsed = started.elapsed();
         drop(progress);
         let mut total = Tally::new()?;
@@ -234,9 +228,10 @@ fn measure(
     engine: &Engine,
     sessions: &[Arc<Session>],
     selectors: &[String],
-    threads: usize,
+    threads: u16,
     until: Instant,
 ) -> Result<Vec<Tally>, Failure> {
+    let threads = usize::from(threads);
     let mix = sessions.len() * selectors.len();
     let work = |thread: usize| {
         let tallies = selectors.iter().map(|_| Tally::new());

@@ -14,3 +14,8 @@ pub(crate) use crate::support::text::clean;
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;
+
+/// `text` in quotes, as a selector has it.
+pub(crate) fn literal(text: &str) -> String {
+    crate::query::syntax::quote(text)
+}
