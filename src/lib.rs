@@ -40,10 +40,10 @@
 //!
 //! | phase | in | out | module |
 //! |---|---|---|---|
-//! | lex, parse | text | spanned AST | `syntax` |
-//! | lower, normalize | AST, edition | `Query` | `ir` |
-//! | plan, bind | query, values | `Plan`, `Bound` | `plan` |
-//! | execute | bound plan, snapshot | rows in result order | `exec` |
+//! | lex, parse | text | spanned AST | `query::syntax` |
+//! | lower, normalize | AST, edition | `Query` | `query::ir` |
+//! | plan, bind | query, values | `Plan`, `Bound` | `query::plan` |
+//! | execute | bound plan, snapshot | rows in result order | `query::exec` |
 //! | read | bytes | `Tree` | `tree`, [`logs`] |
 //! | index | trees | `Snapshot` | `index` |
 //! | compare, merge | rows of many snapshots | diffs, one list | `history` |

@@ -1,4 +1,4 @@
-//! The `pactql` command; all of it is in the library's `cli` module.
+//! The `pactql` command; all of it is in the library's module `app::cli`.
 
 fn main() -> pactql::cli::Exit {
     pactql::cli::main()

@@ -54,7 +54,7 @@ pub(super) fn or(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Sli
         && one_of(name)
     {
         let list = format!("{name}=[{}]", values.join(", "));
-        return Some(slip.write(scan.through(from, to), list));
+        return Some(slip.write(scan.span_between(from, to), list));
     }
     let bare = |(first, last): &(usize, usize)| {
         first == last && matches!(Attr::from_name(scan.word(*first)), Attr::Custom(_))
@@ -88,7 +88,7 @@ pub(super) fn or(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Sli
         .iter()
         .map(|text| format!("{before}{text}{after}"))
         .collect();
-    Some(slip.write(scan.through(first, last), members.join(", ")))
+    Some(slip.write(scan.span_between(first, last), members.join(", ")))
 }
 
 /// Parentheses around properties. They go, unless they group an `or` under an `and`.

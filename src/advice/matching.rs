@@ -140,7 +140,7 @@ fn lexemes(item: &str, scan: &Scan<'_>, at: usize) -> Option<(Range<usize>, usiz
         "SLASHES" => one(matches!(word, "/" | "//")),
         "VALUE" => {
             let last = scan.value_end(at)?;
-            Some((scan.through(at, last), last))
+            Some((scan.span_between(at, last), last))
         }
         "(…)" | "LIST" => {
             let close = scan.partner(at)?;
@@ -156,7 +156,8 @@ fn lexemes(item: &str, scan: &Scan<'_>, at: usize) -> Option<(Range<usize>, usiz
             let end = close.unwrap_or(scan.lexemes.len());
             let last = (at..end).find(ends).unwrap_or(end).checked_sub(1)?;
             let quoted = (at..=last).any(|index| scan.kind(index) == Some(Kind::Quoted));
-            (last > at && !quoted && kind != Kind::Open).then(|| (scan.through(at, last), last))
+            (last > at && !quoted && kind != Kind::Open)
+                .then(|| (scan.span_between(at, last), last))
         }
         "REST" => {
             let ends = |index: &usize| {
@@ -171,7 +172,7 @@ fn lexemes(item: &str, scan: &Scan<'_>, at: usize) -> Option<(Range<usize>, usiz
                 .find(ends)
                 .unwrap_or(scan.lexemes.len());
             let last = scan.prev(last).filter(|last| *last >= at)?;
-            Some((scan.through(at, last), last))
+            Some((scan.span_between(at, last), last))
         }
         choices => one(choices
             .split('/')

@@ -148,12 +148,14 @@ impl<'t> Scan<'t> {
             .map_or(end..end, |lexeme| lexeme.span.clone())
     }
 
-    pub(super) fn through(&self, first: usize, last: usize) -> Range<usize> {
+    pub(super) fn span_between(&self, first: usize, last: usize) -> Range<usize> {
         self.span(first).start..self.span(last).end
     }
 
     pub(super) fn slice(&self, first: usize, last: usize) -> &'t str {
-        self.text.get(self.through(first, last)).unwrap_or_default()
+        self.text
+            .get(self.span_between(first, last))
+            .unwrap_or_default()
     }
 
     pub(super) fn next(&self, index: usize) -> Option<usize> {

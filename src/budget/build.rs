@@ -4,7 +4,7 @@
 //! the old cache, the new one, or none.
 
 use super::error::{CacheError, Fault};
-use super::files::is_directory;
+use super::files::check_directory;
 use super::manifest::{
     BuildConfig, CachedDocument, DOCUMENTS, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
     version_of,
@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Options of [`build`].
 #[derive(Clone, Copy, Debug)]
 pub struct BuildOptions {
-    /// Whether an existing cache is replaced. An empty directory always is, anything else never.
+    /// Whether an existing cache is replaced. An empty directory always is; one with other files never.
     pub force: bool,
     /// The time of the build, for the manifest.
     pub created_at: SystemTime,
@@ -37,21 +37,21 @@ pub struct BuildOptions {
 /// The same sources give the same bytes in every file, except for `created_at` in the manifest.
 ///
 /// # Errors
-/// The directory of sources is missing; all names or contents that are not UTF-8 and ids that
-/// collide; the target exists; failures of the file system. On an error nothing is left of the new
-/// cache, and an old one stays.
+/// The directory of sources is missing; names or contents are not UTF-8, or ids collide (all are
+/// listed); the target exists; the file system fails. After an error an old cache is unchanged,
+/// and nothing of the new one is left.
 pub fn build(sources: &Path, cache: &Path, options: BuildOptions) -> Result<Manifest, CacheError> {
     let found = find(sources)?;
     replaceable(cache, options.force)?;
     if let Some(parent) = cache.parent() {
         fs::create_dir_all(parent).map_err(CacheError::io(parent))?;
     }
-    let cache = &plain(cache);
+    let cache = &without_separator(cache);
     let is_cache = |part: &Path| replaceable(part, true).is_ok();
     let part = Part::directory(cache, is_cache).map_err(CacheError::io(cache))?;
     let manifest = write(sources, &found, part.path(), options)?;
     cancel::check()?;
-    put(part.path(), cache)?;
+    publish(part.path(), cache)?;
     Ok(manifest)
 }
 
@@ -63,7 +63,7 @@ struct SourceFile {
 
 /// The sources by id; an error if ids collide or names are not UTF-8.
 fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
-    is_directory(sources)?;
+    check_directory(sources)?;
     let mut files: Vec<PathBuf> = Vec::new();
     let mut open = vec![sources.to_owned()];
     while let Some(dir) = open.pop() {
@@ -110,7 +110,7 @@ fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
     }
 }
 
-/// Checks that nothing, an empty directory or, with `force`, only files of a cache are at `cache`.
+/// Checks that `cache` is missing, an empty directory or, with `force`, a directory of cache files only.
 fn replaceable(cache: &Path, force: bool) -> Result<(), CacheError> {
     match fs::symlink_metadata(cache) {
         Ok(data) if data.is_dir() => {}
@@ -207,7 +207,7 @@ fn write(
     Ok(manifest)
 }
 
-/// The first 12 digits of the document's hash. If another has them, 8 or more of the hash of its id follow.
+/// The first 12 digits of the document's hash; if they are taken, also 8 or more of the hash of its id.
 fn file_name(id: &str, version: &str, names: &mut HashSet<String>) -> String {
     let digits = version.strip_prefix(SHA256).unwrap_or(version);
     let start = digits.get(..12).unwrap_or(digits);
@@ -236,16 +236,16 @@ fn write_file(path: &Path, value: &impl Serialize, pretty: bool) -> Result<(), C
     write().map_err(CacheError::io(path))
 }
 
-/// A path without a separator at its end, behind which a sibling would be inside the directory.
-fn plain(path: &Path) -> PathBuf {
+/// The path without a trailing separator; a name appended to one would be inside the directory.
+fn without_separator(path: &Path) -> PathBuf {
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(file)) => parent.join(file),
         _ => path.to_owned(),
     }
 }
 
-/// What was there, if anything, is then where the finished cache was, or removed.
-fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
+/// Moves the finished cache into place. An old cache is then at `part`, or removed.
+fn publish(part: &Path, cache: &Path) -> Result<(), CacheError> {
     let failed = CacheError::io(cache);
     match exchange(part, cache) {
         Ok(()) => return Ok(()),
@@ -266,7 +266,7 @@ fn put(part: &Path, cache: &Path) -> Result<(), CacheError> {
     fs::remove_dir_all(&old).map_err(CacheError::io(&old))
 }
 
-/// Exchanges two directories, so that at every moment one is at each path.
+/// Exchanges two directories atomically.
 #[cfg(target_os = "linux")]
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -1,7 +1,7 @@
 //! Reading a cache and resolving queries with it.
 
 use super::error::CacheError;
-use super::files::{Files, is_directory};
+use super::files::{Files, check_directory};
 use super::fill::{Candidate, fill};
 use super::manifest::{
     CachedDocument, Entry, MANIFEST, Manifest, check, differs, parse, read_inside,
@@ -31,7 +31,7 @@ impl Cache {
     /// failures of the file system.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, CacheError> {
         let dir = dir.into();
-        is_directory(&dir)?;
+        check_directory(&dir)?;
         Self::open_in(dir.clone(), Box::new(dir))
     }
 

@@ -62,7 +62,7 @@ impl Files for PathBuf {
     }
 }
 
-pub(super) fn is_directory(path: &Path) -> Result<(), CacheError> {
+pub(super) fn check_directory(path: &Path) -> Result<(), CacheError> {
     match fs::metadata(path) {
         Ok(data) if data.is_dir() => Ok(()),
         Err(error) if !is_missing(&error) => Err(CacheError::Io(path.to_owned(), error)),

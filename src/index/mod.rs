@@ -9,9 +9,9 @@
 //! | part | files |
 //! |---|---|
 //! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids` |
-//! | segments | `segment`, `build`, `records`, `attributes` |
-//! | snapshots | `snapshot`, `view`, `unit`, `changes`, `copy` |
-//! | writing | `writer`, `commit`, `restore`, `merge`, `fresh` |
+//! | segments | `segment`, `build`, `records`, `attributes`, `interned` |
+//! | snapshots | `snapshot`, `view`, `unit`, `changes` |
+//! | writing | `writer`, `commit`, `restore`, `follow`, `merge`, `fresh` |
 
 mod attributes;
 mod bits;

@@ -13,11 +13,9 @@
 //! | name | sessions of a log | their names | `names` |
 //! | go on | a snapshot, one call | the next document | `live`, `events` |
 //!
-//! The other direction starts from a snapshot: [`write_document`] and [`write_session`] write it as documents,
-//! [`mod@crate::render`] as messages.
-//!
-//! This module knows log formats, trees and snapshots. It must not know selectors, files or the
-//! command line.
+//! The other direction is `export` and `delta`: [`write_document`] and [`write_session`] write snapshots as
+//! documents. `file` (contexts in files) and `record` (calls into a store) are layers above the engine;
+//! the rest knows log formats, trees and snapshots, and must not know selectors or files.
 
 mod again;
 mod builder;

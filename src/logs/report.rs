@@ -100,7 +100,7 @@ impl Report {
     }
 
     /// Counts a member of a record that is kept in `meta.record`.
-    pub(crate) fn record_member(&mut self, name: &str) {
+    pub(crate) fn count_record_member(&mut self, name: &str) {
         self.count(Counted::RecordMembers, name, 1);
     }
 

@@ -1,8 +1,8 @@
-//! Logs that are read line by line, with memory for what the model is sent and not for the log.
+//! Reads logs line by line: memory grows with what the model is sent, not with the log.
 //!
-//! The first pass checks each line and has the format read it; a format whose lines are a tree notes the
-//! numbers of its lines and has them read again. The documents of the sessions go into a spool. What is
-//! remembered of a line is where it is, and what its format notes of it.
+//! One pass checks each line and gives it to the format's reader. A format whose lines form a tree notes
+//! line numbers and has those lines read again. The documents of the sessions go into a spool. Of a line,
+//! only its place is kept, and what its format notes.
 
 use super::formats::{At, Format, Looks, Record, Records, reader};
 use super::import::{Imported, finished};
@@ -28,10 +28,10 @@ pub enum LogError {
     /// The log could not be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What was made of it could not be kept.
+    /// The sessions made of the log could not be written to the spool.
     #[error("what is made of the log cannot be kept: {0}")]
     Spool(#[source] io::Error),
-    /// As of [`import()`](super::import()).
+    /// An error of [`import()`](super::import()).
     #[error(transparent)]
     Input(#[from] InputError),
 }
@@ -43,12 +43,12 @@ const LINE: u64 = 1 << 30;
 
 /// Reads a log of JSON Lines that may be larger than memory. The documents of its sessions go into `spool`, an
 /// empty file that can be read and written, and stay there as long as the outcome is used. The file is read
-/// up to the length that it has now; a line that is on a branch is read once more for each of its branches.
+/// up to its length at the start; a line that is on branches is read once more for each of them.
 ///
-/// `None` if the log is of another form than JSON Lines, of a format whose reader keeps all that it reads
-/// (those other than Chat Completions, Anthropic, Gemini, Bedrock, Claude Code, Codex, pi and ShareGPT), or `options` say where
-/// the messages are: [`import()`](super::import()) reads those. Linear in the lines of all branches; memory is
-/// for what the model is sent last in each session that is open, and some 700 bytes a line.
+/// `None` if the log is not JSON Lines, if its format's reader keeps all that it reads (all but Chat
+/// Completions, Anthropic, Gemini, Bedrock, Claude Code, Codex, pi and ShareGPT), or if `options` say where the
+/// messages are: [`import()`](super::import()) reads those. Linear in the lines of all branches; memory is what the model
+/// was last sent in each open session, and some 700 bytes a line.
 ///
 /// ```
 /// use pactql::logs::{ImportOptions, import_file};
@@ -62,7 +62,7 @@ const LINE: u64 = 1 << 30;
 /// ```
 ///
 /// # Errors
-/// As [`import()`](super::import()); those of the files. Nothing of the outcome is left then.
+/// Those of [`import()`](super::import()), and of reading and writing the files.
 pub fn import_file(
     log: &File,
     spool: File,
@@ -79,7 +79,7 @@ pub fn import_file(
     Ok(Some(finished(out, Some(format), options)?))
 }
 
-/// Whether [`import_file`] reads a file, as far as its first lines show it.
+/// Whether [`import_file`] reads a file, judged by its first lines.
 #[cfg(feature = "cli")]
 pub(crate) fn is_lines_of_a_log(log: &File, options: &ImportOptions) -> io::Result<bool> {
     let format = LogFile::new(log, options)?.format()?;
@@ -100,7 +100,7 @@ struct RecordPlace {
     start: u64,
     length: usize,
     line: usize,
-    /// Of its bytes, by which it is noticed that the log was rewritten.
+    /// The hash of its bytes, which shows whether the log was rewritten.
     hash: u64,
 }
 
@@ -108,7 +108,7 @@ fn changed() -> io::Error {
     io::Error::other("the log has changed while it was read; import it again")
 }
 
-/// The bytes of the log from a place on, even if others read it.
+/// The bytes of the log from a place on; several readers share the file.
 struct Bytes<'b, 'a> {
     log: &'b LogFile<'a>,
     at: u64,
@@ -281,7 +281,7 @@ impl<'l> LogFile<'l> {
             prepared.line.count(number, &mut out.report);
             let number_of_record = self.places.borrow().len();
             let record = prepared.record(&jumps, number, number_of_record);
-            // After a fault the others are looked for, and nothing is read.
+            // After a fault, lines are only checked for more faults.
             if let (Some(record), None) = (record, &failed) {
                 self.places.borrow_mut().push(RecordPlace {
                     start: place,

@@ -208,7 +208,7 @@ pub(crate) fn remarks(session: &Session) -> String {
     };
     let has = |name: &str| {
         let mut pieces = newest.pieces().iter();
-        pieces.any(|piece| piece.segment().custom(name).is_some())
+        pieces.any(|piece| piece.segment().custom_attribute(name).is_some())
     };
     let untyped = |node: NodeRef<'_>| node.field("type").is_some() && node.node_type().is_none();
     let nearly = NEARLY.iter().filter(|(name, _)| has(name)).copied();

@@ -1,7 +1,7 @@
 //! The part of a request that a prompt cache looks at before the messages, as pieces of JSON.
 //!
-//! Providers put the tools first, then the system prompt, then the messages. Of the parameters only those count
-//! that change what the model reads; a temperature does not.
+//! Providers put the tools first, then the system prompt, then the messages. Only parameters that
+//! change what the model reads count; a temperature does not.
 
 use crate::inspect::groups::named_in;
 use crate::json::{ValueType, elements, get, members, string, value_type};
@@ -53,13 +53,13 @@ pub(super) struct Piece {
     pub(super) json: Box<str>,
 }
 
-/// Parameters that change what the model reads before its messages. The model itself comes before
-/// all, as caches are kept for each model.
+/// Parameters that change what the model reads before its messages. `model` is not among them: it
+/// comes first, because each model has its own cache.
 const READ_BY_MODEL: &str = "response_format text output_config output_format tool_choice \
     parallel_tool_calls functions function_call thinking reasoning reasoning_effort toolConfig \
     tool_config cachedContent cached_content additionalModelRequestFields";
 
-/// The text of a piece that counts as tokens: definitions as they are, of the system prompt the text.
+/// The text of a piece whose tokens are counted: a tool definition's JSON, the system prompt's text.
 pub(super) fn counted(piece: &Piece) -> Cow<'_, str> {
     let json = piece.json.trim_end_matches(',');
     match piece.place {
@@ -117,7 +117,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
         },
     });
     if is_anthropic {
-        // It keeps the cache of tools and system when such a parameter changes.
+        // Anthropic keeps the cache of tools and system prompt when such a parameter changes.
         pieces.extend(system.into_iter().chain(read));
     } else {
         pieces.extend(read.chain(system));
@@ -132,11 +132,11 @@ pub(super) fn tool_name(definition: &str) -> String {
         .unwrap_or_default()
 }
 
-/// A message as the cache reads it, with the comma after it.
+/// A message as the cache compares it, with a trailing comma.
 ///
-/// Anthropic's API takes a text as the same as a list of one text, and caches part by part. So its
-/// messages are lists without marks that say where to cache, and without the brackets at the end:
-/// a message that got one more part begins as it did.
+/// Anthropic's API reads a text as a list of one text, and caches part by part. So the content is
+/// written as a list without `cache_control` and without the closing brackets: the longer message
+/// then starts with the shorter one when a part is added.
 pub(super) fn message(json: &str, provider: Provider) -> String {
     match (provider, &members(json)[..]) {
         (Provider::Anthropic | Provider::Bedrock, [(first, role), (second, content)])
@@ -159,7 +159,7 @@ fn parts(content: &str) -> String {
     parts.map(|json| part(json) + ",").collect()
 }
 
-/// A part, or the definition of a tool, without its mark; the content of a result is read as that of a message.
+/// A part or a tool definition without `cache_control`; a result's content is written like a message's.
 fn part(json: &str) -> String {
     if value_type(json) != ValueType::Object {
         return json.to_owned();

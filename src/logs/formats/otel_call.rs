@@ -149,7 +149,7 @@ pub(super) fn record(attributes: &Attributes, report: &mut Report) -> Option<Str
             report.skipped_member(&format!("{name} (repeats messages)"));
             continue;
         }
-        report.record_member(name);
+        report.count_record_member(name);
         rest.push((name.into(), value));
     }
     object_without(&rest, &[])

@@ -36,7 +36,7 @@ pub(super) fn read(record: &Record<'_>, out: &mut Output) {
     for (name, value) in &found {
         match &**name {
             "info" | "environment" => {
-                out.report.record_member(name);
+                out.report.count_record_member(name);
                 about.meta.push((name.to_string().into(), canonical(value)));
             }
             "history" | "trajectory" => {}

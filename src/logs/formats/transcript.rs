@@ -216,7 +216,7 @@ pub(super) fn keep(
 pub(super) fn record(found: &[Member<'_>], known: &[&str], report: &mut Report) -> Vec<Field> {
     for (name, _) in found {
         if !known.contains(&&**name) {
-            report.record_member(name);
+            report.count_record_member(name);
         }
     }
     let rest = object_without(found, known);

@@ -189,7 +189,7 @@ impl<'a> TestAccess<'a> {
         holds: impl Fn(JsonValue<'_>) -> bool,
     ) -> Self {
         let null = holds(JsonValue::Null);
-        let Some(field) = segment.custom(name) else {
+        let Some(field) = segment.custom_attribute(name) else {
             return if null { Self::Always } else { Self::Never };
         };
         // More values than are worth lists: each node is read.

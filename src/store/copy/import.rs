@@ -15,7 +15,7 @@ use crate::store::error::StoreError;
 use crate::store::layout::encode::{StoredBody, body_hash};
 use crate::store::layout::rows::{put_body, put_key};
 use crate::store::layout::schema::{Column, insert, sum, table};
-use crate::store::layout::sums::{seal_attempts, seal_session};
+use crate::store::layout::sums::{update_attempt_sums, update_session_sum};
 use crate::store::manage::verify::{session as check_session, unit_faults};
 use crate::store::{Store, catalog};
 use crate::support::diag::Error;
@@ -255,8 +255,8 @@ impl ImportRun<'_> {
         sessions.sort_unstable();
         let mut found = Vec::new();
         for session in sessions {
-            seal_attempts(database, session)?;
-            seal_session(database, session)?;
+            update_attempt_sums(database, session)?;
+            update_session_sum(database, session)?;
             let Some(entry) = catalog::by_id(database, session)? else {
                 continue;
             };

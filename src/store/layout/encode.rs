@@ -1,7 +1,7 @@
 //! A unit of a snapshot as rows of `node`, `attr` and `body` (STORE §2).
 //!
-//! Every member of a node goes to one place from which [`super::decode`] gives it back: a column, a row of
-//! `attr`, the body, or `extra`. Some values are written twice so that SQL can ask for them.
+//! Every member of a node is stored in one place, from which [`super::decode`] restores it: a column, a row of
+//! `attr`, the body, or `extra`. Some values are stored a second time, for queries in SQL.
 
 use std::io::Write;
 
@@ -24,13 +24,13 @@ pub(crate) type Hash = [u8; 32];
 pub(crate) struct UnitRows {
     pub(crate) kind: &'static str,
     pub(crate) hash: Hash,
-    /// Tells units of the same canonical bytes and different spellings apart; 0 for the canonical spelling.
+    /// Distinguishes units with equal canonical bytes and different spellings; 0 for the canonical spelling.
     pub(crate) spelling: i64,
     pub(crate) order: Order,
     pub(crate) nodes: Vec<NodeColumns>,
 }
 
-/// The columns of `placement` in which the order of units is.
+/// The columns of `placement` by which units are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Order {
     pub(crate) rank: i64,
@@ -133,11 +133,11 @@ pub(crate) fn encode(unit: UnitRef<'_>) -> UnitRows {
     digest.update(b"\n");
     let mut spelling: Option<Sha256> = None;
     let mut line = Vec::new();
-    // A row is numbered as in its segment, but for the dead rows before it.
+    // Rows are numbered from the first of the unit, without dead rows.
     let (start, dead) = (unit.rows().start, unit.dead_rows().collect::<Vec<u32>>());
     let number = |row: u32| i64::from(row - start) - dead.partition_point(|at| *at < row) as i64;
     let mut nodes: Vec<NodeColumns> = Vec::new();
-    // The rows that have implicit cores (LANGUAGE §1), and the numbers of these.
+    // Rows with an implicit core (LANGUAGE §1), each with the number of the core's row.
     let mut cores: Vec<(u32, i64)> = Vec::new();
     let mut below_sys = false;
     for (row, node) in unit.live_rows() {
@@ -187,13 +187,13 @@ pub(crate) fn encode(unit: UnitRef<'_>) -> UnitRows {
     }
 }
 
-/// The ttl of a node that does not count down; the others are stored as the cycle in which they expire.
+/// A ttl that does not count down. One that does is stored as the cycle in which the node expires.
 fn stored_ttl(node: NodeRef<'_>) -> Option<i64> {
     node.ttl().filter(|_| node.expires().is_none())
 }
 
 fn encode_node(node: NodeRef<'_>, inside: bool) -> NodeColumns {
-    // A column of text has no U+0000; such a header is in `extra`.
+    // A text column cannot hold U+0000; a header that has it goes to `extra`.
     let owned = |text: Option<&str>| {
         text.filter(|text| !text.contains('\0'))
             .map(ToOwned::to_owned)
@@ -241,7 +241,7 @@ fn encode_node(node: NodeRef<'_>, inside: bool) -> NodeColumns {
         }
     }
     for (name, value) in node.fields() {
-        if !field(&mut row, node, name, value, inside) {
+        if !store_field(&mut row, node, name, value, inside) {
             add(name, value);
         }
     }
@@ -261,7 +261,7 @@ fn encode_node(node: NodeRef<'_>, inside: bool) -> NodeColumns {
 fn add_tags(attrs: &mut Vec<AttrColumns>, tags: JsonValue<'_>) {
     let tags = text_list(tags);
     if tags.is_empty() {
-        // Tells an empty list from none.
+        // Distinguishes an empty list from no list.
         push_attr(attrs, TAGS.name, -1, of_kind("list"));
     }
     let tags = tags.into_iter().filter(|tag| !tag.contains('\0'));
@@ -278,8 +278,8 @@ fn push_attr(attrs: &mut Vec<AttrColumns>, name: &str, ordinal: i64, attr: AttrC
     });
 }
 
-/// Puts a field of the payload record in its place. Returns whether it can be given back from there.
-fn field(
+/// Stores a field of the payload record in its columns. Returns whether decoding restores it from them.
+fn store_field(
     row: &mut NodeColumns,
     node: NodeRef<'_>,
     name: &str,
@@ -337,7 +337,7 @@ fn field(
     is_kept
 }
 
-/// The hash of what diffs track, as far as it does not depend on the snapshot.
+/// The hash of the values that diffs track and that do not depend on the snapshot.
 fn version(node: NodeRef<'_>) -> i64 {
     first_bytes(Sha256::digest(tracked(node).as_bytes()).into())
 }
@@ -353,7 +353,7 @@ enum LineMember<'a> {
     Value(JsonValue<'a>),
 }
 
-/// The members of a node, sorted by name, `expires` instead of a ttl that counts down.
+/// The members of a node, sorted by name; `expires` replaces a ttl that counts down.
 fn line_members(node: NodeRef<'_>) -> Vec<(&str, LineMember<'_>)> {
     let mut members: Vec<(&str, LineMember<'_>)> = Vec::with_capacity(16);
     let given = node.present();
@@ -382,9 +382,8 @@ fn line_members(node: NodeRef<'_>) -> Vec<(&str, LineMember<'_>)> {
     members
 }
 
-/// The line of a node in the text that a unit's hash is over: its level and its members in canonical
-/// form. Values that are spelled otherwise go to `spelling`; of a text only the characters are kept,
-/// however they were escaped.
+/// Writes a node's line of the text that is hashed for its unit: its level and its members in canonical
+/// form. Values with another spelling also go into `spelling`, except for strings with other escapes.
 fn write_line(out: &mut Vec<u8>, node: NodeRef<'_>, spelling: &mut Option<Sha256>) {
     out.extend_from_slice(node.level().to_string().as_bytes());
     let mut before = b" {".as_slice();
@@ -425,7 +424,7 @@ pub(crate) struct AttrColumns {
     pub(crate) big: Option<String>,
 }
 
-/// Adds the rows of a custom attribute. Returns whether they give it back: scalars do.
+/// Adds the rows of a custom attribute. Returns whether decoding restores it from them, as it does scalars.
 pub(crate) fn custom(attrs: &mut Vec<AttrColumns>, name: &str, value: JsonValue<'_>) -> bool {
     if name.contains('\0') {
         return false;
@@ -482,7 +481,7 @@ fn scalar_attr(value: JsonValue<'_>) -> AttrColumns {
     }
 }
 
-/// The values of a text, which may read as a number (LANGUAGE §5).
+/// The columns of a text, and of the number that it may spell (LANGUAGE §5).
 pub(crate) fn text_attr(text: String) -> AttrColumns {
     let mut attr = of_kind("text");
     match ExactNumber::of_text(&text) {
@@ -502,7 +501,7 @@ pub(crate) fn text_attr(text: String) -> AttrColumns {
     attr
 }
 
-/// The digits of a whole number without what does not change it, with its sign if that is a minus.
+/// The digits of a whole number without leading zeros, fraction and plus sign.
 fn plain_digits(text: &str) -> String {
     let sign = if text.starts_with('-') { "-" } else { "" };
     let digits = text.trim_start_matches(['+', '-']).trim_start_matches('0');
@@ -510,7 +509,7 @@ fn plain_digits(text: &str) -> String {
     format!("{sign}{whole}")
 }
 
-/// A text that a column of text can hold: one without U+0000.
+/// The text, if a text column can hold it: it has no U+0000.
 pub(crate) fn plain(value: JsonValue<'_>) -> Option<&str> {
     value.text().filter(|text| !text.contains('\0'))
 }

@@ -41,7 +41,7 @@ fn sum_at(row: &dyn Row, from: usize, kinds: impl IntoIterator<Item = Type>) -> 
 }
 
 /// Computes the sum of a row of `session` again, after it or the session's snapshots were changed.
-pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<()> {
+pub(crate) fn update_session_sum(database: &mut dyn Database, session: i64) -> Result<()> {
     let select = format!("select {SESSION} from session t where session_id = ?1");
     let sum = first(database, &select, &[session.into()], |row| {
         sum_at(row, 0, SESSION_KINDS)
@@ -52,7 +52,7 @@ pub(crate) fn seal_session(database: &mut dyn Database, session: i64) -> Result<
 }
 
 /// Computes the sums of a session's attempts again, after they were copied from another session.
-pub(crate) fn seal_attempts(database: &mut dyn Database, session: i64) -> Result<()> {
+pub(crate) fn update_attempt_sums(database: &mut dyn Database, session: i64) -> Result<()> {
     let columns: Vec<Column> = summed(table("attempt")).collect();
     let select = list(columns.iter().copied(), "", &[]);
     let select = format!("select number, {select} from attempt where session_id = ?1");

@@ -16,7 +16,7 @@ use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{Hash, encode};
 use crate::store::layout::rows::put_unit;
 use crate::store::layout::schema::{list, table};
-use crate::store::layout::sums::{seal_attempts, seal_session};
+use crate::store::layout::sums::{update_attempt_sums, update_session_sum};
 use crate::store::read::catalog::{self, SessionEntry, touch};
 use crate::store::read::load::{Placement, places, restore_unit};
 use crate::store::texts::tables;
@@ -60,7 +60,7 @@ pub(crate) fn fork(
         );
         database.execute(&copy, &values)?;
     }
-    seal_attempts(database, session)?;
+    update_attempt_sums(database, session)?;
     touch(database, session, None)
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Resul
     }
     let update = "update session set name = ?2, changed = changed + 1 where session_id = ?1";
     database.execute(update, &[entry.session.into(), to.into()])?;
-    seal_session(database, entry.session)
+    update_session_sum(database, entry.session)
 }
 
 pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {
@@ -92,7 +92,7 @@ pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {
         database.execute(&delete, &session)?;
     }
     for fork in forks {
-        seal_session(database, fork)?;
+        update_session_sum(database, fork)?;
     }
     garbage::units(database, &units).map(|_| ())
 }

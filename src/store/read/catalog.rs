@@ -5,7 +5,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{RECORDED, sum};
-use crate::store::layout::sums::seal_session;
+use crate::store::layout::sums::update_session_sum;
 use crate::support::diag::Code;
 
 /// A row of `session`, and what its snapshots span.
@@ -280,7 +280,7 @@ pub(crate) fn create(
         |row| int(row, 0),
     )?;
     let session = made.ok_or_else(|| StoreError::Exists(name.to_owned()))?;
-    seal_session(database, session)?;
+    update_session_sum(database, session)?;
     Ok(session)
 }
 
@@ -318,7 +318,7 @@ pub(crate) fn touch(
         }
         None => database.execute(count, &[session.into()])?,
     };
-    seal_session(database, session)
+    update_session_sum(database, session)
 }
 
 pub(crate) fn last(database: &mut dyn Database) -> Result<i64> {

@@ -6,7 +6,7 @@ use crate::json::{get, members};
 use crate::store::database::sql::{Database, Value, collect, first, int, one_int, text, texts};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::insert;
-use crate::store::layout::sums::{put_retired, seal_session};
+use crate::store::layout::sums::{put_retired, update_session_sum};
 use crate::store::read::catalog::{SessionEntry, touch};
 use crate::store::write::change::IN_FORCE;
 
@@ -205,5 +205,5 @@ pub(crate) fn note_unwritten(database: &mut dyn Database, session: i64) -> Resul
     let meta = format!("{{\"last_ns\":{}}}", last_time(database, session)?);
     let update = "update session set meta = ?2 where session_id = ?1";
     database.execute(update, &[session.into(), meta.as_str().into()])?;
-    seal_session(database, session)
+    update_session_sum(database, session)
 }

@@ -25,7 +25,7 @@ impl<'s> Lexer<'s> {
             match found {
                 Ok(kind) => {
                     let token = self.chain_token(kind, start, end, space, control);
-                    // After a mistake there is none, and the next token is tried.
+                    // `None` after a mistake: the next token is tried.
                     if token.is_some() {
                         return token;
                     }
@@ -35,7 +35,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Finishes a token; `None` after a mistake. `control` tells whether a control was before it.
+    /// Finishes a token; `None` after a mistake. `control`: whether a control precedes it.
     fn chain_token(
         &mut self,
         kind: ChainToken,
@@ -85,7 +85,7 @@ impl<'s> Lexer<'s> {
         token
     }
 
-    /// Returns the part of a step, after a combinator token if white space joins two steps.
+    /// Returns a token of a step. White space between two steps becomes a combinator token before it.
     fn join_part(
         &mut self,
         start: usize,
@@ -114,7 +114,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Returns the tag, after a token that marks it as a filter if it is not part of a step.
+    /// Returns the tag. If it is not part of a step, a token before it marks it as a filter.
     fn join_tag(
         &mut self,
         start: usize,
@@ -211,7 +211,7 @@ impl<'s> Lexer<'s> {
             _ if !self.rest().starts_with('(') => return Token::Pseudo(name),
             "depth" => Token::DepthOpen,
             "nth" => Token::NthOpen,
-            // The grammar refuses the parenthesis that follows, lowering the name.
+            // The grammar refuses the parenthesis that follows, and lowering refuses the name.
             _ => return Token::Pseudo(name),
         };
         self.bump(1);
