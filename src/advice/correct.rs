@@ -92,7 +92,7 @@ impl<'t> Attempt<'t> {
         }
     }
 
-    /// The errors to show, of which the first reading gave `found`.
+    /// The errors to show; `found` are those of the text as it was given.
     fn run(
         mut self,
         edition: Edition,

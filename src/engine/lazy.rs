@@ -1,9 +1,9 @@
-//! Selectors over sessions whose snapshots come in when they are asked for: what a selector reads is
-//! fetched before it runs, and failures are its errors.
+//! Selectors over sessions whose snapshots are loaded on demand: what a selector reads is loaded before
+//! it runs, and a failure to load is its error.
 //!
-//! Of a single snapshot only a part is loaded if the bound plan shows that the answer lies in it. The
-//! answer then has a history that shows the part; whatever else is read of it later
-//! ([`Selection::filter`], [`Selection::why_empty`]) reads the whole one. This module knows no source
+//! Only a part of a single snapshot is loaded if the bound plan shows that the answer lies in it. The
+//! history of the answer then has that part; later calls that read more ([`Selection::filter`],
+//! [`Selection::why_empty`]) load the whole snapshot. This module knows no source
 //! of snapshots.
 
 use std::sync::Arc;

@@ -1,6 +1,5 @@
-//! Snapshots of documents in the order of their cycles: the one road from documents to snapshots, whether all of them are kept
-//! or only the newest, of which going forwards costs what changed. This file knows no order of documents but the one in which
-//! they come.
+//! Makes snapshots of documents that come in the order of their cycles, and keeps all of them or only the newest. The next
+//! snapshot costs what changed.
 
 use super::merge::Merge;
 use super::{Meta, Snapshot, Writer};

@@ -1,5 +1,5 @@
-//! What a unit that is indexed again is given besides its rows: what its ttls mean, and the unit as it was before. It must not
-//! know how a segment is built.
+//! What indexing a changed unit needs besides its rows: how its ttls are read, and its previous version. It must not know
+//! how a segment is built.
 
 use std::ops::Range;
 

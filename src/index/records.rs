@@ -153,7 +153,7 @@ impl Collected {
         (start, self.len())
     }
 
-    /// Adds a copy of the record that is at a place of another segment, but for a content that sessions share.
+    /// Adds a copy of the record that is at a place of another segment, except for a content that sessions share.
     pub(super) fn add_copy(&mut self, records: &Records, place: RecordPlace) -> RecordPlace {
         let chunk = find(&records.chunks, place.content);
         let content = if chunk.is_some_and(|chunk| chunk.interned) {
@@ -245,7 +245,7 @@ impl Collected {
         self.share(&Arc::new(bytes), part, false);
     }
 
-    /// Bytes that the chunks keep in memory. Linear in chunks, but for sorting them.
+    /// Bytes that the chunks keep in memory. Linear in chunks, except for sorting them.
     fn kept(&self) -> usize {
         let memory = self.chunks.iter().map(|chunk| &chunk.memory);
         let mut memory: Vec<_> = memory.collect();

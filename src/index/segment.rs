@@ -384,7 +384,7 @@ impl Segment {
             let bytes = texts.iter().map(|text| text.len());
             bytes.sum::<usize>() + size_of_val(texts)
         };
-        // The postings of a field are counted above but for the ends of their list.
+        // The postings of a field are counted above, without the ends of their list.
         let fields = self.fields.iter().map(|field| {
             size_of::<Field>() - size_of::<Posting>() + field.name.len() + texts(&field.values)
         });

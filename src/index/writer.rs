@@ -129,8 +129,8 @@ impl Writer {
         found: Option<(&Snapshot, usize, u32)>,
         cycle: i64,
     ) -> UnitSource<'static> {
-        // Whether ttls of a session count down is learned from its trees: the first unit that is equal but for
-        // ttls that stayed makes all later ones stored.
+        // Whether the ttls of a session count down shows in its trees: after the first unit that is equal
+        // with unchanged ttls, all ttls are stored as numbers.
         let mut ttls = match self.ttls {
             Ttls::Stored => Ttl::Stay,
             Ttls::Read | Ttls::Counting => Ttl::CountFrom(cycle),

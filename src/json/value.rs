@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::canonical::{Appended, Sink, write_string, write_value};
 use super::text::unescape_into;
 
-/// A JSON value. Equal values are spelled the same, but for escapes in texts.
+/// A JSON value. Equal values are spelled the same, except for escapes in texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum JsonValue<'a> {
     /// `null`

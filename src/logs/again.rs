@@ -1,7 +1,7 @@
-//! Whether an export says all that a session has: each line is read again as it is written, and compared.
+//! Verifies an export while it is written: each line is read back and compared with its snapshot.
 //!
-//! One line is in memory at a time, and of a long document one part. What a line says is a difference to the snapshot before
-//! it: if that came back, to the session's own, so nothing of it is there twice. This file knows no files.
+//! One line is in memory at a time, and one part of a long document. A delta line is applied to the session's own previous
+//! snapshot once that was read back equal, so no snapshot is in memory twice. This file knows no files.
 
 use super::delta::Form;
 use super::equality::{Comparison, Mismatch};

@@ -22,7 +22,7 @@ pub fn stem(name: &str) -> &str {
 
 /// A name for each session of a log, as `pactql import` gives them: `stem`, with a number where the log has
 /// several; a fork or a subagent is named after the session it belongs to. All differ, and a store takes
-/// each of them. Linear, but for the sessions before a fork or a subagent with a name of its own.
+/// each of them. Linear except for the sessions before a fork or a subagent with a name of its own.
 ///
 /// ```
 /// use pactql::logs::{ImportOptions, import, session_names};

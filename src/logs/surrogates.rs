@@ -41,7 +41,7 @@ pub(super) fn mend_surrogates(text: &str) -> Option<(String, Vec<usize>)> {
                 }
                 6
             }
-            // The other escapes have one letter, of which the code of a letter needs no care.
+            // Of another escape one letter is skipped; the digits after a `u` are plain text.
             _ => 2,
         };
         let after = at + length;

@@ -27,7 +27,7 @@ pub(crate) struct Head {
     pub(super) previous: usize,
     /// The one text, as JSON, in place of the list of messages.
     pub(super) alone: Option<String>,
-    /// Whether there are parameters, of which there may be none.
+    /// Whether parameters were given, even an empty object.
     given: bool,
     /// Whether there are messages, or else a list without any.
     has_list: bool,

@@ -54,11 +54,11 @@ impl Clock for StepClock {
     }
 }
 
-/// A clock whose readings can be given back: what a refused operation has read, the next one reads.
+/// A clock whose readings can be put back: what a refused operation has read, the next one reads again.
 #[derive(Clone, Debug)]
 pub(super) struct Readings {
     clock: Arc<dyn Clock>,
-    /// Readings that were given back, the next one first.
+    /// Readings that were put back, the next one first.
     ahead: VecDeque<i64>,
     group: Option<Vec<i64>>,
 }
@@ -88,7 +88,7 @@ impl Readings {
         self.group.replace(Vec::new())
     }
 
-    /// Ends a group; if it failed, its readings are given back.
+    /// Ends a group; if it failed, its readings are put back.
     pub(super) fn end(&mut self, outer: Option<Vec<i64>>, done: bool) {
         let group = std::mem::replace(&mut self.group, outer).unwrap_or_default();
         if !done {

@@ -31,8 +31,8 @@ impl Refusal {
         self
     }
 
-    /// The error about `text`: a selector or position, the whole of which is the place, or the text of a
-    /// node, of which one byte is. What is wrong with a node's members has no place in a selector.
+    /// The error about `text`. In a selector or position its span is the whole text, in the text of a node
+    /// one byte. A fault of a node's members has no span in a selector.
     pub(crate) fn about(self, text: &str) -> Error {
         let of_node = matches!(self.code, Code::Header | Code::DuplicateId | Code::Input);
         let (text, span) = match self.at {

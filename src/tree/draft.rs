@@ -251,7 +251,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads one member. Returns true if its value is an array of children, of which only the bracket was taken.
+    /// Reads one member. Returns true if its value is an array of children; then only its bracket was read.
     #[inline]
     fn member(&mut self, row: u32, key: Text<'a>, at: usize) -> Result<bool, Halt> {
         let name = key.decode();

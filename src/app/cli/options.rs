@@ -125,7 +125,7 @@ pub(super) struct TokenizerArgs {
     pub(super) tokenizer: Option<Tokenizer>,
 }
 
-/// Reads the name of a tokenizer, of which there are more than are listed.
+/// Reads the name of a tokenizer; not all names are listed.
 fn tokenizer(name: &str) -> Result<Tokenizer, String> {
     name.parse().map_err(|_| {
         let names: Vec<&str> = Tokenizer::ALL.iter().map(|known| known.name()).collect();

@@ -219,8 +219,8 @@ fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(pattern).ok()
 }
 
-/// Why two different texts differ, if it is not in what they say: in white space, a time, a number, an id, the
-/// order or the spelling of JSON, or more at the end. Linear in both, but for the order of keys, which sorts
+/// Why two texts differ, if not in content: in white space, a time, a number, an id, the
+/// order or the spelling of JSON, or more at the end. Linear in both, except for the order of keys, which sorts
 /// them.
 fn of_texts(older: &str, newer: &str) -> Option<Cause> {
     let equal = |regex: &LazyLock<Option<Regex>>, with: &str, only: fn(&str) -> bool| {

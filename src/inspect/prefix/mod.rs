@@ -520,8 +520,7 @@ impl Walk<'_> {
     }
 }
 
-/// An element of the list before, of which the first `kept` are those of the list now, and the others were
-/// `replaced`.
+/// An element of the older list: its first `kept` elements are those of `now`, the others are `replaced`.
 fn older<'a, T>(kept: usize, now: &'a [T], replaced: &'a [T], at: usize) -> Option<&'a T> {
     match at.checked_sub(kept) {
         None => now.get(at),

@@ -1,6 +1,6 @@
-//! Going on with a session of which only the newest snapshot is at hand.
+//! Continues a session from its newest snapshot alone.
 //!
-//! Everything that a [`Builder`] knows is in the tree that it made, but for the numbers of messages, turns and
+//! Everything that a [`Builder`] knows is in the tree that it made, except for the numbers of messages, turns and
 //! tools that are gone: [`Numbers`] has the last ones that were given. A tree that no builder made is refused.
 
 use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
@@ -99,7 +99,7 @@ impl Builder {
         entries.map(move |entry| (&entry.message, entry.reply_of == Some(newest)))
     }
 
-    /// The messages up to the reply that a response is, but for texts that only their own request has.
+    /// The messages up to the reply of a response, except for texts that only their own request has.
     pub(in crate::logs) fn up_to(&self, response: &str) -> Option<Vec<Rc<Message>>> {
         let is_it = |entry: &SentMessage| entry.response.as_deref() == Some(response);
         let last = self.entries.iter().rposition(is_it)?;

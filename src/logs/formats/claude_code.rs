@@ -215,7 +215,7 @@ impl ClaudeCode {
     }
 }
 
-/// A line without the result that it repeats, but for the subagent that this names; it is often half of the line.
+/// A line without `toolUseResult`, which repeats the result and is often half of the line; the subagent in it stays.
 fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
     let result = get(found, "toolUseResult")?;
     let start = (result.as_ptr() as usize).checked_sub(raw.as_ptr() as usize)?;

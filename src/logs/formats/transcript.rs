@@ -77,8 +77,8 @@ pub(super) fn unread(why: &str, raw: &str, report: &mut Report) -> Message {
     Message::of(None, vec![Part::verbatim("message", None, raw)])
 }
 
-/// Appends the blocks of a content that is a string, a text of this kind, or a list, of which `part` reads
-/// each. Returns whether it is a list that the blocks do not imply; `None` if it is neither, and nothing
+/// Appends the blocks of a content: a string is a text of this kind, and of a list `part` reads each
+/// element. Returns whether it is a list that the blocks do not imply; `None` if it is neither, and nothing
 /// is appended.
 pub(super) fn contents(
     raw: &str,

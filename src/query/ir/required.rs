@@ -27,9 +27,9 @@ const DEPTH: usize = 16;
 pub enum Required {
     /// This text, folded, of at least three characters.
     Text(String),
-    /// All of these, of which there is at least one.
+    /// All of these; never empty.
     All(Vec<Required>),
-    /// One of these, of which there is at least one.
+    /// One of these; never empty.
     Any(Vec<Required>),
 }
 

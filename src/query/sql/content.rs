@@ -38,7 +38,7 @@ impl Predicates {
                             members.collect::<Result<_, _>>()?
                         }
                     };
-                    // A list has all of the values, of which null is none.
+                    // A list has all of the values; null is never one of them.
                     if !null {
                         let list = format!("{json} and substr({text}, 1, 1) = '['");
                         parts.push(all([list, all(members)]));

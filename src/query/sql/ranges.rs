@@ -160,7 +160,7 @@ fn moved() -> SelectQuery {
         .only("b.id <> a.id")
 }
 
-/// Whether two values differ, of which null is one.
+/// Whether two values differ, where null is a value.
 fn unlike(a: &str, b: &str) -> String {
     format!("{a} <> {b} or ({a} is null) <> ({b} is null)")
 }

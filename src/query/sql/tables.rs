@@ -116,7 +116,7 @@ impl Tables {
         with
     }
 
-    /// `join node ALIAS on …`: the nodes of a unit of a session, of which a condition holds.
+    /// `join node ALIAS on …`: the nodes of a unit for which a condition holds.
     pub(super) fn join_node(&self, alias: &str, rows: &str, unit: &str, condition: &str) -> String {
         let node = self.table("node");
         let mut join = format!("join {node} {alias} on {alias}.unit_id = {unit}");

@@ -1,5 +1,5 @@
-//! What a selector requires of a session before any node of it can match, and the sessions that have it: they alone
-//! are worth opening.
+//! What a session must have for any of its nodes to match a selector, and the sessions that have it: only these are
+//! opened.
 
 use crate::query::ir::Attr;
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};

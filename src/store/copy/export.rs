@@ -1,5 +1,5 @@
-//! A store into a copy: what is new since the copy was written last. A session that only grew has the units it had,
-//! under the numbers they had.
+//! Exports a store into a copy: what is new since the last export. A session that only grew keeps its units and
+//! their numbers.
 //!
 //! A bucket whose sessions have not changed is left as it is. Where sessions only grew, the new units are another file
 //! of the bucket, and the small tables are replaced. Where history was altered (pruned, erased, deleted), or too

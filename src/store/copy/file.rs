@@ -116,7 +116,7 @@ impl FileWriter {
         if let Some(directory) = target.parent() {
             std::fs::create_dir_all(directory).map_err(io)?;
         }
-        // Engines pass over its name until it is whole: that begins with a full stop.
+        // Until the file is complete its name begins with a full stop, and engines skip it.
         let part = Part::file(&target, None).map_err(io)?;
         let kinds = table.file_columns();
         let file = part.open().try_clone().map_err(io)?;

@@ -1,8 +1,8 @@
-//! What a copy consists of, in JSON files that are written after the files they name, and what an export that was
-//! killed has left beside them.
+//! The manifests of a copy: JSON files that name its files and are written after them. Also removes what a killed
+//! export has left.
 //!
-//! Each bucket has its own, so an export that was ended early has kept the buckets it has finished. The one of the
-//! whole copy is written last and has the hashes of the others: a copy whose hashes agree is of one moment.
+//! Each bucket has a manifest, so an export that was interrupted keeps the buckets it has finished. The manifest of
+//! the whole copy is written last and has the hashes of the others: if they agree, the copy is of one moment.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File};
@@ -30,7 +30,7 @@ pub(crate) struct CopyManifest {
     pub(crate) layout: i64,
     pub(crate) written_by: String,
     pub(crate) buckets: i64,
-    /// The pattern of names, of which an empty one matches all.
+    /// The pattern of names; an empty one matches all.
     pub(crate) sessions: String,
     /// Only sessions with a commit at or after this time, in nanoseconds since 1970.
     pub(crate) since_ns: Option<i64>,

@@ -1,5 +1,5 @@
-//! The bits of `node.present` beyond those of [`crate::tree::Present`]: which members a document has that
-//! a column gives back.
+//! The bits of `node.present` beyond those of [`crate::tree::Present`]: which members of a document
+//! are restored from a column.
 
 /// `created_at_iso`, from its column or, where that is null, from the nanoseconds.
 pub(crate) const CREATED_AT_ISO: i64 = 1 << 8;

@@ -137,7 +137,7 @@ pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64
     Ok(numbers.into_iter().flatten().flatten().fold(1, u64::max))
 }
 
-/// Some sessions by their numbers, of which there is at least one, in no order.
+/// Some sessions by their numbers, at least one, in no order.
 pub(crate) fn some(database: &mut dyn Database, sessions: &[i64]) -> Result<Vec<SessionEntry>> {
     let (list, values) = parameters(sessions);
     let sql = format!("{SELECT} where s.session_id in ({list})");

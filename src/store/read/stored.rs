@@ -159,7 +159,7 @@ impl Stored {
         Ok((places, outline))
     }
 
-    /// The snapshots at some seqs, of which there is at least one.
+    /// The snapshots at some seqs, at least one.
     fn snapshots(
         &self,
         database: &mut dyn Database,

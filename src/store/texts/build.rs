@@ -1,6 +1,6 @@
-//! Adds units to the text index of a store, asks it, and compares it with the texts it is an index of.
+//! Adds units to the text index of a store, queries it, and verifies it against the texts.
 //!
-//! Which texts a unit has, the engine says: this file must not know what is sent of a node.
+//! The engine decides which texts a unit has: this file must not know what is sent of a node.
 
 use std::collections::BTreeSet;
 

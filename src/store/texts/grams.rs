@@ -10,13 +10,13 @@ use crate::store::database::sql::Backend;
 
 const LENGTH: usize = 3;
 
-/// The most runs of a text that are asked for. More of them hardly leave fewer candidates.
+/// The most runs of a text that are looked up; more would hardly leave fewer candidates.
 const ASKED: usize = 24;
 
 /// The most bytes of a `tsvector` in PostgreSQL, roughly.
 const VECTOR: usize = 1_000_000;
 
-/// The runs of a folded text, sorted, each once. Linear but for the sorting.
+/// The runs of a folded text, sorted, each once. Linear except for the sorting.
 pub(crate) fn grams(folded: &str) -> BTreeSet<&str> {
     let starts = folded.char_indices().map(|(at, _)| at);
     let ends = starts.clone().skip(LENGTH).chain([folded.len()]);

@@ -1,5 +1,5 @@
-//! Where the commits of a context are kept before readers see them: a session of a store. Of many contexts at once in
-//! one transaction.
+//! Writes the commits of a context to a session of a store before readers see them; those of many contexts in one
+//! transaction.
 //!
 //! This file turns what a context has into rows to be written. It knows neither selectors nor the layout.
 

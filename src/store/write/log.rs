@@ -311,8 +311,8 @@ fn is_working_same(old: &Session, new: &Session) -> Result<bool, Error> {
     })
 }
 
-/// Whether two snapshots have the same units and say the same; unless it is to be `exact`, but for where a branch left
-/// another.
+/// Whether two snapshots have equal units and members. Unless `exact`, the place where a branch left another
+/// is not compared.
 fn is_same(a: &Snapshot, b: &Snapshot, exact: bool) -> bool {
     document_members(a.meta(), exact) == document_members(b.meta(), exact)
         && SnapshotChange::between(None, a).came() == SnapshotChange::between(None, b).came()
@@ -377,7 +377,7 @@ fn check_names(
     Ok(())
 }
 
-/// Renames sessions, of which some get names that others had.
+/// Renames sessions; a new name may be the old one of another.
 fn rename(database: &mut dyn Database, moved: &[(String, String)]) -> Result<(), StoreError> {
     let between = |at: usize| format!("~moved/{at}");
     for (at, (from, _)) in moved.iter().enumerate() {
