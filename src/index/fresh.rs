@@ -10,11 +10,11 @@ use crate::tree::{RecordPlace, Tree};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ttl<'a> {
-    /// They count down from this cycle.
+    /// All ttls count down from this cycle.
     CountFrom(i64),
-    /// They stay as they are.
+    /// All ttls stay as they are.
     Stay,
-    /// Those of these rows of the tree, ascending, are the cycles in which they expire; others stay.
+    /// The ttls of these rows of the tree (ascending) are the cycles in which the nodes expire; others stay.
     ExpireAt(&'a [u32]),
 }
 
@@ -30,20 +30,20 @@ impl Ttl<'_> {
     }
 }
 
-/// Fewer bytes of records are copied sooner than shared.
+/// Records of fewer bytes are copied, not shared.
 const LEAST: usize = 1 << 14;
 
-/// A unit in the snapshot before, whose records are shared where they are the same.
+/// The unit in the previous snapshot; equal records are shared with it.
 #[derive(Debug)]
 pub(super) struct Earlier<'a> {
     segment: &'a Segment,
     rows: Range<u32>,
-    /// The row after the one that was found last.
+    /// The row after the last match.
     next: u32,
 }
 
 impl<'a> Earlier<'a> {
-    /// That of a unit of `tree`; `None` if its records are too small.
+    /// The previous version of a unit of `tree`; `None` if its records are too small.
     pub(super) fn of(
         segment: &'a Segment,
         rows: Range<u32>,
@@ -60,15 +60,15 @@ impl<'a> Earlier<'a> {
         })
     }
 
-    /// The record of the node with the id of row `at`, if it is the same as that of the row. Linear in the record; most
-    /// rows come after each other in both.
+    /// The earlier record of the node at row `at`, if it is equal. Linear in the record, if most rows
+    /// are in the same order in both units.
     pub(super) fn record(&mut self, tree: &Tree, at: u32) -> Option<(&'a Records, RecordPlace)> {
         let id = tree.id(at);
         while self.rows.contains(&self.next) && self.segment.is_core(self.next) {
             self.next += 1;
         }
-        // Both units are in document order, so the next row is nearly always the one; after a change, one
-        // lookup finds the place again.
+        // Both units are in document order, so the next row is nearly always the match; after a
+        // change, one lookup by id finds the place again.
         let is_next = self.rows.contains(&self.next) && self.segment.id(self.next) == id;
         let row = if is_next {
             self.next
@@ -77,7 +77,7 @@ impl<'a> Earlier<'a> {
             self.segment.find(hash_text(id), id, wanted)?
         };
         self.next = row + 1;
-        // Equal records, and not equal hashes, decide: the record is at hand, and it is compared once.
+        // Records are compared, not hashes: the record is at hand, and it is compared once.
         let is_same = self.segment.record(row) == tree.record(at);
         is_same.then(|| (&self.segment.payload, self.segment.payload_at[row as usize]))
     }

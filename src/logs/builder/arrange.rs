@@ -1,5 +1,5 @@
-//! The messages that the model is sent as nodes: times, turns, and what changed since the commit
-//! before.
+//! Makes nodes of the messages that the model is sent: times, turns, and what changed since the
+//! previous commit.
 
 use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
 use crate::logs::json::quoted;
@@ -60,7 +60,7 @@ impl Builder {
         self.order(from);
         let lead = self.lead();
         let system = match self.turns.first() {
-            // System messages stay what they were, unless the list is a new one.
+            // System messages are kept, unless the list is a new one.
             Some(_) if from > 0 => from,
             _ => lead,
         };
@@ -78,7 +78,7 @@ impl Builder {
         self.arranged = self.entries.len();
     }
 
-    /// The index of the first message of the turn of one; 0 for a system message.
+    /// The index of the first message of a message's turn; 0 for a system message.
     fn turn_of(&self, at: usize) -> usize {
         let before = self.turns.partition_point(|turn| turn.start <= at);
         let turn = before.checked_sub(1).and_then(|last| self.turns.get(last));
@@ -108,7 +108,7 @@ impl Builder {
         }
     }
 
-    /// Gives the messages from `from` on rising times. One that has a time keeps it, if it can.
+    /// Gives the messages from `from` on rising times. A message keeps its time if that is possible.
     fn order(&mut self, from: usize) {
         let before = from.checked_sub(1).map(|at| self.entries[at].end_ns());
         let mut end = before.unwrap_or(self.base + 3);
@@ -142,7 +142,7 @@ impl Builder {
         }
     }
 
-    /// Cuts the messages from `from` on into turns. Those of `old` that hold one keep their numbers.
+    /// Cuts the messages from `from` on into turns. Turns of `old` that have one of them keep their numbers.
     fn cut(&mut self, from: usize, old: &[Turn], orphans: &mut Vec<Orphan>) {
         let known: HashMap<usize, &Turn> = old.iter().map(|turn| (turn.number, turn)).collect();
         let mut used = HashSet::new();
@@ -278,7 +278,7 @@ impl Builder {
         });
     }
 
-    /// Removes turns that are gone, and blocks whose turn is not.
+    /// Removes turns that are gone, and gone blocks of turns that stay.
     fn remove(&mut self, kept: usize, old: &[Turn], mut orphans: Vec<Orphan>) {
         let now = self.turns[kept..].iter();
         let now: HashMap<usize, bool> = now.map(|turn| (turn.number, turn.sealed)).collect();
@@ -289,7 +289,7 @@ impl Builder {
                 (_, None) => {
                     lost.insert(BlockPlace::Turn(turn.number));
                 }
-                // It is open again, and its core has gone elsewhere.
+                // The turn is open again, and its core has gone elsewhere.
                 (true, Some(false)) => {}
                 _ => continue,
             }
@@ -394,7 +394,7 @@ fn block_id(number: usize, n: usize) -> String {
     format!("cb:{number}-{}", n + 1)
 }
 
-/// Rising times, all after `end`. One that is known stays where it can.
+/// Rising times, all after `end`. A known time is kept if that is possible.
 fn rising(known: &[Option<i64>], mut end: i64) -> Vec<i64> {
     let mut orders = Vec::with_capacity(known.len());
     for (at, order) in known.iter().enumerate() {

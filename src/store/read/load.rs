@@ -1,4 +1,4 @@
-//! Snapshots out of rows: the placements at a seq, and the units they place.
+//! Builds snapshots from rows: the placements at a seq, and their units.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ pub(crate) fn places(
     Ok(places)
 }
 
-/// What is in force: the newest commit of a session, or the working state after it.
+/// The newest commit of a session, or the working state after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub(crate) session: i64,
@@ -190,7 +190,7 @@ pub(crate) fn newest_turns(
     }
 }
 
-/// Most units of other sessions that a lookup of an id passes over before it starts from the session.
+/// If an id is in more units than this, its lookup starts from the session and not from the id.
 const STRANGERS: i64 = 64;
 
 /// The units of a session at a seq that have a node of this id; at most one.
@@ -210,8 +210,8 @@ pub(crate) fn with_id(
         units = ints(database, &sql, &[id.into(), (STRANGERS + 1).into()])?;
     }
     if units.len() as i64 > STRANGERS || !is_short(id) {
-        // An id made from a position is in every session, and a long one may be in no index: look through
-        // the units of this one.
+        // An id made from a position is in every session, and a long one may be in no index: search the
+        // units of this session.
         let sql = format!(
             "select {PLACE} cross join node n where {here} and n.unit_id = p.unit_id and n.id = ?3"
         );
@@ -227,7 +227,7 @@ pub(crate) fn with_id(
     Ok(found)
 }
 
-// The sign before `first_seq` keeps SQLite from the index by ends, which has every unit in force.
+// The `+` before `first_seq` keeps SQLite from using the index by ends, which has every unit in force.
 
 /// How many turns come after a unit. Linear in them, in an index.
 pub(crate) fn turns_after(database: &mut dyn Database, now: Now, order: &Order) -> Result<u32> {
@@ -284,7 +284,7 @@ pub(crate) struct UnitCache {
     writer: Writer,
     /// By id of the unit version: its segment, and its index there.
     units: HashMap<i64, (Arc<Segment>, u32)>,
-    /// The ids of unit versions by the version that the index gave them.
+    /// The ids of unit versions in the store, by their versions in the index.
     ids: HashMap<u64, i64>,
     counted: HashSet<usize>,
     /// Bytes of the snapshots that were made.
@@ -411,7 +411,7 @@ impl UnitCache {
     }
 }
 
-/// As [`check_order`], of a snapshot that differs so from the one before.
+/// As [`check_order`], for a snapshot with these changes to the previous one.
 fn check_change(previous: &Snapshot, gone: &[&Placement], came: &[&Placement]) -> Result<()> {
     let ids = |places: &[&Placement]| -> HashSet<String> {
         places.iter().map(|place| place.order.id.clone()).collect()
@@ -419,7 +419,7 @@ fn check_change(previous: &Snapshot, gone: &[&Placement], came: &[&Placement]) -
     let is_preamble = |place: &&&Placement| place.kind == UnitKind::Preamble;
     let preambles = |places: &[&Placement]| places.iter().filter(is_preamble).count();
     let (leaving, arriving) = (ids(gone), ids(came));
-    // The unit in which an id was, which must go if the id comes with another unit.
+    // The unit that had an id; it must go if another unit brings the id.
     let top = |id: &str| {
         let node = previous.find(id)?;
         Some(UnitRef::of(node).top().id())
@@ -437,7 +437,7 @@ fn check_change(previous: &Snapshot, gone: &[&Placement], came: &[&Placement]) -
 }
 
 impl Units {
-    /// A segment that shares its records keeps all that was read in memory, so it has to have all of it.
+    /// A segment that shares its records keeps everything read in memory, so it must use all of it.
     fn layout(&self, units: usize) -> Layout {
         if self.starts.len() == units {
             Layout::Whole
@@ -446,7 +446,7 @@ impl Units {
         }
     }
 
-    /// The rows of a unit, if they are what its kind says.
+    /// The rows of a unit, if they fit its kind.
     fn part(&self, kind: UnitKind, unit: i64, id: &str) -> Result<UnitPart> {
         let wrong = |what| StoreError::Damaged(format!("unit {id:?} {what}"));
         let rows = self.rows_of(unit).ok_or_else(|| wrong("has no nodes"))?;
@@ -462,7 +462,7 @@ impl Units {
         part.ok_or_else(|| wrong("is not of the kind that it says"))
     }
 
-    /// As [`Units::part`], if its top node is what the placement says.
+    /// As [`Units::part`], if its top node fits the placement.
     fn placed(&self, place: &Placement) -> Result<UnitPart> {
         let part = self.part(place.kind, place.unit, &place.order.id)?;
         if let UnitPart::Fresh(_, rows) = &part {
