@@ -153,7 +153,7 @@ fn call_of(raw: &str, report: &mut Report) -> Option<(Provider, String)> {
     if get(&request, "uri").is_some() {
         report.skipped_member("response.status.message");
     }
-    report.record_member(if get(&request, "uri").is_some() {
+    report.count_record_member(if get(&request, "uri").is_some() {
         "uri"
     } else {
         "url"
