@@ -14,7 +14,6 @@ use clap::Args;
 use serde_json::json;
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
 
 /// Which nodes does a selector find?
 ///
@@ -193,7 +192,18 @@ impl Select {
         for each in &prepared {
             each.ready()?;
         }
-        let (sources, several) = Self::sources(names, how)?;
+        // All sessions but those of whole stores are open before one is queried.
+        let mut several = names.len() > 1;
+        let mut sources = Vec::new();
+        for run in names.chunk_by(|a, b| whole(a).is_none() && whole(b).is_none()) {
+            let store = run.first().and_then(|name| whole(name));
+            let (opened, is_several) = match store {
+                Some(_) => (Vec::new(), true),
+                None => sessions::open_words(run, how.with.limits)?,
+            };
+            several |= is_several;
+            sources.push((store, opened));
+        }
         let mut run = Answers {
             select: self,
             how,
@@ -206,45 +216,23 @@ impl Select {
             seen: HashSet::new(),
             sessions: 0,
         };
-        for source in &sources {
-            match source {
-                SelectSource::Session(name, session) => {
-                    run.sessions += 1;
-                    let name = &*without_passwords(name);
-                    for each in &prepared {
-                        let labels = run.labels(name, each, prepared.len());
-                        let answer = each
-                            .select_with(session, &how.options)
-                            .map_err(|error| Failure::in_session(error, labels.session))?;
-                        run.add(name, &answer, Some(session), each, labels)?;
-                    }
+        for (store, opened) in &sources {
+            if let Some(address) = store {
+                run.add_store(*address, &prepared)?;
+            }
+            for (name, session) in opened {
+                run.sessions += 1;
+                let name = &*without_passwords(name);
+                for each in &prepared {
+                    let labels = run.labels(name, each, prepared.len());
+                    let answer = each
+                        .select_with(session, &how.options)
+                        .map_err(|error| Failure::in_session(error, labels.session))?;
+                    run.add(name, &answer, Some(session), each, labels)?;
                 }
-                SelectSource::Store(address) => run.add_store(*address, &prepared)?,
             }
         }
         run.finish()
-    }
-
-    /// What the names of sessions mean, in their order; also whether answers are labelled. All sessions but
-    /// those of whole stores are opened.
-    fn sources<'n>(
-        names: &'n [String],
-        how: &How,
-    ) -> Result<(Vec<SelectSource<'n>>, bool), Failure> {
-        let mut several = names.len() > 1;
-        let mut sources = Vec::new();
-        for run in names.chunk_by(|a, b| whole(a).is_none() && whole(b).is_none()) {
-            if let Some(address) = run.first().and_then(|name| whole(name)) {
-                several = true;
-                sources.push(SelectSource::Store(address));
-                continue;
-            }
-            let (opened, directory) = sessions::open_words(run, how.with.limits)?;
-            several |= directory;
-            let opened = opened.into_iter();
-            sources.extend(opened.map(|(name, session)| SelectSource::Session(name, session)));
-        }
-        Ok((sources, several))
     }
 
     fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
@@ -293,11 +281,6 @@ impl Select {
             exit => exit,
         })
     }
-}
-
-enum SelectSource<'a> {
-    Session(String, Arc<Session>),
-    Store(Address<'a>),
 }
 
 /// The address of sessions of a store, if a name is one of several.

@@ -285,15 +285,12 @@ impl Erase {
         Ok(Exit::of_empty(self.fail_if_empty && ids.is_empty()))
     }
 
+    /// The ids that were given, or those of the nodes that a selector finds, each once.
     fn ids(&self, store: &Store, name: &str) -> Result<Vec<String>, Failure> {
-        match &self.nodes[..] {
-            [selector] if is_selector(selector) => self.found(store, name, selector),
-            ids => Ok(ids.to_vec()),
-        }
-    }
-
-    /// The ids of the nodes that a selector finds, each once.
-    fn found(&self, store: &Store, name: &str, selector: &str) -> Result<Vec<String>, Failure> {
+        let selector = match &self.nodes[..] {
+            [selector] if is_selector(selector) => selector,
+            ids => return Ok(ids.to_vec()),
+        };
         let session = store.session(name)?;
         let answer = self.edition.engine().select(&session, selector)?;
         let Answer::Rows(rows) = &answer else {
@@ -302,8 +299,7 @@ impl Erase {
         };
         let mut seen = HashSet::new();
         let ids = rows.ids().filter(|id| seen.insert(*id));
-        let ids = ids.map(str::to_owned).collect();
-        Ok(ids)
+        Ok(ids.map(str::to_owned).collect())
     }
 }
 
