@@ -78,7 +78,7 @@ impl Prepared {
 
     /// SHA-256 of the canonical text, in lower-case hex digits.
     pub fn fingerprint(&self) -> String {
-        self.statement.query.fingerprint().to_string()
+        self.statement.query.fingerprint()
     }
 
     /// Warnings about the selector.

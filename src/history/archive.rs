@@ -343,15 +343,15 @@ impl Archive {
 }
 
 /// The content of a lock; what a thread that panicked has left is complete.
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The source gave another number than was asked for.
 fn unexpected(what: &str, found: usize, wanted: usize) -> LoadFailure {
+    let message = format!("the store is damaged: {found} {what} were read instead of {wanted}");
     LoadFailure {
-        code: Code::Store,
-        message: format!("the store is damaged: {found} {what} were read instead of {wanted}"),
         help: Some("verify the store, or restore a copy of it".to_owned()),
+        ..LoadFailure::new(Code::Store, message)
     }
 }

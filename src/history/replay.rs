@@ -5,9 +5,9 @@
 //! time. This file knows documents and snapshots, and no logs.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use super::archive::{Archive, LoadFailure, Part, Position, Source};
+use super::archive::{Archive, LoadFailure, Part, Position, Source, held};
 use super::{History, Session};
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::support::cancel::{Cancelled, stopped};
@@ -71,13 +71,13 @@ impl Source for Replay {
     }
 
     fn load(&self, wanted: Range<usize>) -> Result<Vec<Arc<Snapshot>>, LoadFailure> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = held(&self.made);
         made.advance(wanted.start, &*self.documents)?;
         wanted.map(|_| made.grow(&*self.documents)).collect()
     }
 
     fn load_working(&self) -> Result<Arc<Snapshot>, LoadFailure> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = held(&self.made);
         made.advance(self.documents.committed(), &*self.documents)?;
         made.grow(&*self.documents)
     }
@@ -91,7 +91,7 @@ impl Source for Replay {
     }
 
     fn rest(&self) {
-        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = ReplayState::default();
+        *held(&self.made) = ReplayState::default();
     }
 }
 

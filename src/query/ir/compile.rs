@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::edition::Edition;
 use super::lower::{Lowered, check_pieces, lower, lower_leniently, notes};
-use super::observer::Observer;
+use super::normal::Observer;
 use super::purpose::Purpose;
 use crate::query::syntax;
 use crate::support::diag::{Code, Diagnostic, Error};

@@ -21,11 +21,6 @@ impl std::ops::Deref for DepthSet {
 }
 
 impl DepthSet {
-    /// Every depth from -1 up. Nodes without a depth are in no set, not even this one.
-    pub fn all() -> Self {
-        Self::range(LOWEST, i64::MAX)
-    }
-
     pub fn one(depth: i64) -> Self {
         Self::range(depth, depth)
     }
@@ -36,24 +31,19 @@ impl DepthSet {
     }
 
     /// The union of inclusive ranges in any order, overlapping or empty. `O(n log n)`.
-    pub fn from_ranges(ranges: Vec<(i64, i64)>) -> Self {
+    pub fn from_ranges(ranges: impl IntoIterator<Item = (i64, i64)>) -> Self {
         let ranges = ranges.into_iter();
-        Self(Intervals::union_of(
-            ranges.map(|(low, high)| (low.max(LOWEST), high)),
-        ))
+        let ranges = ranges.map(|(low, high)| (low.max(LOWEST), high));
+        Self(Intervals::union_of(ranges))
     }
 
     pub fn union(&self, other: &Self) -> Self {
         let ranges = self.ranges().iter().chain(other.ranges());
-        Self(Intervals::union_of(ranges.copied()))
+        Self::from_ranges(ranges.copied())
     }
 
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.0.intersection(other))
-    }
-
-    pub fn is_all(&self) -> bool {
-        self.ranges() == [(LOWEST, i64::MAX)]
     }
 }
 
@@ -74,6 +64,7 @@ mod tests {
     fn depths_below_the_system_region_do_not_exist() {
         assert_eq!(DepthSet::range(i64::MIN, -1), DepthSet::one(-1));
         assert!(DepthSet::range(i64::MIN, -2).is_empty());
-        assert!(DepthSet::range(i64::MIN, i64::MAX).is_all());
+        let all = DepthSet::range(i64::MIN, i64::MAX);
+        assert_eq!(all.ranges(), [(-1, i64::MAX)]);
     }
 }

@@ -17,7 +17,6 @@ mod lower;
 mod name;
 mod normal;
 mod number;
-mod observer;
 mod pattern;
 mod properties;
 mod purpose;
@@ -35,10 +34,9 @@ pub use lower::{Lowered, MAX_GROUPS, MAX_STEPS, MAX_VALUES};
 pub(crate) use lower::{meant_type, other_spelling};
 pub(crate) use name::headers;
 pub use name::normal_type;
+pub use normal::Observer;
 pub use number::{Digits, ExactNumber, compare_numbers};
-pub use observer::Observer;
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
-pub use properties::Fingerprint;
 pub use purpose::{InsertionPoint, Purpose};
 pub use query::{
     Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Condition, Controls, Facet,

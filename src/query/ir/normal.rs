@@ -13,13 +13,15 @@
 
 use super::contradiction;
 use super::depth::DepthSet;
-use super::observer::Observer;
 use super::query::{
     Attr, AttrTest, Class, CompareOp, Controls, Literal, Operand, PickOrTest, Query, QueryStep,
     Test, Tests, TypeTest,
 };
 use crate::query::syntax::Span;
 use crate::support::diag::Warning;
+
+/// Called with the query after lowering (`"lower"`) and after each pass, by name.
+pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Query);
 
 /// A pass over a query, whose groups have these spans until `groups` sorts them.
 type NormalizePass = fn(&mut Query, &[Span], &mut Vec<Warning>);

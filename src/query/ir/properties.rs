@@ -1,39 +1,12 @@
 //! Properties of a normalized query: fingerprint, parameters, pinned key.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
 use super::query::{
     Attr, AttrTest, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, Query, Test,
 };
-
-/// The SHA-256 of a query's canonical text (LANGUAGE §9). Displays as lower-case hex.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Fingerprint([u8; 32]);
-
-impl Fingerprint {
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
-
-    /// The fingerprint of the query with this canonical text.
-    pub fn of_text(canonical: &str) -> Self {
-        Self(Sha256::digest(canonical.as_bytes()).into())
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 impl Query {
     /// The canonical text. Parses back to this query in the canonical edition.
@@ -44,9 +17,10 @@ impl Query {
         text
     }
 
-    /// The fingerprint. Each call prints and hashes the canonical text.
-    pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of_text(&self.canonical_text())
+    /// The SHA-256 of the canonical text (LANGUAGE §9), in lower-case hex digits. Each call prints and hashes it.
+    pub fn fingerprint(&self) -> String {
+        let hash = Sha256::digest(self.canonical_text());
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     pub fn is_none(&self) -> bool {

@@ -10,7 +10,7 @@ use super::depth::DepthSet;
 use super::name::{MODES, ORDERS};
 use super::query::{
     Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, Literal, NodeStep, Operand,
-    PickOrTest, Query, QueryStep, QueryTime, RangeEnd, Test, TypeTest, Zone,
+    PickOrTest, Query, QueryStep, QueryTime, RangeEnd, Test, TypeTest,
 };
 use crate::query::syntax::words::tag_text;
 use crate::query::syntax::{is_name, joined, quote};
@@ -101,17 +101,11 @@ impl Display for Chain {
                 Axis::Child => f.write_str(" > ")?,
             }
             match step {
-                QueryStep::Zone(zone) => zone.fmt(f)?,
+                QueryStep::Zone(zone) => write!(f, ":{}", zone.as_str())?,
                 QueryStep::Node(node) => node.write(f, sole)?,
             }
         }
         Ok(())
-    }
-}
-
-impl Display for Zone {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, ":{}", self.as_str())
     }
 }
 

@@ -6,8 +6,7 @@ use smallvec::SmallVec;
 
 use super::lowerer::Lowerer;
 use crate::query::ir::edition::Edition;
-use crate::query::ir::normal::normalize;
-use crate::query::ir::observer::Observer;
+use crate::query::ir::normal::{Observer, normalize};
 use crate::query::ir::pattern::Patterns;
 use crate::query::ir::purpose::{InsertionPoint, Purpose};
 use crate::query::ir::query::Query;
