@@ -62,8 +62,7 @@ impl Session {
 
     #[cfg(feature = "store")]
     pub(crate) fn origin(&self) -> std::sync::MutexGuard<'_, Option<Origin>> {
-        let origin = self.origin.lock();
-        origin.unwrap_or_else(std::sync::PoisonError::into_inner)
+        super::archive::held(&self.origin)
     }
 
     /// Its name in a store; `None` if it is from elsewhere.

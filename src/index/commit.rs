@@ -77,11 +77,7 @@ impl Writer {
         meta: &Meta,
     ) -> Option<(Snapshot, Vec<Merge>)> {
         let seq = previous.node(previous.seq_row()?);
-        let mut touched = Touched {
-            units: BTreeSet::new(),
-            preamble: (0, 0),
-            head: None,
-        };
+        let mut touched = Touched::default();
         touched.add_stored(previous);
         if self.ttls != Ttls::Counting
             || seq.present().has(Present::EMPTY_CHILDREN)
@@ -105,6 +101,7 @@ impl Writer {
 pub(super) type UnitAt = (usize, u32);
 
 /// The units of a snapshot that a delta may change.
+#[derive(Default)]
 struct Touched {
     units: BTreeSet<UnitAt>,
     preamble: UnitAt,
