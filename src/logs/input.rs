@@ -3,7 +3,6 @@
 use super::formats::{At, Format, Record, detect, is_message};
 use super::pointer::Pointer;
 use super::report::{Fate, Report};
-use super::yaml::{is_cassette, to_json};
 use crate::json::{
     Accepted, Halt, Jumps, Reader, Redaction, ValueType, elements, members, value_type,
 };
@@ -244,15 +243,6 @@ fn refuse(message: String) -> InputError {
 
 pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
     utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
-}
-
-/// The text of an input; one of YAML as JSON.
-pub(super) fn json(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
-    let text = text(bytes)?;
-    if is_cassette(&text) {
-        return to_json(&text).map(Cow::Owned);
-    }
-    Ok(text)
 }
 
 /// As [`text`], of a piece that is not the beginning. A letter that is broken off at the end is U+FFFD: the line that it is

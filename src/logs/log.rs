@@ -6,7 +6,6 @@
 
 use super::json::{canonical, object, quoted};
 use crate::json::Member;
-use crate::render::Provider;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -177,16 +176,8 @@ pub(super) struct Tool {
     pub(super) name: String,
     /// JSON text in the spelling it came in.
     pub(super) definition: String,
-    /// Custom fields, sorted by name.
-    pub(super) data: Vec<Field>,
-}
-
-impl Tool {
-    /// The custom field of the API it was sent to, if it would be sent there in another form than it has.
-    pub(super) fn of_form(form: Option<Provider>) -> Vec<Field> {
-        let form = form.map(|form| ("data_form".into(), quoted(form.name())));
-        form.into_iter().collect()
-    }
+    /// The API it was sent to, if it would be sent there in another form than it has.
+    pub(super) form: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -24,8 +24,7 @@ mod change;
 mod ctrace;
 mod delta;
 mod equality;
-// Public with `record`, which needs stores.
-#[cfg_attr(not(feature = "store"), expect(unreachable_pub))]
+#[cfg(feature = "store")]
 mod events;
 mod export;
 pub(crate) mod file;
@@ -49,7 +48,6 @@ mod spool;
 mod stream;
 mod surrogates;
 mod usage;
-mod yaml;
 
 pub use crate::json::{BadPattern, Redaction};
 #[doc(hidden)]

@@ -19,19 +19,13 @@ pub enum Provider {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
-    /// Gemini `generateContent`.
-    Gemini,
-    /// Bedrock `converse`.
-    Bedrock,
 }
 
-names!(Provider: 6, name {
+names!(Provider: 4, name {
     Thread: "thread",
     OpenAi: "openai",
     OpenAiResponses: "openai-responses",
     Anthropic: "anthropic",
-    Gemini: "gemini",
-    Bedrock: "bedrock",
 });
 
 impl fmt::Display for Provider {

@@ -38,7 +38,7 @@ pub(super) fn of_front(older: &[Piece], newer: &[Piece]) -> Cause {
             let value =
                 |piece: &Piece| canonical(&format!("{{{}}}", piece.json.trim_end_matches(',')));
             match &*name {
-                "model" | "modelId" => Cause::Model,
+                "model" => Cause::Model,
                 _ if value(&older[0]) == value(&newer[0]) => Cause::KeyOrder,
                 _ => Cause::Parameter { name },
             }

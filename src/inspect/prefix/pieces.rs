@@ -56,8 +56,7 @@ pub(super) struct Piece {
 /// Parameters that change what the model reads before its messages. `model` is not among them: it
 /// comes first, because each model has its own cache.
 const READ_BY_MODEL: &str = "response_format text output_config output_format tool_choice \
-    parallel_tool_calls functions function_call thinking reasoning reasoning_effort toolConfig \
-    tool_config cachedContent cached_content additionalModelRequestFields";
+    parallel_tool_calls functions function_call thinking reasoning reasoning_effort";
 
 /// The text of a piece whose tokens are counted: a tool definition's JSON, the system prompt's text.
 pub(super) fn counted(piece: &Piece) -> Cow<'_, str> {
@@ -93,7 +92,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
             json: format!("\"{name}\":{value},").into(),
         })
     };
-    pieces.extend(parameter("model").or_else(|| parameter("modelId")));
+    pieces.extend(parameter("model"));
     // Tools that are parameters, because no block of the tree defines them.
     pieces.extend(parameter("tools"));
     for (index, tool) in head.tools.iter().enumerate() {
@@ -107,7 +106,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
         });
     }
     let read = READ_BY_MODEL.split(' ').filter_map(parameter);
-    let is_anthropic = matches!(head.provider, Provider::Anthropic | Provider::Bedrock);
+    let is_anthropic = head.provider == Provider::Anthropic;
     let system = head.system.as_ref().map(|(name, value)| Piece {
         place: Place::System,
         json: if is_anthropic {
@@ -139,7 +138,7 @@ pub(super) fn tool_name(definition: &str) -> String {
 /// then starts with the shorter one when a part is added.
 pub(super) fn message(json: &str, provider: Provider) -> String {
     match (provider, &members(json)[..]) {
-        (Provider::Anthropic | Provider::Bedrock, [(first, role), (second, content)])
+        (Provider::Anthropic, [(first, role), (second, content)])
             if first == "role" && second == "content" =>
         {
             format!("{{\"role\":{role},\"content\":[{}", parts(content))
@@ -153,9 +152,7 @@ fn parts(content: &str) -> String {
     if value_type(content) == ValueType::String {
         return format!("{{\"type\":\"text\",\"text\":{content}}},");
     }
-    // Bedrock's marks are parts of their own.
-    let is_mark = |json: &&str| matches!(&members(json)[..], [(name, _)] if name == "cachePoint");
-    let parts = elements(content).into_iter().filter(|json| !is_mark(json));
+    let parts = elements(content).into_iter();
     parts.map(|json| part(json) + ",").collect()
 }
 

@@ -364,7 +364,9 @@ impl Builder {
         };
         if changed {
             let mut part = Part::new("tool", quoted(&tool.definition));
-            part.data.extend_from_slice(&tool.data);
+            if let Some(form) = tool.form {
+                part.set("data_form", quoted(form));
+            }
             let key = (!tool.name.is_empty()).then_some(&*tool.name);
             self.change.put.push(
                 Draft {

@@ -9,6 +9,7 @@ use crate::json::JsonValue;
 use crate::logs::log::{About, Message, Part, Tool};
 use crate::logs::nodes::{Made, SYS};
 use crate::logs::recording::Recording;
+use crate::render::Provider;
 use crate::tree::timestamp::nanos_of_rfc3339;
 use crate::tree::{Document, NodeClass};
 use std::rc::Rc;
@@ -135,9 +136,16 @@ impl Reading {
                 self.block(block, BlockPlace::System)?;
                 continue;
             };
+            let form = block.field("data_form").and_then(JsonValue::text);
+            let is_known = |known: &Provider| Some(known.name()) == form;
+            let known = Provider::ALL.into_iter().find(is_known);
+            let form = known.map(Provider::name);
+            if form.is_none() && block.field("data_form").is_some() {
+                return None;
+            }
             self.builder.tools.push(ToolEntry {
                 tool: Tool {
-                    data: part(block)?.data,
+                    form,
                     name: block.key().unwrap_or_default().to_owned(),
                     definition: block.field("content")?.text()?.to_owned(),
                 },
@@ -239,8 +247,8 @@ impl Reading {
     }
 }
 
-/// The role of a message: that of a block which has none of its own. Results of Anthropic, Bedrock and Gemini are
-/// in messages of the user.
+/// The role of a message: that of a block which has none of its own. Results of Anthropic are in messages of
+/// the user.
 fn role_of(known: Option<String>, block: NodeRef<'_>, own: Option<&str>) -> Option<String> {
     match own {
         None => block.role().map(str::to_owned),
@@ -272,9 +280,7 @@ fn part(block: NodeRef<'_>) -> Option<Part> {
         }
     }
     let form = part.field("data_form");
-    let in_users = ["\"anthropic\"", "\"bedrock\"", "\"gemini\""];
-    let in_users = form.is_some_and(|form| in_users.contains(&form));
-    if in_users && block.role() == Some("tool") {
+    if form == Some("\"anthropic\"") && block.role() == Some("tool") {
         part.role = Some("tool");
     }
     part.data.sort_unstable();

@@ -1,9 +1,7 @@
 //! One call by itself: a request body and the response to it, without a log around them.
 
 use super::anthropic::Messages;
-use super::bedrock::Converse;
 use super::fields::text;
-use super::gemini::Contents;
 use super::openai::Chat;
 use super::requests::Api;
 use super::responses::Responses;
@@ -35,8 +33,6 @@ pub(in crate::logs) fn read(
     match provider {
         Provider::Anthropic => of(&Messages, provider, request, response, report),
         Provider::OpenAiResponses => of(&Responses, provider, request, response, report),
-        Provider::Gemini => of(&Contents, provider, request, response, report),
-        Provider::Bedrock => of(&Converse, provider, request, response, report),
         Provider::OpenAi | Provider::Thread => of(&Chat, provider, request, response, report),
     }
 }

@@ -9,7 +9,6 @@ mod large;
 mod links;
 mod odd;
 mod otel;
-mod recordings;
 mod redact;
 mod render;
 mod requests;

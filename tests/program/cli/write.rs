@@ -349,9 +349,9 @@ fn refusals_leave_the_file_as_it_was() {
         ),
         (&["edit", "attempts", path, "begin"], 1, "`--as`"),
         (
-            &["edit", "attempts", path, "begin", "--as", "cohere"],
+            &["edit", "attempts", path, "begin", "--as", "gemini"],
             3,
-            "cohere",
+            "gemini",
         ),
         (
             &["edit", "attempts", path, "--canceled"],
