@@ -60,13 +60,23 @@ impl Posting {
         Self(Repr::Sparse(Box::new(set)))
     }
 
-    /// The list of the rows whose bits are set, of a segment of at most 64 rows.
-    fn from_word(word: u64) -> Self {
-        Self(match word.count_ones() {
-            0 => Repr::Empty,
-            1 => Repr::One(word.trailing_zeros()),
-            _ => Repr::Word(word),
-        })
+    /// The list of the rows whose bits are set, of a segment of `rows` rows.
+    fn from_words(words: &[u64], rows: u32) -> Self {
+        if let [word] = *words {
+            return Self(match word.count_ones() {
+                0 => Repr::Empty,
+                1 => Repr::One(word.trailing_zeros()),
+                _ => Repr::Word(word),
+            });
+        }
+        let count = words.iter().map(|word| word.count_ones()).sum();
+        if count > 1 && u64::from(count) * DENSE_FROM >= u64::from(rows) {
+            let words = words.into();
+            return Self(Repr::Dense { words, count });
+        }
+        let ones = |(word, start): (&u64, u32)| Ones(*word).map(move |bit| start + bit);
+        let sorted: Vec<u32> = words.iter().zip((0..).step_by(64)).flat_map(ones).collect();
+        Self::from_rows(&sorted, rows)
     }
 
     /// The lists of `values` values: `codes` has that of each of the `rows` rows, or a larger number where there is none.
@@ -75,15 +85,18 @@ impl Posting {
         rows: u32,
         values: usize,
     ) -> Vec<Self> {
-        if rows <= 64 {
-            // Commits make many segments of one turn: their lists are single words on the stack.
-            let mut words: SmallVec<[u64; 16]> = smallvec![0; values];
+        // Few values, as most columns have, or a single word for each, as in the segments of one turn that commits make: a
+        // bitmap for each value is filled in one pass.
+        if values <= 16 || rows <= 64 {
+            let stride = rows.div_ceil(64).max(1) as usize;
+            let mut words: SmallVec<[u64; 16]> = smallvec![0; values * stride];
             for (row, code) in codes.enumerate() {
-                if let Some(word) = words.get_mut(code as usize) {
-                    *word |= 1 << row;
+                if (code as usize) < values {
+                    words[code as usize * stride + row / 64] |= 1 << (row % 64);
                 }
             }
-            return words.into_iter().map(Self::from_word).collect();
+            let lists = words.chunks_exact(stride);
+            return lists.map(|words| Self::from_words(words, rows)).collect();
         }
         // A list for each value, and no bitmap: a column of keys may have a value for every row. Counted first, so that no
         // list grows. Rows come ascending, so appending keeps each list sorted, and only when a list is whole can its

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::{Segment, UnitKind};
+use super::{Segment, Unit, UnitKind};
 use crate::tree::{Meta, NONE, NodeClass};
 
 /// A run of units that becomes a [`Piece`]: the segment, the units, and the dead rows.
@@ -147,11 +147,16 @@ impl Snapshot {
                 segment,
             };
             next = piece.end();
-            // Units of a segment are sorted by rank: binary search.
+            // Units of a segment are sorted by rank: binary search. Most pieces have one rank only.
             let kinds =
                 &piece.segment.units()[piece.units.start as usize..piece.units.end as usize];
             let ends = [0, 1, 2].map(|rank| {
-                let below = kinds.partition_point(|unit| unit.kind.rank() <= rank);
+                let is_below = |unit: &Unit| unit.kind.rank() <= rank;
+                let below = match kinds {
+                    [.., last] if is_below(last) => kinds.len(),
+                    [first, ..] if !is_below(first) => 0,
+                    _ => kinds.partition_point(is_below),
+                };
                 piece.units.start + below as u32
             });
             let rows = |unit: u32| piece.rows_of_unit(unit);

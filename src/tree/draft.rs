@@ -477,7 +477,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     }
 
     /// Reads a value that begins with `byte`.
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, byte: Option<u8>) -> Result<FieldValue<'a>, Halt> {
         Ok(match byte {
             Some(b'"') => FieldValue::Text(self.reader.string()?),

@@ -189,6 +189,7 @@ impl Tree {
     }
 
     /// Adds a row without a place: its parent, end, level and class are for the caller to set.
+    #[inline]
     pub fn push(&mut self, node: NodeHeaders<'_>, payload: RecordPlace) -> &mut Row {
         let (row, id) = (self.rows.len(), self.ids.len() as u32);
         self.ids.push_str(node.id);
@@ -275,6 +276,7 @@ impl Dictionary {
     }
 
     /// The code of `value`.
+    #[inline]
     pub fn find(&self, value: &str) -> Option<u32> {
         let values = &self.values;
         if values.len() < HASHED_FROM {
