@@ -64,7 +64,7 @@ fn named(text: &str, facts: &Facts) -> String {
         .replace("{tool}", &facts.tool)
 }
 
-fn first<'a>(ids: Option<&'a str>) -> Vec<&'a str> {
+fn first(ids: Option<&str>) -> Vec<&str> {
     ids.into_iter().collect()
 }
 

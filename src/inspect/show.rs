@@ -141,7 +141,7 @@ pub(super) fn text_of(node: NodeRef<'_>, region: Region) -> String {
         Some(content) if region == Region::Sys && node.kind() == Some("tool") => {
             compact(&content.json()).into_owned()
         }
-        Some(content) => content.canonical().into(),
+        Some(content) => content.canonical(),
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn members(node: NodeRef<'_>, more: &[(&str, &str)]) -> (String, Stri
     all.extend(headers.filter_map(|(name, value)| Some((name, value?))));
     all.extend(node.fields().map(|(name, value)| (name, value.canonical())));
     // The sort is stable: of one name the first stays.
-    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all.sort_by_key(|(name, _)| *name);
     all.dedup_by(|(later, _), (first, _)| later == first);
     let (mut before, mut after) = (String::new(), String::new());
     for (name, value) in all {

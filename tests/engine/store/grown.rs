@@ -202,10 +202,13 @@ fn a_log_read_line_by_line_gives_what_the_whole_log_gives() {
     }
 }
 
+/// Makes the lines of a log.
+type Maker = fn(&mut Rng) -> Vec<Value>;
+
 /// Random logs of the formats whose reading of a line can depend on lines that come later.
 #[test]
 fn random_logs_grow() {
-    let makers: [(&str, fn(&mut Rng) -> Vec<Value>); 5] = [
+    let makers: [(&str, Maker); 5] = [
         ("claude", claude_code),
         ("pi", pi),
         ("codex", codex),
