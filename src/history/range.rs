@@ -114,7 +114,7 @@ pub struct RangeDiff {
     pub(crate) selector_warnings: Option<Arc<[Warning]>>,
 }
 
-/// How a snapshot is named in a result. See the example of [`RangeDiff`](crate::RangeDiff).
+/// How a snapshot is named in a result. See the example of [`RangeDiff`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SnapshotRef {

@@ -182,11 +182,13 @@ impl Segment {
     }
 
     /// The row of the parent; `None` where that is in another unit, or there is none.
+    #[cfg(feature = "store")]
     pub(crate) fn parent_of(&self, row: u32) -> Option<u32> {
         Some(self.parent[row as usize]).filter(|parent| *parent != crate::tree::NONE)
     }
 
     /// Levels below the root.
+    #[cfg(feature = "store")]
     pub(crate) fn level(&self, row: u32) -> i64 {
         self.level.get(row)
     }

@@ -89,6 +89,7 @@ impl<'a> UnitRef<'a> {
 
     /// Its rows in document order, without dead ones: the number in the segment, and the node unless it is an
     /// implicit core.
+    #[cfg(feature = "store")]
     pub(crate) fn live_rows(self) -> impl Iterator<Item = (u32, Option<NodeRef<'a>>)> {
         let piece = self.at();
         let live = self.rows().filter(|row| !piece.is_dead(*row));
