@@ -830,6 +830,9 @@ fn secrets_never_enter() {
 
 #[test]
 fn streams_come_together_wherever_they_are_cut() {
+    if crate::support::random::left_to_ci() {
+        return;
+    }
     for (api, events, whole) in streams() {
         let all = StreamedReply::of(api, &events);
         assert!(all.whole, "{api}");

@@ -151,6 +151,9 @@ fn run(path: &Path, wrong: &mut String) -> (String, usize) {
 #[test]
 fn documents_show_what_the_program_prints() {
     let bless = std::env::var_os("PACTQL_BLESS").is_some();
+    if !bless && crate::cases::left_to_ci() {
+        return;
+    }
     assert!(
         !bless || std::env::var_os("CI").is_none(),
         "blessing in CI would pass every document"

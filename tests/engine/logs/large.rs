@@ -88,6 +88,9 @@ fn every_fixture_makes_the_same_line_by_line() {
 
 #[test]
 fn torn_odd_and_faulty_lines_are_said_alike() {
+    if crate::support::random::left_to_ci() {
+        return;
+    }
     let line = |text: &str| format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
     let good = line("a") + &line("b");
     let lenient = ImportOptions {

@@ -189,6 +189,9 @@ fn sessions_that_are_read_together_answer_as_alone() {
 
 #[test]
 fn ids_are_those_of_the_rows() {
+    if crate::support::random::left_to_ci() {
+        return;
+    }
     let folder = Folder::quick();
     let path = folder.file("x.db");
     let store = Store::open(&path).unwrap();

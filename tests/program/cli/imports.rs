@@ -388,7 +388,7 @@ fn a_follower_that_is_killed_goes_on() {
     });
     let mut below = numbers();
     let mut kills = 0;
-    while !writer.is_finished() {
+    while kills < 2 || !writer.is_finished() {
         let mut child = follower(&[&folder], &store);
         std::thread::sleep(Duration::from_millis(20 + below(800) as u64));
         child.kill().expect("it runs");
@@ -396,7 +396,6 @@ fn a_follower_that_is_killed_goes_on() {
         kills += 1;
     }
     writer.join().expect("the logs are whole");
-    assert!(kills > 1);
     let ran = pactql(&["import", &folder, "-o", &once]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let wanted = rows::rows(&once);
@@ -417,6 +416,9 @@ fn a_follower_that_is_killed_goes_on() {
 
 #[test]
 fn a_follower_ends_when_all_logs_have_failed() {
+    if crate::cases::left_to_ci() {
+        return;
+    }
     let scratch = Scratch::new("import-failed");
     let bad = scratch.write("bad.jsonl", "no JSON\nnor this\n");
     let begun = scratch.write("begun.jsonl", "{\"type\":\"us");

