@@ -519,7 +519,7 @@ fn recorded_logs_grow() {
             let mut at = 0..;
             cuts.retain(|_| {
                 at.next()
-                    .is_some_and(|at| at < 64 || at % 129 < 2 || at == last)
+                    .is_some_and(|at| at < 24 || at % 257 < 2 || at == last)
             });
         }
         let name = path.display().to_string();
