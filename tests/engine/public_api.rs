@@ -200,6 +200,27 @@ fn source(item: &Value) -> String {
     let lines = lines.filter(|line| !line.starts_with("//") && !line.starts_with("#["));
     let text = lines.collect::<Vec<_>>().join(" ");
     let is_fn = item["inner"].get("function").is_some();
+    // What a macro declares has the place of its call.
+    if text
+        .split(['!', '(', ' '])
+        .next()
+        .is_some_and(|word| text.starts_with(&format!("{word}!")))
+    {
+        let kind = item["inner"]
+            .as_object()
+            .and_then(|inner| inner.keys().next());
+        let kind = match kind.map(String::as_str) {
+            Some("function") => "fn",
+            Some("assoc_const" | "constant") => "const",
+            Some(kind) => kind,
+            None => "",
+        };
+        let name = item["name"].as_str().unwrap_or_default();
+        return match kind {
+            "variant" => name.to_owned(),
+            _ => format!("pub {kind} {name}"),
+        };
+    }
     let text = match text.split_once(" {") {
         Some((declared, _)) if is_fn => declared,
         _ => &text,
