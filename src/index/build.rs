@@ -10,6 +10,7 @@ use super::fresh::{Earlier, Ttl};
 use super::ids::Ids;
 use super::records::{Collected, Records, SHARED};
 use super::segment::{CORE, LEVEL_POSTINGS};
+use super::snapshot::Run;
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
 use crate::tree::hash_text;
 use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Row, Tree, header};
@@ -139,6 +140,20 @@ impl SegmentBuilder {
         }
         let ids = unit.iter().map(|row| length(row.id)).sum();
         self.reserve(unit.len(), ids);
+    }
+
+    /// Reserves memory for runs of other segments.
+    pub(super) fn reserve_for_runs(&mut self, runs: &[Run]) {
+        let (mut rows, mut ids, mut records) = (0, 0, 0);
+        for (segment, units, _) in runs {
+            let at = segment.rows_of(units);
+            rows += at.len();
+            ids += segment.ids.text_len(at);
+            records += segment.payload.copied_len();
+        }
+        // A chunk is made of at least one and less than two of this size.
+        self.payload.reserve(records.min(2 * SHARED));
+        self.reserve(rows, ids);
     }
 
     fn add_unit(&mut self, kind: UnitKind, version: u64) {

@@ -296,7 +296,9 @@ pub(super) fn splice<'a>(
     gone: &BTreeSet<UnitAt>,
     fresh: Vec<(UnitAt, UnitSource<'a>)>,
 ) -> Vec<UnitSource<'a>> {
-    let mut parts = Vec::new();
+    // Each unit that goes or comes cuts a run in two at most.
+    let runs = previous.pieces().len() + gone.len() + 2 * fresh.len();
+    let mut parts = Vec::with_capacity(runs);
     let mut fresh = fresh.into_iter().peekable();
     let mut gone = gone.iter().peekable();
     for (at, piece) in previous.pieces().iter().enumerate() {

@@ -31,6 +31,11 @@ impl Ids {
         self.text.reserve(bytes);
     }
 
+    /// Bytes of the ids of these rows.
+    pub(crate) fn text_len(&self, rows: Range<u32>) -> usize {
+        (self.cuts[rows.end as usize] - self.cuts[rows.start as usize]) as usize
+    }
+
     /// Adds a row. After 4 GiB of text, which no reader accepts, ids are empty.
     pub(crate) fn push(&mut self, id: &str) {
         let end = u32::try_from(self.text.len() + id.len()).ok();

@@ -89,7 +89,7 @@ fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
     let mut builder = SegmentBuilder::default();
     let mut attributes = Collector::default();
     let mut dead = RoaringBitmap::new();
-    builder.reserve(parts.iter().map(|part| rows(part).len()).sum(), 0);
+    builder.reserve_for_runs(&parts);
     // Dead rows are copied with the rest: units keep their versions, and equal versions must mean equal
     // rows in every segment that has them, so that older snapshots can move here as well.
     for part in &parts {

@@ -47,6 +47,11 @@ impl Chunk {
         self.get((self.start, self.end()))
     }
 
+    /// Whether a merge takes it as it is.
+    fn is_shared(&self) -> bool {
+        self.len as usize >= SHARED || self.interned
+    }
+
     /// The bytes of a place inside it.
     #[inline]
     fn get(&self, (start, end): (u32, u32)) -> &str {
@@ -75,6 +80,12 @@ impl Records {
 
     pub(super) fn len(&self) -> usize {
         self.chunks.last().map_or(0, |last| last.end() as usize)
+    }
+
+    /// Bytes that a merge copies.
+    pub(super) fn copied_len(&self) -> usize {
+        let copied = self.chunks.iter().filter(|chunk| !chunk.is_shared());
+        copied.map(|chunk| chunk.len as usize).sum()
     }
 }
 
@@ -202,7 +213,7 @@ impl Collected {
     pub(super) fn append(&mut self, records: &Records) -> u32 {
         let moved = self.len();
         for chunk in &records.chunks {
-            if chunk.len as usize >= SHARED || chunk.interned {
+            if chunk.is_shared() {
                 self.flush();
                 let part = chunk.from..chunk.from + chunk.len;
                 self.share(&chunk.memory, part, chunk.interned);

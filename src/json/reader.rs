@@ -384,28 +384,34 @@ impl<'a> Reader<'a> {
         Ok(raw)
     }
 
-    /// Takes an integer of at most 18 digits. Returns `None` and takes nothing but white space if
+    /// Takes an integer that an `i64` holds. Returns `None` and takes nothing but white space if
     /// something else is next.
     #[inline(always)]
-    pub fn short_integer(&mut self) -> Option<i64> {
+    pub fn integer(&mut self) -> Option<i64> {
         self.peek();
         let rest = self.text.as_bytes().get(self.at..)?;
         let negative = rest.first() == Some(&b'-');
         let digits = rest.get(usize::from(negative)..)?;
-        let (mut value, mut length) = (0i64, 0usize);
+        let (mut value, mut length) = (0u64, 0usize);
         while let Some(digit @ b'0'..=b'9') = digits.get(length) {
-            if length == 18 {
+            // A `u64` holds every number of 19 digits, as nanoseconds since 1970 have.
+            if length == 19 {
                 return None;
             }
-            value = value * 10 + i64::from(digit - b'0');
+            value = value * 10 + u64::from(digit - b'0');
             length += 1;
         }
         let leading_zero = length > 1 && digits.first() == Some(&b'0');
         if length == 0 || leading_zero || matches!(digits.get(length), Some(b'.' | b'e' | b'E')) {
             return None;
         }
+        let value = if negative {
+            0i64.checked_sub_unsigned(value)?
+        } else {
+            i64::try_from(value).ok()?
+        };
         self.at += usize::from(negative) + length;
-        Some(if negative { -value } else { value })
+        Some(value)
     }
 
     /// Takes `true`, `false` or `null` and returns it.

@@ -314,7 +314,7 @@ impl<'a> Members<'a> {
                     members.root = Some(nodes.read_root()?);
                 }
                 ("replace", Some(b'[')) => {
-                    let nodes = NodeReader::new(reader, faults, Form::Listed, 0);
+                    let nodes = NodeReader::new(reader, faults, Form::Listed, size);
                     members.replace = nodes.read_list()?;
                 }
                 ("remove", Some(b'[')) => members.remove = read_ids(reader, faults)?,

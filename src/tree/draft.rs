@@ -138,8 +138,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             faults,
             draft,
             form,
-            open: Vec::new(),
-            fields: Vec::new(),
+            // Most documents are small: a difference of a few nodes grows neither.
+            open: Vec::with_capacity(8),
+            fields: Vec::with_capacity(32),
             decoded: String::new(),
         }
     }
@@ -374,9 +375,9 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let first = self.see(name::NUMBERS << column, at);
         let byte = self.reader.peek();
         let offset = self.reader.offset();
-        let value = match self.reader.short_integer() {
+        let value = match self.reader.integer() {
             None => self.other_integer(header::NUMBERS[column], at, byte, offset)?,
-            short => short,
+            taken => taken,
         };
         let Some(value) = value else {
             return Ok(());
@@ -394,7 +395,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(())
     }
 
-    /// Reads an integer that is not short. An explicit null is kept as a field; other values are reported.
+    /// Reads what `Reader::integer` does not take. An explicit null is kept as a field; other values are reported.
     fn other_integer(
         &mut self,
         name: &'static str,
