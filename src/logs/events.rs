@@ -53,7 +53,10 @@ fn data_of(text: &str) -> Vec<String> {
             found.extend(data.take());
         } else if let Some(rest) = line.strip_prefix("data:") {
             let rest = rest.strip_prefix(' ').unwrap_or(rest);
-            data = Some(data.map_or_else(|| rest.to_owned(), |data| format!("{data}\n{rest}")));
+            match &mut data {
+                Some(data) => data.extend(["\n", rest]),
+                None => data = Some(rest.to_owned()),
+            }
         }
     }
     found
