@@ -218,6 +218,7 @@ fn chunks(events: &[String]) -> StreamedReply {
         ])
     };
     let choices = list(choices.into_iter().map(choice));
+    around.0.retain(|_, value| *value != "null");
     let kind = quoted("chat.completion");
     out.response = Some(around.with([("object", kind), ("choices", choices)]));
     out
