@@ -245,8 +245,8 @@ pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
     utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
 }
 
-/// As [`text`], of a piece that is not the beginning. A letter that is broken off at the end is U+FFFD: the line that it is
-/// in is no JSON, and waits for its rest.
+/// As [`text`], of a piece that is not the beginning. A letter that is cut off at the end becomes U+FFFD, so its line is
+/// no JSON, and waits for its rest.
 pub(super) fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
     simdutf8::compat::from_utf8(bytes)
         .map(Cow::Borrowed)

@@ -236,9 +236,9 @@ pub(super) enum Event {
         kept_from: usize,
         call: Call,
     },
-    /// From here on the model has these tools; nothing without any.
+    /// From here on the model has these tools. An empty list changes nothing.
     Tools(Vec<Tool>),
-    /// The parameters of the calls from here on, a JSON object; it may be the one before.
+    /// The parameters of the calls from here on, a JSON object, maybe the same as before.
     Parameters(String),
     /// The session of the subagent that a call started, which is known with the call's result.
     Child {

@@ -17,7 +17,8 @@ macro_rules! setters {
     };
 }
 
-/// Gives the variants of an enum their names, and the function that returns them its own. Or declares the enum, too.
+/// Gives the variants of an enum their names, with `ALL`, `parse`, and `as_str` or another function that returns the
+/// name. The first form declares the enum, too.
 macro_rules! names {
     ($(#[$meta:meta])* $vis:vis enum $type:ident: $count:literal {
         $($(#[$doc:meta])* $variant:ident = $name:literal,)*

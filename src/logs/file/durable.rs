@@ -14,8 +14,8 @@ use crate::support::cancel::check;
 use crate::support::scratch::Part;
 use crate::tree::SourceError;
 
-/// Closing the file is not enough: a process that another thread is just starting has it open too for a
-/// moment, and the lock with it.
+/// A file with a lock, which is given back when this is dropped. Closing the file is not enough: a process that
+/// another thread is just starting has it open too for a moment, and the lock with it.
 #[derive(Debug)]
 pub(super) struct Locked(File);
 

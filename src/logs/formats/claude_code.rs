@@ -362,7 +362,7 @@ impl Path<'_> {
                 out.report.line(Fate::Understood, "api_error");
                 let known = ["type", "uuid", "parentUuid", "sessionId", "cwd", "version"];
                 let said = object_without(found, &known).unwrap_or_else(|| "{}".to_owned());
-                // What fails before a summary comes is of the time after it, which nothing that comes changes.
+                // An attempt of the cycle after the compaction, whether a summary follows or not.
                 self.failed.push(failed(&said));
                 if self.boundary.is_none() {
                     self.fail(out);
