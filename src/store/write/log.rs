@@ -267,16 +267,21 @@ impl LogCandidate {
         if !is_within(newest, now) {
             return Ok(None);
         }
-        let there = index + usize::from(is_same(newest, now, false));
+        let is_there = is_same(newest, now, false);
+        let there = index + usize::from(is_there);
         let before = at(&old, last.checked_sub(1))?.zip(at(&new, index.checked_sub(1))?);
-        let kept = match before {
-            Some((old, new)) if is_same(old, new, true) => index,
+        let (kept, taken_back) = match before {
+            Some((old, new)) if is_same(old, new, true) => (index, 1),
             _ => match self.hashes(core)? {
-                Some(hashes) => SessionRows::shared(&new, &hashes)?,
+                Some(hashes) => {
+                    let kept = SessionRows::shared(&new, &hashes)?;
+                    (kept, hashes.len() - kept)
+                }
+                // It stays as it is, and goes on.
+                None if is_there => (there, 0),
                 None => return Ok(None),
             },
         };
-        let taken_back = (index + 1).saturating_sub(kept);
         Ok(Some(LogStep {
             there,
             kept,

@@ -605,6 +605,37 @@ fn the_name_follows_the_newest_branch_and_the_old_path_becomes_a_fork() {
     sound(&store).expect("a sound store");
 }
 
+/// What was pruned does not come back, and its session is still found when another branch is the newest.
+#[test]
+fn a_pruned_session_follows_its_branch() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("a.db")).expect("a store");
+    let bring = |log: &str| {
+        let sessions = sessions(log.as_bytes(), "log", Reading::Whole).expect("a log");
+        store
+            .import_log(&sessions, Some("log.jsonl"))
+            .expect("imported")
+    };
+    let mut log = line("1", None, "user", "go", 1)
+        + &line("2", Some("1"), "assistant", "A", 2)
+        + &line("3", Some("2"), "user", "on", 3)
+        + &line("4", Some("3"), "assistant", "B", 4);
+    assert_eq!(bring(&log).snapshots, 2);
+    let keep = pactql::store::Retention::default().keep(1);
+    store.prune(&keep).expect("pruned");
+    log += &line("5", Some("2"), "user", "another way", 5);
+    log += &line("6", Some("5"), "assistant", "C", 6);
+    let done = bring(&log);
+    assert_eq!(done.renamed, [("log".to_owned(), "log~2".to_owned())]);
+    assert_eq!((done.new, done.same), (1, 1));
+    log += &line("7", Some("4"), "user", "on", 7);
+    log += &line("8", Some("7"), "assistant", "D", 8);
+    let done = bring(&log);
+    assert_eq!((done.new, done.grown, done.snapshots), (0, 1, 1));
+    assert_eq!(store.sessions("log").expect("a list")[0].snapshots, 2);
+    sound(&store).expect("a sound store");
+}
+
 #[test]
 fn other_sessions_of_a_name_and_those_that_were_written_are_left_alone() {
     let folder = Folder::quick();
