@@ -35,7 +35,7 @@ pub enum StoreError {
     Conflict(String),
     #[error("{0}")]
     Refused(String),
-    /// What has a code of its own is refused.
+    /// A refusal with a code of its own.
     #[error("{1}")]
     Coded(Code, String),
     #[error(transparent)]

@@ -241,7 +241,7 @@ pub(crate) fn first<T>(
     Ok(collect(database, sql, values, read)?.pop())
 }
 
-/// Of at least one number. The last one fills the list up, so that there are few different statements.
+/// The parameters of a list that is not empty. The last number fills it up, so that there are few different statements.
 pub(crate) fn parameters(numbers: &[i64]) -> (String, Vec<Value<'static>>) {
     let filled = numbers.len().next_power_of_two();
     let last = numbers.last().into_iter().cycle();

@@ -80,7 +80,8 @@ pub(crate) fn by_id(database: &mut dyn Database, session: i64) -> Result<Option<
     first(database, &sql, &[session.into()], entry)
 }
 
-/// Of those that no context writes or has written, in byte order of names. Logarithmic in the sessions of the store.
+/// The sessions of a recorder that no context writes or has written, in byte order of names. Logarithmic in the sessions
+/// of the store.
 pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec<SessionEntry>> {
     let now = database.now_ns()?;
     let recorded = RECORDED.replace("source", "s.source");
@@ -88,9 +89,9 @@ pub(crate) fn of_source(database: &mut dyn Database, source: &str) -> Result<Vec
     collect(database, &sql, &[source.into(), now.into()], entry)
 }
 
-/// The sessions of a source, in no order. Linear in the sessions of the store.
+/// The sessions of a source, in byte order of names. Linear in the sessions of the store.
 pub(crate) fn of_log(database: &mut dyn Database, source: &str) -> Result<Vec<SessionEntry>> {
-    let sql = format!("{SELECT} where s.source = ?1");
+    let sql = format!("{SELECT} where s.source = ?1 order by s.name");
     collect(database, &sql, &[source.into()], entry)
 }
 

@@ -51,7 +51,7 @@ impl OpenSessions {
         }
     }
 
-    /// Whether none is open or was queried before, so that it were worth opening; where memory is short, it never is.
+    /// Whether none of these sessions is open, and none was queried before or memory is short: then none is opened.
     pub(crate) fn are_new(&self, list: &[Listed]) -> bool {
         let mut numbers = list.iter().map(|listed| listed.session);
         numbers.all(|id| {

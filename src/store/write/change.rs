@@ -339,8 +339,8 @@ impl SessionRows {
         Ok(())
     }
 
-    /// How many snapshots of a history, from the first, a session has that has commits of these hashes. Linear in the
-    /// changes from one to the next.
+    /// How many of the first snapshots of a history have these hashes when they are the commits of a session. Linear in
+    /// the changes from one to the next.
     pub(crate) fn shared(history: &History, hashes: &[Hash]) -> Result<usize> {
         let (mut rows, mut shared, mut differs) = (Self::default(), 0, false);
         history.walk(0, |older, snapshot| {

@@ -61,8 +61,7 @@ struct LogStep<'a> {
     candidate: Option<&'a LogCandidate>,
     /// How many snapshots of the log are there.
     there: usize,
-    /// How many of them stay as they are. What is after them was not whole, or says what the log said of itself when it was
-    /// shorter, and is written again.
+    /// How many of them stay as they are. The log says something else of the later ones now: they are written again.
     kept: usize,
     /// How many of the newest snapshots of the store are taken back for that.
     taken_back: usize,
@@ -74,10 +73,10 @@ struct LogStep<'a> {
 
 impl Store {
     /// Brings the sessions of one log into the store, each with its name. A session that is there from
-    /// when the log was shorter gets what is new; its ids and snapshots stay. If the log names its
-    /// sessions otherwise than then, as it does when another branch has become the newest, they are renamed.
-    /// `source` says which log it is. One transaction; linear in the log, and in the newest commits
-    /// of what is there.
+    /// when the log was shorter gets what is new; its ids stay, and so do its snapshots, unless the log says
+    /// something else of them now. If the log names its sessions otherwise than then, as it does when another
+    /// branch has become the newest, they are renamed. `source` says which log it is. One transaction; linear in
+    /// the log, in the newest commits of what is there, and in the sessions of the store if a name is not there.
     ///
     /// # Errors
     /// `E_SESSION_EXISTS`: a name belongs to a session that is not the beginning of the one in the log.
@@ -152,8 +151,8 @@ impl Store {
 
     /// What is done with each session of the log.
     ///
-    /// A session of the store may be the beginning of several of the log. One that begins as another does is the beginning
-    /// of all that the longer one is: so the longest choose first, and none is left without one.
+    /// A session of the store may be the beginning of several sessions of the log. The longest session of the store chooses
+    /// first: each session of the log that fits it fits a shorter one with the same beginning, too.
     fn steps<'a>(
         &self,
         sessions: &[(String, Session)],
@@ -177,7 +176,8 @@ impl Store {
         Ok(steps.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Finds the session of the log that one of the store is, that of its name if it can be. Returns whether there is one.
+    /// Finds the session of the log that a session of the store has become; that of its name, if it fits. Returns whether
+    /// one was found.
     fn claim<'a>(
         &self,
         candidate: &'a LogCandidate,
