@@ -16,7 +16,7 @@ pub(crate) fn candidate(bound: &Bound) -> Option<Vec<SessionCandidate>> {
     bound.chains.iter().map(of_chain).collect()
 }
 
-/// The most selective: a node of an id, a text of a custom attribute, a key.
+/// The most selective requirement of a chain: a node of an id, a text of a custom attribute, a key.
 fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
     let node = |column: &str, text: &str| {
         let units = format!("select unit_id from node where {}", equals(column, text));
@@ -64,13 +64,13 @@ fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
     value.or_else(key)
 }
 
-/// Only texts of nodes equal this one, and an index has it: no number, no truth value, not long.
+/// Whether an index has this text, and only texts of nodes equal it: not a number, not a truth value, not long.
 fn is_indexed(text: &str) -> bool {
     let number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
     !number && !matches!(text, "true" | "false" | "null") && text.len() <= 200
 }
 
-/// In byte order of names. Linear in the nodes that have what is required, in all sessions.
+/// The sessions that have what is required, in byte order of names. Linear in the nodes that have it, in all sessions.
 pub(crate) fn candidates(
     database: &mut dyn Database,
     wanted: &[SessionCandidate],

@@ -447,7 +447,8 @@ pub(crate) fn of(sessions: &[Exported], id: i64) -> Option<&Exported> {
     at.ok().and_then(|at| sessions.get(at))
 }
 
-/// With the digests of placements, and whether sessions are gone, or have other units or numbers. Linear in placements.
+/// The sessions with the digests of their placements, and whether one that the bucket has is gone, or has other units or
+/// numbers. Linear in the placements.
 pub(crate) fn placed(
     database: &mut dyn Database,
     known: &[Exported],
@@ -468,7 +469,8 @@ pub(crate) fn placed(
     Ok((all, altered))
 }
 
-/// Of the placements that begin up to each of two seqs. The first is the greater only if history was cut.
+/// The digests of the placements that begin up to each of two seqs. The first seq is the greater one only if history was
+/// cut.
 fn digests(
     database: &mut dyn Database,
     session: i64,

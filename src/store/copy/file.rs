@@ -97,7 +97,7 @@ impl RowGroup {
     }
 }
 
-/// It gets its name when it is whole; dropped before that, it is removed.
+/// A file that is being written. It gets its name when it is whole; dropped before that, it is removed.
 pub(crate) struct FileWriter {
     part: Part,
     root: PathBuf,

@@ -202,7 +202,8 @@ impl ImportRun<'_> {
         })
     }
 
-    /// Under the numbers of the store; rows of units that were there before are left out. Returns how many there are.
+    /// Inserts the rows of a table under the numbers of the store, without those of units that were there before. Returns
+    /// how many were inserted.
     fn rows(
         &self,
         database: &mut dyn Database,

@@ -46,7 +46,7 @@ const FEW: usize = 4;
 pub(crate) struct Units {
     /// The rows of the units one after the other, each in document order, at their levels.
     pub(crate) tree: Tree,
-    /// The rows with a ttl that counts down, ascending. Theirs is the cycle in which it expires.
+    /// The rows with a ttl that counts down, ascending. Their ttl in `tree` is the cycle in which it expires.
     pub(crate) expires: Vec<u32>,
     pub(crate) starts: HashMap<i64, u32>,
     last: Option<i64>,

@@ -201,7 +201,7 @@ const SHORT: usize = 500;
 /// The rows that the index of sources has. A query says so, or it is answered without the index.
 pub(crate) const RECORDED: &str = "substr(source, 1, 10) = 'recording '";
 
-/// Indexes besides the keys.
+/// Indexes besides the keys. [`RECORDED`] and [`ATTR_BY_TEXT`] are put in the place of their names.
 const INDEXES: &[&str] = &[
     "placement_by_end on placement (session_id, last_seq, first_seq)",
     "placement_by_unit on placement (unit_id)",

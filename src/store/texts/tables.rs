@@ -47,7 +47,7 @@ pub(crate) fn through(database: &mut dyn Database) -> Result<Option<i64>> {
     one_int(database, through, &[VERSION.into()])
 }
 
-/// Its texts, and the units that came later; `None` if there is no index. Linear in its texts.
+/// How many texts the index has, and how many units came later; `None` if there is no index. Linear in its texts.
 pub(crate) fn size(database: &mut dyn Database) -> Result<Option<(u64, u64)>> {
     let Some(through) = through(database)? else {
         return Ok(None);
