@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::depth::DepthSet;
-use super::number::compare_numbers;
+use super::number::ExactNumber;
 use super::query::{
     Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Literal, NodeStep, Operand, QueryStep,
     Test, TypeTest,
@@ -285,9 +285,10 @@ fn is_number(test: &AttrTest) -> bool {
 }
 
 fn numbers_exclude(a: (CompareOp, &Literal), b: (CompareOp, &Literal)) -> bool {
-    let Some(order) = compare_numbers(a.1, b.1) else {
+    let (Some(x), Some(y)) = (ExactNumber::of(a.1), ExactNumber::of(b.1)) else {
         return false;
     };
+    let order = x.compare(&y);
     // Whether a comparison sets a lower or upper bound, and whether the bound itself passes.
     let low = |op| match op {
         CompareOp::Gt => Some(false),

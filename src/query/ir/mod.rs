@@ -35,7 +35,7 @@ pub(crate) use lower::{meant_type, other_spelling};
 pub(crate) use name::headers;
 pub use name::normal_type;
 pub use normal::Observer;
-pub use number::{Digits, ExactNumber, compare_numbers};
+pub use number::{Digits, ExactNumber};
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use purpose::{InsertionPoint, Purpose};
 pub use query::{

@@ -152,11 +152,6 @@ impl Digits<'_> {
     }
 }
 
-/// Compares two numeric literals exactly; `None` where either is not a number.
-pub fn compare_numbers(a: &Literal, b: &Literal) -> Option<Ordering> {
-    Some(ExactNumber::of(a)?.compare(&ExactNumber::of(b)?))
-}
-
 /// Compares an integer with a decimal without rounding either.
 fn int_with_decimal(int: i128, decimal: f64) -> Ordering {
     // Both bounds are powers of two, so nothing is rounded here.
