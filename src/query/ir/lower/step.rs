@@ -46,7 +46,7 @@ impl Lowerer {
         let mut steps = Vec::with_capacity(group.steps.len());
         let mut sound = true;
         for (axis, step) in &group.steps {
-            // The axis of the first one is always white space.
+            // The axis of the first step is always `Descendant`.
             match self.step(step, sole) {
                 Some(step) => steps.push((*axis, step)),
                 None => sound = false,
@@ -258,9 +258,10 @@ impl Lowerer {
                 Operand::Literal(Literal::Text((**text).into()))
             }
         };
-        let (attr, op) = match self.edition {
-            Edition::V01 | Edition::Depth => (Attr::Id, CompareOp::Eq),
-            Edition::Canonical => (Attr::Key, CompareOp::Eq),
+        let op = CompareOp::Eq;
+        let attr = match self.edition {
+            Edition::V01 | Edition::Depth => Attr::Id,
+            Edition::Canonical => Attr::Key,
         };
         Test::Attr(AttrTest { attr, op, operand })
     }
