@@ -85,8 +85,8 @@ impl Posting {
         rows: u32,
         values: usize,
     ) -> Vec<Self> {
-        // Few values, as most columns have, or a single word for each, as in the segments of one turn that commits make: a
-        // bitmap for each value is filled in one pass.
+        // Most columns have few values, and commits make many segments of at most 64 rows, where a bitmap is one word. Then
+        // one pass fills a bitmap for each value.
         if values <= 16 || rows <= 64 {
             let stride = rows.div_ceil(64).max(1) as usize;
             let mut words: SmallVec<[u64; 16]> = smallvec![0; values * stride];

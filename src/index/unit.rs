@@ -87,8 +87,8 @@ impl<'a> UnitRef<'a> {
         self.snapshot.node(row)
     }
 
-    /// Its rows in document order, without dead ones: the number in the segment, and the node unless it is an
-    /// implicit core.
+    /// Its rows in document order, without dead ones: each with its number in the segment and its node, which an
+    /// implicit core does not have.
     #[cfg(feature = "store")]
     pub(crate) fn live_rows(self) -> impl Iterator<Item = (u32, Option<NodeRef<'a>>)> {
         let piece = self.at();

@@ -1,4 +1,4 @@
-//! The nodes of a snapshot, as readers see them.
+//! The nodes of a snapshot, as readers see them and as a tree again.
 
 use std::ops::Range;
 

@@ -23,7 +23,7 @@ use crate::support::diag::Warning;
 /// Called with the query after lowering (`"lower"`) and after each pass, by name.
 pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Query);
 
-/// A pass over a query, whose groups have these spans until `groups` sorts them.
+/// A pass over a query. The spans are those of its groups before the first pass; `contradictions` reads them.
 type NormalizePass = fn(&mut Query, &[Span], &mut Vec<Warning>);
 
 /// The passes with their names; the module explains their order.
@@ -35,7 +35,7 @@ const PASSES: [(&str, NormalizePass); 4] = [
 ];
 
 /// Runs all passes, showing the query to `observer` before the first and after each. `spans` are those of the
-/// groups.
+/// groups, for warnings.
 pub(super) fn normalize(
     mut query: Query,
     spans: &[Span],

@@ -125,8 +125,8 @@ pub struct NodeStep {
 /// A pick, or a test after a pick.
 pub type PickOrTest = PickStep<AttrTest, Operand>;
 
-/// Picks one node of each group, which is the nodes below one left-context node; or, after a pick, narrows
-/// what was picked. Conditions on attributes are as `C` says, and numbers from 1 as `N` says.
+/// A pick keeps one node of each group: of the nodes below one left-context node. A test after a pick narrows
+/// what was picked. `C` is a condition on an attribute, `N` a number from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PickStep<C, N> {
     /// `:first`
@@ -141,7 +141,7 @@ pub enum PickStep<C, N> {
 /// One condition on a node.
 pub type Test = Condition<AttrTest>;
 
-/// One condition on a node; on an attribute as `C` says.
+/// One condition on a node; `C` is one on an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition<C> {
     Type(TypeTest),

@@ -38,7 +38,7 @@ fn least(most: i64, far: impl Fn(i64) -> bool) -> Option<i64> {
 /// The least finite double that is not below a number, or, with `above`, that is above it.
 fn cut_real(number: &ExactNumber<'_>, above: bool) -> Option<f64> {
     let far = |value: f64| reaches(ExactNumber::decimal(value), number, above);
-    // In this order the bits of doubles are those of integers; it is its own inverse.
+    // Maps the bits of doubles to integers in the same order; it is its own inverse.
     let ordered = |bits: i64| bits ^ ((bits >> 63) as u64 >> 1) as i64;
     let of = |key: i64| f64::from_bits(ordered(key) as u64);
     let key_of = |value: f64| ordered(value.to_bits() as i64);

@@ -68,7 +68,7 @@ pub type UnionSyntax<'s> = SmallVec<[GroupSyntax<'s>; 1]>;
 /// One member of a union: steps joined by combinators, at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupSyntax<'s> {
-    /// The steps, each with the combinator before it. The first combinator is meaningless.
+    /// The steps, each with the axis before it; that of the first is [`Axis::Descendant`].
     pub steps: Vec<(Axis, StepSyntax<'s>)>,
 }
 
