@@ -1,6 +1,6 @@
 //! The rows of a result: which nodes they are, in which order, and the window over them (LANGUAGE §6).
 
-use crate::query::ir::{Controls, Literal, Operand, Query, RowOrder};
+use crate::query::ir::{Controls, Query, RowOrder};
 
 use super::error::Refused;
 use super::predicate::{DEPTH, NeededRows};
@@ -26,9 +26,8 @@ pub(super) fn key_order() -> [(String, &'static str); 5] {
 
 impl Arrangement {
     pub(super) fn of(query: &Query) -> Self {
-        let pinned = |operand: &Operand| *operand != Operand::Literal(Literal::Null);
         Self(match query.controls.order {
-            RowOrder::Default if !query.pinned_key().is_some_and(pinned) => RowOrder::Pre,
+            RowOrder::Default if query.pinned_key().is_none() => RowOrder::Pre,
             order => order,
         })
     }
