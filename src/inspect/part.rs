@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub struct Part {
     time: String,
     all: bool,
+    /// Whether text lists snapshots instead of describing one.
     pub(super) is_range: bool,
     pub(crate) selector: Option<String>,
 }

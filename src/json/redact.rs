@@ -183,6 +183,7 @@ impl Redactor {
         unmatched.map(|(_, pattern)| &*pattern.text)
     }
 
+    /// Whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }

@@ -16,8 +16,11 @@ pub(crate) struct Head {
     /// The members of the parameters with commas between them, as they came.
     pub(crate) parameters: String,
     pub(crate) tools: Vec<String>,
+    /// The member that the system prompt is, and its value as JSON.
     pub(crate) system: Option<(&'static str, String)>,
+    /// The member that the messages are.
     list: &'static str,
+    /// The id of the block that is `instructions`.
     pub(crate) instructions: Option<String>,
     /// The number of blocks, from the first, that are not sent, because the API has them.
     pub(super) previous: usize,

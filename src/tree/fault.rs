@@ -367,7 +367,7 @@ fn walk<'a>(
         }
         // To the next member or element, out of the containers that end here.
         loop {
-            let key = match stack.last_mut() {
+            let next = match stack.last_mut() {
                 None => return Ok(()),
                 Some(PathStep::Member(name)) => reader.next_key(first)?.map(|(key, at)| {
                     *name = Some(key);
@@ -378,7 +378,7 @@ fn walk<'a>(
                     reader.next_element(first)?.then_some(0)
                 }
             };
-            if let Some(end) = key {
+            if let Some(end) = next {
                 resolve(stack, end);
                 break;
             }

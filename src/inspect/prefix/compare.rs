@@ -239,6 +239,7 @@ fn of_texts(older: &str, newer: &str) -> Option<Cause> {
     } else if equal(&NUMBER, "\u{1}", any) {
         Some(Cause::Counter)
     } else if equal(&ID, "\u{1}", |text| {
+        // An id has a digit; a word has none.
         text.contains(|letter: char| letter.is_ascii_digit())
     }) {
         Some(Cause::Id)

@@ -24,6 +24,7 @@ use std::sync::Arc;
 /// record and [`RECORD`]. Equal keys are equal blocks.
 type BlockKey = (u64, u32);
 
+/// No unit has this many rows.
 const RECORD: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
