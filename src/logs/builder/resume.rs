@@ -137,9 +137,7 @@ impl Reading {
                 continue;
             };
             let form = block.field("data_form").and_then(JsonValue::text);
-            let is_known = |known: &Provider| Some(known.name()) == form;
-            let known = Provider::ALL.into_iter().find(is_known);
-            let form = known.map(Provider::name);
+            let form = form.and_then(Provider::parse).map(Provider::name);
             if form.is_none() && block.field("data_form").is_some() {
                 return None;
             }
