@@ -360,7 +360,12 @@ impl Followed {
             ..Seen::default()
         });
         let has_changed = seen.state.replace(state) != Some(state);
-        if !has_changed && !seen.again || state.0 == 0 {
+        if state.0 == 0 {
+            // A log that was emptied is one that has not begun.
+            seen.given_up = None;
+            return Ok(());
+        }
+        if !has_changed && !seen.again {
             return Ok(());
         }
         file.stem.clone_from(&seen.stem);
