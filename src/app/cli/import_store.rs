@@ -261,10 +261,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long a log that cannot be read has to stand still until it is given up.
+/// A log that cannot be read is given up if it does not change for this long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The same of one whose lines are good and say nothing yet that is understood.
+/// The same for a log whose lines are valid JSON, but of which nothing is understood yet.
 const LONG_PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
@@ -273,7 +273,7 @@ struct Seen {
     stem: String,
     /// What was said of it last, so that it is said once.
     failure: String,
-    /// If it could not be read then: the exit code, and when it is given up unless it changes.
+    /// If it could not be read: the exit code, and when it is given up unless it changes.
     given_up: Option<(Exit, Instant)>,
     /// Whether it is read again although it has not changed, since what failed was not the log.
     again: bool,
@@ -282,7 +282,8 @@ struct Seen {
 /// Follows logs until the program is interrupted.
 ///
 /// # Errors
-/// What is wrong with a log is said, and the others are followed; when all have been given up, with the code of the first.
+/// All logs have been given up; the exit code is that of the first. Until then the faults of a log are printed, and
+/// the others are followed.
 pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     leave();
     let stop = Arc::new(AtomicBool::new(false));
@@ -402,7 +403,8 @@ impl Followed {
     }
 }
 
-/// How long a log that cannot be read may stand still; without an end while its first line is being written.
+/// How long a log that cannot be read may stand still. `None` is without a limit: another process writes the session,
+/// or the first line is not whole yet.
 fn patience(path: &str, failure: &Failure) -> Option<Duration> {
     let mut line = Vec::new();
     let file = std::fs::File::open(path);
@@ -412,7 +414,7 @@ fn patience(path: &str, failure: &Failure) -> Option<Duration> {
     match (failure, first) {
         _ if failure.is_busy() => None,
         (_, Err(error)) if is_begun && error.is_eof() => None,
-        // A fault that is not of its JSON is one of the whole log.
+        // The first line is valid JSON, so its faults are those of the whole log.
         (Failure::Input(files, _), Ok(_))
             if files
                 .iter()
