@@ -62,7 +62,7 @@ impl Run for Bench {
         }
         let started = Instant::now();
         let (mut names, mut sessions) = (Vec::new(), Vec::new());
-        SessionsArgs::of(&self.sessions).each(with, |opened| {
+        SessionsArgs::default().each_of(&self.sessions, None, with, |opened| {
             names.push(opened.name.clone());
             sessions.push(Arc::clone(&opened.session));
             Ok(())

@@ -171,7 +171,7 @@ fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
 }
 
 /// Opens several sessions in parallel. Of several failures the first in order is returned.
-pub(super) fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Session>>, Failure> {
+fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Session>>, Failure> {
     if let [name] = names {
         return Ok(vec![open(name, limits)?]);
     }
@@ -336,15 +336,6 @@ impl Opened {
 }
 
 impl SessionsArgs {
-    /// These sessions, all that the words mean.
-    pub(super) fn of(words: &[String]) -> Self {
-        let sessions = words.to_vec();
-        Self {
-            sessions,
-            ..Self::default()
-        }
-    }
-
     /// Opens the sessions in the order of the words and in a store of the names, and gives each to `visit`.
     /// Those of a store are open one at a time, and only those that were chosen. Returns how many there were;
     /// says so if there was none.
