@@ -6,7 +6,7 @@ use crate::support::diag::nearest;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Parameter {
     name: String,
     kind: ParameterKind,
@@ -16,7 +16,7 @@ pub(super) struct Parameter {
     about: String,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum ParameterKind {
     Text,
