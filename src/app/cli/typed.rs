@@ -4,7 +4,7 @@
 //! No guess proposes a command that writes: such a command is only named for a word that means it.
 
 use super::words::{is_file, is_selector, joined};
-use crate::app::present::{Exit, Failure, literal};
+use crate::app::present::{Exit, Failure, quote};
 use crate::support::diag::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
@@ -211,7 +211,7 @@ fn after(line: &str, words: &[String]) -> String {
         // An id such as `cb:u3` is neither a file nor a selector.
         let is_id = name == "select" && word.contains(':') && !is_file(&word);
         out.push(if is_id && !is_selector(&word) {
-            format!("[id={}]", literal(&word))
+            format!("[id={}]", quote(&word))
         } else {
             word
         });

@@ -9,13 +9,9 @@ mod failure;
 pub(crate) mod sessions;
 pub(crate) mod stores;
 
+pub(crate) use crate::query::syntax::quote;
 #[cfg(feature = "mcp")]
 pub(crate) use crate::support::text::clean;
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;
-
-/// `text` in quotes, as a selector has it.
-pub(crate) fn literal(text: &str) -> String {
-    crate::query::syntax::quote(text)
-}
