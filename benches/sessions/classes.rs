@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 use pactql::{Engine, Session};
 
-use super::contenders::{Arena, Hand};
+use super::contenders::{Arena, Hand, ids_of};
 
 /// What selectors name of a session.
 pub(crate) struct Facts {
@@ -53,10 +53,6 @@ impl Class {
     pub(crate) fn sql(&self, facts: &Facts) -> String {
         named(self.sql, facts)
     }
-
-    pub(crate) fn all() -> Vec<Self> {
-        all().into()
-    }
 }
 
 fn named(text: &str, facts: &Facts) -> String {
@@ -64,33 +60,27 @@ fn named(text: &str, facts: &Facts) -> String {
         .replace("{tool}", &facts.tool)
 }
 
-fn first(ids: Option<&str>) -> Vec<&str> {
-    ids.into_iter().collect()
+/// A class of the blocks that satisfy a test.
+macro_rules! blocks {
+    ($name:literal, $selector:literal, $sql:literal, |$node:ident, $facts:tt| $test:expr) => {
+        Class {
+            name: $name,
+            selector: $selector,
+            sql: $sql,
+            hand: |hand, $facts| hand.all(|$node| $test),
+            arena: |arena, $facts| arena.all(|$node| $node.is_block() && $test),
+        }
+    };
 }
 
-fn all() -> [Class; 24] {
+pub(crate) fn all() -> [Class; 24] {
     [
         Class {
             name: "by-id",
             selector: "@t0 [id='{id}']",
             sql: "select id from node where id = '{id}'",
-            hand: |hand, facts| {
-                first(
-                    hand.messages
-                        .iter()
-                        .map(|message| &*message.id)
-                        .find(|id| *id == facts.id),
-                )
-            },
-            arena: |arena, facts| {
-                first(
-                    arena
-                        .nodes
-                        .iter()
-                        .map(|node| &*node.id)
-                        .find(|id| *id == facts.id),
-                )
-            },
+            hand: |hand, facts| ids_of(hand.messages.iter().find(|message| message.id == facts.id)),
+            arena: |arena, facts| ids_of(arena.nodes.iter().find(|node| node.id == facts.id)),
         },
         Class {
             name: "blocks",
@@ -106,32 +96,20 @@ fn all() -> [Class; 24] {
             hand: |hand, _| hand.turn_ids.iter().map(|id| &**id).collect(),
             arena: |arena, _| arena.all(|node| node.class == "mt"),
         },
-        Class {
-            name: "role",
-            selector: "@t0 .cb[role='user']",
-            sql: "select id from node where class = 'cb' and role = 'user' order by pre",
-            hand: |hand, _| hand.all(|message| message.role == "user"),
-            arena: |arena, _| arena.all(|node| node.is_block() && node.role == "user"),
-        },
+        blocks!(
+            "role",
+            "@t0 .cb[role='user']",
+            "select id from node where class = 'cb' and role = 'user' order by pre",
+            |node, _| node.role == "user"
+        ),
         Class {
             name: "last-of-role",
             selector: "@t0 .cb[role='user']:last",
             sql: "select id from node where class = 'cb' and role = 'user' order by pre desc limit 1",
-            hand: |hand, _| {
-                let mut newest = hand.messages.iter().rev();
-                first(
-                    newest
-                        .find(|message| message.role == "user")
-                        .map(|message| &*message.id),
-                )
-            },
+            hand: |hand, _| ids_of(hand.messages.iter().rfind(|message| message.role == "user")),
             arena: |arena, _| {
-                let mut newest = arena.nodes.iter().rev();
-                first(
-                    newest
-                        .find(|node| node.is_block() && node.role == "user")
-                        .map(|node| &*node.id),
-                )
+                let mut nodes = arena.nodes.iter();
+                ids_of(nodes.rfind(|node| node.is_block() && node.role == "user"))
             },
         },
         Class {
@@ -139,18 +117,14 @@ fn all() -> [Class; 24] {
             selector: "@t0 .cb[role='assistant']:nth(3)",
             sql: "select id from node where class = 'cb' and role = 'assistant' order by pre limit 1 offset 2",
             hand: |hand, _| {
-                let mut found = hand
-                    .messages
-                    .iter()
-                    .filter(|message| message.role == "assistant");
-                first(found.nth(2).map(|message| &*message.id))
+                let messages = hand.messages.iter();
+                let mut found = messages.filter(|message| message.role == "assistant");
+                ids_of(found.nth(2))
             },
             arena: |arena, _| {
-                let mut found = arena
-                    .nodes
-                    .iter()
-                    .filter(|node| node.is_block() && node.role == "assistant");
-                first(found.nth(2).map(|node| &*node.id))
+                let nodes = arena.nodes.iter();
+                let mut found = nodes.filter(|node| node.is_block() && node.role == "assistant");
+                ids_of(found.nth(2))
             },
         },
         Class {
@@ -166,9 +140,7 @@ fn all() -> [Class; 24] {
             sql: "select id from node where class = 'cb' and depth between 1 and 3 order by pre",
             hand: |hand, _| hand.some(hand.newest(3), |_| true),
             arena: |arena, _| {
-                arena.all(|node| {
-                    node.is_block() && node.depth.is_some_and(|depth| (1..=3).contains(&depth))
-                })
+                arena.all(|node| node.is_block() && matches!(node.depth, Some(1..=3)))
             },
         },
         Class {
@@ -178,9 +150,7 @@ fn all() -> [Class; 24] {
             hand: |hand, _| hand.some(hand.newest(3), |message| message.role == "user"),
             arena: |arena, _| {
                 arena.all(|node| {
-                    node.role == "user"
-                        && node.is_block()
-                        && node.depth.is_some_and(|depth| (1..=3).contains(&depth))
+                    node.role == "user" && node.is_block() && matches!(node.depth, Some(1..=3))
                 })
             },
         },
@@ -190,11 +160,8 @@ fn all() -> [Class; 24] {
             sql: "select id from node where class = 'cb' and kind = 'call' and depth > 0 order by pre",
             hand: |hand, _| hand.some(hand.newest(usize::MAX), |message| message.kind == "call"),
             arena: |arena, _| {
-                arena
-                    .below("^seq")
-                    .filter(|node| node.is_block() && node.kind == "call")
-                    .map(|node| &*node.id)
-                    .collect()
+                let nodes = arena.below("^seq").iter();
+                ids_of(nodes.filter(|node| node.is_block() && node.kind == "call"))
             },
         },
         Class {
@@ -203,17 +170,12 @@ fn all() -> [Class; 24] {
             sql: "select (select b.id from node b where b.parent = c.pre and b.class = 'cb' order by b.pre limit 1) \
                   from node t join node c on c.parent = t.pre and c.class = 'mc' where t.class = 'mt' order by t.pre",
             hand: |hand, _| {
-                let turns = hand.turns.iter().filter_map(|turn| {
-                    hand.messages[turn.clone()]
-                        .iter()
-                        .find(|message| message.key.is_empty())
-                });
-                turns.map(|message| &*message.id).collect()
+                ids_of(hand.turns.iter().filter_map(|turn| {
+                    let mut messages = hand.messages[turn.clone()].iter();
+                    messages.find(|message| message.key.is_empty())
+                }))
             },
-            arena: |arena, _| {
-                let cores = (0..arena.nodes.len()).filter(|&at| arena.nodes[at].class == "mc");
-                cores.map(|at| &*arena.nodes[at + 1].id).collect()
-            },
+            arena: |arena, _| ids_of(arena.of_class("mc").map(|at| &arena.nodes[at + 1])),
         },
         Class {
             name: "last-of-turns",
@@ -222,22 +184,17 @@ fn all() -> [Class; 24] {
                   from node t join node c on c.parent = t.pre and c.class = 'mc' \
                   where t.class = 'mt' and t.depth in (2, 4, 6) order by t.pre",
             hand: |hand, _| {
-                let turns = [6, 4, 2]
-                    .into_iter()
-                    .filter_map(|depth| hand.turns.len().checked_sub(depth));
-                let turns = turns.filter_map(|turn| {
-                    hand.messages[hand.turns[turn].clone()]
-                        .iter()
-                        .rfind(|message| message.key.is_empty())
-                });
-                turns.map(|message| &*message.id).collect()
+                let turns = [6, 4, 2].into_iter();
+                let turns = turns.filter_map(|depth| hand.turns.len().checked_sub(depth));
+                ids_of(turns.filter_map(|turn| {
+                    let mut messages = hand.messages[hand.turns[turn].clone()].iter();
+                    messages.rfind(|message| message.key.is_empty())
+                }))
             },
             arena: |arena, _| {
-                let cores = (0..arena.nodes.len()).filter(|&at| arena.nodes[at].class == "mc");
+                let cores = arena.of_class("mc");
                 let cores = cores.filter(|&at| matches!(arena.nodes[at].depth, Some(2 | 4 | 6)));
-                cores
-                    .map(|at| &*arena.nodes[arena.nodes[at].end - 1].id)
-                    .collect()
+                ids_of(cores.map(|at| &arena.nodes[arena.nodes[at].end - 1]))
             },
         },
         Class {
@@ -247,12 +204,9 @@ fn all() -> [Class; 24] {
                   (select pre from node where class = 'mt' order by pre limit 1 offset 1) and b.class = 'cb' order by b.pre",
             hand: |hand, _| hand.some(hand.turns[1].clone(), |_| true),
             arena: |arena, _| {
-                let turn = arena.turns().nth(1).expect("two turns");
+                let turn = arena.of_class("mt").nth(1).expect("two turns");
                 let nodes = arena.nodes[turn..arena.nodes[turn].end].iter();
-                nodes
-                    .filter(|node| node.is_block())
-                    .map(|node| &*node.id)
-                    .collect()
+                ids_of(nodes.filter(|node| node.is_block()))
             },
         },
         Class {
@@ -260,78 +214,45 @@ fn all() -> [Class; 24] {
             selector: "@t0 ^sys .cb",
             sql: "select id from node where class = 'cb' and depth = -1 order by pre",
             hand: |hand, _| hand.some(hand.sys.clone(), |_| true),
-            arena: |arena, _| {
-                arena
-                    .below("^sys")
-                    .filter(|node| node.is_block())
-                    .map(|node| &*node.id)
-                    .collect()
-            },
+            arena: |arena, _| ids_of(arena.below("^sys").iter().filter(|node| node.is_block())),
         },
         Class {
             name: "head",
             selector: "@t0 ^ah .cb",
             sql: "select id from node where class = 'cb' and depth = 0 order by pre",
             hand: |hand, _| hand.some(hand.head.clone(), |_| true),
-            arena: |arena, _| {
-                arena
-                    .below("^ah")
-                    .filter(|node| node.is_block())
-                    .map(|node| &*node.id)
-                    .collect()
-            },
+            arena: |arena, _| ids_of(arena.below("^ah").iter().filter(|node| node.is_block())),
         },
-        Class {
-            name: "frequent-word",
-            selector: "@t0 .cb[content~'the']",
-            sql: "select id from node where class = 'cb' and instr(content, 'the') > 0 order by pre",
-            hand: |hand, facts| {
-                hand.all(|message| facts.frequent.find(message.content.as_bytes()).is_some())
-            },
-            arena: |arena, facts| {
-                arena.all(|node| {
-                    node.is_block() && facts.frequent.find(node.content.as_bytes()).is_some()
-                })
-            },
-        },
-        Class {
-            name: "rare-word",
-            selector: "@t0 .cb[content~'refund']",
-            sql: "select id from node where class = 'cb' and instr(content, 'refund') > 0 order by pre",
-            hand: |hand, facts| {
-                hand.all(|message| facts.rare.find(message.content.as_bytes()).is_some())
-            },
-            arena: |arena, facts| {
-                arena.all(|node| {
-                    node.is_block() && facts.rare.find(node.content.as_bytes()).is_some()
-                })
-            },
-        },
-        Class {
-            name: "one-tool",
-            selector: "@t0 .cb[data_call_name='{tool}']",
-            sql: "select id from node where tool = '{tool}' order by pre",
-            hand: |hand, facts| hand.all(|message| message.tool == facts.tool),
-            arena: |arena, facts| arena.all(|node| node.tool == facts.tool),
-        },
-        Class {
-            name: "calls-and-results",
-            selector: "@t0 .cb[kind='result'], .cb[kind='call']",
-            sql: "select id from node where class = 'cb' and kind in ('call', 'result') order by pre",
-            hand: |hand, _| hand.all(|message| matches!(&*message.kind, "call" | "result")),
-            arena: |arena, _| {
-                arena.all(|node| node.is_block() && matches!(&*node.kind, "call" | "result"))
-            },
-        },
-        Class {
-            name: "not-text-not-tool",
-            selector: "@t0 .cb[kind!='text'][role!='tool']",
-            sql: "select id from node where class = 'cb' and kind != 'text' and role != 'tool' order by pre",
-            hand: |hand, _| hand.all(|message| message.kind != "text" && message.role != "tool"),
-            arena: |arena, _| {
-                arena.all(|node| node.is_block() && node.kind != "text" && node.role != "tool")
-            },
-        },
+        blocks!(
+            "frequent-word",
+            "@t0 .cb[content~'the']",
+            "select id from node where class = 'cb' and instr(content, 'the') > 0 order by pre",
+            |node, facts| facts.frequent.find(node.content.as_bytes()).is_some()
+        ),
+        blocks!(
+            "rare-word",
+            "@t0 .cb[content~'refund']",
+            "select id from node where class = 'cb' and instr(content, 'refund') > 0 order by pre",
+            |node, facts| facts.rare.find(node.content.as_bytes()).is_some()
+        ),
+        blocks!(
+            "one-tool",
+            "@t0 .cb[data_call_name='{tool}']",
+            "select id from node where tool = '{tool}' order by pre",
+            |node, facts| node.tool == facts.tool
+        ),
+        blocks!(
+            "calls-and-results",
+            "@t0 .cb[kind='result'], .cb[kind='call']",
+            "select id from node where class = 'cb' and kind in ('call', 'result') order by pre",
+            |node, _| matches!(&*node.kind, "call" | "result")
+        ),
+        blocks!(
+            "not-text-not-tool",
+            "@t0 .cb[kind!='text'][role!='tool']",
+            "select id from node where class = 'cb' and kind != 'text' and role != 'tool' order by pre",
+            |node, _| node.kind != "text" && node.role != "tool"
+        ),
         Class {
             name: "expiring",
             selector: "@t0 [ttl<=2]",
@@ -339,47 +260,34 @@ fn all() -> [Class; 24] {
             hand: |hand, _| hand.all(|message| message.ttl.is_some_and(|ttl| ttl <= 2)),
             arena: |arena, _| arena.all(|node| node.ttl.is_some_and(|ttl| ttl <= 2)),
         },
-        Class {
-            name: "important",
-            selector: "@t0 .cb[priority>=7]",
-            sql: "select id from node where class = 'cb' and priority >= 7 order by pre",
-            hand: |hand, _| hand.all(|message| message.priority >= 7),
-            arena: |arena, _| arena.all(|node| node.is_block() && node.priority >= 7),
-        },
+        blocks!(
+            "important",
+            "@t0 .cb[priority>=7]",
+            "select id from node where class = 'cb' and priority >= 7 order by pre",
+            |node, _| node.priority >= 7
+        ),
         Class {
             name: "newest-of-key",
             selector: "@t0 .cb[key='plan'] @first",
             sql: "select id from node where key = 'plan' order by pre desc limit 1",
-            hand: |hand, _| {
-                let mut newest = hand.messages.iter().rev();
-                first(
-                    newest
-                        .find(|message| message.key == "plan")
-                        .map(|message| &*message.id),
-                )
-            },
-            arena: |arena, _| {
-                let mut newest = arena.nodes.iter().rev();
-                first(newest.find(|node| node.key == "plan").map(|node| &*node.id))
-            },
+            hand: |hand, _| ids_of(hand.messages.iter().rfind(|message| message.key == "plan")),
+            arena: |arena, _| ids_of(arena.nodes.iter().rfind(|node| node.key == "plan")),
         },
         Class {
             name: "first-five",
             selector: "@t0 .cb[role='tool'] @limit=5",
             sql: "select id from node where class = 'cb' and role = 'tool' order by pre limit 5",
             hand: |hand, _| {
-                let found = hand
-                    .messages
-                    .iter()
-                    .filter(|message| message.role == "tool");
-                found.take(5).map(|message| &*message.id).collect()
+                let messages = hand.messages.iter();
+                ids_of(messages.filter(|message| message.role == "tool").take(5))
             },
             arena: |arena, _| {
-                let found = arena
-                    .nodes
-                    .iter()
-                    .filter(|node| node.is_block() && node.role == "tool");
-                found.take(5).map(|node| &*node.id).collect()
+                let nodes = arena.nodes.iter();
+                ids_of(
+                    nodes
+                        .filter(|node| node.is_block() && node.role == "tool")
+                        .take(5),
+                )
             },
         },
     ]

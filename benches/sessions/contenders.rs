@@ -1,5 +1,7 @@
 //! What a user would write without the engine: a loop over messages, a walk over an arena, SQL.
 
+use std::ops::Range;
+
 use pactql::{Node, Session};
 use rusqlite::{Connection, Statement, params};
 
@@ -46,6 +48,11 @@ impl Message {
     }
 }
 
+/// The ids of nodes, in their order.
+pub(crate) fn ids_of<'a>(nodes: impl IntoIterator<Item = &'a Message>) -> Vec<&'a str> {
+    nodes.into_iter().map(|node| &*node.id).collect()
+}
+
 /// All nodes in document order.
 pub(crate) struct Arena {
     pub(crate) nodes: Vec<Message>,
@@ -72,53 +79,52 @@ impl Arena {
 
     /// The ids of the nodes that satisfy a test, in document order.
     pub(crate) fn all(&self, test: impl Fn(&Message) -> bool) -> Vec<&str> {
-        let nodes = self.nodes.iter();
-        nodes
-            .filter(|node| test(node))
-            .map(|node| &*node.id)
-            .collect()
+        ids_of(self.nodes.iter().filter(|node| test(node)))
     }
 
-    /// The nodes of a region or turns, which are children of the root or of `^seq`.
-    pub(crate) fn below(&self, class: &str) -> impl Iterator<Item = &Message> {
+    /// The nodes below the first one of a class.
+    pub(crate) fn below(&self, class: &str) -> &[Message] {
         let at = self.nodes.iter().position(|node| node.class == class);
         let rows = at.map_or(0..0, |at| at + 1..self.nodes[at].end);
-        self.nodes[rows].iter()
+        &self.nodes[rows]
     }
 
-    /// The turns, in document order.
-    pub(crate) fn turns(&self) -> impl DoubleEndedIterator<Item = usize> {
-        (0..self.nodes.len()).filter(|&at| self.nodes[at].class == "mt")
+    /// The places of the nodes of a class, in document order.
+    pub(crate) fn of_class(&self, class: &str) -> impl Iterator<Item = usize> {
+        (0..self.nodes.len()).filter(move |&at| self.nodes[at].class == class)
     }
 }
 
 /// The blocks in document order, and where turns and regions begin.
 pub(crate) struct Hand {
     pub(crate) messages: Vec<Message>,
-    pub(crate) turns: Vec<std::ops::Range<usize>>,
+    pub(crate) turns: Vec<Range<usize>>,
     pub(crate) turn_ids: Vec<String>,
-    pub(crate) sys: std::ops::Range<usize>,
-    pub(crate) head: std::ops::Range<usize>,
+    pub(crate) sys: Range<usize>,
+    pub(crate) head: Range<usize>,
 }
 
 impl Hand {
     pub(crate) fn of(session: &Session) -> Self {
         let arena = Arena::of(session);
-        let blocks = |rows: std::ops::Range<usize>| {
+        let blocks = |rows: Range<usize>| {
             arena.nodes[rows]
                 .iter()
                 .filter(|node| node.is_block())
                 .count()
         };
         let region = |class: &str| {
-            let at = arena.nodes.iter().position(|node| node.class == class);
+            let at = arena.of_class(class).next();
             at.map_or(0..0, |at| blocks(0..at)..blocks(0..arena.nodes[at].end))
         };
-        let turns = arena.turns();
+        let turns = arena.of_class("mt");
         let turns = turns.map(|at| blocks(0..at)..blocks(0..arena.nodes[at].end));
         Self {
             turns: turns.collect(),
-            turn_ids: arena.turns().map(|at| arena.nodes[at].id.clone()).collect(),
+            turn_ids: arena
+                .of_class("mt")
+                .map(|at| arena.nodes[at].id.clone())
+                .collect(),
             sys: region("^sys"),
             head: region("^ah"),
             messages: arena.nodes.into_iter().filter(Message::is_block).collect(),
@@ -130,20 +136,12 @@ impl Hand {
         self.some(0..self.messages.len(), test)
     }
 
-    pub(crate) fn some(
-        &self,
-        rows: std::ops::Range<usize>,
-        test: impl Fn(&Message) -> bool,
-    ) -> Vec<&str> {
-        let messages = self.messages[rows].iter();
-        messages
-            .filter(|message| test(message))
-            .map(|message| &*message.id)
-            .collect()
+    pub(crate) fn some(&self, rows: Range<usize>, test: impl Fn(&Message) -> bool) -> Vec<&str> {
+        ids_of(self.messages[rows].iter().filter(|message| test(message)))
     }
 
     /// The blocks of the newest turns.
-    pub(crate) fn newest(&self, turns: usize) -> std::ops::Range<usize> {
+    pub(crate) fn newest(&self, turns: usize) -> Range<usize> {
         let first = self.turns.len().saturating_sub(turns);
         match &self.turns[first..] {
             [first, .., last] => first.start..last.end,

@@ -8,13 +8,13 @@ use pactql::context::StepClock;
 use pactql::{Context, Message, Session};
 use serde_json::Value;
 
-/// A session of at least this many nodes.
-pub(crate) fn session(nodes: usize) -> Arc<Session> {
+/// A session of at least this many nodes, of a conversation that begins again where it ends.
+pub(crate) fn session(conversation: &[Message], nodes: usize) -> Arc<Session> {
     let mut context = Context::builder()
         .clock(StepClock::new(1 << 60, 1_000))
         .build();
     let mut turns = 0;
-    for message in conversation(nodes).iter().cycle() {
+    for message in conversation.iter().cycle() {
         let is_reply = message.role() == "assistant";
         if !is_reply {
             context.append(message.clone()).expect("a message");
@@ -38,9 +38,10 @@ pub(crate) fn session(nodes: usize) -> Arc<Session> {
     context.session()
 }
 
-fn conversation(nodes: usize) -> Vec<Message> {
-    let folder = std::env::var_os("PACTQL_BENCH_DATA")
-        .map_or_else(|| "../shared/data".into(), PathBuf::from);
+/// The messages of a session of this many nodes.
+pub(crate) fn conversation(nodes: usize) -> Vec<Message> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let folder = std::env::var_os("PACTQL_DATA").map_or(beside, PathBuf::from);
     let messages = if nodes < 1_000 {
         tau_bench(&folder.join("tau-bench-airline/gpt-4o-airline.json.gz"))
     } else {

@@ -3,20 +3,19 @@
 //! Measured: 24 selectors, prepared, from `rows` to a `Vec<&str>` of the ids, on one thread, beside a loop over
 //! `Vec<Message>` that knows where turns begin, a walk over an arena of nodes in document order, and an SQLite
 //! table in memory with indexes and prepared statements. All four are checked to give the same ids in the same
-//! order. Times are medians of interleaved rounds in nanoseconds; printed are the ratios to the loop, their
-//! geometric mean, and the allocations of a call by a counting allocator. Then binding a parameter, counting, and
-//! the memory of sessions that wait.
+//! order. Times are nanoseconds, by `support/timing.rs`; printed are the ratios to the loop, their geometric mean,
+//! and the allocations of a call by a counting allocator. Then binding a parameter, counting, and the memory of
+//! sessions that wait.
 //!
-//! Sessions are made of conversations of tau-bench (30 and 300 nodes) and of a coding agent (3,000) in the folder
-//! that `PACTQL_BENCH_DATA` names, a commit for each reply, and of a synthetic conversation of the same shape where
-//! there is none. Every fifth turn has a note with the key `plan`, a priority and a ttl.
+//! Sessions are made of conversations of tau-bench (30 and 300 nodes) and of a coding agent (3,000), a commit for
+//! each reply. They are read from `PACTQL_DATA`, or from `../shared/data`; without them a synthetic conversation of
+//! the same shape is used. Every fifth turn has a note with the key `plan`, a priority and a ttl.
 //!
 //! `cargo bench --bench sessions`; `-- --quick` for a first impression, `-- --instructions` for instructions a call
 //! under callgrind, which do not depend on the machine's load, `-- --class NAME NODES CALLS` to run one class only.
 
-#[allow(dead_code, reason = "shared by several benches")]
-#[path = "../support/memory.rs"]
-mod memory;
+#[path = "../support/mod.rs"]
+mod support;
 
 mod classes;
 mod contenders;
@@ -24,17 +23,20 @@ mod grow;
 
 use std::hint::black_box;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use classes::Class;
 use contenders::{Arena, Hand, Table};
-use memory::counted_blocks;
 use pactql::{Engine, Prepared, Session};
+use support::memory::{self, counted_blocks};
+use support::queries::Task;
+use support::timing::{Effort, interleaved};
 
 #[global_allocator]
 static COUNTING: memory::Counting = memory::Counting;
 
 const SIZES: [usize; 3] = [30, 300, 3_000];
+/// Calls of a class under callgrind.
+const CALLS: usize = 100;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -54,18 +56,16 @@ fn main() {
         (true, true) => (5, Duration::from_micros(200)),
         (true, false) => (31, Duration::from_micros(500)),
     };
+    let effort = Effort { rounds, turn };
     let sizes = if bench { &SIZES[..] } else { &SIZES[..2] };
     for &nodes in sizes {
-        table(nodes, rounds, turn);
+        table(nodes, effort);
     }
     idle(if bench { 1_000 } else { 10 });
 }
 
-/// Something that is timed; returns the number of ids.
-type Task<'a> = Box<dyn FnMut() -> usize + 'a>;
-
-fn table(nodes: usize, rounds: usize, turn: Duration) {
-    let session = grow::session(nodes);
+fn table(nodes: usize, effort: Effort) {
+    let session = grow::session(&grow::conversation(nodes), nodes);
     let facts = classes::Facts::of(&session);
     let (hand, arena) = (Hand::of(&session), Arena::of(&session));
     let table = Table::of(&arena);
@@ -83,7 +83,7 @@ fn table(nodes: usize, rounds: usize, turn: Duration) {
         "count"
     );
     let (mut sum, mut over) = (0.0, 0);
-    let classes = Class::all();
+    let classes = classes::all();
     for class in &classes {
         let prepared = engine.prepare(&class.selector(&facts)).expect("a selector");
         let ids = prepared.rows(&session).expect("rows");
@@ -105,7 +105,8 @@ fn table(nodes: usize, rounds: usize, turn: Duration) {
             Box::new(|| black_box(contenders::ids(&mut statement)).len()),
             Box::new(|| select(&prepared, &session)),
         ];
-        let [by_loop, by_arena, sqlite, pactql] = medians(rounds, turn, &mut tasks);
+        let times = interleaved(effort, &mut tasks);
+        let [by_loop, by_arena, sqlite, pactql]: [f64; 4] = times.try_into().expect("four times");
         let ratio = pactql / by_loop;
         sum += ratio.ln();
         over += usize::from(pactql > sqlite);
@@ -125,7 +126,8 @@ fn table(nodes: usize, rounds: usize, turn: Duration) {
         Box::new(|| select(&bind(black_box(&role)), &session)),
         Box::new(|| count(&bound, &session)),
     ];
-    let [selected, both, counted] = medians(rounds, turn, &mut tasks);
+    let times = interleaved(effort, &mut tasks);
+    let [selected, both, counted]: [f64; 3] = times.try_into().expect("three times");
     println!(
         "select {selected:.0} ns, bind + select {both:.0} ns, {:.2} times; count {counted:.0} ns",
         both / selected
@@ -142,46 +144,20 @@ fn count(prepared: &Prepared, session: &Session) -> usize {
     prepared.rows(black_box(session)).expect("rows").count()
 }
 
-/// The median time of a run of each task, in nanoseconds.
-fn medians<const N: usize>(rounds: usize, turn: Duration, tasks: &mut [Task<'_>; N]) -> [f64; N] {
-    let mut times = [const { Vec::new() }; N];
-    let mut repeats = [1_u32; N];
-    // The first round only says how often a task is repeated in a turn.
-    for round in 0..=rounds {
-        for ((task, times), repeats) in tasks.iter_mut().zip(&mut times).zip(&mut repeats) {
-            task();
-            let start = Instant::now();
-            let least = if round == 0 { 20 } else { *repeats };
-            (0..least).for_each(|_| {
-                task();
-            });
-            let time = start.elapsed().as_nanos() as f64 / f64::from(least);
-            if round == 0 {
-                *repeats = (turn.as_nanos() as f64 / time).ceil().max(1.0) as u32;
-            } else {
-                times.push(time);
-            }
-        }
-    }
-    times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    })
-}
-
 /// Bytes that each of some sessions of 30 nodes keeps.
 fn idle(sessions: usize) {
-    let (kept, bytes, _) =
-        memory::measure(|| (0..sessions).map(|_| grow::session(30)).collect::<Vec<_>>());
+    let conversation = grow::conversation(30);
+    let grown = (0..sessions).map(|_| grow::session(&conversation, 30));
+    let (kept, bytes, _) = memory::measure(|| grown.collect::<Vec<_>>());
     assert_eq!(kept.len(), sessions);
     println!("\n{} bytes a waiting session of 30 nodes", bytes / sessions);
 }
 
 /// Calls one class, for callgrind and other profilers.
 fn run_one(class: &str, nodes: usize, calls: usize) {
-    let session = grow::session(nodes);
+    let session = grow::session(&grow::conversation(nodes), nodes);
     let facts = classes::Facts::of(&session);
-    let class = Class::all().into_iter().find(|known| known.name == class);
+    let class = classes::all().into_iter().find(|known| known.name == class);
     let engine = Engine::new();
     let selector = class.expect("a class").selector(&facts);
     let prepared = engine.prepare(&selector).expect("a selector");
@@ -190,26 +166,28 @@ fn run_one(class: &str, nodes: usize, calls: usize) {
     }
 }
 
-/// Prints the instructions of a call of each class, by two runs with different numbers of calls.
+/// Prints the instructions of a call of each class, `-` where callgrind gave no number.
 fn instructions() {
     println!(
         "{:<22}{:>12}{:>12}{:>12}",
         "instructions a call", "30", "300", "3,000"
     );
-    for class in Class::all() {
-        let counted = SIZES.map(|nodes| collected(class.name, nodes, 100).unwrap_or(0) / 100);
-        let [small, middle, large] = counted;
+    for class in classes::all() {
+        let [small, middle, large] = SIZES.map(|nodes| match collected(class.name, nodes) {
+            Some(instructions) => (instructions / CALLS as u64).to_string(),
+            None => "-".to_owned(),
+        });
         println!("{:<22}{small:>12}{middle:>12}{large:>12}", class.name);
     }
 }
 
-/// The instructions of some calls.
-fn collected(class: &str, nodes: usize, calls: usize) -> Option<u64> {
+/// The instructions of [`CALLS`] calls; what is before them does not count.
+fn collected(class: &str, nodes: usize) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .args(["--collect-atstart=no", "--toggle-collect=*sessions*select*"])
         .arg(std::env::current_exe().ok()?)
-        .args(["--class", class, &nodes.to_string(), &calls.to_string()])
+        .args(["--class", class, &nodes.to_string(), &CALLS.to_string()])
         .output()
         .ok()?;
     let printed = String::from_utf8_lossy(&output.stderr);
