@@ -203,20 +203,7 @@ fn source(item: &Value) -> String {
     // What a macro declares has the place of its call.
     let word = text.find(['!', '(', ' ']);
     if word.is_some_and(|end| text[end..].starts_with('!')) {
-        let kind = item["inner"]
-            .as_object()
-            .and_then(|inner| inner.keys().next());
-        let kind = match kind.map(String::as_str) {
-            Some("function") => "fn",
-            Some("assoc_const" | "constant") => "const",
-            Some(kind) => kind,
-            None => "",
-        };
-        let name = item["name"].as_str().unwrap_or_default();
-        return match kind {
-            "variant" => name.to_owned(),
-            _ => format!("pub {kind} {name}"),
-        };
+        return declaration(item);
     }
     let text = match text.split_once(" {") {
         Some((declared, _)) if is_fn => declared,
@@ -226,6 +213,63 @@ fn source(item: &Value) -> String {
         .replace(", )", ")")
         .trim()
         .to_owned()
+}
+
+/// The declaration of an item, of what rustdoc knows of it.
+fn declaration(item: &Value) -> String {
+    let name = item["name"].as_str().unwrap_or_default();
+    let inner = item["inner"].as_object().and_then(|it| it.iter().next());
+    let (kind, inner) = inner.expect("an item has a kind");
+    match kind.as_str() {
+        "function" => {
+            let inputs = ids(&inner["sig"]["inputs"]).map(|input| match input[0].as_str() {
+                Some("self") => spelled(&input[1]).replace("Self", "self"),
+                name => format!("{}: {}", name.unwrap_or_default(), spelled(&input[1])),
+            });
+            let inputs = inputs.collect::<Vec<_>>().join(", ");
+            match &inner["sig"]["output"] {
+                Value::Null => format!("pub fn {name}({inputs})"),
+                output => format!("pub fn {name}({inputs}) -> {}", spelled(output)),
+            }
+        }
+        "assoc_const" | "constant" => format!("pub const {name}: {}", spelled(&inner["type"])),
+        "struct_field" => format!("pub {name}: {}", spelled(inner)),
+        "variant" => name.to_owned(),
+        kind => format!("pub {kind} {name}"),
+    }
+}
+
+/// A type of the JSON, as a declaration spells it.
+fn spelled(given: &Value) -> String {
+    let parts = given.as_object().and_then(|given| given.iter().next());
+    let (kind, inner) = parts.expect("a type has a kind");
+    let list = |types: &Value| ids(types).map(spelled).collect::<Vec<_>>().join(", ");
+    match kind.as_str() {
+        "resolved_path" | "trait_bound" => {
+            let named = inner.get("trait").unwrap_or(inner);
+            let path = named["path"].as_str().unwrap_or_default();
+            match list(&named["args"]["angle_bracketed"]["args"]) {
+                none if none.is_empty() => path.to_owned(),
+                arguments => format!("{path}<{arguments}>"),
+            }
+        }
+        "borrowed_ref" => match inner["lifetime"].as_str() {
+            Some(lifetime) => format!("&{lifetime} {}", spelled(&inner["type"])),
+            None => format!("&{}", spelled(&inner["type"])),
+        },
+        "array" => format!(
+            "[{}; {}]",
+            spelled(&inner["type"]),
+            inner["len"].as_str().unwrap_or_default()
+        ),
+        "impl_trait" => format!("impl {}", list(inner)),
+        "slice" => format!("[{}]", spelled(inner)),
+        "tuple" => format!("({})", list(inner)),
+        "type" => spelled(inner),
+        _ => inner
+            .as_str()
+            .map_or_else(|| inner.to_string(), str::to_owned),
+    }
 }
 
 #[test]
