@@ -215,7 +215,7 @@ fn source(item: &Value) -> String {
         .to_owned()
 }
 
-/// The declaration of an item, of what rustdoc knows of it.
+/// The declaration of an item, made from its JSON.
 fn declaration(item: &Value) -> String {
     let name = item["name"].as_str().unwrap_or_default();
     let inner = item["inner"].as_object().and_then(|it| it.iter().next());

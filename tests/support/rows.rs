@@ -4,9 +4,9 @@ use rusqlite::{Connection, OpenFlags};
 
 /// The rows of all tables, in order, as SQL spells their values.
 ///
-/// Two stores of the same sessions differ in the numbers that a database gives out, in whose place is what they stand for;
-/// in the clock (when a session was made, and when a snapshot was written); in `changed`, which counts writes; and in sums
-/// over these.
+/// What differs between two stores of the same sessions is not in them. A number that the database gives out is
+/// replaced by what it stands for. Left out are times by the clock (when a session was made, when a snapshot was
+/// written), `changed`, which counts writes, and the sums over these.
 pub(crate) fn rows(path: &str) -> Vec<String> {
     let mut all = Vec::new();
     let database = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
