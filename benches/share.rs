@@ -65,8 +65,8 @@ fn main() {
             "page, {tokenizer}: {time:?}, {size} bytes, {kept} bytes kept, {peak} bytes at the peak"
         );
         let counts = || Counts::new(*tokenizer);
-        let (made, _, peak) = measure(|| receipt(&history, None, &mut counts()));
-        let time = median(rounds, || drop(receipt(&history, None, &mut counts())));
+        let (made, _, peak) = measure(|| receipt(&history, &mut counts()));
+        let time = median(rounds, || drop(receipt(&history, &mut counts())));
         let size = serde_json::to_string(&made).expect("JSON").len();
         println!("receipt, {tokenizer}: {time:?}, {size} bytes, {peak} bytes at the peak");
     }
@@ -82,13 +82,7 @@ fn main() {
 }
 
 fn page_of(history: &History, tokenizer: Tokenizer, redactor: &mut Redactor) -> Page {
-    page(
-        history,
-        "airline",
-        None,
-        redactor,
-        &mut Counts::new(tokenizer),
-    )
+    page(history, "airline", redactor, &mut Counts::new(tokenizer))
 }
 
 /// A session of conversations one after the other.

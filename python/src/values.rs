@@ -111,24 +111,12 @@ fn bound(prepared: Prepared, values: Vec<(String, Value)>) -> Result<Prepared, p
     prepared.bind(values.map(|(name, value)| (name.as_str(), value.clone())))
 }
 
-/// One of several words.
-///
-/// # Errors
-/// Another word; the message has them all.
-fn choice<T>(what: &str, word: &str, found: Option<T>, all: &[&str]) -> PyResult<T> {
-    found.ok_or_else(|| {
-        let all = all.join("`, `");
-        PyValueError::new_err(format!("`{word}` is no {what}: expected one of `{all}`"))
-    })
-}
-
 /// An edition by name.
 ///
 /// # Errors
 /// Another word.
 pub(crate) fn edition(word: &str) -> PyResult<Edition> {
-    let all = Edition::ALL.map(Edition::as_str);
-    choice("edition", word, word.parse().ok(), &all)
+    by_name("edition", word, &Edition::ALL, Edition::as_str)
 }
 
 /// A provider's form by name.
@@ -136,15 +124,13 @@ pub(crate) fn edition(word: &str) -> PyResult<Edition> {
 /// # Errors
 /// Another word.
 pub(crate) fn provider(word: &str) -> PyResult<Provider> {
-    let all = Provider::ALL.map(Provider::name);
-    let found = Provider::ALL.into_iter().find(|known| known.name() == word);
-    choice("provider", word, found, &all)
+    by_name("provider", word, &Provider::ALL, Provider::name)
 }
 
-/// One of the words of a type that has a name for each of its values.
+/// The value of a type that has this name.
 ///
 /// # Errors
-/// Another word.
+/// Another word; the message has the names of all values.
 pub(crate) fn by_name<T: Copy>(
     what: &str,
     word: &str,
@@ -152,8 +138,11 @@ pub(crate) fn by_name<T: Copy>(
     name: fn(T) -> &'static str,
 ) -> PyResult<T> {
     let found = all.iter().copied().find(|known| name(*known) == word);
-    let names: Vec<&str> = all.iter().map(|known| name(*known)).collect();
-    choice(what, word, found, &names)
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|known| name(*known)).collect();
+        let names = names.join("`, `");
+        PyValueError::new_err(format!("`{word}` is no {what}: expected one of `{names}`"))
+    })
 }
 
 /// A selector with the values of its parameters, which `select` and the like take in `params` and as keywords.
@@ -198,16 +187,14 @@ pub(crate) fn range_options(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Ra
     }
     let lines = taken::<usize>(keywords, "context_lines")?.unwrap_or(CONTEXT_LINES);
     if let Some(word) = taken::<Option<String>>(keywords, "content")?.flatten() {
-        let all = ["unified", "jsonpatch", "tokens"];
-        let found = ContentMode::named(&word);
-        let mode = choice("form of a content diff", &word, found, &all)?;
+        let all = &ContentMode::ALL;
+        let mode = by_name("form of a content diff", &word, all, ContentMode::name)?;
         options = options.content(ContentOptions::default().mode(mode).context_lines(lines));
     }
     let mut fields = Vec::new();
     for word in taken::<Vec<String>>(keywords, "materialize")?.unwrap_or_default() {
-        let all = Material::ALL.map(Material::name);
-        let found = Material::named(&word);
-        fields.push(choice("field to materialize", &word, found, &all)?);
+        let all = &Material::ALL;
+        fields.push(by_name("field to materialize", &word, all, Material::name)?);
     }
     options = options.materialize(fields);
     if let Some(most) = taken::<Option<usize>>(keywords, "max_snapshots")?.flatten() {

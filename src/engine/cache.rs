@@ -18,7 +18,7 @@ use crate::advice::correct;
 use crate::query::ir::{Edition, Purpose};
 use crate::query::plan::{Plan, PlanShape, compile};
 use crate::support::diag::Error;
-use crate::support::named::named;
+use crate::support::macros::names;
 
 type Texts = Cache<Arc<str>, Prepared, ByHeld, DefaultHashBuilder>;
 type Shapes = Cache<Box<[u8]>, Arc<Plan>, ByHeld, DefaultHashBuilder>;
@@ -56,13 +56,13 @@ impl Weighter<Box<[u8]>, Arc<Plan>> for ByHeld {
     }
 }
 
-named! {
+names! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(super) enum Outcome;
-    fn as_str;
-    Text = "text hit",
-    Shape = "shape hit",
-    Miss = "miss",
+    pub(super) enum Outcome: as_str {
+        Text = "text hit",
+        Shape = "shape hit",
+        Miss = "miss",
+    }
 }
 
 /// Counters of the plan cache, from [`Engine::cache_stats`](crate::Engine::cache_stats).

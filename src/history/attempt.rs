@@ -6,26 +6,24 @@
 use std::sync::Arc;
 
 use super::list::SharedList;
-use crate::support::named::named;
+use crate::support::macros::names;
 use serde::{Deserialize, Serialize};
 
-named! {
+names! {
     /// How a provider call ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     #[non_exhaustive]
-    pub enum AttemptStatus;
-    /// The name, as in JSON.
-    fn as_str;
-
-    /// It has not ended.
-    Running = "running",
-    /// The reply came.
-    Completed = "completed",
-    /// It was stopped.
-    Canceled = "canceled",
-    /// It failed.
-    Error = "error",
+    pub enum AttemptStatus: as_str {
+        /// It has not ended.
+        Running = "running",
+        /// The reply came.
+        Completed = "completed",
+        /// It was stopped.
+        Canceled = "canceled",
+        /// It failed.
+        Error = "error",
+    }
 }
 
 /// A provider call (source 002 chapter 03 §6.2). Never part of a snapshot.

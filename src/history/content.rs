@@ -11,34 +11,23 @@ use super::json::{shown, text_of};
 use crate::index::NodeRef;
 use crate::json::{JsonValue, canonical};
 use crate::support::edits::{edits, unified, words};
-use crate::support::macros::setters;
-use crate::support::named::named;
+use crate::support::macros::{names, setters};
 
-/// The form of a content diff. See the example of [`ContentOptions`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum ContentMode {
-    /// By lines, as `diff -u` writes it. Content that is not a string is compared as canonical JSON (RUNTIME §2).
-    #[default]
-    Unified,
-    /// A JSON Patch (RFC 6902), if both contents are objects or arrays, or both are strings that
-    /// contain one. [`ContentMode::Unified`] for other contents, and for JSON with numbers or
-    /// depths that a JSON Patch library would not preserve.
-    JsonPatch,
-    /// By words, as [`TokenHunk`]s.
-    Tokens,
-}
-
-impl ContentMode {
-    /// The mode named `unified`, `jsonpatch` or `tokens`.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "unified" => Some(Self::Unified),
-            "jsonpatch" => Some(Self::JsonPatch),
-            "tokens" => Some(Self::Tokens),
-            _ => None,
-        }
+names! {
+    /// The form of a content diff. See the example of [`ContentOptions`].
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    #[non_exhaustive]
+    pub enum ContentMode: name {
+        /// By lines, as `diff -u` writes it. Content that is not a string is compared as canonical JSON (RUNTIME §2).
+        #[default]
+        Unified = "unified",
+        /// A JSON Patch (RFC 6902), if both contents are objects or arrays, or both are strings that
+        /// contain one. [`ContentMode::Unified`] for other contents, and for JSON with numbers or
+        /// depths that a JSON Patch library would not preserve.
+        JsonPatch = "jsonpatch",
+        /// By words, as [`TokenHunk`]s.
+        Tokens = "tokens",
     }
 }
 
@@ -253,36 +242,26 @@ fn faithful(text: &str) -> Option<Value> {
     (canonical(text.trim()) == canonical(&written)).then_some(value)
 }
 
-named! {
+names! {
     /// A field whose values a change can show (`materialize`, source 000 §4). See [`Materialized`].
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     #[non_exhaustive]
-    pub enum Material;
-    /// Its name.
-    fn name;
-
-    /// The content as stored.
-    Content = "content",
-    /// `mime`, else `content_mime`, else `content_type`.
-    Mime = "mime",
-    /// `encoding`, else `content_encoding`.
-    Encoding = "encoding",
-    /// The content hash: the stored one, else the computed one.
-    ContentHash = "content_hash",
+    pub enum Material: name {
+        /// The content as stored.
+        Content = "content",
+        /// `mime`, else `content_mime`, else `content_type`.
+        Mime = "mime",
+        /// `encoding`, else `content_encoding`.
+        Encoding = "encoding",
+        /// The content hash: the stored one, else the computed one.
+        ContentHash = "content_hash",
+    }
 }
 
 const MIME: &[&str] = &["mime", "content_mime", "content_type"];
 const ENCODING: &[&str] = &["encoding", "content_encoding"];
 
 impl Material {
-    /// All of them, in the order of results.
-    pub const ALL: [Self; 4] = [Self::Content, Self::Mime, Self::Encoding, Self::ContentHash];
-
-    /// The field with a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|field| field.name() == name)
-    }
-
     fn of(self, node: NodeRef<'_>) -> Option<String> {
         let first = |names: &[&str]| names.iter().find_map(|name| node.field(name)).map(shown);
         match self {

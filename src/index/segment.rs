@@ -33,7 +33,7 @@ pub(crate) const LEVEL_POSTINGS: u32 = 16;
 names! {
     /// What a unit is.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum UnitKind: 5 {
+    pub enum UnitKind: as_str {
         /// The root, the subtree of `^sys`, and the `^seq` node. Always the first unit.
         Preamble = "preamble",
         /// A turn directly under `^seq`.

@@ -142,7 +142,7 @@ names! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "lowercase")]
     #[non_exhaustive]
-    pub enum By: 6 {
+    pub enum By: as_str {
         /// `^sys`, `^seq`, `^ah`.
         #[default]
         Region = "region",

@@ -17,39 +17,41 @@ macro_rules! setters {
     };
 }
 
-/// Gives the variants of an enum their names, with `ALL`, `parse`, and `as_str` or another function that returns the
-/// name. The first form declares the enum, too.
+/// Declares an enum whose variants have a name each, with `ALL`, `parse`, `Display`, and a function that returns the
+/// name, which stands after the colon.
 macro_rules! names {
-    ($(#[$meta:meta])* $vis:vis enum $type:ident: $count:literal {
-        $($(#[$doc:meta])* $variant:ident = $name:literal,)*
+    ($(#[$meta:meta])* $vis:vis enum $Enum:ident: $name:ident {
+        $($(#[$doc:meta])* $Variant:ident = $text:literal,)*
     }) => {
         $(#[$meta])*
-        $vis enum $type {
-            $($(#[$doc])* $variant,)*
+        $vis enum $Enum {
+            $($(#[$doc])* $Variant,)*
         }
 
-        names!($type: $count { $($variant: $name,)* });
-    };
-    ($type:ident: $count:literal $names:tt) => {
-        names!($type: $count, as_str $names);
-    };
-    ($type:ident: $count:literal, $get:ident { $($variant:ident: $name:literal,)* }) => {
-        impl $type {
+        // Not every enum needs each of these.
+        #[allow(dead_code)]
+        impl $Enum {
             /// All of them, in order.
-            pub const ALL: [Self; $count] = [$(Self::$variant),*];
+            $vis const ALL: [Self; [$(Self::$Variant),*].len()] = [$(Self::$Variant),*];
 
             /// The name.
             #[must_use]
-            pub fn $get(self) -> &'static str {
+            $vis fn $name(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $name,)*
+                    $(Self::$Variant => $text,)*
                 }
             }
 
             /// The one with a name.
             #[must_use]
-            pub fn parse(name: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|it| it.$get() == name)
+            $vis fn parse(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|it| it.$name() == name)
+            }
+        }
+
+        impl std::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.$name())
             }
         }
     };

@@ -7,7 +7,6 @@ pub(crate) mod cancel;
 pub(crate) mod diag;
 pub(crate) mod edits;
 pub(crate) mod macros;
-pub(crate) mod named;
 pub(crate) mod scratch;
 pub(crate) mod table;
 pub(crate) mod text;

@@ -1,35 +1,33 @@
 //! Tables of text for a terminal, with colours and with a bar at the end of each line.
 
-use super::named::named;
+use super::macros::names;
 use super::text::{cut, width_of};
 
 /// Colours text by the escape sequences of a terminal, or leaves it as it is, which is the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Paint(bool);
 
-named! {
+names! {
     /// A colour by its meaning.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) enum Tint;
-    /// The parameters of the terminal's escape sequence.
-    fn code;
-
-    /// Green.
-    Added = "32",
-    /// Red.
-    Removed = "31",
-    /// Yellow.
-    Changed = "33",
-    /// Snapshots and line numbers: cyan.
-    Place = "36",
-    /// Ids and titles of columns: bold.
-    Name = "1",
-    /// Roles and kinds: blue.
-    Kind = "34",
-    /// The name of a tool: magenta.
-    Tool = "35",
-    /// What the selector looked for: bold red.
-    Match = "1;31",
+    pub(crate) enum Tint: code {
+        /// Green.
+        Added = "32",
+        /// Red.
+        Removed = "31",
+        /// Yellow.
+        Changed = "33",
+        /// Snapshots and line numbers: cyan.
+        Place = "36",
+        /// Ids and titles of columns: bold.
+        Name = "1",
+        /// Roles and kinds: blue.
+        Kind = "34",
+        /// The name of a tool: magenta.
+        Tool = "35",
+        /// What the selector looked for: bold red.
+        Match = "1;31",
+    }
 }
 
 impl Paint {

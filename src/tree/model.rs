@@ -23,7 +23,7 @@ names! {
     /// What a node is (LANGUAGE §1). Fixed when the node is read.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[repr(u8)]
-    pub enum NodeClass: 7 {
+    pub enum NodeClass: as_str {
         /// The root of the tree.
         Root = "^root",
         /// The system region.

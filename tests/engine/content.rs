@@ -382,8 +382,8 @@ fn materialized_fields_have_one_order() {
             r#"{{"from":{{"content":{{"a":2,"b":1}},"encoding":null,"content_hash":"kept"}},"to":{{"content":"é","encoding":"utf-8","content_hash":"{hash}"}}}}"#
         )
     );
-    assert_eq!(Material::named("mime"), Some(Material::Mime));
-    assert_eq!(Material::named("hash"), None);
-    assert_eq!(ContentMode::named("tokens"), Some(ContentMode::Tokens));
-    assert_eq!(ContentMode::named(""), None);
+    assert_eq!(Material::parse("mime"), Some(Material::Mime));
+    assert_eq!(Material::parse("hash"), None);
+    assert_eq!(ContentMode::parse("tokens"), Some(ContentMode::Tokens));
+    assert_eq!(ContentMode::parse(""), None);
 }

@@ -1,7 +1,7 @@
 //! `pactql diff`: the differences of two snapshots. `pactql blame`: the history of one node.
 
 use super::command::{Invocation, Run, print_as};
-use super::options::{EditionArgs, Paint, Tint, content_mode};
+use super::options::{EditionArgs, Paint, Tint, named};
 use super::output::{self, Previews, printable, verbatim};
 use super::sessions;
 use super::typed::address;
@@ -48,7 +48,7 @@ pub(super) struct Diff {
     moves: bool,
     /// Also show the difference of each changed content, as `unified` unless a mode is given. With
     /// `jsonpatch`, contents that are not JSON are shown as `unified`.
-    #[arg(long, value_name = "MODE", value_parser = content_mode())]
+    #[arg(long, value_name = "MODE", value_parser = named(&ContentMode::ALL, ContentMode::name))]
     #[arg(num_args = 0..=1, default_missing_value = "unified")]
     content: Option<ContentMode>,
     /// Lines around each change of a unified content diff.

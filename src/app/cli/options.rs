@@ -133,11 +133,6 @@ fn tokenizer(name: &str) -> Result<Tokenizer, String> {
     })
 }
 
-pub(super) fn content_mode() -> impl TypedValueParser<Value = ContentMode> {
-    let names = PossibleValuesParser::new(["unified", "jsonpatch", "tokens"]);
-    names.try_map(|name| ContentMode::named(&name).ok_or("no such mode"))
-}
-
 /// What to show of a range; selectors without a range ignore it.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Ranges")]
@@ -146,7 +141,7 @@ pub(super) struct RangeArgs {
     #[arg(long)]
     include_content: bool,
     /// How to show the differences of contents.
-    #[arg(long, value_name = "MODE", default_value = "unified", value_parser = content_mode())]
+    #[arg(long, value_name = "MODE", default_value = "unified", value_parser = named(&ContentMode::ALL, ContentMode::name))]
     content_mode: ContentMode,
     /// Lines around each change of a unified diff.
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -184,7 +179,7 @@ impl RangeArgs {
         RangeOptions {
             content: self.include_content.then_some(content),
             materialize: (self.materialize.iter())
-                .filter_map(|name| Material::named(name))
+                .filter_map(|name| Material::parse(name))
                 .collect(),
             max_snapshots: self.max_snapshots.map(most),
             max_changes: self.max_changes,

@@ -64,7 +64,7 @@ impl Run for Share {
             say("note: the working state is left out: it is not a step yet\n");
         }
         if self.receipt {
-            let receipt = receipt(&history, None, &mut counts);
+            let receipt = receipt(&history, &mut counts);
             // A file is for a program.
             let json = with.is_json_in_pipe() || (with.format.is_none() && output.is_some());
             let text = if json {
@@ -75,7 +75,7 @@ impl Run for Share {
             return input::put(output, |out| out.write_all(text.as_bytes()));
         }
         let title = self.title(&session);
-        let page = page(&history, &title, None, &mut redactor, &mut counts);
+        let page = page(&history, &title, &mut redactor, &mut counts);
         if !redactor.is_empty() {
             say(&remarks(&redactor));
         }

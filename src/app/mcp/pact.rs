@@ -63,7 +63,7 @@ fn range_options(arguments: &Arguments) -> RangeOptions {
             .then(|| content(mode, arguments)),
         materialize: arguments
             .words("materialize")
-            .filter_map(Material::named)
+            .filter_map(Material::parse)
             .collect(),
         max_snapshots: arguments.size("max_snapshots"),
         max_changes: arguments.size("max_changes"),
@@ -154,7 +154,7 @@ fn lines<'a>(nodes: impl Iterator<Item = Node<'a>>) -> String {
 fn content(mode: &str, arguments: &Arguments) -> ContentOptions {
     let defaults = ContentOptions::default();
     ContentOptions {
-        mode: ContentMode::named(mode).unwrap_or_default(),
+        mode: ContentMode::parse(mode).unwrap_or_default(),
         context_lines: arguments
             .size("context_lines")
             .unwrap_or(defaults.context_lines),

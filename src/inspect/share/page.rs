@@ -56,8 +56,8 @@ impl Page {
     }
 }
 
-/// The committed snapshots of `history` as a page with a heading, without what `redactor` takes out. Without a
-/// provider, requests are compared in the form of the session. All snapshots have to be in memory
+/// The committed snapshots of `history` as a page with a heading, without what `redactor` takes out.
+/// Requests are compared in the form of the session. All snapshots have to be in memory
 /// ([`History::fetch_all`]).
 ///
 /// Each distinct text is in the page once, and a step is what changed, so the page grows with the
@@ -71,22 +71,16 @@ impl Page {
 /// let session = Session::open("fixtures/weather.json")?;
 /// let mut redactor = Redactor::new(["Bergen"])?;
 /// let mut counts = Counts::new(Tokenizer::Bytes4);
-/// let page = page(&session.history(), "weather", None, &mut redactor, &mut counts);
+/// let page = page(&session.history(), "weather", &mut redactor, &mut counts);
 /// let mut html = Vec::new();
 /// page.write_html(&mut html)?;
 /// assert!(html.starts_with(b"<!doctype html>") && !page.data().contains("Bergen"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn page(
-    history: &History,
-    title: &str,
-    provider: Option<Provider>,
-    redactor: &mut Redactor,
-    counts: &mut Counts,
-) -> Page {
+pub fn page(history: &History, title: &str, redactor: &mut Redactor, counts: &mut Counts) -> Page {
     let table = Table::of(history, counts);
-    let (found, no_prefixes) = by_cycle(history, provider, counts);
+    let (found, no_prefixes) = by_cycle(history, None, counts);
     let mut writer = PageWriter {
         table: &table,
         names: Numbered::default(),
@@ -111,7 +105,7 @@ pub fn page(
         title: writer.text(title),
         tokenizer: counts.tokenizer(),
         estimate: counts.tokenizer().is_estimate(),
-        provider: provider.unwrap_or_else(|| form_of(history)),
+        provider: form_of(history),
         reconstructed: table.steps.iter().any(|step| step.call.reconstructed),
         no_prefixes: no_prefixes.map(|text| writer.text(&text)),
         ids: writer.all(&table.ids.list),

@@ -133,8 +133,8 @@ pub struct ReceiptPrefix {
     pub mend: Option<&'static str>,
 }
 
-/// The committed snapshots of `history` without their content. Without a provider, requests are compared
-/// in the form of the session. All snapshots have to be in memory ([`History::fetch_all`]).
+/// The committed snapshots of `history` without their content. Requests are compared in the
+/// form of the session. All snapshots have to be in memory ([`History::fetch_all`]).
 ///
 /// A hash says nothing about a text to those who do not have it, except that a short text can be
 /// found by trying all of them. Costs as much as [`PrefixReport`](crate::inspect::PrefixReport), and the distinct texts.
@@ -145,14 +145,14 @@ pub struct ReceiptPrefix {
 /// use pactql::inspect::{Counts, Tokenizer};
 ///
 /// let session = Session::open("fixtures/weather.json")?;
-/// let receipt = receipt(&session.history(), None, &mut Counts::new(Tokenizer::Bytes4));
+/// let receipt = receipt(&session.history(), &mut Counts::new(Tokenizer::Bytes4));
 /// assert_eq!(receipt.blocks[0].sha256.len(), 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Counts) -> Receipt {
+pub fn receipt(history: &History, counts: &mut Counts) -> Receipt {
     let table = Table::of(history, counts);
-    let (found, _) = by_cycle(history, provider, counts);
+    let (found, _) = by_cycle(history, None, counts);
     let blocks = table.blocks.list.iter();
     let blocks: Vec<ReceiptBlock> = blocks.map(|block| without_content(block, &table)).collect();
     let mut shape = StepShape::default();
@@ -164,7 +164,7 @@ pub fn receipt(history: &History, provider: Option<Provider>, counts: &mut Count
     Receipt {
         format: "pactql receipt 1",
         tokenizer: counts.tokenizer(),
-        provider: provider.unwrap_or_else(|| form_of(history)),
+        provider: form_of(history),
         reconstructed: table.steps.iter().any(|step| step.call.reconstructed),
         steps: steps.collect(),
         blocks,

@@ -6,7 +6,7 @@
 //! of their own, named by their id, and the call that started one has its id in `data_child_session`.
 //! `data_record` of a step's first block keeps the members that have no field.
 
-use super::fields::{get_string, inner, items, names, text};
+use super::fields::{get_string, inner, items, text, words};
 use super::reader::{Record, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
@@ -82,7 +82,7 @@ fn id_of(found: &[Member<'_>]) -> Option<String> {
     id.map(|id| id.into_owned())
 }
 
-const OF_STEP: [&str; 9] = names![
+const OF_STEP: [&str; 9] = words![
     step_id timestamp source message reasoning_content tool_calls observation metrics
     model_name
 ];

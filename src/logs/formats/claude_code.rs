@@ -8,7 +8,7 @@
 
 use super::anthropic::{call, of_content};
 use super::branches::{BranchLine, Branches, REPEATED};
-use super::fields::{count_unread, get_string, names, text, time};
+use super::fields::{count_unread, get_string, text, time, words};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::transcript::model;
 use crate::json::{Accepted, Member, get, members, string};
@@ -154,7 +154,7 @@ fn calls(lines: &[BranchLine], records: &dyn Records) -> HashMap<String, String>
 }
 
 /// The members of a line that are read, say where it is written, or are counted elsewhere.
-const OF_LINE: [&str; 26] = names![
+const OF_LINE: [&str; 26] = words![
     type uuid parentUuid logicalParentUuid sessionId agentId isSidechain timestamp message requestId
     toolUseResult isApiErrorMessage isCompactSummary subtype compactMetadata attachment
     // Of the first line, for the session.
@@ -165,7 +165,7 @@ const OF_LINE: [&str; 26] = names![
     error retryAttempt
 ];
 
-const OF_RESPONSE: [&str; 8] = names![id type role model content stop_reason stop_sequence usage];
+const OF_RESPONSE: [&str; 8] = words![id type role model content stop_reason stop_sequence usage];
 
 fn reason(kind: &str) -> &'static str {
     match kind {
@@ -236,7 +236,7 @@ fn tell(
     records: &dyn Records,
     out: &mut Output,
 ) -> Vec<usize> {
-    let known = names![sessionId version cwd gitBranch agentId];
+    let known = words![sessionId version cwd gitBranch agentId];
     let of_log = |line: &Record<'_>| {
         object_where(&line.json.members(line.raw), |name| known.contains(&name))
     };

@@ -4,7 +4,7 @@
 //! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
 //! says what the model was sent from then on. Events repeat items for people and are skipped.
 
-use super::fields::{count_unread, get_string, inner, names, text, time};
+use super::fields::{count_unread, get_string, inner, text, time, words};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::responses::{item, plain};
 use crate::json::{Accepted, Member, elements, get, members, string};
@@ -102,7 +102,7 @@ impl Rollout {
         let time = get(found, "timestamp").and_then(time);
         count_unread(
             found,
-            &names![timestamp ordinal type payload],
+            &words![timestamp ordinal type payload],
             "",
             &mut out.report,
         );
@@ -148,7 +148,7 @@ impl Rollout {
     }
 
     fn parameters(&mut self, payload: &[Member<'_>], out: &mut Output) {
-        let known = names![model effort summary approval_policy sandbox_policy];
+        let known = words![model effort summary approval_policy sandbox_policy];
         count_unread(payload, &known, "turn_context.", &mut out.report);
         let Some(parameters) = object_where(payload, |name| known.contains(&name)) else {
             return;

@@ -10,7 +10,7 @@
 
 use super::anthropic::Messages;
 use super::calls::CallSessions;
-use super::fields::{get_string, items, names, text};
+use super::fields::{get_string, items, text, words};
 use super::openai::Chat;
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::{Api, Interner, tools};
@@ -51,7 +51,7 @@ impl Reader for Ctrace {
         }
         let latency = [("latency_ms", get(&found, "latency_ms"))];
         let mut call = Call::used(get(&found, "usage"), &latency);
-        let known = names![ctrace run params usage latency_ms error blocks];
+        let known = words![ctrace run params usage latency_ms error blocks];
         let said = object_without(&found, &known);
         call.meta.extend(said.map(|said| ("record".into(), said)));
         let parameters = get(&found, "params").filter(|raw| raw.starts_with('{'));

@@ -7,10 +7,10 @@ use crate::logs::report::Report;
 use crate::tree::timestamp::nanos_of_rfc3339;
 
 /// A list of names, as it is in the page of a format: without quotation marks and commas.
-macro_rules! names {
+macro_rules! words {
     ($($name:ident)*) => { [$(stringify!($name)),*] };
 }
-pub(super) use names;
+pub(super) use words;
 
 pub(super) fn get_string<'a>(members: &[Member<'a>], name: &str) -> Option<&'a str> {
     get(members, name).filter(|value| value_type(value) == ValueType::String)

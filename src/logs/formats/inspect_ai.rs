@@ -12,7 +12,7 @@
 //! | `data_is_error` | results | true where the result has an `error` |
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
-use super::fields::{count_unread, get_string, inner, is, items, names, text};
+use super::fields::{count_unread, get_string, inner, is, items, text, words};
 use super::reader::{Record, Sniff};
 use super::requests::{Interner, converse, first_choice, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
@@ -60,7 +60,7 @@ struct Sample {
     read: Interner,
 }
 
-const OF_EVENT: [&str; 10] = names![
+const OF_EVENT: [&str; 10] = words![
     event input tools tool_choice config model output error timestamp completed
 ];
 

@@ -13,7 +13,7 @@
 //!
 //! Lists of events are whole logs, or `history` or `trajectory` of a record.
 
-use super::fields::{get_string, inner, items, names, text};
+use super::fields::{get_string, inner, items, text, words};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
@@ -98,12 +98,12 @@ struct Pending {
 }
 
 /// Events that are about the agent and not sent to the model. A `recall` action repeats a message.
-const STATES: [&str; 8] = names![
+const STATES: [&str; 8] = words![
     agent_state_changed change_agent_state condensation_request loop_recovery null pause recall
     resume
 ];
 
-const KNOWN: [&str; 12] = names![
+const KNOWN: [&str; 12] = words![
     id timestamp source message action args observation content cause tool_call_metadata
     success llm_metrics
 ];

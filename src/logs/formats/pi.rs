@@ -7,7 +7,7 @@
 //! entry that it names, and adds its summary.
 
 use super::branches::{BranchLine, Branches, REPEATED};
-use super::fields::{count_unread, get_string, inner, names, text, time};
+use super::fields::{count_unread, get_string, inner, text, time, words};
 use super::reader::{Reader, Record, Records, Sniff};
 use super::transcript::{WHOLE, contents, named, typed};
 use crate::json::{Accepted, Member, get, members};
@@ -234,7 +234,7 @@ impl Path {
 
 const FORM: &str = "\"pi\"";
 
-const OF_REPLY: [&str; 10] = names![
+const OF_REPLY: [&str; 10] = words![
     role content timestamp api model provider usage stopReason responseId errorMessage
 ];
 
@@ -262,7 +262,7 @@ fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Messa
         part.set_some("data_call_name", get(found, "toolName"));
         part.set_some("data_is_error", get(found, "isError"));
     }
-    let known = names![role content timestamp toolCallId toolName isError];
+    let known = words![role content timestamp toolCallId toolName isError];
     keep(&mut parts, found, &known);
     Message::of(Some("tool".to_owned()), parts).at(time)
 }

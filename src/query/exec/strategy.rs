@@ -1,24 +1,23 @@
 //! The strategies: the ways to run a plan over a snapshot.
 
-use crate::support::named::named;
+use crate::support::macros::names;
 
-named! {
+names! {
     /// How a plan runs, the cheapest way first. Ways that do not fit the plan, the snapshot or what is
     /// wanted are passed over.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Strategy;
-    /// Its name, as `explain` prints it.
-    fn name;
-    /// Adds up the lengths of posting lists.
-    Count = "count",
-    /// Looks up ids and reads at most their units.
-    ById = "by id",
-    /// Runs each group over windows of one machine word.
-    Word = "word",
-    /// Runs over chunks of whole units: until enough rows are found, or those that changed.
-    Chunks = "chunks",
-    /// Runs each chain over its windows.
-    Windows = "windows",
+    pub enum Strategy: name {
+        /// Adds up the lengths of posting lists.
+        Count = "count",
+        /// Looks up ids and reads at most their units.
+        ById = "by id",
+        /// Runs each group over windows of one machine word.
+        Word = "word",
+        /// Runs over chunks of whole units: until enough rows are found, or those that changed.
+        Chunks = "chunks",
+        /// Runs each chain over its windows.
+        Windows = "windows",
+    }
 }
 
 impl Strategy {

@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::support::named::named;
+use crate::support::macros::names;
 
-named! {
+names! {
     /// The edition that a selector is written in (LANGUAGE, first table). Later editions have more
     /// constructs.
     ///
@@ -16,22 +16,16 @@ named! {
     /// ```
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[non_exhaustive]
-    pub enum Edition;
-    /// The name, as users write it.
-    fn as_str;
-    /// `v0.1`: chains. An omitted time is `@t0`, `#x` is an id, `.cb:sub` a nodeType.
-    V01 = "v0.1",
-    /// `depth`: universal depth, groups, positions, facets. An omitted time is the working
-    /// state, `#x` is an id, `.cb:sub` a nodeType and a kind.
-    Depth = "depth",
-    /// `canonical`: everything. As `depth`, but `#x` is a key.
-    #[default]
-    Canonical = "canonical",
-}
-
-impl Edition {
-    /// All editions, oldest first.
-    pub const ALL: [Self; 3] = [Self::V01, Self::Depth, Self::Canonical];
+    pub enum Edition: as_str {
+        /// `v0.1`: chains. An omitted time is `@t0`, `#x` is an id, `.cb:sub` a nodeType.
+        V01 = "v0.1",
+        /// `depth`: universal depth, groups, positions, facets. An omitted time is the working
+        /// state, `#x` is an id, `.cb:sub` a nodeType and a kind.
+        Depth = "depth",
+        /// `canonical`: everything. As `depth`, but `#x` is a key.
+        #[default]
+        Canonical = "canonical",
+    }
 }
 
 /// The name is not that of an edition.
@@ -43,9 +37,6 @@ impl FromStr for Edition {
     type Err = UnknownEdition;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|edition| edition.as_str() == name)
-            .ok_or_else(|| UnknownEdition(name.into()))
+        Self::parse(name).ok_or_else(|| UnknownEdition(name.into()))
     }
 }

@@ -100,15 +100,17 @@ pub enum QueryStep {
     Zone(Zone),
 }
 
-/// The sign of the offsets of a zone's members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Zone {
-    /// `:pre`, offset below 0.
-    Pre,
-    /// `:core`, offset 0.
-    Core,
-    /// `:post`, offset above 0.
-    Post,
+names! {
+    /// The sign of the offsets of a zone's members.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Zone: as_str {
+        /// `:pre`, offset below 0.
+        Pre = "pre",
+        /// `:core`, offset 0.
+        Core = "core",
+        /// `:post`, offset above 0.
+        Post = "post",
+    }
 }
 
 /// A step that matches nodes: all of `tests`, then `tail` from left to right.
@@ -316,8 +318,6 @@ impl QueryStep {
     }
 }
 
-names! { Zone: 3 { Pre: "pre", Core: "core", Post: "post", } }
-
 impl Zone {
     /// How the offsets of its members compare with 0.
     pub fn offsets(self) -> CompareOp {
@@ -400,21 +400,19 @@ impl<C, N> PickStep<C, N> {
     }
 }
 
-/// Attributes derived from the snapshot; they need an explicit time (LANGUAGE §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Facet {
-    /// The depth, null for nodes without one.
-    Depth,
-    /// Levels below the root.
-    Sdepth,
-    /// The cycle in which the node first appeared.
-    BornTurn,
-    /// Snapshot cycle minus `born_turn`.
-    Age,
-}
-
 names! {
-    Facet: 4 { Depth: "depth", Sdepth: "sdepth", BornTurn: "born_turn", Age: "age", }
+    /// Attributes derived from the snapshot; they need an explicit time (LANGUAGE §5).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Facet: as_str {
+        /// The depth, null for nodes without one.
+        Depth = "depth",
+        /// Levels below the root.
+        Sdepth = "sdepth",
+        /// The cycle in which the node first appeared.
+        BornTurn = "born_turn",
+        /// Snapshot cycle minus `born_turn`.
+        Age = "age",
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,30 +5,26 @@
 
 use std::str::FromStr;
 
-use crate::support::named::named;
+use crate::support::macros::names;
 
-named! {
+names! {
     /// A dialect of SQL, and with it the home of the tables (STORE §5): SQLite and PostgreSQL have the tables of
     /// a store, DuckDB and Spark those of an export to Parquet, in which each table has `session_id` and `node`
     /// has the contents.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub enum Dialect;
-    /// The name, as [`FromStr`] reads it.
-    fn name;
-    /// SQLite 3.44 or later, over a store.
-    Sqlite = "sqlite",
-    /// DuckDB 1.3 or later, over Parquet.
-    DuckDb = "duckdb",
-    /// PostgreSQL 12 or later, over a store.
-    Postgres = "postgres",
-    /// Spark 4.0 or later, over Parquet.
-    Spark = "spark",
+    pub enum Dialect: name {
+        /// SQLite 3.44 or later, over a store.
+        Sqlite = "sqlite",
+        /// DuckDB 1.3 or later, over Parquet.
+        DuckDb = "duckdb",
+        /// PostgreSQL 12 or later, over a store.
+        Postgres = "postgres",
+        /// Spark 4.0 or later, over Parquet.
+        Spark = "spark",
+    }
 }
 
 impl Dialect {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Sqlite, Self::DuckDb, Self::Postgres, Self::Spark];
-
     /// Whether the tables are those of an export to Parquet.
     pub(crate) fn is_parquet(self) -> bool {
         matches!(self, Self::DuckDb | Self::Spark)
@@ -44,9 +40,7 @@ impl FromStr for Dialect {
     type Err = UnknownDialect;
 
     fn from_str(text: &str) -> Result<Self, UnknownDialect> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|dialect| dialect.name() == text)
-            .ok_or(UnknownDialect)
+        Self::parse(text).ok_or(UnknownDialect)
     }
 }
 

@@ -39,11 +39,13 @@ impl Store {
     /// those of the database. The store is as it was then.
     pub fn import_parquet(&self, directory: impl AsRef<Path>) -> Result<ParquetImported, Error> {
         let root = directory.as_ref();
-        let done = self.core.write(|database| import(database, root));
-        Ok(done.map_err(|error| match error {
-            StoreError::Damaged(what) => StoreError::Copy(what),
-            other => other,
-        })?)
+        let done = self.core.write(|database| {
+            import(database, root).map_err(|error| match error {
+                StoreError::Damaged(what) => StoreError::Copy(what),
+                other => other,
+            })
+        });
+        Ok(done?)
     }
 }
 

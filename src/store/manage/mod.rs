@@ -147,13 +147,11 @@ impl Store {
             get(&document, "meta").map(str::to_owned)
         };
         let glob = Glob::new(glob);
-        let found = self.core.read(|database| {
-            catalog::matching_rows(database, catalog::SELECT, &glob, |row| {
-                let name = sql::text(row, 1)?.to_owned();
-                Ok((name, row.text(13)?.and_then(meta)))
-            })
-        });
-        Ok(found?)
+        let found = self.core.read(|database| catalog::metas(database, &glob))?;
+        let found = found.into_iter();
+        Ok(found
+            .map(|(name, members)| (name, members.as_deref().and_then(meta)))
+            .collect())
     }
 
     /// What a context keeps of a session besides its snapshots; `None` if no context has written it.

@@ -39,7 +39,7 @@ impl SessionEntry {
 }
 
 /// Every part is a lookup at one end of the key of `snapshot`.
-pub(crate) const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.name, s.parent_seq, \
+const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.name, s.parent_seq, \
      s.runtime, s.changed, \
      (select seq from snapshot where session_id = s.session_id and not working order by seq limit 1), \
      n.seq, n.cycle, n.committed_at_ns, \
@@ -206,6 +206,20 @@ pub(crate) fn near(database: &mut dyn Database, name: &str) -> Result<Vec<String
     let values = [first.as_str().into(), after.as_str().into(), NAMES.into()];
     let sql = "select name from session where name >= ?1 and name < ?2 order by name limit ?3";
     texts(database, sql, &values)
+}
+
+/// The names of sessions, and what the newest commit of each has beside its nodes, as JSON.
+#[cfg(feature = "cli")]
+pub(crate) fn metas(
+    database: &mut dyn Database,
+    glob: &Glob,
+) -> Result<Vec<(String, Option<String>)>> {
+    matching_rows(database, SELECT, glob, |row| {
+        Ok((
+            text(row, 1)?.to_owned(),
+            row.text(13)?.map(ToOwned::to_owned),
+        ))
+    })
 }
 
 /// As [`with_prefix`], of the sessions whose name matches.

@@ -1,7 +1,7 @@
 //! Sessions of a log that may be in the store already, from when the log was shorter.
 
 use crate::store::Store;
-use crate::store::database::sql::{Database, collect, digest};
+use crate::store::database::sql::{Database, collect, digest, first};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::Hash;
 use crate::store::manage::whole;
@@ -237,9 +237,9 @@ impl LogCandidate {
         for history in [&old, &new] {
             history.fetch_cycles()?;
         }
+        let same_log = source.is_some() && self.entry.source.as_deref() == source;
         let Some(last) = old.committed().len().checked_sub(1) else {
-            let same = source.is_some() && self.entry.source.as_deref() == source;
-            return Ok(same.then_some(step));
+            return Ok(same_log.then_some(step));
         };
         let Some(newest) = at(&old, Some(last))? else {
             return Ok(None);
@@ -271,11 +271,19 @@ impl LogCandidate {
         let there = index + usize::from(is_there);
         let before = at(&old, last.checked_sub(1))?.zip(at(&new, index.checked_sub(1))?);
         let (kept, taken_back) = match before {
-            Some((old, new)) if is_same(old, new, true) => (index, 1),
+            Some((old, new)) if is_same(old, new, true) && !self.is_newest_erased(core)? => {
+                (index, 1)
+            }
             _ => match self.hashes(core)? {
                 Some(hashes) => {
                     let kept = SessionRows::shared(&new, &hashes)?;
-                    (kept, hashes.len() - kept)
+                    let taken_back = hashes.len() - kept;
+                    // Another log may end as this one does. More than the newest snapshot is only taken back for
+                    // the log that the session came from.
+                    if taken_back > 1 && !same_log {
+                        return Ok(None);
+                    }
+                    (kept, taken_back)
                 }
                 // It stays as it is, and goes on.
                 None if is_there => (there, 0),
@@ -288,6 +296,17 @@ impl LogCandidate {
             taken_back,
             ..step
         }))
+    }
+
+    /// Whether a text was taken out of its newest commit.
+    fn is_newest_erased(&self, core: &Core) -> Result<bool, StoreError> {
+        let note = "select note is not null from snapshot where session_id = ?1 and not working order by seq desc limit 1";
+        core.read_once(|database| {
+            let erased = first(database, note, &[self.entry.session.into()], |row| {
+                row.bool(0)
+            })?;
+            Ok(erased.flatten().unwrap_or(false))
+        })
     }
 
     /// The hashes of its commits; `None` if it was pruned or a text was taken out of it: what went does not come back.

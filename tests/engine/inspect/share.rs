@@ -37,7 +37,7 @@ fn all_shown(session: &Session) -> Vec<Shown> {
 
 fn page_of(history: &History, patterns: &[&str]) -> (Page, u64) {
     let mut redactor = Redactor::new(patterns).expect("patterns");
-    let page = page(history, "a session", None, &mut redactor, &mut counts());
+    let page = page(history, "a session", &mut redactor, &mut counts());
     (page, redactor.count())
 }
 
@@ -234,13 +234,7 @@ fn hostile_texts_are_data() {
     let mut redactor = Redactor::default();
     let title = "</title><script>alert(1)</script>";
     let session = texts(&["x"]);
-    let page = page(
-        &session.history(),
-        title,
-        None,
-        &mut redactor,
-        &mut counts(),
-    );
+    let page = page(&session.history(), title, &mut redactor, &mut counts());
     assert_eq!(html(&page).matches("<script").count(), 2);
 }
 
@@ -335,7 +329,7 @@ fn a_page_grows_with_the_session() {
 
 /// The receipt of a session as JSON, with what it must not have of it.
 fn says_nothing(session: &Session) {
-    let receipt = receipt(&session.history(), None, &mut counts());
+    let receipt = receipt(&session.history(), &mut counts());
     let json = without_names(&receipt);
     for shown in all_shown(session) {
         for block in &shown.blocks {
@@ -368,7 +362,7 @@ fn a_receipt_says_nothing_of_what_was_said() {
     }
     // Names that are none, a kind and a role that are texts, and an error.
     let secret = "the password of Ann is hunter2";
-    let json = serde_json::to_string(&receipt(&secrets(secret).history(), None, &mut counts()));
+    let json = serde_json::to_string(&receipt(&secrets(secret).history(), &mut counts()));
     assert!(!json.expect("JSON").contains("hunter2"));
     let document = json!({"cycle": 1, "meta": {"request": {"model": secret}, "attempts": [{"error": secret}]},
         "usage": {"stop_reason": secret}, "root": {"id": "r", "children": [
@@ -378,7 +372,7 @@ fn a_receipt_says_nothing_of_what_was_said() {
              "created_at_iso": secret, "data_call_id": secret, "data_call_name": secret, "data_reply": 1}]}]},
         {"id": "a", "nodeType": "^ah", "children": []}]}});
     let session = Session::from_slice(document.to_string().as_bytes()).expect("a session");
-    let receipt = receipt(&session.history(), None, &mut counts());
+    let receipt = receipt(&session.history(), &mut counts());
     let json = serde_json::to_string(&receipt).expect("JSON");
     assert!(!json.contains("password"), "{json}");
     assert_eq!(receipt.blocks[0].role, "other");
@@ -390,7 +384,7 @@ fn a_receipt_has_counts_and_hashes() {
     for path in FIXTURES {
         let session = Session::open(path).expect("a fixture");
         let history = session.history();
-        let receipt = receipt(&history, None, &mut counts());
+        let receipt = receipt(&history, &mut counts());
         assert_eq!(receipt.steps.len(), history.committed().len());
         let mut list: Vec<u32> = Vec::new();
         for (step, shown) in receipt.steps.iter().zip(all_shown(&session)) {
@@ -430,5 +424,5 @@ fn a_session_without_steps_has_an_empty_page_and_receipt() {
     let history = pactql::History::default();
     let (page, _) = page_of(&history, &[]);
     assert_eq!(data_of(&html(&page))["steps"], json!([]));
-    assert!(receipt(&history, None, &mut counts()).steps.is_empty());
+    assert!(receipt(&history, &mut counts()).steps.is_empty());
 }

@@ -680,3 +680,55 @@ fn other_sessions_of_a_name_and_those_that_were_written_are_left_alone() {
     assert_eq!(error.code(), Code::SessionExists);
     sound(&store).expect("a sound store");
 }
+
+/// A session with a snapshot for each list of blocks.
+fn windows(snapshots: &[&[Value]]) -> Vec<(String, Session)> {
+    let documents = snapshots.iter().zip(1..).map(|(blocks, cycle)| {
+        let turn = json!({"id": "mt:1", "nodeType": "mt", "children": blocks});
+        let seq = json!({"id": "seq", "nodeType": "^seq", "children": [turn]});
+        json!({"cycle": cycle, "root": {"id": "root", "nodeType": "^root", "children": [seq]}})
+    });
+    let text: String = documents.map(|document| format!("{document}\n")).collect();
+    let session = Session::from_slice(text.as_bytes()).expect("a session");
+    vec![("log".to_owned(), session)]
+}
+
+fn block(id: &str, content: &str) -> Value {
+    json!({"id": id, "nodeType": "cb", "role": "user", "content": content})
+}
+
+#[test]
+fn another_log_that_ends_alike_takes_nothing_back() {
+    let folder = Folder::quick();
+    let path = folder.file("a.db");
+    let store = Store::open(&path).expect("a store");
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|text| block(text, text));
+    let one = windows(&[&[a.clone()], &[a, b.clone()], &[d.clone()]]);
+    let other = windows(&[&[c.clone()], &[b, c.clone()], &[d, c]]);
+    store.import_log(&one, Some("one.jsonl")).expect("imported");
+    let before = said(&store, &path);
+    let error = store
+        .import_log(&other, Some("other.jsonl"))
+        .expect_err("another log");
+    assert_eq!(error.code(), Code::SessionExists);
+    same("a refused log", &said(&store, &path), &before);
+}
+
+#[test]
+fn an_erased_node_does_not_come_back() {
+    let folder = Folder::quick();
+    let path = folder.file("a.db");
+    let store = Store::open(&path).expect("a store");
+    let first = [block("a", "go")];
+    let secret = json!({"id": "b", "nodeType": "cb", "role": "user", "data_secret": "hunter2"});
+    let second = [block("a", "go"), secret.clone()];
+    let third = [block("a", "go"), secret, block("c", "more")];
+    let bring = |log: &[(String, Session)]| store.import_log(log, Some("log.jsonl"));
+    bring(&windows(&[&first, &second])).expect("imported");
+    store.erase("log", ["b"]).expect("erased");
+    // The log has gone on in its last snapshot; what it says of the node is not taken over.
+    let error = bring(&windows(&[&first, &third])).expect_err("a node that was erased");
+    assert_eq!(error.code(), Code::SessionExists);
+    let all = said(&store, &path).concat();
+    assert!(!all.contains("hunter2"));
+}
