@@ -16,12 +16,12 @@
 mod support;
 
 use std::hint::black_box;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pactql::internals::index::Segment;
 use pactql::{Context, Engine, Prepared, Session, context::StepClock};
+use support::callgrind::collected;
 use support::memory::{Counting, measure};
 use support::timing::nice;
 use support::{engine, generate};
@@ -152,17 +152,9 @@ fn commit_table(sizes: &[usize], instructions: bool, times: bool) {
 /// Instructions inside one function of [`Live`], as the mean over [`COMMITS`] calls; `None` without
 /// valgrind.
 fn per_commit(function: &str, shape: &str, nodes: usize) -> Option<u64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect=*Live*{function}*"))
-        .arg(std::env::current_exe().ok()?)
-        .args(["--child", shape, &nodes.to_string(), &COMMITS.to_string()])
-        .env("RAYON_NUM_THREADS", "1")
-        .output()
-        .ok()?;
-    let printed = String::from_utf8_lossy(&output.stderr);
-    let line = printed.lines().find(|line| line.contains("Collected :"))?;
-    let collected: u64 = line.rsplit(' ').next()?.parse().ok()?;
+    let inside = format!("--toggle-collect=*Live*{function}*");
+    let (nodes, commits) = (nodes.to_string(), COMMITS.to_string());
+    let collected = collected(&[&inside], &["--child", shape, &nodes, &commits])?;
     Some(collected / COMMITS as u64)
 }
 

@@ -20,7 +20,7 @@ use std::process::Command;
 
 use support::engine::{Pact, compile_time, engine};
 use support::queries::{self, Query, literals, shapes};
-use support::{generate, walk};
+use support::{callgrind, generate, walk};
 
 /// Sizes of the sessions, in nodes, with two numbers of calls to compare.
 const SIZES: [(usize, [usize; 2]); 2] = [(1_000, [200, 1_200]), (10_000, [20, 120])];
@@ -82,16 +82,8 @@ fn per_call(case: &str, nodes: usize, [few, many]: [usize; 2]) -> String {
 
 /// Runs this program under callgrind; all instructions of the run.
 fn collected(case: &str, nodes: usize, calls: usize) -> Option<u64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(std::env::current_exe().ok()?)
-        .args(["--child", case, &nodes.to_string(), &calls.to_string()])
-        .env("RAYON_NUM_THREADS", "1")
-        .output()
-        .ok()?;
-    let printed = String::from_utf8_lossy(&output.stderr);
-    let line = printed.lines().find(|line| line.contains("Collected :"))?;
-    line.rsplit(' ').next()?.parse().ok()
+    let (nodes, calls) = (nodes.to_string(), calls.to_string());
+    callgrind::collected(&[], &["--child", case, &nodes, &calls])
 }
 
 /// Makes `calls` calls of a case.

@@ -47,7 +47,12 @@ pub(crate) fn conversation(nodes: usize) -> Vec<Message> {
     } else {
         coding_agent(&folder.join("pi-mono-long-sessions/large-session.jsonl.gz"))
     };
-    messages.unwrap_or_else(synthetic)
+    messages.unwrap_or_else(|| {
+        println!(
+            "SKIPPED: the recorded conversation is not here; {nodes} nodes of a synthetic one"
+        );
+        synthetic()
+    })
 }
 
 fn unpacked(path: &Path) -> Option<String> {

@@ -22,11 +22,11 @@ mod contenders;
 mod grow;
 
 use std::hint::black_box;
-use std::process::Command;
 use std::time::Duration;
 
 use contenders::{Arena, Hand, Table};
 use pactql::{Engine, Prepared, Session};
+use support::callgrind;
 use support::memory::{self, counted_blocks};
 use support::queries::Task;
 use support::timing::{Effort, interleaved};
@@ -183,14 +183,7 @@ fn instructions() {
 
 /// The instructions of [`CALLS`] calls; what is before them does not count.
 fn collected(class: &str, nodes: usize) -> Option<u64> {
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .args(["--collect-atstart=no", "--toggle-collect=*sessions*select*"])
-        .arg(std::env::current_exe().ok()?)
-        .args(["--class", class, &nodes.to_string(), &CALLS.to_string()])
-        .output()
-        .ok()?;
-    let printed = String::from_utf8_lossy(&output.stderr);
-    let line = printed.lines().find(|line| line.contains("Collected :"))?;
-    line.rsplit(' ').next()?.parse().ok()
+    let inside = ["--collect-atstart=no", "--toggle-collect=*sessions*select*"];
+    let (nodes, calls) = (nodes.to_string(), CALLS.to_string());
+    callgrind::collected(&inside, &["--class", class, &nodes, &calls])
 }

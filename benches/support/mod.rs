@@ -10,6 +10,7 @@
 
 pub(crate) mod bitset;
 pub(crate) mod by_hand;
+pub(crate) mod callgrind;
 pub(crate) mod contenders;
 pub(crate) mod engine;
 pub(crate) mod generate;

@@ -17,6 +17,8 @@ struct Interface {
     exported: BTreeSet<u64>,
     /// The types of this crate that signatures and fields name, with what names them.
     named: BTreeMap<u64, String>,
+    /// The exported items and members without a doc comment.
+    undocumented: Vec<String>,
 }
 
 fn read(path: &str) -> String {
@@ -86,7 +88,12 @@ impl Interface {
 
     /// Notes the types that a member of an item names. Bodies are not in the JSON.
     fn note_member(&mut self, member: &Value, whose: &str) {
-        let whose = format!("{whose}::{}", member["name"].as_str().unwrap_or_default());
+        let name = member["name"].as_str().unwrap_or_default();
+        let whose = format!("{whose}::{name}");
+        // What a tuple holds has a number.
+        if member["docs"].is_null() && !name.starts_with(|first: char| first.is_ascii_digit()) {
+            self.undocumented.push(whose.clone());
+        }
         self.note_types(&member["inner"], &whose);
         let kind = &member["inner"]["variant"]["kind"];
         let fields = ids(&kind["tuple"]).chain(ids(&kind["struct"]["fields"]));
@@ -100,6 +107,9 @@ impl Interface {
 
     fn declare(&mut self, item: &Value, kind: &str, inner: &Value, path: &str, name: &str) {
         self.exported.extend(item["id"].as_u64());
+        if item["docs"].is_null() {
+            self.undocumented.push(name.to_owned());
+        }
         if kind == "function" {
             self.note_types(&item["inner"], name);
         }
@@ -160,8 +170,11 @@ impl Interface {
 }
 
 impl Interface {
-    /// Holds that every type of this crate in a signature can be named, and that the root is short.
+    /// Holds that every type of this crate in a signature can be named, that everything has a doc comment, and that
+    /// the root is short.
     fn check(&self, paths: &Value) {
+        let undocumented = &self.undocumented;
+        assert!(undocumented.is_empty(), "no docs: {undocumented:#?}");
         let hidden = self.named.iter().filter(|(id, _)| {
             let path = &paths[id.to_string()];
             path["crate_id"] == 0 && !self.exported.contains(id)
@@ -284,6 +297,7 @@ fn the_public_api_is_the_one_listed() {
         items: BTreeMap::new(),
         exported: BTreeSet::new(),
         named: BTreeMap::new(),
+        undocumented: Vec::new(),
     };
     let (_, _, root) = interface.item(&json["root"]).unwrap();
     interface.module(&root, "pactql");
