@@ -72,7 +72,7 @@ pub(super) struct Import {
     pub(super) lenient: bool,
     /// What is taken out of the logs before anything is written: a regular expression. Several are
     /// possible; the report counts the matches of each.
-    #[arg(long, value_name = "PATTERN", value_parser = Redaction::parse)]
+    #[arg(long, value_name = "PATTERN", value_parser = Redaction::parse, allow_hyphen_values = true)]
     pub(super) redact: Vec<Redaction>,
     /// Write every snapshot as a whole document, even if its difference is shorter.
     #[arg(long)]

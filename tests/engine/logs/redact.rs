@@ -54,7 +54,8 @@ fn what_a_pattern_matches_is_nowhere_and_is_counted() {
 
 #[test]
 fn headers_that_authorize_never_enter() {
-    let request = json!({"model": "m", "messages": [{"role": "user", "content": "Explain authorization: cookie, api_key"}]});
+    const SAID: &str = "Explain authorization: cookie, api_key";
+    let request = json!({"model": "m", "messages": [{"role": "user", "content": SAID}]});
     let secret = "s3cret";
     let in_request = |members: Value| {
         let mut request = request.clone();
@@ -73,6 +74,10 @@ fn headers_that_authorize_never_enter() {
             json!({"extra_headers": {"Authorization": format!("Bearer {secret}"), "x-trace": "1"}}),
         ),
         in_request(json!({"api_key": secret})),
+        in_request(json!({"apiKey": secret})),
+        in_request(json!({"API_KEY": secret})),
+        in_request(json!({"Api-Key": secret, "X-API-KEY": secret})),
+        in_request(json!({"Cookie": secret})),
         json!({"request": {"headers": {"X-Api-Key": secret}, "body": request}, "api_key": secret}),
         json!([{"request": in_request(json!({"headers": [["cookie", secret], ["accept", "x"]]}))}]),
         in_request(json!({"default_headers": [{"name": "Authorization", "value": secret}]})),
@@ -81,14 +86,25 @@ fn headers_that_authorize_never_enter() {
         ),
         span(json!({"key": "http.request.header.cookie", "value": {"stringValue": secret}})),
     ] {
-        let imported = with(&[], &log.to_string());
-        let found = all(&imported);
+        let found = all(&with(&[], &log.to_string()));
         assert!(!found.contains(secret), "{log}: {found}");
         let spans = log.get("resourceSpans").is_some();
-        assert!(
-            spans || found.contains("Explain authorization: cookie, api_key"),
-            "{found}"
-        );
+        assert!(spans || found.contains(SAID), "{found}");
+        // Where nothing else in the log looks like a secret, and where the names are spelled with escapes.
+        let quiet = log.to_string().replace(SAID, "Hello");
+        let mut escaped = quiet.clone();
+        for (letter, escape) in [
+            ("uthori", "\\u0075thori"),
+            ("i_k", "i\\u005fk"),
+            ("i-k", "i\\u002dk"),
+            ("ook", "\\u006Fok"),
+        ] {
+            escaped = escaped.replace(letter, escape);
+        }
+        for log in [quiet, escaped] {
+            let found = all(&with(&[], &log));
+            assert!(!found.contains(secret), "{log}: {found}");
+        }
     }
     // What is said of headers is no header.
     let told = json!([{"role": "user", "content": "x", "args": {"authorization": "shown"}},

@@ -53,6 +53,9 @@ fn a_secret_in_the_name_of_a_file_does_not_enter() {
     assert_eq!(names(&store), ["of [redacted]"]);
     let bytes = std::fs::read(&store).expect("a store");
     assert!(!bytes.windows(5).any(|part| part == b"anna@"));
+    // A pattern may begin with hyphens, as that of a private key does.
+    let done = pactql(&["import", &log, "--redact", "-----BEGIN|anna"]);
+    assert_eq!(done.code, 0, "{}", done.err);
 }
 
 #[test]
