@@ -255,10 +255,11 @@ const OVERLAP: usize = 32;
 
 /// Whether a text can have members that authorize a request. Most logs have none, and are not read closely.
 fn may_authorize(text: &str) -> bool {
-    // A name ends with a quotation mark, or with the backslashes before it. Or its letters are escapes.
+    // A name is a whole string, or the end of a span's attribute. Strings inside strings end with backslashes first. Or the
+    // letters of a name are escapes.
     static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let names = SECRETS.join("|");
-        Regex::new(&format!(r#"(?i)(?:{names})["\\]|\\u00(?:[4-7]|2d)"#)).ok()
+        Regex::new(&format!(r#"(?i-u)[".](?:{names})["\\]|\\u00(?:[4-7]|2d)"#)).ok()
     });
     // By pieces that overlap by more than a mark has, to look in between whether the work is cancelled.
     let mut pieces = (0..text.len()).step_by(PIECE);
