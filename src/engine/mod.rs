@@ -35,7 +35,7 @@ pub(crate) use context::refused;
 #[cfg(feature = "cli")]
 pub(crate) use context::short_form;
 #[cfg(feature = "store")]
-pub(crate) use context::{CommitKeeper, Step, index_at};
+pub(crate) use context::{Beside, CommitKeeper, index_at};
 pub use context::{Context, ContextBuilder, IntoNode, Kept, Message, Request, Stream, sent};
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,

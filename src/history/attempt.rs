@@ -176,20 +176,24 @@ impl Attempts {
         Self(self.0.with_end(kept, []))
     }
 
-    /// The entries from a cycle on, oldest first; the first one keeps all that it was sent.
+    /// The entries after the first `count`, oldest first.
     #[cfg(feature = "store")]
-    pub(crate) fn since(&self, cycle: i64) -> Vec<AttemptEntry> {
+    pub(crate) fn after(&self, count: usize) -> impl Iterator<Item = &AttemptEntry> {
+        (count..self.len()).filter_map(|at| self.0.get(at).map(|entry| &**entry))
+    }
+
+    /// Those from a cycle on; the first one keeps all that it was sent.
+    #[cfg(feature = "store")]
+    pub(crate) fn since(&self, cycle: i64) -> Self {
         let first = self.before(cycle);
-        let entries = self.entries().take(self.len() - first);
-        let mut entries: Vec<AttemptEntry> = entries.cloned().collect();
-        entries.reverse();
+        let mut entries: Vec<AttemptEntry> = self.after(first).cloned().collect();
         if let Some(entry) = entries.first_mut() {
             entry.sent = Sent {
                 own: self.sent(first + 1),
                 ..Sent::default()
             };
         }
-        entries
+        Self::of(entries)
     }
 
     /// The records that the request of a cycle had: of its newest completed attempt, or else of its

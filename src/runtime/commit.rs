@@ -38,7 +38,8 @@ pub struct Commit {
     pub over: u64,
 }
 
-pub(crate) struct Pending {
+/// A commit that readers do not see yet: [`Workspace::finish`] ends it, [`Workspace::restore`] takes it back.
+pub(crate) struct PreparedCommit {
     commit: Commit,
     #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks"))]
     pub(crate) older: Option<Arc<Snapshot>>,
@@ -47,14 +48,14 @@ pub(crate) struct Pending {
     /// Nodes past their time that a reference keeps.
     overdue: Vec<Arc<str>>,
     retired: Vec<Box<str>>,
+    pub(crate) before: Checkpoint,
 }
 
-type MadeCommit = (Commit, Arc<Snapshot>, Vec<Merge>);
-
 #[cfg(feature = "store")]
-impl Pending {
-    pub(crate) fn retired(&self) -> Vec<&str> {
-        let mut ids: Vec<&str> = self.retired.iter().map(|id| &**id).collect();
+impl PreparedCommit {
+    /// Ids that it puts out of use, sorted.
+    pub(crate) fn retired(&self) -> Vec<String> {
+        let mut ids: Vec<String> = self.retired.iter().map(ToString::to_string).collect();
         ids.sort_unstable();
         ids.dedup();
         ids
@@ -112,13 +113,15 @@ impl Workspace {
     /// Makes the commit of the cycle in progress, for [`Workspace::finish`] or, as if there had been none,
     /// [`Workspace::restore`]; nothing else may come between. Linear in what was changed or expires, the
     /// units concerned and, with a policy, the nodes of its scopes; logarithmic in the session, merges aside.
-    pub(crate) fn prepare(&mut self) -> Result<(Pending, Checkpoint), Refusal> {
+    pub(crate) fn prepare(&mut self) -> Result<PreparedCommit, Refusal> {
         let cycle = self.base.cycle().checked_add(1);
         let cycle = cycle.ok_or_else(|| placement("no later cycle is left"))?;
-        self.revocable(|workspace| workspace.commit_cycle(cycle))
+        let (prepared, before) = self.revocable(|workspace| workspace.commit_cycle(cycle))?;
+        Ok(PreparedCommit { before, ..prepared })
     }
 
-    fn commit_cycle(&mut self, cycle: i64) -> Result<Pending, Refusal> {
+    /// The commit without what takes it back.
+    fn commit_cycle(&mut self, cycle: i64) -> Result<PreparedCommit, Refusal> {
         let kept = self.kept();
         let mut commit = Commit {
             cycle,
@@ -148,13 +151,14 @@ impl Workspace {
         });
         let unsound = || placement("the tree of the cycle breaks a rule of documents");
         let (snapshot, merges) = made.ok_or_else(unsound)?;
-        Ok(Pending {
+        Ok(PreparedCommit {
             retired: self.retires(&snapshot),
             older: self.committed.then(|| Arc::clone(&self.base)),
             snapshot: Arc::new(snapshot),
             commit,
             merges,
             overdue,
+            before: Checkpoint::default(),
         })
     }
 
@@ -370,10 +374,13 @@ impl Workspace {
         Ok((turn_id, moved))
     }
 
-    pub(crate) fn finish(&mut self, pending: Pending) -> MadeCommit {
-        let cycle = pending.commit.cycle;
+    pub(crate) fn finish(
+        &mut self,
+        prepared: PreparedCommit,
+    ) -> (Commit, Arc<Snapshot>, Vec<Merge>) {
+        let cycle = prepared.commit.cycle;
         let overlay = std::mem::take(&mut self.overlay);
-        self.retired.extend(pending.retired);
+        self.retired.extend(prepared.retired);
         self.due = self.due.split_off(&cycle.saturating_add(1));
         let fresh = overlay.fresh().map(|fresh| (&fresh.id, fresh.ttl));
         let changed = overlay.changed.iter();
@@ -384,14 +391,14 @@ impl Workspace {
             }
         }
         // Looked at again by every commit, until the reference is dropped.
-        for id in pending.overdue {
+        for id in prepared.overdue {
             self.expire_at(id, Some(cycle));
         }
-        self.base = Arc::clone(&pending.snapshot);
+        self.base = Arc::clone(&prepared.snapshot);
         self.committed = true;
         self.next_index = 0;
         self.request_before.clone_from(&self.request);
-        (pending.commit, pending.snapshot, pending.merges)
+        (prepared.commit, prepared.snapshot, prepared.merges)
     }
 }
 

@@ -37,11 +37,11 @@ mod workspace;
 
 pub use clock::{Clock, StepClock, SystemClock};
 pub use commit::Commit;
-pub(crate) use commit::{Pending, strings};
+pub(crate) use commit::{PreparedCommit, strings};
 pub(crate) use memory::Memory;
 pub use node::NewNode;
 pub use pin::Reference;
 pub use policy::{Limit, Measure, Policy, Scope};
 pub(crate) use refusal::Refusal;
 pub(crate) use slot::{Destination, Insertion};
-pub(crate) use workspace::{Checkpoint, Workspace};
+pub(crate) use workspace::Workspace;

@@ -433,6 +433,7 @@ impl Workspace {
 pub(super) type Draft = Vec<DraftNode>;
 
 /// What a change that is taken back leaves as it was.
+#[derive(Default)]
 pub(crate) struct Checkpoint {
     overlay: Overlay,
     waiting: Vec<Arc<str>>,

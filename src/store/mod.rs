@@ -52,7 +52,7 @@ pub use write::import::ImportStopped;
 pub(crate) use write::ledger::Ledger;
 pub use write::log::LogImport;
 
-use crate::engine::{Context, ContextBuilder, Engine, Kept};
+use crate::engine::{Beside, Context, ContextBuilder, Engine, Kept};
 use crate::history::Session;
 use crate::runtime::Commit;
 use crate::store::error::StoreError;
@@ -60,7 +60,7 @@ use crate::store::read::catalog;
 use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
 use crate::store::write::keeper::{StoreKeeper, commit_all};
-use crate::store::write::records::{self, Beside};
+use crate::store::write::records;
 use crate::support::diag::Error;
 
 /// Sessions in a SQLite file or, with the feature `postgres`, in PostgreSQL (STORE §1 to §4).
@@ -196,11 +196,11 @@ impl Store {
         let is_empty = entry.seqs.is_none() && !entry.working;
         let session = open::session(&self.open, &self.core, entry);
         let builder = builder.newest_only();
-        let used = beside.retired;
-        if let Some(runtime) = beside.runtime {
-            let kept = Kept::stored(&runtime, used, beside.pins.unwrap_or_default())?;
+        if beside.runtime.is_some() {
+            let kept = Kept::stored(beside)?;
             return Ok((builder.resume_kept(&session, &kept)?, Vec::new()));
         }
+        let used = beside.retired;
         let context = if is_empty {
             builder.build()
         } else {

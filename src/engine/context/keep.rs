@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "store")]
+use super::Beside;
 use super::{Context, ContextBuilder};
 use crate::history::{AttemptEntry, Attempts, Session};
 use crate::runtime::Memory;
@@ -49,20 +51,17 @@ impl Kept {
 
 #[cfg(feature = "store")]
 impl Kept {
-    /// What a store has kept: the JSON text of a step, ids in use no more, and references.
-    pub(crate) fn stored(
-        runtime: &str,
-        used: Vec<String>,
-        pins: Vec<(String, String)>,
-    ) -> Result<Self, Error> {
-        let mut memory: Memory = serde_json::from_str(runtime).map_err(|error| {
+    /// What a store has kept beside the snapshots, without attempts.
+    pub(crate) fn stored(beside: Beside) -> Result<Self, Error> {
+        let runtime = beside.runtime.unwrap_or_default();
+        let mut memory: Memory = serde_json::from_str(&runtime).map_err(|error| {
             let message = format!("what a context kept of the session: {error}");
             Error::new("", Diagnostic::error(Code::Store, message))
         })?;
-        memory.used = used;
+        memory.used = beside.retired;
         Ok(Self {
             memory,
-            pins,
+            pins: beside.pins.unwrap_or_default(),
             attempts: Vec::new(),
         })
     }
@@ -71,11 +70,15 @@ impl Kept {
         Self { attempts, ..self }
     }
 
-    /// The JSON text of a step, ids in use no more, and references.
-    pub(crate) fn into_stored(self) -> (Option<String>, Vec<String>, Vec<(String, String)>) {
+    /// As a store keeps it, without attempts.
+    pub(crate) fn into_beside(self) -> Beside {
         let mut memory = self.memory;
-        let used = std::mem::take(&mut memory.used);
-        (serde_json::to_string(&memory).ok(), used, self.pins)
+        Beside {
+            retired: std::mem::take(&mut memory.used),
+            runtime: serde_json::to_string(&memory).ok(),
+            pins: Some(self.pins),
+            ..Beside::default()
+        }
     }
 }
 

@@ -4,32 +4,36 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use super::Context;
-use super::write::PreparedCommit;
 use crate::history::Attempts;
 use crate::index::Snapshot;
-use crate::runtime::Memory;
+use crate::runtime::{Memory, PreparedCommit};
 use crate::support::diag::Error;
 
 /// Where the commits of a context are kept before readers see them.
 pub(crate) trait CommitKeeper: Any + Debug + Send + Sync {
-    /// Keeps a step. When it returns, the step is durable, or it has failed and nothing was kept.
-    fn keep(&mut self, step: &Step<'_>) -> Result<(), Error>;
+    /// Keeps `newer`, a commit or the working state, after `older`, the newest commit before; without `newer` there is
+    /// no working state. When it returns, that is durable, or it has failed and nothing was kept.
+    fn keep(
+        &mut self,
+        older: Option<&Snapshot>,
+        newer: Option<&Snapshot>,
+        beside: Beside,
+    ) -> Result<(), Error>;
 }
 
-/// What a context has to keep: a commit, or its working state.
-#[derive(Debug)]
-pub(crate) struct Step<'a> {
-    /// The newest commit before.
-    pub(crate) older: Option<&'a Snapshot>,
-    /// The commit or the working state; `None` without a working state.
-    pub(crate) newer: Option<&'a Snapshot>,
-    /// What the runtime needs to go on, as JSON text, without the ids of earlier cycles.
-    pub(crate) runtime: String,
-    /// Ids that the commit has put out of use, sorted.
-    pub(crate) retired: Vec<&'a str>,
+/// What is beside the snapshots of a session, as it was read or as it is to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// What the runtime needs to go on, as JSON text, without the ids of earlier cycles; `None` if no context has
+    /// written the session.
+    pub(crate) runtime: Option<String>,
+    /// Ids that are in use no more, sorted; to be written, those that were not noted yet.
+    pub(crate) retired: Vec<String>,
+    /// How many of the attempts are not to be written: those that had ended when the last ones were.
+    pub(crate) settled: usize,
     pub(crate) attempts: Attempts,
-    /// Named references: name and id of the node, sorted.
-    pub(crate) pins: Vec<(String, String)>,
+    /// Names and ids of references, sorted by name; `None` if they are as they were.
+    pub(crate) pins: Option<Vec<(String, String)>>,
 }
 
 impl Context {
@@ -40,11 +44,10 @@ impl Context {
             return Ok(());
         }
         let history = self.history();
-        let memory = self.workspace.memory_of_cycle();
         let newer = history.working().map(|working| &**working);
         let older = history.committed().last().map(|newest| &**newest);
-        let step = self.step(older, newer, &memory, Vec::new());
-        self.keep(&step)
+        let beside = self.beside(&self.workspace.memory_of_cycle(), Vec::new());
+        self.keep(older, newer, beside)
     }
 
     pub(crate) fn keep_in(&mut self, keeper: Box<dyn CommitKeeper>) {
@@ -55,34 +58,29 @@ impl Context {
         self.keeper.as_deref_mut()
     }
 
-    pub(super) fn keep(&mut self, step: &Step<'_>) -> Result<(), Error> {
+    pub(super) fn keep(
+        &mut self,
+        older: Option<&Snapshot>,
+        newer: Option<&Snapshot>,
+        beside: Beside,
+    ) -> Result<(), Error> {
         match &mut self.keeper {
-            Some(keeper) => keeper.keep(step),
+            Some(keeper) => keeper.keep(older, newer, beside),
             None => Ok(()),
         }
     }
 
-    pub(crate) fn step_of<'p>(&self, prepared: &'p PreparedCommit) -> Step<'p> {
-        let (pending, _) = prepared;
-        let memory = self.workspace.memory_after_commit();
-        let (older, newer) = (pending.older.as_deref(), Some(&*pending.snapshot));
-        self.step(older, newer, &memory, pending.retired())
+    pub(crate) fn beside_commit(&self, prepared: &PreparedCommit) -> Beside {
+        self.beside(&self.workspace.memory_after_commit(), prepared.retired())
     }
 
-    fn step<'s>(
-        &self,
-        older: Option<&'s Snapshot>,
-        newer: Option<&'s Snapshot>,
-        memory: &Memory,
-        retired: Vec<&'s str>,
-    ) -> Step<'s> {
-        Step {
-            older,
-            newer,
-            runtime: serde_json::to_string(memory).unwrap_or_default(),
+    fn beside(&self, memory: &Memory, retired: Vec<String>) -> Beside {
+        Beside {
+            runtime: Some(serde_json::to_string(memory).unwrap_or_default()),
             retired,
+            settled: 0,
             attempts: self.attempts(),
-            pins: self.pins(),
+            pins: Some(self.pins()),
         }
     }
 }

@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use build::ContextBuilder;
 pub use keep::Kept;
 #[cfg(feature = "store")]
-pub(crate) use keeper::{CommitKeeper, Step};
+pub(crate) use keeper::{Beside, CommitKeeper};
 pub use message::Message;
 pub use node::IntoNode;
 #[cfg(feature = "cli")]

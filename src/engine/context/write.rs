@@ -8,8 +8,7 @@ use crate::history::{History, Position};
 use crate::index::Snapshot;
 use crate::query::ir::{Address, InsertionPoint};
 use crate::runtime::{
-    Checkpoint, Commit, Destination, Insertion, NewNode, Pending, Reference, Refusal, Workspace,
-    strings,
+    Commit, Destination, Insertion, NewNode, PreparedCommit, Reference, Refusal, Workspace, strings,
 };
 use crate::support::diag::{Code, Error};
 use crate::tree::NodeClass;
@@ -139,8 +138,8 @@ impl Context {
         let prepared = self.prepare_commit()?;
         #[cfg(feature = "store")]
         if self.keeper.is_some() {
-            let step = self.step_of(&prepared);
-            let kept = self.keep(&step);
+            let beside = self.beside_commit(&prepared);
+            let kept = self.keep(prepared.older.as_deref(), Some(&prepared.snapshot), beside);
             return self.end_commit(prepared, kept);
         }
         self.end_commit(prepared, Ok(()))
@@ -155,14 +154,14 @@ impl Context {
     /// The second half of a commit: shows it to readers, or takes it back if it was not kept.
     pub(crate) fn end_commit(
         &mut self,
-        (pending, before): PreparedCommit,
+        prepared: PreparedCommit,
         kept: Result<(), Error>,
     ) -> Result<Commit, Error> {
         if let Err(error) = kept {
-            self.workspace.restore(before);
+            self.workspace.restore(prepared.before);
             return Err(error);
         }
-        let (commit, snapshot, merges) = self.workspace.finish(pending);
+        let (commit, snapshot, merges) = self.workspace.finish(prepared);
         let history = self.session.history();
         self.session.publish(history.appended(snapshot, &merges));
         *self.published.get_mut() = true;
@@ -283,8 +282,6 @@ impl Context {
         }
     }
 }
-
-pub(crate) type PreparedCommit = (Pending, Checkpoint);
 
 fn not_one(selector: &str, count: usize, what: &str) -> Error {
     let message = match count {

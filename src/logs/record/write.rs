@@ -63,7 +63,7 @@ impl Sessions {
         if failed {
             live.set_stop(status.as_str());
         }
-        let attempts = ledger.attempts(&row)?;
+        let mut attempts = ledger.attempts(&row)?;
         let newest = self.newest(&row);
         let cycle = newest.map_or(1, |newest| newest.cycle().saturating_add(1));
         let mut said: Vec<String> = attempts.of_cycle(cycle).map(self::said).collect();
@@ -79,17 +79,15 @@ impl Sessions {
         // A cycle of which a call failed says of each what it was sent.
         let notes = failed || attempts.of_cycle(cycle).next().is_some();
         let settled = attempts.len();
-        let mut entries = Vec::new();
         if notes {
             attempt.params = params(&next.snapshot);
             let thread = Thread::of(&next.snapshot, Contents::Request);
-            let with = attempts.begun(attempt.clone(), thread.records().collect());
-            entries.extend(with.entries().next().cloned());
+            attempts = attempts.begun(attempt.clone(), thread.records().collect());
         }
         let commits = has_reply || !failed;
         let older = self.newest(&row).cloned();
         let written = commits.then_some((older.as_deref(), &*next.snapshot));
-        let row = ledger.add(&row, written, (settled, entries))?;
+        let row = ledger.add(&row, written, (settled, attempts))?;
         self.note(&row, next, commits);
         Ok(Recorded {
             session: row.name,

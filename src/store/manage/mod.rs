@@ -6,14 +6,14 @@ use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Glob, SessionEntry};
 use crate::store::read::open;
 use crate::store::texts::build;
-use crate::store::write::records::{self, Beside};
+use crate::store::write::records;
 pub(crate) mod verify;
 pub(crate) mod whole;
 
 use std::path::Path;
 use std::time::Duration;
 
-use crate::engine::{Kept, index_at};
+use crate::engine::{Beside, Kept, index_at};
 use crate::support::diag::Error;
 use crate::support::macros::setters;
 
@@ -162,17 +162,13 @@ impl Store {
         let read = self.core.read(|database| {
             let entry = catalog::get(database, name)?;
             if entry.runtime.is_none() {
-                return Ok(Beside::default());
+                return Ok(None);
             }
             let attempts = records::attempts(database, entry.session)?;
-            let beside = Beside::read(database, &entry)?;
-            Ok(Beside { attempts, ..beside })
+            Ok(Some((Beside::read(database, &entry)?, attempts)))
         })?;
-        let Some(runtime) = read.runtime else {
-            return Ok(None);
-        };
-        let kept = Kept::stored(&runtime, read.retired, read.pins.unwrap_or_default())?;
-        Ok(Some(kept.with_attempts(read.attempts)))
+        let kept = |(beside, attempts)| Ok(Kept::stored(beside)?.with_attempts(attempts));
+        read.map(kept).transpose()
     }
 
     /// Begins another session at a snapshot of one: `@t0`, `@t-2`, `@c7`. The snapshots up to there are

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 
+use crate::engine::Beside;
 use crate::history::{Attempts, LoadFailure, Part, Position, Source};
 use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
@@ -15,7 +16,7 @@ use crate::store::read::catalog::SessionEntry;
 use crate::store::read::load::{self, Placement, Spaced, UnitCache};
 use crate::store::write::core::Core;
 use crate::store::write::queue::lock;
-use crate::store::write::records::{self, Beside};
+use crate::store::write::records;
 use crate::support::diag::Code;
 
 /// A session as it was at one moment.

@@ -29,14 +29,14 @@ pub(crate) struct SnapshotChange {
     came: Vec<UnitRows>,
     /// Ids of the top nodes of the units that went, in document order.
     gone: Vec<String>,
+    /// `None` of a working state.
     cycle: Option<i64>,
     meta: String,
-    working: bool,
 }
 
 impl SnapshotChange {
     pub(crate) fn is_working(&self) -> bool {
-        self.working
+        self.cycle.is_none()
     }
 
     /// The units that came: the id of the top node, the hash, the spelling.
@@ -64,7 +64,6 @@ impl SnapshotChange {
             gone,
             cycle: (!meta.working).then_some(meta.cycle),
             meta: meta_text(meta),
-            working: meta.working,
         }
     }
 }
@@ -108,20 +107,22 @@ pub(crate) struct SessionRows {
     pub(crate) placed: HashMap<String, Placed>,
 }
 
-/// What a change does to the units in force, and the hash of the snapshot that it makes.
-struct Planned<'c> {
-    gone: Vec<&'c Placed>,
-    new: Vec<&'c UnitRows>,
-    hash: Hash,
+impl Placed {
+    fn new(unit: i64, rows: &UnitRows) -> Self {
+        Self {
+            unit,
+            hash: rows.hash,
+            spelling: rows.spelling,
+            order: rows.order.clone(),
+        }
+    }
 }
 
-/// A change that was written, to be noted once its transaction is committed.
+/// What a commit does to the units in force, to be noted once its transaction is committed.
 #[derive(Debug)]
-pub(crate) struct WrittenChange {
-    seq: i64,
-    hash: Hash,
-    working: bool,
-    gone: Vec<String>,
+pub(crate) struct Written {
+    newest: (i64, Hash),
+    gone: Vec<Placed>,
     came: Vec<Placed>,
 }
 
@@ -180,35 +181,37 @@ impl SessionRows {
     ) -> Result<()> {
         let now = database.now_ns()?;
         let written = self.write(database, &SnapshotChange::between(older, newer), now)?;
-        self.note(written);
+        if let Some(written) = written {
+            self.note(written);
+        }
         Ok(())
     }
 
-    /// A working state that was saved goes. Linear in the change and in that working state.
+    /// A working state that was saved goes; one that is written is in force for no later commit, so there is nothing to
+    /// note. Linear in the change and in that working state.
     pub(crate) fn write(
         &self,
         database: &mut dyn Database,
         change: &SnapshotChange,
         now: i64,
-    ) -> Result<WrittenChange> {
-        let seq = self.newest.map_or(1, |(seq, _)| seq + 1);
+    ) -> Result<Option<Written>> {
         let loose = self.undo_working(database)?;
-        let Planned { gone, new, hash } = self.plan(change)?;
-        for placed in &gone {
+        let (mut written, new) = self.plan(change)?;
+        let (seq, hash) = written.newest;
+        for placed in &written.gone {
             self.close(database, placed, seq - 1)?;
         }
         if database.dialect() == Backend::Postgres {
             put_in_order(database, &new)?;
         }
-        let mut came = Vec::new();
         for unit in new {
-            came.push(self.place(database, unit, seq)?);
+            written.came.push(self.place(database, unit, seq)?);
         }
         let row: [Value<'_>; 11] = [
             self.session.into(),
             seq.into(),
             change.cycle.into(),
-            change.working.into(),
+            change.is_working().into(),
             now.into(),
             change.meta.as_str().into(),
             (&hash).into(),
@@ -219,16 +222,11 @@ impl SessionRows {
         ];
         insert(database, "snapshot", &row)?;
         garbage::units(database, &loose)?;
-        Ok(WrittenChange {
-            seq,
-            hash,
-            working: change.working,
-            gone: gone.iter().map(|placed| placed.order.id.clone()).collect(),
-            came,
-        })
+        Ok((!change.is_working()).then_some(written))
     }
 
-    fn plan<'c>(&'c self, change: &'c SnapshotChange) -> Result<Planned<'c>> {
+    /// What a change does, and the units that come, which are not placed yet.
+    fn plan<'c>(&self, change: &'c SnapshotChange) -> Result<(Written, Vec<&'c UnitRows>)> {
         // A unit that was indexed twice came and went, and is the same.
         let is_same = |unit: &UnitRows| {
             let placed = self.placed.get(&unit.order.id);
@@ -238,11 +236,11 @@ impl SessionRows {
         };
         let (same, new): (Vec<&UnitRows>, Vec<&UnitRows>) =
             change.came.iter().partition(|u| is_same(u));
-        let mut gone: Vec<&Placed> = Vec::new();
+        let mut gone: Vec<Placed> = Vec::new();
         for id in &change.gone {
             if same.iter().all(|unit| unit.order.id != *id) {
                 let missing = || StoreError::Damaged(format!("no unit of {id:?} is in force"));
-                gone.push(self.placed.get(id).ok_or_else(missing)?);
+                gone.push(self.placed.get(id).ok_or_else(missing)?.clone());
             }
         }
         gone.sort_unstable_by(|a, b| a.order.cmp(&b.order));
@@ -256,8 +254,13 @@ impl SessionRows {
             hash.update(b"+");
             hash.update(unit.hash);
         }
-        let hash = hash.finalize().into();
-        Ok(Planned { gone, new, hash })
+        let seq = self.newest.map_or(1, |(seq, _)| seq + 1);
+        let written = Written {
+            newest: (seq, hash.finalize().into()),
+            gone,
+            came: Vec::new(),
+        };
+        Ok((written, new))
     }
 
     fn close(&self, database: &mut dyn Database, placed: &Placed, last_seq: i64) -> Result<()> {
@@ -289,12 +292,7 @@ impl SessionRows {
             (unit.kind == "turn").into(),
         ];
         insert(database, "placement", &row)?;
-        Ok(Placed {
-            unit: unit_id,
-            hash: unit.hash,
-            spelling: unit.spelling,
-            order: order.clone(),
-        })
+        Ok(Placed::new(unit_id, unit))
     }
 
     /// Takes a saved working state back. Returns the units that it placed.
@@ -349,34 +347,20 @@ impl SessionRows {
                 return Ok(());
             }
             let change = SnapshotChange::between(older, snapshot);
-            let Planned { gone, new, hash } = rows.plan(&change)?;
-            differs = hashes.get(shared) != Some(&hash);
+            let (mut written, new) = rows.plan(&change)?;
+            differs = hashes.get(shared) != Some(&written.newest.1);
             shared += usize::from(!differs);
-            let came = new.iter().map(|unit| Placed {
-                unit: 0,
-                hash: unit.hash,
-                spelling: unit.spelling,
-                order: unit.order.clone(),
-            });
-            rows.note(WrittenChange {
-                seq: 0,
-                hash,
-                working: false,
-                gone: gone.iter().map(|placed| placed.order.id.clone()).collect(),
-                came: came.collect(),
-            });
+            written.came = new.iter().map(|unit| Placed::new(0, unit)).collect();
+            rows.note(written);
             Ok::<_, StoreError>(())
         })?;
         Ok(shared)
     }
 
-    pub(crate) fn note(&mut self, written: WrittenChange) {
-        if written.working {
-            return;
-        }
-        self.newest = Some((written.seq, written.hash));
-        for id in &written.gone {
-            self.placed.remove(id);
+    pub(crate) fn note(&mut self, written: Written) {
+        self.newest = Some(written.newest);
+        for placed in &written.gone {
+            self.placed.remove(&placed.order.id);
         }
         let came = written.came.into_iter();
         self.placed

@@ -7,7 +7,7 @@ use crate::store::database::home::Home;
 use crate::store::database::sql::{Backend, Begin, Database, transaction};
 use crate::store::error::Result;
 use crate::store::write::queue::Queue;
-use crate::store::write::writer::{Job, SessionWriter, all_fail, run};
+use crate::store::write::writer::{SessionWriter, Step, all_fail, run};
 
 /// Numbers the writers of this process, as each needs a name of its own.
 static WRITERS: AtomicU64 = AtomicU64::new(1);
@@ -34,20 +34,20 @@ impl Core {
         SessionWriter::open(&mut *database, name, &owner, lasts)
     }
 
-    pub(crate) fn keep(&self, job: Job) -> (Job, Result<()>) {
+    pub(crate) fn keep(&self, step: Step) -> (Step, Result<()>) {
         if self.batched {
-            return self.queue.keep(job, |jobs| self.keep_all(jobs));
+            return self.queue.keep(step, |steps| self.keep_all(steps));
         }
-        let mut jobs = [job];
-        let result = self.keep_all(&mut jobs).pop();
-        let [job] = jobs;
-        (job, result.unwrap_or(Ok(())))
+        let mut steps = [step];
+        let result = self.keep_all(&mut steps).pop();
+        let [step] = steps;
+        (step, result.unwrap_or(Ok(())))
     }
 
-    pub(crate) fn keep_all(&self, jobs: &mut [Job]) -> Vec<Result<()>> {
+    pub(crate) fn keep_all(&self, steps: &mut [Step]) -> Vec<Result<()>> {
         match self.home.writer() {
-            Ok(mut writer) => run(&mut *writer, jobs),
-            Err(error) => all_fail(jobs.len(), error),
+            Ok(mut writer) => run(&mut *writer, steps),
+            Err(error) => all_fail(steps.len(), error),
         }
     }
 

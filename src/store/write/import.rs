@@ -3,14 +3,13 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use crate::engine::Kept;
+use crate::engine::{Beside, Kept};
 use crate::history::{History, Session};
 use crate::store::Store;
 use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
 use crate::store::read::open;
 use crate::store::write::change::SessionRows;
-use crate::store::write::records::Beside;
 use crate::support::diag::Error;
 
 const SESSIONS: usize = 256;
@@ -58,18 +57,14 @@ impl Ready {
             history.fetch_all()?;
         }
         history.fetch_attempts()?;
-        let mut attempts: Vec<_> = history.attempts().entries().cloned().collect();
-        attempts.reverse();
         let mut beside = match open::stored(session) {
             Some(stored) => stored.beside()?,
             None => Beside::default(),
         };
         if let Some(json) = session.kept() {
-            let pins;
-            (beside.runtime, beside.retired, pins) = Kept::read(json)?.into_stored();
-            beside.pins = Some(pins);
+            beside = Kept::read(json)?.into_beside();
         }
-        beside.attempts = attempts;
+        beside.attempts = history.attempts().clone();
         Ok(Self {
             name,
             source,

@@ -6,14 +6,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::engine::{CommitKeeper, Context, Step};
-use crate::history::AttemptEntry;
+use crate::engine::{Beside, CommitKeeper, Context};
+use crate::index::Snapshot;
 use crate::runtime::Commit;
 use crate::store::error::{Result, StoreError};
 use crate::store::write::change::SnapshotChange;
 use crate::store::write::core::Core;
-use crate::store::write::records::Beside;
-use crate::store::write::writer::{Job, SessionWriter};
+use crate::store::write::writer::{SessionWriter, Step};
 use crate::support::diag::Error;
 
 /// The session of a store that a context writes. Dropping it gives the lease back.
@@ -35,48 +34,45 @@ impl StoreKeeper {
         }
     }
 
-    /// The rows of a step. The writer is away until [`StoreKeeper::ended`] gets it back.
-    fn job(&mut self, step: &Step<'_>) -> Result<Job, Error> {
+    /// Encodes a step. The writer is away until [`StoreKeeper::ended`] gets it back.
+    fn step(
+        &mut self,
+        older: Option<&Snapshot>,
+        newer: Option<&Snapshot>,
+        mut beside: Beside,
+    ) -> Result<Step, Error> {
         let lost =
             || StoreError::Refused("an earlier step of this session has panicked".to_owned());
         let writer = self.writer.take().ok_or_else(lost)?;
-        let mut retired = std::mem::take(&mut self.unnoted);
-        retired.extend(step.retired.iter().map(|id| (*id).to_owned()));
-        let settled = writer.settled;
-        let unsettled = step.attempts.len().saturating_sub(settled);
-        let newest_first = step.attempts.entries().take(unsettled).cloned();
-        let mut attempts: Vec<AttemptEntry> = newest_first.collect();
-        attempts.reverse();
-        let beside = Beside {
-            runtime: Some(step.runtime.clone()),
-            retired,
-            settled,
-            attempts,
-            pins: (writer.pins != step.pins).then(|| step.pins.clone()),
-        };
-        Ok(Job {
+        beside.retired.splice(..0, self.unnoted.drain(..));
+        beside.settled = writer.settled;
+        beside.pins = beside.pins.filter(|pins| *pins != writer.pins);
+        Ok(Step {
+            change: newer.map(|newer| SnapshotChange::between(older, newer)),
             writer,
-            change: step
-                .newer
-                .map(|newer| SnapshotChange::between(step.older, newer)),
             beside,
         })
     }
 
-    fn ended(&mut self, job: Job, result: Result<()>) -> Result<(), Error> {
+    fn ended(&mut self, step: Step, result: Result<()>) -> Result<(), Error> {
         if result.is_err() {
-            self.unnoted = job.beside.retired;
+            self.unnoted = step.beside.retired;
         }
-        self.writer = Some(job.writer);
+        self.writer = Some(step.writer);
         Ok(result?)
     }
 }
 
 impl CommitKeeper for StoreKeeper {
-    fn keep(&mut self, step: &Step<'_>) -> Result<(), Error> {
-        let job = self.job(step)?;
-        let (job, result) = self.core.keep(job);
-        self.ended(job, result)
+    fn keep(
+        &mut self,
+        older: Option<&Snapshot>,
+        newer: Option<&Snapshot>,
+        beside: Beside,
+    ) -> Result<(), Error> {
+        let step = self.step(older, newer, beside)?;
+        let (step, result) = self.core.keep(step);
+        self.ended(step, result)
     }
 }
 
@@ -96,7 +92,7 @@ pub(crate) fn commit_all<'c>(
         let message = "the context is not of this store";
         Error::from(StoreError::Refused(message.to_owned()))
     };
-    let (mut results, mut jobs, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut results, mut steps, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for context in contexts {
         if store_keeper(context).is_none_or(|keeper| !Arc::ptr_eq(&keeper.core, core)) {
             results.push(Err(foreign()));
@@ -109,21 +105,22 @@ pub(crate) fn commit_all<'c>(
                 continue;
             }
         };
-        let step = context.step_of(&prepared);
+        let beside = context.beside_commit(&prepared);
+        let (older, newer) = (prepared.older.as_deref(), Some(&*prepared.snapshot));
         let keeper = store_keeper(context).ok_or_else(foreign);
-        match keeper.and_then(|keeper| keeper.job(&step)) {
-            Ok(job) => {
+        match keeper.and_then(|keeper| keeper.step(older, newer, beside)) {
+            Ok(step) => {
                 places.push((results.len(), context, prepared));
-                jobs.push(job);
+                steps.push(step);
                 // Replaced below.
                 results.push(Ok(Commit::default()));
             }
             Err(error) => results.push(context.end_commit(prepared, Err(error))),
         }
     }
-    let kept = core.keep_all(&mut jobs);
-    for (((at, context, prepared), job), kept) in places.into_iter().zip(jobs).zip(kept) {
-        let kept = store_keeper(context).map_or(Ok(()), |keeper| keeper.ended(job, kept));
+    let kept = core.keep_all(&mut steps);
+    for (((at, context, prepared), step), kept) in places.into_iter().zip(steps).zip(kept) {
+        let kept = store_keeper(context).map_or(Ok(()), |keeper| keeper.ended(step, kept));
         results[at] = context.end_commit(prepared, kept);
     }
     results

@@ -9,10 +9,11 @@ use crate::store::database::sql::{Begin, Database, Savepoint, end_part, transact
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::open;
 use crate::store::write::change::SessionRows;
-use crate::store::write::records::{self, Beside};
+use crate::store::write::records;
 use std::sync::Arc;
 
-use crate::history::{AttemptEntry, Attempts, Position};
+use crate::engine::Beside;
+use crate::history::{Attempts, Position};
 use crate::index::Snapshot;
 use crate::support::diag::Error;
 
@@ -102,19 +103,18 @@ impl Ledger<'_> {
         Ok(catalog::get(self.database, name)?)
     }
 
-    /// Adds a snapshot after the newest one, `older`, and attempts after the first `settled` of the session. Returns
+    /// Adds a snapshot after the newest one, `older`, and the attempts after the first `settled`. Returns
     /// the session as it is then.
     pub(crate) fn add(
         &mut self,
         row: &SessionEntry,
         snapshot: Option<(Option<&Snapshot>, &Snapshot)>,
-        attempts: (usize, Vec<AttemptEntry>),
+        (settled, attempts): (usize, Attempts),
     ) -> Result<SessionEntry, Error> {
         let mut rows = SessionRows::resume(self.database, row)?;
         if let Some((older, newer)) = snapshot {
             rows.add(self.database, older, newer)?;
         }
-        let (settled, attempts) = attempts;
         let beside = Beside {
             settled,
             attempts,

@@ -1,5 +1,6 @@
 //! Sessions of a log that may be in the store already, from when the log was shorter.
 
+use crate::engine::Beside;
 use crate::store::Store;
 use crate::store::database::sql::{Database, collect, digest, first};
 use crate::store::error::StoreError;
@@ -9,7 +10,6 @@ use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::open;
 use crate::store::write::change::{SessionRows, SnapshotChange};
 use crate::store::write::core::Core;
-use crate::store::write::records::Beside;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;

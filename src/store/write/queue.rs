@@ -6,7 +6,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::store::error::{Result, StoreError};
-use crate::store::write::writer::Job;
+use crate::store::write::writer::Step;
 use crate::support::cancel;
 
 #[derive(Debug, Default)]
@@ -18,12 +18,12 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct QueueState {
-    waiting: Vec<(Arc<JobSlot>, Job)>,
+    waiting: Vec<(Arc<StepSlot>, Step)>,
     busy: bool,
 }
 
 /// A step that was kept, and its result.
-type JobSlot = Mutex<Option<(Job, Result<()>)>>;
+type StepSlot = Mutex<Option<(Step, Result<()>)>>;
 
 /// A lock whose holder panicked holds what it held before: every change under it is one assignment.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -34,24 +34,24 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// after a panic: then those who wait get an error, and their steps back.
 struct QueueTurn<'q> {
     queue: &'q Queue,
-    slots: Vec<Arc<JobSlot>>,
-    jobs: Vec<Job>,
+    slots: Vec<Arc<StepSlot>>,
+    steps: Vec<Step>,
     results: Vec<Result<()>>,
 }
 
 impl Drop for QueueTurn<'_> {
     fn drop(&mut self) {
         let mut results = self.results.drain(..);
-        for (slot, mut job) in self.slots.iter().zip(self.jobs.drain(..)) {
+        for (slot, mut step) in self.slots.iter().zip(self.steps.drain(..)) {
             let result = results.next().unwrap_or_else(|| {
-                job.writer.doubt();
+                step.writer.doubt();
                 Err(StoreError::Database(
                     "the thread that wrote this commit together with others panicked, and whether \
                      it was kept is not known; open the session again to see"
                         .to_owned(),
                 ))
             });
-            *lock(slot) = Some((job, result));
+            *lock(slot) = Some((step, result));
         }
         lock(&self.queue.state).busy = false;
         self.queue.turn.notify_all();
@@ -63,12 +63,12 @@ impl Queue {
     /// Returns when the step is durable or has failed.
     pub(crate) fn keep(
         &self,
-        job: Job,
-        run: impl FnOnce(&mut [Job]) -> Vec<Result<()>>,
-    ) -> (Job, Result<()>) {
-        let slot = Arc::new(JobSlot::default());
+        step: Step,
+        run: impl FnOnce(&mut [Step]) -> Vec<Result<()>>,
+    ) -> (Step, Result<()>) {
+        let slot = Arc::new(StepSlot::default());
         let mut state = lock(&self.state);
-        state.waiting.push((Arc::clone(&slot), job));
+        state.waiting.push((Arc::clone(&slot), step));
         while state.busy {
             state = self
                 .turn
@@ -83,11 +83,11 @@ impl Queue {
         state.busy = true;
         let taken = std::mem::take(&mut state.waiting);
         drop(state);
-        let (slots, jobs) = taken.into_iter().unzip();
+        let (slots, steps) = taken.into_iter().unzip();
         let mut turn = QueueTurn {
             queue: self,
             slots,
-            jobs,
+            steps,
             results: Vec::new(),
         };
         // Its own step is given back here, those of others when the turn ends.
@@ -96,10 +96,10 @@ impl Queue {
             .iter()
             .position(|other| Arc::ptr_eq(other, &slot));
         // The steps of others are not this thread's to cancel.
-        turn.results = cancel::free(|| run(&mut turn.jobs));
+        turn.results = cancel::free(|| run(&mut turn.steps));
         let own = own.unwrap_or_default();
         turn.slots.remove(own);
-        (turn.jobs.remove(own), turn.results.remove(own))
+        (turn.steps.remove(own), turn.results.remove(own))
     }
 }
 
@@ -109,8 +109,8 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+    use crate::engine::Beside;
     use crate::store::database::home::{Home, HomeOptions};
-    use crate::store::write::records::Beside;
     use crate::store::write::writer::{SessionWriter, run};
 
     /// A thread that panics while it keeps the steps of others: each of them gets its step back with an
@@ -121,10 +121,10 @@ mod tests {
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_file(&path);
         let home = Home::open(path.to_str().unwrap(), &HomeOptions::default()).unwrap();
-        let job = |session: &str| {
+        let step = |session: &str| {
             let mut database = home.writer().unwrap();
             let writer = SessionWriter::open(&mut *database, session, "test", 1_000_000_000);
-            Job {
+            Step {
                 writer: writer.unwrap(),
                 change: None,
                 beside: Beside {
@@ -133,28 +133,28 @@ mod tests {
                 },
             }
         };
-        let jobs = ["a", "b", "c", "d"].map(job);
-        let [first, others @ ..] = jobs;
+        let steps = ["a", "b", "c", "d"].map(step);
+        let [first, others @ ..] = steps;
         let queue = Queue::default();
         let (begun, has_begun) = channel();
         let waiting = || lock(&queue.state).waiting.len();
         let results = std::thread::scope(|scope| {
             let queue = &queue;
             let keeper = scope.spawn(move || {
-                queue.keep(first, |jobs| {
+                queue.keep(first, |steps| {
                     begun.send(()).unwrap();
                     while waiting() < 3 {
                         std::thread::yield_now();
                     }
-                    jobs.iter().map(|_| Ok(())).collect()
+                    steps.iter().map(|_| Ok(())).collect()
                 })
             });
             has_begun.recv().unwrap();
-            let others = others.map(|job| {
+            let others = others.map(|step| {
                 scope.spawn(move || {
                     // The one of them that keeps the steps panics.
                     catch_unwind(AssertUnwindSafe(|| {
-                        queue.keep(job, |_| panic!("on purpose"))
+                        queue.keep(step, |_| panic!("on purpose"))
                     }))
                 })
             });
@@ -167,7 +167,7 @@ mod tests {
             let error = result.unwrap_err().to_string();
             assert!(error.contains("not known"), "{error}");
         }
-        let (_, kept) = queue.keep(job("e"), |jobs| run(&mut *home.writer().unwrap(), jobs));
+        let (_, kept) = queue.keep(step("e"), |steps| run(&mut *home.writer().unwrap(), steps));
         assert!(kept.is_ok());
         drop(home);
         std::fs::remove_file(&path).unwrap();

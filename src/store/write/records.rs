@@ -1,6 +1,7 @@
 //! What is beside the snapshots of a session: what a context keeps, attempts, references, and ids that are in use no
 //! more.
 
+use crate::engine::Beside;
 use crate::history::{Attempt, AttemptEntry, AttemptStatus, Attempts};
 use crate::json::{get, members};
 use crate::store::database::sql::{Database, Value, collect, first, int, one_int, text, texts};
@@ -9,20 +10,6 @@ use crate::store::layout::schema::insert;
 use crate::store::layout::sums::{put_retired, update_session_sum};
 use crate::store::read::catalog::{SessionEntry, touch};
 use crate::store::write::change::IN_FORCE;
-
-/// What is beside the snapshots of a session, as it was read or as it is to be written.
-#[derive(Debug, Default)]
-pub(crate) struct Beside {
-    /// What a context keeps, as JSON text; `None` if no context has written the session.
-    pub(crate) runtime: Option<String>,
-    /// Ids that are in use no more, sorted.
-    pub(crate) retired: Vec<String>,
-    /// How many attempts there are before those here: those that had ended when the last ones were written.
-    pub(crate) settled: usize,
-    pub(crate) attempts: Vec<AttemptEntry>,
-    /// Names and ids of references, sorted; `None` if they are as they were.
-    pub(crate) pins: Option<Vec<(String, String)>>,
-}
 
 impl Beside {
     /// What there is but the attempts, of a session that a context has written.
@@ -47,7 +34,8 @@ impl Beside {
     /// How many attempts, with those before, change no more.
     pub(crate) fn ended(&self) -> usize {
         let has_ended = |entry: &&AttemptEntry| entry.attempt.status != AttemptStatus::Running;
-        self.settled + self.attempts.iter().take_while(has_ended).count()
+        let unsettled = self.attempts.after(self.settled);
+        self.settled + unsettled.take_while(has_ended).count()
     }
 }
 
@@ -59,19 +47,19 @@ pub(crate) fn settled(database: &mut dyn Database, session: i64) -> Result<usize
     Ok(usize::try_from(running.unwrap_or(0)).unwrap_or(0))
 }
 
-/// Replaces the attempts from a number on.
+/// Replaces the attempts after the first `settled`.
 fn put_attempts(
     database: &mut dyn Database,
     session: i64,
-    from: usize,
-    entries: &[AttemptEntry],
+    settled: usize,
+    attempts: &Attempts,
 ) -> Result<()> {
-    let from = i64::try_from(from).unwrap_or(i64::MAX);
-    if !entries.is_empty() {
+    let from = i64::try_from(settled).unwrap_or(i64::MAX);
+    if attempts.len() > settled {
         let delete = "delete from attempt where session_id = ?1 and number >= ?2";
         database.execute(delete, &[session.into(), from.into()])?;
     }
-    for (number, entry) in (from..).zip(entries) {
+    for (number, entry) in (from..).zip(attempts.after(settled)) {
         let attempt = &entry.attempt;
         let request = serde_json::to_string(&entry.sent).unwrap_or_default();
         let tokens = |tokens: Option<u64>| tokens.and_then(|tokens| i64::try_from(tokens).ok());
@@ -128,8 +116,7 @@ pub(crate) fn attempts(database: &mut dyn Database, session: i64) -> Result<Vec<
 }
 
 pub(crate) fn all_attempts(database: &mut dyn Database, session: i64) -> Result<Attempts> {
-    let entries = attempts(database, session)?.into_iter();
-    Ok(entries.fold(Attempts::default(), |all, entry| all.with(entry)))
+    Ok(Attempts::of(attempts(database, session)?))
 }
 
 /// Removes the attempts before a cycle. Later ones keep what they were sent.

@@ -1,11 +1,12 @@
 //! A session that is written: its lease, what is in force, and steps that are kept one by one or together.
 
+use crate::engine::Beside;
 use crate::store::database::sql::{Backend, Begin, Database, Savepoint, end_part, transaction};
 use crate::store::error::{Result, StoreError};
 use crate::store::read::catalog;
-use crate::store::write::change::{SessionRows, SnapshotChange, WrittenChange};
+use crate::store::write::change::{SessionRows, SnapshotChange, Written};
 use crate::store::write::lease::Lease;
-use crate::store::write::records::{self, Beside};
+use crate::store::write::records;
 
 #[derive(Debug)]
 pub(crate) struct SessionWriter {
@@ -22,8 +23,9 @@ pub(crate) struct SessionWriter {
     doubtful: bool,
 }
 
+/// What is to be written in one transaction, alone or with others: a commit, or a working state.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct Step {
     pub(crate) writer: SessionWriter,
     /// The snapshot; `None` if a working state that was saved is to go and none replaces it.
     pub(crate) change: Option<SnapshotChange>,
@@ -82,8 +84,8 @@ impl SessionWriter {
     }
 }
 
-impl Job {
-    fn write(&mut self, database: &mut dyn Database) -> Result<Option<WrittenChange>> {
+impl Step {
+    fn write(&mut self, database: &mut dyn Database) -> Result<Option<Written>> {
         let writer = &self.writer;
         let now = writer.lease.renew(database, &writer.name)?;
         if writer.doubtful {
@@ -92,7 +94,7 @@ impl Job {
             self.beside.pins.get_or_insert_with(|| writer.pins.clone());
         }
         let written = match &self.change {
-            Some(change) => Some(writer.rows.write(database, change, now)?),
+            Some(change) => writer.rows.write(database, change, now)?,
             None => {
                 writer.rows.drop_working(database)?;
                 None
@@ -102,7 +104,7 @@ impl Job {
         Ok(written)
     }
 
-    fn note(&mut self, written: Option<WrittenChange>) {
+    fn note(&mut self, written: Option<Written>) {
         let writer = &mut self.writer;
         writer.saved = self.change.as_ref().is_some_and(SnapshotChange::is_working);
         writer.doubtful = false;
@@ -119,19 +121,19 @@ impl Job {
 const TRIES: usize = 5;
 
 /// As [`run_once`]; steps that the database refused because of another transaction are tried again.
-pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<()>> {
+pub(crate) fn run(database: &mut dyn Database, steps: &mut [Step]) -> Vec<Result<()>> {
     let conflict = |result: &Result<()>| matches!(result, Err(StoreError::Conflict(..)));
-    let mut results = run_once(database, jobs);
+    let mut results = run_once(database, steps);
     // SQLite has waited as long as it was allowed to.
     if database.dialect() == Backend::Sqlite {
         return results;
     }
-    for (job, result) in jobs.iter_mut().zip(&mut results) {
+    for (step, result) in steps.iter_mut().zip(&mut results) {
         for _ in 1..TRIES {
             if !conflict(result) {
                 break;
             }
-            if let Some(again) = run_once(database, std::slice::from_mut(job)).pop() {
+            if let Some(again) = run_once(database, std::slice::from_mut(step)).pop() {
                 *result = again;
             }
         }
@@ -141,58 +143,58 @@ pub(crate) fn run(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<(
 
 /// Each gets its own result: one that is refused leaves nothing, and the others stay. If the transaction itself fails, as
 /// of a full disk, each step is kept by itself.
-fn run_once(database: &mut dyn Database, jobs: &mut [Job]) -> Vec<Result<()>> {
-    match together(database, jobs) {
+fn run_once(database: &mut dyn Database, steps: &mut [Step]) -> Vec<Result<()>> {
+    match together(database, steps) {
         Ok(results) => results,
-        Err(_) if jobs.len() > 1 => {
-            let alone = jobs.iter_mut().map(|job| {
-                let mut results = run_once(database, std::slice::from_mut(job));
+        Err(_) if steps.len() > 1 => {
+            let alone = steps.iter_mut().map(|step| {
+                let mut results = run_once(database, std::slice::from_mut(step));
                 results.pop().unwrap_or(Ok(()))
             });
             alone.collect()
         }
-        Err(error) => all_fail(jobs.len(), error),
+        Err(error) => all_fail(steps.len(), error),
     }
 }
 
 /// With an error nothing was kept, or it is not known of a step that is alone.
-fn together(database: &mut dyn Database, jobs: &mut [Job]) -> Result<Vec<Result<()>>> {
+fn together(database: &mut dyn Database, steps: &mut [Step]) -> Result<Vec<Result<()>>> {
     // A working state that is replaced leaves units that another session may be about to place. There may
     // be one that was kept although its transaction was reported as failed.
-    let replaces = |job: &Job| job.writer.saved || job.writer.doubtful;
-    let alone = jobs.iter().any(replaces);
+    let replaces = |step: &Step| step.writer.saved || step.writer.doubtful;
+    let alone = steps.iter().any(replaces);
     database.begin(if alone { Begin::Alone } else { Begin::Write })?;
-    let several = jobs.len() > 1;
-    let steps = jobs.iter_mut().map(|job| {
+    let several = steps.len() > 1;
+    let parts = steps.iter_mut().map(|step| {
         if !several {
-            return Ok(job.write(database));
+            return Ok(step.write(database));
         }
         database.savepoint(Savepoint::Set)?;
-        let done = job.write(database);
+        let done = step.write(database);
         end_part(database, done)
     });
-    let written: Result<Vec<_>> = steps.collect();
+    let written: Result<Vec<_>> = parts.collect();
     let written = written.inspect_err(|_| database.rollback())?;
     if written.iter().all(Result::is_err) {
         database.rollback();
     } else if let Err(error) = database.commit() {
         database.rollback();
-        jobs.iter_mut().for_each(|job| job.writer.doubt());
+        steps.iter_mut().for_each(|step| step.writer.doubt());
         return Err(error);
     }
-    let noted = written.into_iter().zip(jobs);
+    let noted = written.into_iter().zip(steps);
     Ok(noted
-        .map(|(written, job)| written.map(|written| job.note(written)))
+        .map(|(written, step)| written.map(|written| step.note(written)))
         .collect())
 }
 
-pub(crate) fn all_fail(jobs: usize, error: StoreError) -> Vec<Result<()>> {
+pub(crate) fn all_fail(steps: usize, error: StoreError) -> Vec<Result<()>> {
     let again = match &error {
         StoreError::Conflict(text) => (StoreError::Conflict as fn(String) -> _, text.clone()),
         StoreError::Database(text) => (StoreError::Database as fn(String) -> _, text.clone()),
         other => (StoreError::Refused as fn(String) -> _, other.to_string()),
     };
     let mut all = vec![Err(error)];
-    all.resize_with(jobs, || Err(again.0(again.1.clone())));
+    all.resize_with(steps, || Err(again.0(again.1.clone())));
     all
 }
