@@ -141,7 +141,7 @@ fn provider(api: &str) -> PyResult<Provider> {
         "openai" => Ok(Provider::OpenAi),
         "openai-responses" => Ok(Provider::OpenAiResponses),
         "anthropic" => Ok(Provider::Anthropic),
-        _ => Err(PyValueError::new_err(format!("`{api}` is no API"))),
+        _ => Err(PyValueError::new_err(format!("`{api}` is not an API"))),
     }
 }
 

@@ -38,7 +38,7 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Value> {
             Ok(Value::Decimal(number))
         } else {
             Err(PyValueError::new_err(format!(
-                "{number} is no number of a selector"
+                "{number} is not a number of a selector"
             )))
         };
     }
@@ -141,7 +141,9 @@ pub(crate) fn by_name<T: Copy>(
     found.ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|known| name(*known)).collect();
         let names = names.join("`, `");
-        PyValueError::new_err(format!("`{word}` is no {what}: expected one of `{names}`"))
+        PyValueError::new_err(format!(
+            "unknown {what} `{word}`: expected one of `{names}`"
+        ))
     })
 }
 

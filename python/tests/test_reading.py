@@ -325,7 +325,7 @@ def test_ranges(session: pactql.Session) -> None:
 def test_options_of_ranges(session: pactql.Session) -> None:
     diff = session.range("@history .cb", max_snapshots=2, max_changes=1, content="unified", materialize=["content"])
     assert diff.truncated and diff.errors and len(diff.snapshots) == 2
-    with pytest.raises(ValueError, match="`colour` is no form of a content diff"):
+    with pytest.raises(ValueError, match="unknown form of a content diff `colour`"):
         session.range("@history .cb", content="colour")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="field to materialize"):
         session.range("@history .cb", materialize=["x"])  # type: ignore[list-item]

@@ -200,11 +200,11 @@ impl fmt::Display for EmptyReason {
                 "the containers here are implicit: they have no id and are in no result; their blocks are found by `.mt .mc > .cb`"
             ),
             Self::Depths { turns } => {
-                write!(f, "no node has such a depth: there ")?;
+                write!(f, "no node has such a depth: ")?;
                 match turns {
-                    0 => write!(f, "are no turns"),
-                    1 => write!(f, "is 1 turn, depth 1"),
-                    _ => write!(f, "are {turns} turns, depth 1 (newest) to {turns}"),
+                    0 => write!(f, "there are no turns"),
+                    1 => write!(f, "there is 1 turn, depth 1"),
+                    _ => write!(f, "there are {turns} turns, depth 1 (newest) to {turns}"),
                 }
             }
             Self::Step { after, rows, step } => {

@@ -167,7 +167,7 @@ fn write(
             }
         };
         if !faults.is_empty() {
-            // There will be no cache; the remaining sources are only checked.
+            // No cache is made; the remaining sources are only checked.
             continue;
         }
         let file = file_name(id, &version, &mut names);

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// What `place` means in `snapshot`, a working state: any selector without a time, or a position
-    /// with an insertion point. Several parents, or none, are no error here.
+    /// with an insertion point. There may be several parents, or none.
     ///
     /// # Errors
     /// As [`Engine::targets`]; a place may have an insertion point.

@@ -475,7 +475,7 @@ impl SessionStats for History {
             return whole.first_seen(id);
         }
         if self.first_seen.get().is_none() {
-            // Whoever runs a selector that reads ages has it all in memory before.
+            // Before a selector that reads ages runs, its caller has loaded all of it.
             self.fetch_range(0..self.committed.len()).ok()?;
         }
         let seen = self

@@ -60,7 +60,7 @@ pub struct Part {
     pub sys: bool,
     /// `^ah`.
     pub head: bool,
-    /// So many of the newest turns, with the loose children of `^seq` among and after them.
+    /// This number of the newest turns, with the loose children of `^seq` among and after them.
     pub turns: u64,
     /// The children of the root that are not regions.
     pub rest: bool,
@@ -133,7 +133,7 @@ impl From<LoadFailure> for Error {
 
 /// Snapshots in a row of places, which is made when one of them is first used.
 const ROW: usize = 256;
-/// Snapshots that are read one after the other without having been fetched come in runs of this many.
+/// How many snapshots are prefetched where they are read one after the other.
 const BLOCK: usize = 64;
 /// The parts that are kept, the newest ones.
 const PARTS: usize = 16;

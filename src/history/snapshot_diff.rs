@@ -39,8 +39,8 @@ impl At {
         }
     }
 
-    /// Has the snapshot at this address in memory.
-    /// Errors: it cannot be loaded. That there is none is no error here.
+    /// Loads the snapshot at this address, if there is one.
+    /// Errors: it cannot be loaded.
     pub(crate) fn fetch(self, history: &History) -> Result<(), LoadFailure> {
         let position = match self {
             Self::Working => history.latest_position(),

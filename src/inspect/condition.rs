@@ -63,7 +63,7 @@ impl Condition {
     /// Reads a line.
     ///
     /// # Errors
-    /// It is no condition; every error of its selector, with its place in the line.
+    /// It is not a condition; every error of its selector, with its place in the line.
     pub fn parse(line: &str) -> Result<Self, Error> {
         let start = line.len() - line.trim_start().len();
         let text = line.trim();

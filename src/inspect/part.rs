@@ -77,7 +77,7 @@ impl Part {
         }
     }
 
-    /// Whether all snapshots are asked for. An error if the selector is none: that depends on no session.
+    /// Whether the part is of all snapshots. Errors: the selector does not compile, which no session changes.
     #[cfg(all(feature = "cli", feature = "store"))]
     pub(crate) fn is_all(&self, engine: &Engine) -> Result<bool, Error> {
         if let Some(selector) = &self.selector {
@@ -105,8 +105,8 @@ impl Part {
         Ok(found)
     }
 
-    /// The snapshots, oldest first, each with the rows that are asked for, which are looked up one snapshot at a
-    /// time: together they can be as many as the snapshots times their nodes.
+    /// The snapshots, oldest first, each with its chosen rows. Rows are found when the iterator reaches their
+    /// snapshot: those of all snapshots may not fit into memory.
     pub(super) fn chosen<'a>(
         &'a self,
         engine: &'a Engine,
@@ -175,7 +175,7 @@ impl Part {
 pub(super) struct Chosen {
     pub(super) at: At,
     pub(super) snapshot: Arc<Snapshot>,
-    /// The rows that are asked for, ascending and disjoint; `None` for all.
+    /// The chosen rows, ascending and disjoint; `None` for all.
     pub(super) rows: Option<Vec<Range<u32>>>,
 }
 
@@ -188,7 +188,7 @@ impl Chosen {
         })
     }
 
-    /// The blocks that are asked for and sent, in document order.
+    /// The chosen blocks that are sent, in document order.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (NodeRef<'_>, Region)> {
         let all = || std::iter::once(0..self.snapshot.end_row()).collect();
         let rows = self.rows.clone().unwrap_or_else(all).into_iter();

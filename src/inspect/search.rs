@@ -27,7 +27,7 @@ impl Search {
     /// searched for in one line at a time.
     ///
     /// # Errors
-    /// It is no regular expression, or too large.
+    /// It is not a regular expression, or too large.
     pub fn new(pattern: &str, ignore_case: bool) -> Result<Self, Error> {
         let whole = if ignore_case {
             format!("(?i:{pattern})")

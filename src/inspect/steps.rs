@@ -21,8 +21,8 @@ use std::fmt::Write as _;
 /// One step for each cycle: of the snapshots of a part; without a time, of all committed ones. The selector says
 /// which nodes are counted; without one, blocks.
 ///
-/// Costs as much as [`Engine::log`] and [`PrefixReport`](super::PrefixReport) of the whole session. A request
-/// without a form for the provider is no error: then there are no prefixes.
+/// Costs as much as [`Engine::log`] and [`PrefixReport`](super::PrefixReport) of the whole session. If a request
+/// has no form for the provider, there are no prefixes.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct StepReport {

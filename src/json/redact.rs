@@ -330,7 +330,7 @@ impl<'p> RedactionPass<'p> {
         let mut out = String::new();
         let (mut end, mut count) = (0, 0);
         for found in pattern.regex.find_iter(text) {
-            // What another pattern left is no secret.
+            // The mark of another pattern is not a secret.
             if is_mark(found.range()) {
                 continue;
             }

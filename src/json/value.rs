@@ -210,8 +210,8 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// Whether one of the texts inside a list or an object satisfies a test, at any depth; names of members are no
-/// such texts. `json` is accepted text. Linear in it; texts with escapes are decoded into one buffer.
+/// Whether one of the texts inside a list or an object satisfies a test, at any depth; names of members do not
+/// count. `json` is accepted text. Linear in it; texts with escapes are decoded into one buffer.
 pub(crate) fn any_text(json: &str, mut test: impl FnMut(&str) -> bool) -> bool {
     let mut decoded = String::new();
     let bytes = json.as_bytes();

@@ -77,7 +77,7 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
     let mended;
     let checked = match input::check(&text, options.lenient, &mut out.report) {
         Ok(checked) => checked,
-        // Half a letter in one line is no reason to refuse all others.
+        // Half a letter in one line does not spoil all others.
         Err(error) => {
             let Some((whole, lines)) = mend_surrogates(&text) else {
                 return Err(error);

@@ -31,8 +31,7 @@ pub struct ImportOptions {
     pub format: Option<Format>,
     /// Where the messages are.
     pub location: MessageLocation,
-    /// Whether a log is read of which less than half is understood, or some lines of which are no
-    /// JSON.
+    /// Whether to accept logs that are mostly not recognised, and lines that are not JSON.
     pub lenient: bool,
     /// What is taken out of the log before it is read.
     pub redact: Vec<Redaction>,
@@ -246,7 +245,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
 }
 
 /// As [`text`], of a piece that is not the beginning. A letter that is cut off at the end becomes U+FFFD, so its line is
-/// no JSON, and waits for its rest.
+/// not JSON, and waits for its rest.
 pub(super) fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
     simdutf8::compat::from_utf8(bytes)
         .map(Cow::Borrowed)

@@ -17,7 +17,7 @@ pub enum RenderError {
         /// What mends it.
         help: String,
     },
-    /// The request parameters are no object, or have a member that rendering writes.
+    /// The request parameters are not an object, or have a member that rendering writes.
     #[error("request parameters: {message}")]
     Parameters {
         /// What was expected: lower case, no full stop.

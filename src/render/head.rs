@@ -125,11 +125,11 @@ impl Head {
             open.push_str(&format!("\"{}\":", self.list));
         }
         open.push_str(brackets[0]);
-        let tools = match self.tools.is_empty() {
-            true => String::new(),
-            // Nothing may stand before it.
-            false if open == "{" => format!("\"tools\":{}", list(&self.tools)),
-            false => format!(",\"tools\":{}", list(&self.tools)),
+        let tools = if self.tools.is_empty() {
+            String::new()
+        } else {
+            let comma = if open == "{" { "" } else { "," };
+            format!("{comma}\"tools\":{}", list(&self.tools))
         };
         (open, format!("{}{tools}}}\n", brackets[1]))
     }

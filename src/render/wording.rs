@@ -27,7 +27,7 @@ pub struct Wording {
     pub name: Option<String>,
     /// The text; of a call, its arguments; of a tool definition, its JSON without white space.
     pub text: Option<String>,
-    /// Whether it is an image or a document that is not text, whose bytes are no text.
+    /// Whether it is binary: an image, or a document that is not text.
     pub media: bool,
 }
 

@@ -115,7 +115,7 @@ pub(super) fn read(node: &NewNode) -> Result<DraftNode, Refusal> {
     }
     name.check_class(body)?;
     if body.removable && body.class() != NodeClass::Container {
-        let message = format!("{name} is no container; only a container can be removable");
+        let message = format!("{name} is not a container; only a container can be removable");
         return Err(header(message));
     }
     name.both_spellings(&body.fields)?;

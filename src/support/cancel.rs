@@ -70,7 +70,7 @@ impl Cancel {
     }
 
     /// A token that counts as set when this much time has passed. A time that is too long for the clock
-    /// is no deadline.
+    /// never passes.
     #[must_use]
     pub fn after(time: Duration) -> Self {
         Self(Arc::new(TokenState {

@@ -137,8 +137,8 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
 /// Lines read in parallel. Bounds memory: the faults of all of them are held at once.
 const LINES_AT_ONCE: usize = 256;
 
-/// Reads JSON Lines: one document a line, blank lines skipped. A closing line is checked and is no document. The faults of all lines are
-/// reported together, with the lines of the file. Lines are read in parallel on the current rayon
+/// Reads JSON Lines: one document a line, blank lines skipped. A closing line is
+/// checked and gives no document. The faults of all lines are reported together, with the lines of the file. Lines are read in parallel on the current rayon
 /// pool; its size does not change the result. Errors as [`read_document`].
 pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     let bytes = unsealed(bytes)?;

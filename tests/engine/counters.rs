@@ -169,12 +169,12 @@ fn reasons_are_those_of_the_plan() {
         ),
         (
             "@t0 [id='cb:a1'], .cb @limit=1",
-            ["not every group names an id", no_word, no_chunks],
+            ["some groups have no id", no_word, no_chunks],
         ),
         (
             "@t0 depth(0-2) .cb",
             [
-                "not every group names an id",
+                "some groups have no id",
                 "the rows span segments, or have removed nodes or implicit cores",
                 "every row is wanted",
             ],

@@ -238,7 +238,7 @@ plan
               └─ match  anywhere: ^seq  [rows 1]
                  └─ scope  depth 1..2
 strategy     windows: bit sets over the rows that can match
-             not by id: not every group names an id
+             not by id: some groups have no id
              not word: a group is not confined to depths, picks, gathers a zone or names an id
              not chunks: every row is wanted
 snapshots    @c6

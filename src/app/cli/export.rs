@@ -101,7 +101,7 @@ impl Export {
             let working = history.working().map(|working| &**working);
             let write = |out: &mut dyn Write| {
                 write_session(history.committed(), working, full, out)?;
-                // What a writer kept is no snapshot, but a copy without it would lose references.
+                // What a writer kept is not a snapshot, but a copy without it would lose references.
                 kept.as_ref().map_or(Ok(()), |kept| write_kept(kept, out))
             };
             if !seal {

@@ -67,7 +67,7 @@ pub(super) struct Import {
     /// Where the inputs of single steps are: each match is one snapshot of the same session.
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
     pub(super) steps: Option<Pointer>,
-    /// Import a log of which less than half is understood, and pass over lines that are no JSON.
+    /// Accept logs that are mostly not recognised, and pass over lines that are not JSON.
     #[arg(long)]
     pub(super) lenient: bool,
     /// What is taken out of the logs before anything is written: a regular expression. Several are
@@ -454,7 +454,7 @@ impl Importing<'_> {
         if self.options.redact.is_empty() {
             return Ok(());
         }
-        let message = format!("{input} is no log, and `--redact` reads logs");
+        let message = format!("{input} is not a log, and `--redact` reads logs");
         Err(Failure::usage(message).with_help("pactql store erase takes a text out of a store"))
     }
 }

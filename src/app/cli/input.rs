@@ -71,7 +71,7 @@ fn near(path: &Path) -> Option<PathBuf> {
         .flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let is_wanted = |name: &String| {
-        // A directory is no help where the ending of a file was typed.
+        // Directories are not suggested where the ending of a file was typed.
         let is_file = path.extension().is_none() || !shown.join(name).is_dir();
         !name.starts_with('.') && is_file
     };

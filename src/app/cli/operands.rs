@@ -68,7 +68,7 @@ pub(super) fn check_selectors(command: &str, selectors: &[String]) -> Result<(),
         return Err(Failure::usage(message).with_help(help));
     }
     match selectors {
-        // A time alone is no selector.
+        // A time alone is not a selector.
         [time, _, ..] if address(time).is_some() => {
             Err(not_one_argument().with_help(retyped(selectors, whole(selectors))))
         }

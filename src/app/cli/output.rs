@@ -291,7 +291,7 @@ fn text_of(field: Option<JsonValue<'_>>) -> Option<String> {
     field?.text().map(str::to_owned)
 }
 
-/// The content as text; what is no string is as it is spelt in the session.
+/// The content as text; a value that is not a string is as it is spelt in the session.
 fn content(node: Node<'_>) -> Cow<'_, str> {
     match node.row().field("content") {
         None | Some(JsonValue::Null) => Cow::Borrowed(""),

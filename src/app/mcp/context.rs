@@ -35,8 +35,8 @@ struct Inspected {
     valid: bool,
 }
 
-/// `context_inspect_cache`: the figures that the interface of caches defines. A manifest that is missing or damaged is
-/// no error.
+/// `context_inspect_cache`: the figures that the interface of caches defines. A manifest may be
+/// missing or damaged.
 pub(super) fn inspect_cache(
     state: &ServerState,
     arguments: &Arguments,

@@ -47,7 +47,7 @@ pub(super) struct Kept {
 struct Loaded {
     stamp: Stamp,
     session: Arc<Session>,
-    /// What is to be said of it: that it is a log, fields with doubtful names.
+    /// Remarks for the client: that it is a log, fields with doubtful names.
     said: Arc<str>,
 }
 
@@ -87,7 +87,7 @@ impl Kept {
     /// The session that a client calls `name`: of a store as it is now, or else from memory if its files have the lengths and
     /// times they had. Concurrent calls for one session load it once.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
-        // A file or a directory may have such a name.
+        // A file or a directory may have a name that reads as the address of a session in a store.
         if let Some(address) = Address::spelled(name)
             && !root.handle.is_dir(name)
             && (address.which == Which::All || !root.handle.is_file(name))
@@ -102,7 +102,7 @@ impl Kept {
             self.cache.remove_if(&place, |loaded| loaded.stamp != stamp);
             let loaded = self.loaded(&place, || {
                 let (session, said) = load(&stamp)?;
-                // What a cancelled call has read may be a part.
+                // A cancelled call may have read only a part.
                 cancel::check()?;
                 Ok(Loaded {
                     stamp: stamp.clone(),
@@ -139,7 +139,7 @@ impl Kept {
         }
     }
 
-    /// What is to be said of a session that was opened by this name, lines or nothing.
+    /// The remarks on a session that was opened by this name: lines, or nothing.
     pub(super) fn said(&self, root: &Root, name: &str) -> Arc<str> {
         let place = root.resolve(name).ok().flatten();
         let loaded = place.and_then(|place| self.cache.get(&place));

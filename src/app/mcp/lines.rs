@@ -52,7 +52,7 @@ pub(super) struct End(watch::Receiver<Ended>);
 pub(super) fn open(load: Load) -> io::Result<(Input, Output, End)> {
     let (ended, end) = watch::channel(Ended::None);
     let ended = Arc::new(ended);
-    // One line is parsed while the next is read.
+    // One line is parsed while the next is read; a full channel is the back-pressure.
     let (sender, input) = mpsc::channel(1);
     let of_input = Arc::clone(&ended);
     start("input", move || {

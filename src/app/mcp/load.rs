@@ -1,4 +1,4 @@
-//! How much is on its way: requests without an answer, and answers that the client has not read.
+//! Back-pressure by what is on its way: requests without an answer, and answers that the client has not read.
 //!
 //! The reader of requests waits while there are too many; the start of a call waits while too many bytes are
 //! unread.

@@ -117,7 +117,7 @@ fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
 }
 
 /// The session of a log, and a note that says that it was one. Branches and subagents of the session are
-/// left out. `None` if the bytes are no log, or one of several sessions.
+/// left out. `None` if the bytes are not a log, or one of several sessions.
 pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
     if bytes.trim_ascii().is_empty() {
         return None;

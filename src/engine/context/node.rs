@@ -63,7 +63,7 @@ pub(crate) fn short_form(text: &str, edition: Edition, is_whole: bool) -> Result
     let is_bare = names.all(|name| matches!(name, "nodeType" | "kind"));
     let word = text.trim().split(':').next().unwrap_or_default();
     if is_whole && is_bare && !["block", "cb", "cont", "mc", "seg", "mt"].contains(&word) {
-        let message = format!("`{word}` is no type, and the node has no content");
+        let message = format!("`{word}` is not a type, and the node has no content");
         let diagnostic = Diagnostic::error(Code::Input, message).at(0..text.len(), "");
         let help = format!("a text is `block:text \"{}\"`", text.trim());
         return Err(Error::new(text, diagnostic.with_help(help)));

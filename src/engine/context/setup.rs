@@ -92,7 +92,7 @@ fn json_object(text: &str) -> Result<(), Error> {
         Ok(value) if value.starts_with('{') && reader.problems().is_empty() => Ok(()),
         _ => Err(wrong(
             text,
-            "the text is no JSON object",
+            "the text is not a JSON object",
             "such as {\"name\": 1}",
         )),
     }

@@ -233,7 +233,7 @@ impl<'a> PageWriter<'a> {
     }
 
     fn block(&mut self, block: &'a TableBlock) -> BlockRow<'a> {
-        // Anything but the number of a cycle is no reply.
+        // Anything but the number of a cycle is not a reply.
         let is_cycle = |cycle: &&str| cycle.parse::<i64>().is_ok();
         (
             block.id,

@@ -48,7 +48,7 @@ fn of<A: Api>(
     let mut parsed = api.request(&found, report);
     let raw = get(&found, A::MESSAGES);
     let list = raw.map(|raw| api.messages(raw)).unwrap_or_default();
-    // A list without any stays a parameter, and so does what is no list.
+    // An empty list stays a parameter, and so does a value that is not a list.
     if list.is_empty() {
         parsed.taken.retain(|name| *name != A::MESSAGES);
     }

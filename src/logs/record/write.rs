@@ -76,7 +76,7 @@ impl Sessions {
             live.clear_reply();
         }
         let next = self.next(&row, live, said)?;
-        // A cycle of which a call failed says of each what it was sent.
+        // If a call of a cycle failed, the cycle notes what each of its calls was sent.
         let notes = failed || attempts.of_cycle(cycle).next().is_some();
         let settled = attempts.len();
         if notes {
@@ -253,7 +253,7 @@ impl Sessions {
             known.numbers = next.numbers;
             known.prints = next.prints;
         } else if known.newest.is_none() {
-            // The call that failed is all that is known of what the session begins with.
+            // The session has no snapshot yet: the failed call alone says how it begins.
             known.prints = next.prints;
         }
     }

@@ -118,11 +118,11 @@ fn one_class(bound: &Bound) -> Option<NodeClass> {
     }
 }
 
-/// Whether every group requires an id; and the id, if it is the whole selector.
+/// An error unless every group requires an id; and the id, if it is the whole selector.
 #[inline]
 fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
     if !bound.requires_ids {
-        return Err("not every group names an id");
+        return Err("some groups have no id");
     }
     let ([chain], []) = (&*bound.chains, &*bound.filters) else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! The patterns of `~`: regular expressions of bounded compiled size, in the dialect of the `regex` crate.
 //!
-//! They are run by `regex-automata`'s meta engine, which that crate is built on, and which also tells the size
-//! of a compiled pattern. The patterns of one selector are bounded together, because a few letters can compile
+//! They are run by `regex-automata`'s meta engine (literal search, lazy DFA, NFA), which that crate is built on,
+//! and which also tells the size of a compiled pattern. The patterns of one selector are bounded together, because a few letters can compile
 //! to megabytes. The module must not know selectors.
 
 use std::ops::Range;

@@ -135,7 +135,7 @@ impl StepsWriter<'_> {
             ("n.pre > q.pre".to_owned(), "n.pre < q.pre_end".to_owned())
         };
         if rows.core && axis == Axis::Descendant {
-            // The blocks of an implicit core: what lies below it is they and what is below them.
+            // Below an implicit core are its blocks and their subtrees.
             let blocks = "h.core_pre = q.pre and h.class = 'cb' and q.core = 1";
             let join = tables.join_node("h", "q", "q.unit_id", blocks);
             select.from.push(format!("left {join}"));

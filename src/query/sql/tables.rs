@@ -15,14 +15,14 @@ pub(super) const UNIT_ORDER: [&str; 5] = [
     "top",
 ];
 
-/// The tables that [`Tables::chosen`] puts others in the place of. All but `snapshot` are partitioned.
+/// The tables that [`Tables::chosen`] replaces. All but `snapshot` are partitioned.
 const CHOSEN: [&str; 4] = ["snapshot", "placement", "node", "attr"];
 
 #[derive(Clone, Debug)]
 pub(super) enum SessionFilter {
     /// Those whose name matches; an empty pattern is all.
     Named(String),
-    /// So many, whose numbers are the parameters of the statement; only ids are asked for.
+    /// This number of sessions, whose numbers are the parameters of the statement; it selects only ids.
     #[cfg_attr(not(feature = "store"), expect(dead_code, reason = "a store asks so"))]
     Numbered(usize),
 }
@@ -54,7 +54,7 @@ impl Tables {
         self.dialect.is_parquet() && self.pattern().is_some_and(|pattern| !pattern.contains('*'))
     }
 
-    /// Whether nothing but the names of sessions and the ids is asked for.
+    /// Whether only the names of sessions and the ids are selected.
     pub(super) fn has_ids_only(&self) -> bool {
         matches!(self.sessions, SessionFilter::Numbered(_))
     }
@@ -67,13 +67,13 @@ impl Tables {
         }
     }
 
-    /// What steps hand on of the unit of a node: its order, and where units are queried once its first snapshot.
+    /// The columns of a node's unit that steps pass on: its order, and its first snapshot if units are queried once.
     pub(super) fn of_unit(&self) -> impl Iterator<Item = &'static str> + use<> {
         let first = self.once.then_some("first_seq");
         UNIT_ORDER.into_iter().chain(first)
     }
 
-    /// The columns that the last step of a group hands on.
+    /// The columns that the last step of a group passes on.
     pub(super) fn handed_on(&self) -> String {
         let of_unit: Vec<&str> = self.of_unit().collect();
         let of_unit = of_unit.join(", ");
@@ -88,8 +88,8 @@ impl Tables {
         }
     }
 
-    /// Puts the rows of the session that is queried in the place of tables, if it is one, before the rest. Engines know its bucket
-    /// before they read those tables, and open no file of another; a join alone does not do that in Spark.
+    /// If one session is queried, replaces the tables by its rows, before the rest. Engines then know its bucket before
+    /// they read the tables, and open no file of another bucket; in Spark a join alone does not do that.
     pub(super) fn chosen(&self, needs: NeededRows, rest: CommonTables) -> CommonTables {
         let Some(pattern) = self.pattern().filter(|_| self.is_one()) else {
             return rest;
@@ -129,7 +129,7 @@ impl Tables {
         join
     }
 
-    /// A join that is made after those before it, where the dialect has a word for that.
+    /// A join that the planner does not move before those to its left; only SQLite has a word for that.
     pub(super) fn ordered(&self, join: &str) -> String {
         match self.dialect {
             Dialect::Sqlite => format!("cross {join}"),

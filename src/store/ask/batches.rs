@@ -1,4 +1,4 @@
-//! Answers the sessions of a list in batches, in parallel, and one batch ahead of the reader.
+//! Answers the sessions of a list in batches, in parallel, and prefetches one batch.
 //!
 //! It must not know what a selector or an answer is: it is given a function that answers a group of sessions.
 
@@ -83,7 +83,7 @@ impl<T: Send + 'static> Batches<T> {
         start..self.begun
     }
 
-    /// Answers the next batch on another thread, while the caller reads the answers of the one before.
+    /// Prefetches the next batch on another thread, while the caller reads the answers of the one before.
     fn look_ahead(&mut self) {
         // A thread of the pool may not wait for the pool.
         if self.begun == self.list.len() || rayon::current_thread_index().is_some() {

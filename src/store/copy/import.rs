@@ -35,7 +35,7 @@ impl Store {
     /// bytes that were exported, and every unit and every chain of hashes is checked. Linear in the copy.
     ///
     /// # Errors
-    /// `E_SESSION_EXISTS`; the directory is no copy, or it was altered, or an export to it was ended early;
+    /// `E_SESSION_EXISTS`; the directory is not a copy, or it was altered, or an export to it was ended early;
     /// those of the database. The store is as it was then.
     pub fn import_parquet(&self, directory: impl AsRef<Path>) -> Result<ParquetImported, Error> {
         let root = directory.as_ref();

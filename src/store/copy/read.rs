@@ -70,13 +70,13 @@ impl FileRows {
         })
     }
 
-    /// Where a column is in the rows. What is nowhere is read as an error.
+    /// The position of a column in the rows; one that is missing gives an error when it is read.
     pub(crate) fn at(&self, name: &str) -> usize {
         let at = self.kinds.iter().position(|column| column.name == name);
         at.unwrap_or(usize::MAX)
     }
 
-    /// Calls `each` with every row, in order. The memory of a row group.
+    /// Calls `each` with every row, in order. Has one row group in memory.
     pub(crate) fn read(&self, each: &mut dyn FnMut(&dyn Row) -> Result<()>) -> Result<()> {
         for at in 0..self.reader.num_row_groups() {
             let group = guarded(&self.path, || self.group(at))?;
@@ -142,8 +142,8 @@ fn large(what: &str) -> ParquetError {
     ParquetError::General(format!("{what}, which no export writes"))
 }
 
-/// The pages of a column, as far as they are those of an export: an encoding that repeats parts of values, a
-/// page with more values than rows, or more bytes than the file says would cost more memory than they should.
+/// The pages of a column. Refuses what no export writes and could take any amount of memory: an encoding that
+/// repeats parts of values, a page with more values than rows, more bytes than the file says.
 struct Pages {
     pages: Box<dyn PageReader>,
     rows: usize,
@@ -187,8 +187,7 @@ impl Iterator for Pages {
     }
 }
 
-/// Does a part of reading a file: the crate panics where some numbers of a forged file are negative or too
-/// large, and such a file is an input like others.
+/// Makes an error of a panic: the crate panics where some numbers of a forged file are negative or too large.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     let done = std::panic::catch_unwind(AssertUnwindSafe(read));
     let wrong = |_| StoreError::Damaged(format!("{} cannot be read", path.display()));

@@ -23,7 +23,7 @@ use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{self, TABLES};
 use crate::store::texts::tables;
 
-/// Statements that stay prepared; the store has fewer.
+/// The most statements that stay prepared; the store has fewer.
 const STATEMENTS: usize = 256;
 
 /// Where commits are announced; the text of an announcement is the schema.
@@ -108,7 +108,7 @@ pub(crate) struct Postgres {
     busy: Duration,
     statements: HashMap<Box<str>, Statement>,
     state: Option<OpenTransaction>,
-    /// The process of the server that answers here.
+    /// The number of the server's process for this connection.
     own: i32,
     /// How many commits of others were announced, and connections made.
     version: i64,
@@ -150,7 +150,7 @@ impl Postgres {
         if access != FileAccess::Create {
             return Err(StoreError::Missing(address.to_string().into()));
         }
-        // Of two that make it at the same time one fails, although it says `if not exists`.
+        // If two connections make it at the same time, one fails despite `if not exists`.
         made.begin(Begin::Alone)?;
         let create = format!("create schema if not exists {schema}");
         made.execute(&create, &[])?;
@@ -262,7 +262,7 @@ impl Postgres {
     fn told(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64> {
         let reads = sql.trim_start().starts_with("select");
         if self.state.is_none() {
-            // What was lost before it began is begun again; what was lost later is not known.
+            // `begin` reconnects if the connection was lost before; if it is lost later, the outcome is unknown.
             self.begin(if reads { Begin::Read } else { Begin::Write })?;
             let done = self.told(sql, values, each);
             return match done {
@@ -383,7 +383,7 @@ impl Database for Postgres {
     }
 
     fn data_version(&mut self) -> Result<i64> {
-        // What was announced before this question comes before its answer.
+        // The server sends earlier announcements before the answer to this query.
         if self.state.is_none() {
             let asked = self.client.batch_execute("select 1");
             if asked.is_err() {
@@ -394,7 +394,7 @@ impl Database for Postgres {
         self.version += self.client.with(|client| {
             let mut announced = client.notifications();
             let (mut announced, mut others) = (announced.iter(), 0);
-            // An error here is one of the connection, which the next statement meets again.
+            // An error here is the connection's; the next statement reports it.
             while let Ok(Some(commit)) = announced.next() {
                 let here = commit.payload() == *schema;
                 others += i64::from(here && commit.process_id() != own);
@@ -436,7 +436,7 @@ fn connect(address: &ServerAddress, access: FileAccess, busy: Duration) -> Resul
         FileAccess::Create | FileAccess::Write => "off",
         FileAccess::Read | FileAccess::ReadOnly => "on",
     };
-    // Waiting for another writer ends as it does in SQLite.
+    // `lock_timeout` ends the wait for another writer, as `busy_timeout` does in SQLite.
     let set = format!(
         "set search_path to {}; set lock_timeout to {}; set default_transaction_read_only to {read_only}; \
          set client_min_messages to warning; set standard_conforming_strings to on",

@@ -37,9 +37,9 @@ pub(crate) enum Wanted<'u> {
     Session(i64, i64, i64),
 }
 
-/// How many units one statement reads by their ids.
+/// The most units that one statement reads by their ids.
 const TOGETHER: usize = 64;
-/// So many units are read one by one: SQLite makes a table of a list, which costs as much as this.
+/// Up to this number, units are read one by one: SQLite makes a table of a list, which costs as much.
 const FEW: usize = 4;
 
 #[derive(Debug, Default)]

@@ -145,7 +145,7 @@ fn closed(database: &mut dyn Database, now: Now, rank: i64) -> Result<Vec<Placem
     if !now.saved {
         return Ok(Vec::new());
     }
-    // That it began before is no condition, but leads to the index `placement_by_end`.
+    // `first_seq <= ?2` always holds; with it SQLite uses the index `placement_by_end`.
     let sql = format!(
         "select {PLACE} where p.session_id = ?1 and p.last_seq = ?2 and p.first_seq <= ?2 \
          and +p.rank = ?3"

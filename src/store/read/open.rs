@@ -13,7 +13,7 @@ use roaring::RoaringTreemap;
 use crate::history::{Archive, History, Session};
 use crate::support::diag::Error;
 
-/// Open sessions, those that were used longest ago first to go.
+/// Open sessions, an LRU cache bounded by bytes.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSessions {
     by_id: HashMap<i64, OpenSession>,
@@ -154,7 +154,7 @@ impl OpenSessions {
         }
     }
 
-    /// Counts what was used since the last time, and lets the oldest go until the others fit. Linear in those.
+    /// Counts what was used since the last time, and evicts the least recently used until the others fit. Linear in those.
     fn count(&mut self) {
         for id in std::mem::take(&mut self.growing) {
             if let Some(open) = self.by_id.get_mut(&id) {

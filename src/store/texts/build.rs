@@ -167,7 +167,7 @@ fn check(database: &mut dyn Database) -> Result<Option<String>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };
-    // By text: what the runs of it come to, as of the texts.
+    // By text: the sum over the trigrams that it has.
     let mut sums: HashMap<i64, u64> = HashMap::new();
     let list = "select unit_id, kind from unit where unit_id <= ?1 order by unit_id";
     let units = collect(database, list, &[through.into()], |row| {
@@ -234,7 +234,7 @@ fn left_over(
     Ok(gone.map(|unit| format!("there is no unit {unit}")))
 }
 
-/// Compares the runs in SQLite's index, all in one go, with those of the texts.
+/// Compares the trigrams in SQLite's index, all in one go, with those of the texts.
 fn runs(database: &mut dyn Database, mut sums: HashMap<i64, u64>) -> Result<Option<String>> {
     if database.dialect() != Backend::Sqlite {
         return Ok(None);

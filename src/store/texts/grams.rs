@@ -1,4 +1,4 @@
-//! Runs of three characters: what the text index of each database is made of, and how it is queried.
+//! Trigrams, runs of three characters: what the text index of each database is made of, and how it is queried.
 //!
 //! This file must not know tables.
 
@@ -10,13 +10,13 @@ use crate::store::database::sql::Backend;
 
 const LENGTH: usize = 3;
 
-/// The most runs of a text that are looked up; more would hardly leave fewer candidates.
+/// The most trigrams of a text that are looked up; more would hardly leave fewer candidates.
 const ASKED: usize = 24;
 
 /// The most bytes of a `tsvector` in PostgreSQL, roughly.
 const VECTOR: usize = 1_000_000;
 
-/// The runs of a folded text, sorted, each once. Linear except for the sorting.
+/// The trigrams of a folded text, sorted, each once. Linear except for the sorting.
 pub(crate) fn grams(folded: &str) -> BTreeSet<&str> {
     let starts = folded.char_indices().map(|(at, _)| at);
     let ends = starts.clone().skip(LENGTH).chain([folded.len()]);
@@ -26,7 +26,7 @@ pub(crate) fn grams(folded: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The `tsvector` of a folded text, in its own spelling; `None` if it has too many runs for one.
+/// The `tsvector` of a folded text, in its own spelling; `None` if it has too many trigrams for one.
 pub(crate) fn vector(folded: &str) -> Option<String> {
     let grams = grams(folded);
     let bytes: usize = grams.iter().map(|gram| gram.len()).sum();

@@ -4,13 +4,13 @@
 //! | table | one row is |
 //! |---|---|
 //! | `text_index` | the index: up to which `unit_id` it has the units |
-//! | `text_doc` | a text, once; in PostgreSQL with its runs of three characters |
+//! | `text_doc` | a text, once; in PostgreSQL with its trigrams |
 //! | `text_unit` | that a unit has a text |
-//! | `text_gram` | in SQLite, the runs of three characters of the texts, in FTS5 |
+//! | `text_gram` | in SQLite, the trigrams of the texts, in FTS5 |
 //!
 //! A commit writes nothing here. Units that came later have no rows; a query takes all of them as
 //! candidates. What is removed from the store is removed here in the same transaction. This file must not know
-//! how a text is cut into runs.
+//! how a text is cut into trigrams.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ pub(crate) fn create(database: &mut dyn Database) -> Result<()> {
              hash blob not null unique) strict",
             "create table text_unit (text_id integer not null, unit_id integer not null, \
              primary key (text_id, unit_id)) strict, without rowid",
-            // Only which texts have a run: where it is costs three times as much.
+            // Only which texts have a trigram: positions cost three times as much.
             "create virtual table text_gram using fts5(text, content = '', contentless_delete = 1, \
              detail = 'none', tokenize = 'trigram case_sensitive 1')",
             "create virtual table text_gram_row using fts5vocab('text_gram', 'instance')",

@@ -155,7 +155,7 @@ class Call:
         if isinstance(_parsed(text), dict):
             return _Reply(text, self.reason, self.said, True)
         if self.reason is None and not self.stopped:
-            return _Reply(None, "the response is no JSON object", None, False)
+            return _Reply(None, "the response is not a JSON object", None, False)
         return _Reply(None, self.reason, self.said, False)
 
 
