@@ -9,9 +9,13 @@ mod failure;
 pub(crate) mod sessions;
 pub(crate) mod stores;
 
-pub(crate) use crate::query::syntax::quote;
 #[cfg(feature = "mcp")]
 pub(crate) use crate::support::text::clean;
 pub(crate) use crate::support::text::{counted, printable};
 pub use failure::Exit;
 pub(crate) use failure::Failure;
+
+/// A text as a literal of a selector. The command line may not know the syntax.
+pub(crate) fn quote(text: &str) -> String {
+    crate::query::syntax::quote(text)
+}
