@@ -108,7 +108,7 @@ impl History {
         }
     }
 
-    /// The provider calls of the session. If they have to be loaded, as [`Snapshots::get`]: none if that fails.
+    /// The provider calls of the session. They may have to be loaded; none if that fails, as with [`Snapshots::get`].
     pub fn attempts(&self) -> &Attempts {
         static NONE: LazyLock<Attempts> = LazyLock::new(Attempts::default);
         match (&self.attempts, &self.archive) {
@@ -384,7 +384,7 @@ impl History {
         }
     }
 
-    /// Has the snapshot at a position in memory, so that [`History::get`] has it.
+    /// Loads the snapshot at a position, for [`History::get`].
     ///
     /// # Errors
     /// It cannot be loaded.
@@ -399,7 +399,7 @@ impl History {
         }
     }
 
-    /// Has these committed snapshots in memory. Neighbours are loaded together.
+    /// Loads these committed snapshots, neighbours together.
     ///
     /// # Errors
     /// One of them cannot be loaded.
@@ -407,7 +407,7 @@ impl History {
         self.committed.fetch(wanted)
     }
 
-    /// Has all of it in memory: every snapshot, the working state, and the provider calls.
+    /// Loads all of it: every snapshot, the working state, and the provider calls.
     ///
     /// # Errors
     /// Something cannot be loaded.
@@ -423,7 +423,7 @@ impl History {
         Ok(self.get(position))
     }
 
-    /// Has the cycles of all snapshots in memory, for [`History::resolve`].
+    /// Loads the cycles of all snapshots, for [`History::resolve`].
     ///
     /// # Errors
     /// They cannot be loaded.

@@ -203,7 +203,7 @@ impl Archive {
         self.once(&self.attempts, || self.source.attempts())
     }
 
-    /// Has these snapshots in memory, those past the end left out. Runs of missing ones are asked for at once.
+    /// Loads these snapshots, those past the end left out. Neighbours that are missing are loaded together.
     ///
     /// # Errors
     /// Those of the source; snapshots loaded before them stay.
@@ -227,7 +227,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Has the working state in memory, if there is one. Errors: those of the source.
+    /// Loads the working state, if there is one. Errors: those of the source.
     pub fn fetch_working(&self) -> Result<(), LoadFailure> {
         if self.has_working {
             self.once(&self.working, || self.source.load_working())?;

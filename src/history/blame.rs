@@ -57,8 +57,8 @@ pub enum BlameKind {
 /// One look-up a snapshot; fields are compared only where the node's unit has another version, or
 /// its effective ttl or parent id differs.
 ///
-/// Of a session of a store, call [`History::fetch_all`] first: it is the error of a snapshot that cannot
-/// be read, which is left out here.
+/// For a session of a store, call [`History::fetch_all`] first: it reports a snapshot that cannot be read; here
+/// such a snapshot is left out.
 ///
 /// ```
 /// let session = pactql::Session::open("fixtures/support-agent.jsonl")?;

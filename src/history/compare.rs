@@ -5,7 +5,7 @@ use crate::index::{Bits, NodeRef, Snapshot};
 use crate::query::exec::MatchedRows;
 use crate::support::cancel::ensure;
 
-/// Nodes that are compared between two looks at the token.
+/// Nodes that are compared between two checks of the cancel token.
 const ROWS: usize = 1024;
 
 pub(super) struct MatchedNodes<'a> {

@@ -63,8 +63,7 @@ impl Writer {
         layout: Layout,
         meta: Meta,
     ) -> Restored {
-        // A version is given when a source is made, before it is known which segment the unit comes to be in, so what is
-        // merged below keeps it.
+        // A version is given when a source is made, before the segment of the unit is known; a merge keeps it.
         let versions = sources.iter().filter_map(|source| match source {
             UnitSource::Fresh { version, .. } => Some(*version),
             UnitSource::Shared(_) | UnitSource::Gap(_) => None,

@@ -1,4 +1,4 @@
-//! Takes nodes away until the limits of a policy are kept.
+//! Removes nodes until the limits of a policy hold.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::workspace::Workspace;
 use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
-/// A block that may go: its priority, its time, its id, which are the order in which blocks go.
+/// A block that may be removed: priority, time, id. Blocks are removed in this order.
 type Candidate = (i64, i64, Arc<str>);
 
 impl Workspace {

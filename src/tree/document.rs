@@ -103,7 +103,7 @@ impl Origin {
 pub enum Body {
     Full(Tree),
     Delta(Delta),
-    /// What a writer keeps beside its documents, as the JSON text of an object: no snapshot.
+    /// What a writer keeps beside its documents, as the JSON text of an object.
     Runtime(Box<str>),
 }
 
@@ -137,9 +137,9 @@ pub fn read_document(bytes: &[u8]) -> Result<Document, InputError> {
 /// Lines read in parallel. Bounds memory: the faults of all of them are held at once.
 const LINES_AT_ONCE: usize = 256;
 
-/// Reads JSON Lines: one document a line, blank lines skipped. A closing line is
-/// checked and gives no document. The faults of all lines are reported together, with the lines of the file. Lines are read in parallel on the current rayon
-/// pool; its size does not change the result. Errors as [`read_document`].
+/// Reads JSON Lines: one document a line, blank lines skipped. A closing line is checked and gives no document.
+/// The faults of all lines are reported together, with the lines of the file. Lines are read in parallel on the
+/// current rayon pool; its size does not change the result. Errors as [`read_document`].
 pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     let bytes = unsealed(bytes)?;
     let mut documents = Vec::new();
@@ -348,7 +348,7 @@ impl<'a> Members<'a> {
         let mut lines = Lines::new(text);
         let document = lines.position(start);
         let at = |members: &Self, name: &str| members.get(name).map(|member| member.at);
-        // In the usual order of the members, as going back counts the lines again.
+        // In the usual order of the members: to go back, `Lines` counts from the beginning.
         let mut mark = |at: Option<usize>| at.map_or(document, |at| lines.position(at));
         let (base, cycle) = (mark(at(&self, "base")), mark(at(&self, "cycle")));
         let body = self.body(base, &mut lines, faults);
@@ -392,7 +392,7 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// What the document is, if it is anything; `None` if it is at fault.
+    /// The content of the document, if it has one; `None` if it has a fault.
     fn body(
         &mut self,
         base_at: Position,

@@ -100,10 +100,10 @@ pub(super) struct OpenNode {
 
 /// A bit for each name with a meaning.
 mod name {
-    /// Of the first of [`header::NUMBERS`](super::header::NUMBERS), the bits of which are those of
+    /// The bit of the first of [`header::NUMBERS`](super::header::NUMBERS); their bits are those of
     /// [`Present`](super::Present).
     pub(super) const NUMBERS: u32 = 1;
-    /// Of the first of [`header::TEXTS`](super::header::TEXTS).
+    /// The bit of the first of [`header::TEXTS`](super::header::TEXTS).
     pub(super) const TEXTS: u32 = 1 << 8;
     pub(super) const ID: u32 = 1 << 12;
     pub(super) const CHILDREN: u32 = 1 << 13;

@@ -347,8 +347,8 @@ impl SessionsArgs {
         self.each_of(&self.sessions, None, with, visit)
     }
 
-    /// As [`SessionsArgs::each`], of some of the words; of a store only the sessions are opened that `among`
-    /// names. The others are counted.
+    /// As [`SessionsArgs::each`], for some of the words. Of a store, only the sessions that `among` names are
+    /// opened; the others are counted.
     pub(super) fn each_of(
         &self,
         words: &[String],

@@ -216,7 +216,7 @@ pub(crate) fn session_json(info: &SessionInfo) -> Value {
         "snapshots": info.snapshots,
         "cycle": info.cycle,
         "working": info.working,
-        // Of a session that is in no store, it is not known.
+        // Not known of a session outside a store.
         "created": (info.created_at_ns != 0).then(|| rfc3339_of_nanos(info.created_at_ns)),
         "committed": info.committed_at_ns.map(rfc3339_of_nanos),
         "source": info.source,

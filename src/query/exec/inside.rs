@@ -67,8 +67,8 @@ impl<'a> InsideRows<'a> {
         if self.ambient.contains(&row) {
             return true;
         }
-        // Rows that go back are not expected to do so once: the whole selector is run, which
-        // answers every further row.
+        // Rows that go back once will do so again: the whole selector is run, which answers every
+        // further row.
         if row < self.known.start {
             self.run(0..self.input.snapshot.end_row());
         } else if row >= self.known.end {

@@ -205,7 +205,7 @@ fn rows_of(table: &Table) -> String {
         ("content", "b.text"),
         ("content_json", "b.json"),
     ];
-    // That of a unit has no session in the store.
+    // A row of a unit has no session in the store; the copy adds it.
     let session = [("session_id", "cast(?1 as bigint)")];
     let spelled = match table.files {
         CopyFiles::Added => [&session[..], &spelled].concat(),

@@ -50,7 +50,7 @@ pub(crate) enum ColumnValues {
 #[derive(Debug)]
 struct RowGroup {
     columns: Vec<ColumnValues>,
-    /// Of each column, of each row: 1 if it is not null.
+    /// For each column and row, 1 if the value is not null.
     given: Vec<Vec<i16>>,
     rows: usize,
     bytes: usize,

@@ -25,7 +25,7 @@ impl Wide {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
-        // So much at least, so that few rows do not make it grow many times.
+        // A first capacity, so that few rows do not make it grow many times.
         self.bytes.reserve(8192);
     }
 

@@ -95,7 +95,7 @@ impl Queue {
             .slots
             .iter()
             .position(|other| Arc::ptr_eq(other, &slot));
-        // The steps of others are not this thread's to cancel.
+        // Cancelling this thread must not cancel the steps of others.
         turn.results = cancel::free(|| run(&mut turn.steps));
         let own = own.unwrap_or_default();
         turn.slots.remove(own);

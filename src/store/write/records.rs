@@ -153,9 +153,8 @@ fn put_pins(database: &mut dyn Database, session: i64, pins: &[(String, String)]
     Ok(())
 }
 
-/// What a session remembers of the ids that were used: those that are in no unit of the newest commit.
-/// Of a session that no context has `written` yet only those are noted that a prune has met; its closed
-/// placements are read, once.
+/// The ids that a session used and that are in no unit of its newest commit. If no context has `written` the
+/// session yet, only those that a prune met are noted; the others are read from its closed placements, once.
 pub(crate) fn retired(
     database: &mut dyn Database,
     session: i64,
