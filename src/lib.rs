@@ -33,7 +33,7 @@
 //! # Phases
 //!
 //! ```text
-//! text ──syntax::parse──▶ AST ──ir::compile──▶ Query ──plan::compile──▶ Plan ──plan::bind──▶ Bound ─┐
+//! text ──syntax::parse──▶ AST ──ir::compile──▶ SelectorQuery ──plan::compile──▶ Plan ──plan::bind──▶ Bound ─┐
 //!                                                                                            exec::run ──▶ rows
 //! bytes ──tree::read_slice──▶ Document ──tree::arrange──▶ Tree ──index::Writer::append──▶ Snapshot ─┘
 //! ```
@@ -41,7 +41,7 @@
 //! | phase | in | out | module |
 //! |---|---|---|---|
 //! | lex, parse | text | spanned AST | `query::syntax` |
-//! | lower, normalize | AST, edition | `Query` | `query::ir` |
+//! | lower, normalize | AST, edition | `SelectorQuery` | `query::ir` |
 //! | plan, bind | query, values | `Plan`, `Bound` | `query::plan` |
 //! | execute | bound plan, snapshot | rows in result order | `query::exec` |
 //! | read | bytes | `Tree` | `tree`, [`logs`] |
@@ -140,7 +140,7 @@ pub mod explain {
 /// What belongs to writing a session through a [`Context`]: commits, policies' limits, clocks,
 /// references, streams, requests, and what is kept between two runs.
 pub mod context {
-    pub use crate::engine::{Kept, Log, LogEntry, Request, Stream, sent};
+    pub use crate::engine::{ContextState, Log, LogEntry, Request, Stream, sent};
     pub use crate::logs::file::write_context;
     pub use crate::runtime::{
         Clock, Commit, Limit, Measure, Reference, Scope, StepClock, SystemClock,
@@ -153,7 +153,7 @@ pub mod error {
     pub use crate::logs::file::FileError;
     pub use crate::query::ir::{NoAddress, UnknownEdition};
     pub use crate::support::diag::{Diagnostic, Label, Severity, Warning};
-    pub use crate::tree::{Fault, InputError, SourceError};
+    pub use crate::tree::{InputError, InputFault, SourceError};
 }
 
 /// The phases themselves, for this project's benches, fuzz targets and white-box tests. Not part of

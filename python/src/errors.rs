@@ -105,7 +105,7 @@ fn character(text: &str, byte: usize) -> usize {
 }
 
 /// A fault of an input: its file, if it is one of several, and the fault.
-type Located<'a> = (Option<String>, &'a pactql::error::Fault);
+type Located<'a> = (Option<String>, &'a pactql::error::InputFault);
 
 fn input<'a>(
     py: Python<'_>,

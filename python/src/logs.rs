@@ -14,7 +14,7 @@ pub(crate) struct Read {
     /// Each session with its name.
     pub(crate) sessions: Vec<(String, pactql::Session)>,
     format: Option<&'static str>,
-    report: pactql::logs::Report,
+    report: pactql::logs::ImportReport,
 }
 
 /// Reads a log from a path, or from bytes. Also returns the path.
@@ -77,7 +77,7 @@ pub(crate) fn read(
 pub(crate) struct Imported {
     sessions: Vec<Py<Session>>,
     format: Option<&'static str>,
-    report: pactql::logs::Report,
+    report: pactql::logs::ImportReport,
 }
 
 #[pymethods]

@@ -43,7 +43,7 @@ pub fn correct(refused: Error, edition: Edition, purpose: Purpose) -> Error {
             first.set_help(help);
         }
     } else {
-        found = Attempt::new(text).run(edition, purpose, found);
+        found = CorrectionAttempt::new(text).run(edition, purpose, found);
     }
     Error::from_diagnostics(text, found).unwrap_or(refused)
 }
@@ -74,7 +74,7 @@ fn only_edition(found: &[Diagnostic]) -> bool {
 }
 
 /// A correction in progress.
-struct Attempt<'t> {
+struct CorrectionAttempt<'t> {
     text: &'t str,
     trail: Trail,
     slips: Vec<Slip>,
@@ -82,7 +82,7 @@ struct Attempt<'t> {
     errors: Vec<Diagnostic>,
 }
 
-impl<'t> Attempt<'t> {
+impl<'t> CorrectionAttempt<'t> {
     fn new(text: &'t str) -> Self {
         Self {
             text,

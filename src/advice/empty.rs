@@ -11,8 +11,8 @@ use crate::history::{History, Position, Union, run_union};
 use crate::index::Snapshot;
 use crate::query::exec::{MatchedRows, RunInput, Trace, count, run, run_untailed};
 use crate::query::ir::{
-    Axis, Chain, Class, Controls, DepthSet, Edition, NodeStep, Query, QueryStep, RangeAnswer, Test,
-    TypeTest,
+    Axis, Chain, Class, Controls, DepthSet, Edition, NodeStep, QueryStep, RangeAnswer,
+    SelectorQuery, Test, TypeTest,
 };
 use crate::query::plan::{Bound, bind, compile, sources};
 use crate::support::cancel::ensure;
@@ -20,7 +20,7 @@ use crate::tree::NodeClass;
 
 /// A selector that found nothing, and where.
 pub(crate) struct Nothing<'a> {
-    pub(crate) query: &'a Query,
+    pub(crate) query: &'a SelectorQuery,
     pub(crate) bound: &'a Bound,
     pub(crate) edition: Edition,
     pub(crate) history: &'a History,
@@ -165,7 +165,7 @@ impl Nothing<'_> {
                 steps: [(Axis::Descendant, step)].into(),
             };
             let text = chain.to_string();
-            let query = Query {
+            let query = SelectorQuery {
                 time: self.query.time,
                 chains: [chain].into_iter().collect(),
                 filters: Default::default(),

@@ -23,14 +23,14 @@ pub(super) struct Inventory<'a> {
 
 /// What is counted of a node.
 #[derive(PartialEq, Eq, Hash)]
-struct Shown<'a> {
+struct CountedNode<'a> {
     id: &'a str,
     texts: [Option<&'a str>; 3],
     node_type: &'a str,
     fields: Vec<(&'a str, JsonValue<'a>)>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> CountedNode<'a> {
     fn of(node: NodeRef<'a>) -> Self {
         Self {
             id: node.id(),
@@ -51,7 +51,7 @@ impl<'a> Inventory<'a> {
             let dead: Vec<u32> = unit.dead_rows().collect();
             if units.insert((Arc::as_ptr(unit.segment()), unit.index(), dead)) {
                 let live = unit.nodes().inspect(|_| ensure());
-                nodes.extend(live.filter(|node| seen.insert(Shown::of(*node))));
+                nodes.extend(live.filter(|node| seen.insert(CountedNode::of(*node))));
             }
         }
         Self { nodes }

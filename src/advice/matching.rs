@@ -10,7 +10,7 @@ use crate::query::syntax::words::CALLED_PSEUDOS;
 use crate::support::diag::nearest;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum BracketPlace {
     In,
     Out,
 }
@@ -25,8 +25,8 @@ pub(super) enum Here {
     By(fn(&Scan<'_>, &Matched, Slip) -> Option<Slip>),
 }
 
-pub(super) struct Row {
-    pub(super) place: Place,
+pub(super) struct MistakeRow {
+    pub(super) place: BracketPlace,
     pub(super) pattern: &'static str,
     /// The first and last item that the error marks.
     pub(super) marked: (usize, usize),
@@ -48,12 +48,14 @@ pub(super) struct Matched {
     name: Option<usize>,
 }
 
-pub(super) fn lookup(row: &Row, scan: &Scan<'_>) -> Option<Slip> {
+pub(super) fn lookup(row: &MistakeRow, scan: &Scan<'_>) -> Option<Slip> {
     let fits = |index: &usize| {
         let outside = scan.outside(*index);
         // `.where` is a type, `@limit` a control.
         let part = outside && scan.kind(*index) == Some(Kind::Word) && scan.attached(*index);
-        scan.kind(*index) != Some(Kind::Space) && outside == (row.place == Place::Out) && !part
+        scan.kind(*index) != Some(Kind::Space)
+            && outside == (row.place == BracketPlace::Out)
+            && !part
     };
     let places = (0..scan.lexemes.len()).filter(fits);
     places
@@ -181,7 +183,7 @@ fn lexemes(item: &str, scan: &Scan<'_>, at: usize) -> Option<(Range<usize>, usiz
 }
 
 /// What a row says about a place that it matches; nothing if a conversion does not apply there.
-fn slip(row: &Row, scan: &Scan<'_>, found: &Matched) -> Option<Slip> {
+fn slip(row: &MistakeRow, scan: &Scan<'_>, found: &Matched) -> Option<Slip> {
     let item = |number: usize| found.items.get(number - 1).cloned();
     let (from, to) = (item(row.marked.0)?, item(row.marked.1)?);
     let marked = from.start..to.end;

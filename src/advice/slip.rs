@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::support::diag::Edit;
+use crate::support::diag::SelectorEdit;
 
 /// Reads a text as a selector: the number of warnings, or `None` if it is refused.
 pub(super) type Accept<'a> = &'a dyn Fn(&str) -> Option<usize>;
@@ -15,7 +15,7 @@ pub(super) struct Slip {
     /// What was expected.
     pub(super) message: String,
     /// What to write instead.
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Vec<SelectorEdit>,
     /// Why the language has nothing that means the same. The edits then only take the construct out, so
     /// that the rest can be checked, and no corrected selector is shown.
     pub(super) no_equal: Option<&'static str>,
@@ -36,7 +36,7 @@ impl Slip {
     }
 
     pub(super) fn write(mut self, span: Range<usize>, text: impl Into<String>) -> Self {
-        self.edits.push(Edit::new(span, text));
+        self.edits.push(SelectorEdit::new(span, text));
         self
     }
 
@@ -51,7 +51,7 @@ impl Slip {
 }
 
 /// `text` with the edits applied. Of two that overlap, the later one is dropped.
-pub(super) fn apply(text: &str, edits: &mut Vec<Edit>) -> String {
+pub(super) fn apply(text: &str, edits: &mut Vec<SelectorEdit>) -> String {
     edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
     let mut end = 0;
     edits.retain(|edit| {
@@ -74,11 +74,11 @@ pub(super) fn apply(text: &str, edits: &mut Vec<Edit>) -> String {
 
 /// The edits that led from the text as typed to the present one, round by round.
 #[derive(Default)]
-pub(super) struct Trail(Vec<Vec<Edit>>);
+pub(super) struct Trail(Vec<Vec<SelectorEdit>>);
 
 impl Trail {
     /// Adds a round of edits, sorted and without overlaps.
-    pub(super) fn push(&mut self, edits: Vec<Edit>) {
+    pub(super) fn push(&mut self, edits: Vec<SelectorEdit>) {
         self.0.push(edits);
     }
 
@@ -94,7 +94,7 @@ impl Trail {
 }
 
 /// The offset `at` before `edits`; inside of a replacement, its start or its end.
-fn before(edits: &[Edit], at: usize, to_start: bool) -> usize {
+fn before(edits: &[SelectorEdit], at: usize, to_start: bool) -> usize {
     let (mut removed, mut added) = (0, 0);
     for edit in edits {
         let start = edit.span.start + added - removed;
@@ -118,12 +118,12 @@ fn before(edits: &[Edit], at: usize, to_start: bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Trail, apply};
-    use crate::support::diag::Edit;
+    use crate::support::diag::SelectorEdit;
 
     #[test]
     fn places_are_found_again_after_edits() {
         let text = "a==b && c";
-        let mut edits = vec![Edit::new(5..7, "and"), Edit::new(1..3, "=")];
+        let mut edits = vec![SelectorEdit::new(5..7, "and"), SelectorEdit::new(1..3, "=")];
         let changed = apply(text, &mut edits);
         assert_eq!(changed, "a=b and c");
         let mut trail = Trail::default();

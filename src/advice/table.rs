@@ -19,20 +19,20 @@
 
 use super::glyphs::glyphs;
 use super::joins::{and, or, parentheses};
-use super::matching::{Here, Place, Row, lookup};
+use super::matching::{BracketPlace, Here, MistakeRow, lookup};
 use super::scan::Scan;
 use super::slip::{Accept, Slip};
 use super::times::time;
 
 const fn row(
-    place: Place,
+    place: BracketPlace,
     pattern: &'static str,
     marked: (usize, usize),
     from: &'static str,
     expected: &'static str,
     here: Here,
-) -> Row {
-    Row {
+) -> MistakeRow {
+    MistakeRow {
         place,
         pattern,
         marked,
@@ -42,8 +42,8 @@ const fn row(
     }
 }
 
+use BracketPlace::{In, Out};
 use Here::{By, Nothing, Text};
-use Place::{In, Out};
 
 const LIST: &str = "`=` and a list of values";
 const SEARCH: &str = "`~` and a pattern";
@@ -61,7 +61,7 @@ const PSEUDOS: &str =
 /// The forms, the more specific before the more general: the first row that matches anywhere is applied
 /// first.
 #[rustfmt::skip]
-static ROWS: &[Row] = &[
+static ROWS: &[MistakeRow] = &[
     // Names and values.
     row(Out, ". WORD", (1, 2), "not a class of nodes", "`{2:class}`", Text("{2:class}")),
     row(In, "START NAME OP", (2, 2), "the spelling of another tool", "`{2:header}`", Text("{2:header}{3}")),

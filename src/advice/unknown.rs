@@ -4,7 +4,8 @@ use super::inventory::{Inventory, Values};
 use super::reason::EmptyReason;
 use crate::history::History;
 use crate::query::ir::{
-    Attr, AttrTest, Class, CompareOp, Edition, Literal, NodeStep, Operand, Query, Test, TypeTest,
+    Attr, AttrTest, Class, CompareOp, Edition, Literal, NodeStep, Operand, SelectorQuery, Test,
+    TypeTest,
 };
 use crate::query::syntax::quote;
 use crate::query::syntax::words::tag_text;
@@ -71,7 +72,7 @@ pub(super) struct Unknown<'a> {
 }
 
 impl Unknown<'_> {
-    pub(super) fn find(&self, query: &Query, reasons: &mut Vec<EmptyReason>) {
+    pub(super) fn find(&self, query: &SelectorQuery, reasons: &mut Vec<EmptyReason>) {
         for test in tests(query) {
             let reason = match test {
                 Test::Attr(test) => self.of_test(test),
@@ -268,7 +269,7 @@ pub(super) fn time_of(back: usize) -> String {
     }
 }
 
-fn tests(query: &Query) -> impl Iterator<Item = &Test> {
+fn tests(query: &SelectorQuery) -> impl Iterator<Item = &Test> {
     let steps = query.chains.iter().flat_map(|chain| &chain.steps);
     let nodes = steps.filter_map(|(_, step)| step.node());
     nodes.flat_map(NodeStep::all_tests).chain(&query.filters)

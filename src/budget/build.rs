@@ -3,14 +3,14 @@
 //! The cache is made in a temporary directory next to its target and then renamed: readers find
 //! the old cache, the new one, or none.
 
-use super::error::{CacheError, Fault};
+use super::error::{CacheError, CacheFault};
 use super::files::check_directory;
 use super::manifest::{
     BuildConfig, CachedDocument, DOCUMENTS, Entry, INDEX, MANIFEST, Manifest, Metadata, SHA256,
     version_of,
 };
 use crate::support::cancel;
-use crate::support::scratch::Part;
+use crate::support::scratch::PartialFile;
 use crate::tree::hash::hex;
 use crate::tree::timestamp::rfc3339;
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub fn build(sources: &Path, cache: &Path, options: BuildOptions) -> Result<Mani
     }
     let cache = &without_separator(cache);
     let is_cache = |part: &Path| replaceable(part, true).is_ok();
-    let part = Part::directory(cache, is_cache).map_err(CacheError::io(cache))?;
+    let part = PartialFile::directory(cache, is_cache).map_err(CacheError::io(cache))?;
     let manifest = write(sources, &found, part.path(), options)?;
     cancel::check()?;
     publish(part.path(), cache)?;
@@ -92,13 +92,13 @@ fn find(sources: &Path) -> Result<BTreeMap<String, SourceFile>, CacheError> {
         let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
         let Some(name) = parts.map(|parts| parts.join("/")) else {
             let message = "the name of the file is not UTF-8";
-            faults.push(Fault::new(below.to_string_lossy(), message));
+            faults.push(CacheFault::new(below.to_string_lossy(), message));
             continue;
         };
         let id = name.to_lowercase();
         if let Some(first) = found.get(&id) {
             let message = format!("has the id `{id}`, as {} has", first.name);
-            faults.push(Fault::new(name, message));
+            faults.push(CacheFault::new(name, message));
             continue;
         }
         found.insert(id, SourceFile { path, name });
@@ -162,7 +162,7 @@ fn write(
             Ok(content) => content,
             Err(error) => {
                 let message = format!("is not UTF-8 from byte {} on", error.valid_up_to());
-                faults.push(Fault::new(&source.name, message));
+                faults.push(CacheFault::new(&source.name, message));
                 continue;
             }
         };

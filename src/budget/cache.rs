@@ -7,7 +7,7 @@ use super::manifest::{
     CachedDocument, Entry, MANIFEST, Manifest, check, differs, parse, read_inside,
 };
 use super::resolution::{Chosen, Resolution};
-use super::score::{Measure, Query};
+use super::score::{Query, ScoreCounts};
 use crate::support::cancel;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ impl Cache {
         let tokens = cancel::here();
         let candidates = entries.par_iter().map(|entry| {
             tokens.within(cancel::check)?;
-            let measure = Measure::of(&self.content(entry)?, query);
+            let measure = ScoreCounts::of(&self.content(entry)?, query);
             let id = &*entry.id;
             Ok(Candidate { id, measure })
         });

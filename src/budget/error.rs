@@ -8,14 +8,14 @@ use thiserror::Error;
 /// One thing that is wrong with one file of a cache, or with one source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Error, serde::Serialize)]
 #[error("{file}: {message}")]
-pub struct Fault {
+pub struct CacheFault {
     /// The file, relative to the directory of the cache or of the sources, with forward slashes.
     pub file: String,
     /// What is wrong with it.
     pub message: String,
 }
 
-impl Fault {
+impl CacheFault {
     pub(super) fn new(file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             file: file.into(),
@@ -39,10 +39,10 @@ pub enum CacheError {
     Foreign(PathBuf, String),
     /// The cache is not what its manifest says. At least one fault.
     #[error("the cache {} is invalid", .0.display())]
-    Invalid(PathBuf, Vec<Fault>),
+    Invalid(PathBuf, Vec<CacheFault>),
     /// Sources cannot be made into a cache. At least one fault.
     #[error("cannot build a cache of {}", .0.display())]
-    Sources(PathBuf, Vec<Fault>),
+    Sources(PathBuf, Vec<CacheFault>),
     /// The work was cancelled; see [`Cancel`](crate::Cancel).
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -53,7 +53,7 @@ pub enum CacheError {
 
 impl CacheError {
     pub(super) fn invalid(dir: &Path, file: &str, message: impl Into<String>) -> Self {
-        Self::Invalid(dir.to_owned(), vec![Fault::new(file, message)])
+        Self::Invalid(dir.to_owned(), vec![CacheFault::new(file, message)])
     }
 
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -61,7 +61,7 @@ impl CacheError {
     }
 
     /// The faults of an invalid cache or of unusable sources; empty for other errors.
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[CacheFault] {
         match self {
             Self::Invalid(_, faults) | Self::Sources(_, faults) => faults,
             _ => &[],

@@ -1,6 +1,6 @@
 //! Ordering candidates and filling a budget (source 004).
 
-use super::score::Measure;
+use super::score::ScoreCounts;
 use std::cmp::Ordering;
 
 /// One document that may be chosen.
@@ -9,7 +9,7 @@ pub struct Candidate<'a> {
     /// Its id, the tie-breaker of equal scores.
     pub id: &'a str,
     /// The source of its score and tokens.
-    pub measure: Measure,
+    pub measure: ScoreCounts,
 }
 
 /// The candidates that fit a budget.

@@ -1,7 +1,7 @@
 //! Checking a whole cache: every fault, and its figures.
 
 use super::cache::Cache;
-use super::error::{CacheError, Fault};
+use super::error::{CacheError, CacheFault};
 use super::files::FileKind;
 use super::manifest::{DOCUMENTS, Entry, INDEX, MANIFEST, parse};
 use crate::json::{members, string};
@@ -33,7 +33,7 @@ pub struct Inspection {
 ///
 /// # Errors
 /// Failures of the file system.
-pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
+pub fn verify(cache: &Cache) -> Result<Vec<CacheFault>, CacheError> {
     let mut faults = Vec::new();
     for entry in &cache.manifest().documents {
         match cache.content(entry) {
@@ -61,7 +61,7 @@ pub fn verify(cache: &Cache) -> Result<Vec<Fault>, CacheError> {
     let documents = documents.iter().map(|name| format!("{DOCUMENTS}/{name}"));
     for file in listed.chain(documents) {
         if !known.contains(&*file) {
-            faults.push(Fault::new(file, "belongs to no document"));
+            faults.push(CacheFault::new(file, "belongs to no document"));
         }
     }
     faults.sort();
@@ -88,7 +88,7 @@ pub fn inspect(cache: &Cache) -> Result<Inspection, CacheError> {
     })
 }
 
-fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheError> {
+fn compare_index(cache: &Cache, faults: &mut Vec<CacheFault>) -> Result<(), CacheError> {
     let read = |bytes: Vec<u8>| {
         // The parser says what is wrong with text that is not JSON and members that are not strings.
         parse::<BTreeMap<String, String>>(&bytes, cache.dir(), INDEX)?;
@@ -107,7 +107,10 @@ fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheErro
     for (id, file) in members(&text) {
         match index.entry(id) {
             Occupied(twice) => {
-                faults.push(Fault::new(INDEX, format!("has `{}` twice", twice.key())));
+                faults.push(CacheFault::new(
+                    INDEX,
+                    format!("has `{}` twice", twice.key()),
+                ));
             }
             Vacant(new) => {
                 new.insert(string(file).unwrap_or_default());
@@ -125,6 +128,6 @@ fn compare_index(cache: &Cache, faults: &mut Vec<Fault>) -> Result<(), CacheErro
     let left = index.keys();
     messages.extend(left.map(|id| format!("has `{id}`, which the manifest does not have")));
     let found = messages.into_iter();
-    faults.extend(found.map(|message| Fault::new(INDEX, message)));
+    faults.extend(found.map(|message| CacheFault::new(INDEX, message)));
     Ok(())
 }

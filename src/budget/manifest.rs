@@ -8,7 +8,7 @@
 //! No file outside the directory is ever read: a document is named by `documents/` and one plain
 //! file name, and links are refused.
 
-use super::error::{CacheError, Fault};
+use super::error::{CacheError, CacheFault};
 use super::files::{FileKind, Files, is_missing};
 use crate::tree::hash::hex;
 use serde::{Deserialize, Serialize};
@@ -117,8 +117,8 @@ pub fn version_of(bytes: &[u8]) -> String {
 }
 
 /// What is wrong with a manifest, before any other file is read.
-pub(super) fn check(manifest: &Manifest) -> Vec<Fault> {
-    let fault = |message: String| Fault::new(MANIFEST, message);
+pub(super) fn check(manifest: &Manifest) -> Vec<CacheFault> {
+    let fault = |message: String| CacheFault::new(MANIFEST, message);
     if manifest.build_config != BuildConfig::default() {
         // The rest of the manifest may have another meaning.
         let config = &manifest.build_config;

@@ -20,12 +20,12 @@ mod score;
 
 pub use build::{BuildOptions, build};
 pub use cache::Cache;
-pub use error::{CacheError, Fault};
+pub use error::{CacheError, CacheFault};
 #[doc(hidden)]
 pub use fill::{Candidate, Filling, fill};
 pub use inspect::{Inspection, inspect, verify};
 pub use manifest::{BuildConfig, Entry, Manifest, version_of};
 pub use resolution::{Chosen, Resolution, Summary, Why};
-#[doc(hidden)]
-pub use score::Measure;
 pub use score::Query;
+#[doc(hidden)]
+pub use score::ScoreCounts;

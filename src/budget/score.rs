@@ -49,7 +49,7 @@ impl Query {
 
 /// The counts that score and tokens of one content are computed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measure {
+pub struct ScoreCounts {
     /// The number of words that are a term of the query. A word counts once, even if the query
     /// repeats its term.
     pub term_matches: u64,
@@ -59,7 +59,7 @@ pub struct Measure {
     pub bytes: u64,
 }
 
-impl Measure {
+impl ScoreCounts {
     /// Measures a content against a query. Linear; memory for one word.
     pub fn of(content: &str, query: &Query) -> Self {
         let mut measure = Self {

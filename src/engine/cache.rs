@@ -13,7 +13,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 
 use super::prepared::Prepared;
-use super::statement::Statement;
+use super::statement::CompiledSelector;
 use crate::advice::correct;
 use crate::query::ir::{Edition, Purpose};
 use crate::query::plan::{Plan, PlanShape, compile};
@@ -175,7 +175,7 @@ impl PlanCache {
                 (plan, Outcome::Miss)
             }
         };
-        let prepared = Prepared::new(Statement::new(text, edition, lowered, plan))?;
+        let prepared = Prepared::new(CompiledSelector::new(text, edition, lowered, plan))?;
         if let Some(texts) = texts {
             self.inserted.fetch_add(1, Ordering::Relaxed);
             texts.insert(Arc::clone(&prepared.statement().text), prepared.clone());

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::node::Node;
 use super::selection::Selection;
-use crate::budget::{Candidate, Chosen, Measure, Query, Resolution, fill, version_of};
+use crate::budget::{Candidate, Chosen, Query, Resolution, ScoreCounts, fill, version_of};
 use crate::support::cancel::{self, ensure};
 use crate::tree::NodeClass;
 
@@ -57,7 +57,7 @@ impl<'a> Fit<'a> {
         let tokens = cancel::here();
         let candidate = |node: &Node<'_>| {
             ensure();
-            Measure::of(&node.text(), query)
+            ScoreCounts::of(&node.text(), query)
         };
         let candidates: Vec<Candidate<'_>> = blocks
             .par_iter()

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::prepared::Prepared;
 use super::selection::{RowSource, Selection};
 use crate::history::{
-    History, LoadFailure, Lookup, Moment, Part, Position, RangeOptions, SnapshotRange, Union,
-    capped,
+    History, LoadFailure, Lookup, Moment, Position, RangeOptions, SnapshotPart, SnapshotRange,
+    Union, capped,
 };
 use crate::index::Snapshot;
 use crate::query::exec::Trace;
@@ -144,7 +144,7 @@ impl Prepared {
 fn seeing(
     history: &Arc<History>,
     position: Position,
-    part: &Part,
+    part: &SnapshotPart,
 ) -> Result<Option<History>, LoadFailure> {
     let seen = history.seeing(position, part)?;
     Ok(seen.filter(|seen| match (&part.ids, seen.get(position)) {
@@ -163,13 +163,13 @@ fn has_spine(snapshot: &Snapshot, ids: &[Box<str>]) -> bool {
 
 /// The part of a snapshot in which all matches of a plan lie, with all that decides them; `None` for
 /// the whole.
-fn part_of(bound: &Bound) -> Option<Part> {
+fn part_of(bound: &Bound) -> Option<SnapshotPart> {
     if bound.requires_ids && bound.is_unit_local() {
         let filters = bound.chains.iter().flat_map(|chain| chain.filters());
         let ids = filters.filter_map(|filter| filter.id.clone());
-        return Some(Part::of_ids(ids.collect()));
+        return Some(SnapshotPart::of_ids(ids.collect()));
     }
-    let mut part = Part::default();
+    let mut part = SnapshotPart::default();
     for chain in &bound.chains {
         let depths = chain.scope.as_ref().filter(|_| chain.separable)?;
         part.sys |= depths.contains(-1);

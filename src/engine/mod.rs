@@ -36,7 +36,9 @@ pub(crate) use context::refused;
 pub(crate) use context::short_form;
 #[cfg(feature = "store")]
 pub(crate) use context::{Beside, CommitKeeper, index_at};
-pub use context::{Context, ContextBuilder, IntoNode, Kept, Message, Request, Stream, sent};
+pub use context::{
+    Context, ContextBuilder, ContextState, IntoNode, Message, Request, Stream, sent,
+};
 pub use explain::{
     Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,
 };

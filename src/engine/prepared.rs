@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::answer::Answer;
 use super::pipeline::Op;
 use super::selection::{RowSource, Selection};
-use super::statement::Statement;
+use super::statement::CompiledSelector;
 use crate::advice::EmptyReason;
 use crate::history::{
     History, Lookup, Moment, RangeDiff, RangeOptions, Session, SnapshotRange, Union, Unresolved,
     capped, run_range,
 };
 use crate::query::exec::Trace;
-use crate::query::ir::{Query, QueryTime, RangeAnswer};
+use crate::query::ir::{QueryTime, RangeAnswer, SelectorQuery};
 use crate::query::plan::{BindError, Bound, Value, bind, compile, sources};
 use crate::query::sql;
 use crate::support::cancel;
@@ -38,12 +38,12 @@ const RANGE_HELP: &str =
 /// ```
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    statement: Arc<Statement>,
+    statement: Arc<CompiledSelector>,
     bound: Option<Arc<Bound>>,
 }
 
 impl Prepared {
-    pub(super) fn new(statement: Statement) -> Result<Self, Error> {
+    pub(super) fn new(statement: CompiledSelector) -> Result<Self, Error> {
         let statement = Arc::new(statement);
         let mut bound = None;
         if !statement.query.has_params() {
@@ -52,7 +52,7 @@ impl Prepared {
         Ok(Self { statement, bound })
     }
 
-    pub(super) fn statement(&self) -> &Arc<Statement> {
+    pub(super) fn statement(&self) -> &Arc<CompiledSelector> {
         &self.statement
     }
 
@@ -67,7 +67,7 @@ impl Prepared {
 
     /// The normalized form.
     #[doc(hidden)]
-    pub fn query(&self) -> &Query {
+    pub fn query(&self) -> &SelectorQuery {
         &self.statement.query
     }
 
@@ -315,7 +315,7 @@ impl Prepared {
 
     #[cold]
     fn other_kind(&self, message: &str, help: &str) -> Error {
-        let Statement { text, time, .. } = &*self.statement;
+        let CompiledSelector { text, time, .. } = &*self.statement;
         let span = time.clone().unwrap_or(0..text.len());
         let diagnostic = Diagnostic::error(Code::SelectorInvalid, message).at(span, "");
         Error::new(text, diagnostic.with_help(help))

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::node::Node;
 use super::nodes::{Ids, Nodes};
 use super::pipeline::{Op, Pipeline};
-use super::statement::Statement;
+use super::statement::CompiledSelector;
 use crate::advice::{EmptyReason, Nothing};
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
 use crate::index::Snapshot;
@@ -88,7 +88,7 @@ pub enum SelectionAddress {
 #[derive(Clone, Debug)]
 struct Recipe {
     history: Moment,
-    statement: Arc<Statement>,
+    statement: Arc<CompiledSelector>,
     target: RowSource,
     bound: Arc<Bound>,
     ops: Vec<Op>,
@@ -260,7 +260,7 @@ impl Selection {
     /// The rows of one snapshot: found at once, recorded in `trace`, if the plan is local.
     #[inline]
     pub(super) fn one(
-        statement: &Arc<Statement>,
+        statement: &Arc<CompiledSelector>,
         bound: &Arc<Bound>,
         history: Moment,
         position: Position,
@@ -287,7 +287,7 @@ impl Selection {
     #[cold]
     #[inline(never)]
     fn empty(
-        statement: &Arc<Statement>,
+        statement: &Arc<CompiledSelector>,
         bound: &Arc<Bound>,
         history: Moment,
         position: Position,
@@ -303,7 +303,7 @@ impl Selection {
     }
 
     pub(super) fn lazy(
-        statement: &Arc<Statement>,
+        statement: &Arc<CompiledSelector>,
         bound: &Arc<Bound>,
         history: Moment,
         target: RowSource,

@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::query::ir::{Edition, InsertionPoint, Lowered, Query};
+use crate::query::ir::{Edition, InsertionPoint, Lowered, SelectorQuery};
 use crate::query::plan::{BindError, Bound, Plan, Value, bind, sources};
 use crate::support::diag::{Diagnostic, Error, Warning};
 
 /// A compiled selector. The values of the plan's slots are in the query.
 #[derive(Debug)]
-pub(super) struct Statement {
+pub(super) struct CompiledSelector {
     pub(super) text: Arc<str>,
-    pub(super) query: Query,
+    pub(super) query: SelectorQuery,
     pub(super) warnings: Option<Arc<[Warning]>>,
     pub(super) plan: Arc<Plan>,
     pub(super) edition: Edition,
@@ -21,7 +21,7 @@ pub(super) struct Statement {
     pub(super) insertion: InsertionPoint,
 }
 
-impl Statement {
+impl CompiledSelector {
     pub(super) fn new(text: &str, edition: Edition, lowered: Lowered, plan: Arc<Plan>) -> Self {
         let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
         Self {

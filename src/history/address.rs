@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::archive::{Archive, LoadFailure, Part, Position};
+use super::archive::{Archive, LoadFailure, Position, SnapshotPart};
 use super::attempt::Attempts;
 use super::first_seen::FirstSeen;
 use super::snapshots::Snapshots;
@@ -442,7 +442,7 @@ impl History {
     pub fn seeing(
         self: &Arc<Self>,
         position: Position,
-        part: &Part,
+        part: &SnapshotPart,
     ) -> Result<Option<Self>, LoadFailure> {
         let Some(archive) = self.archive.as_ref().filter(|_| !self.has(position)) else {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Snapshots that come into memory when they are asked for.
 //!
-//! An [`Archive`] has a place for each committed snapshot of a session that is kept elsewhere, and asks its [`Source`]
+//! An [`Archive`] has a place for each committed snapshot of a session that is kept elsewhere, and asks its [`SnapshotSource`]
 //! for what is missing. It knows no layout and no database: the store brings the source.
 
 use std::fmt::Debug;
@@ -22,7 +22,7 @@ pub enum Position {
 
 /// Where snapshots come from that are not in memory. Its methods are called by any thread, and by
 /// one at a time for each archive; they must not read the archive, nor wait for threads that may.
-pub trait Source: Debug + Send + Sync {
+pub trait SnapshotSource: Debug + Send + Sync {
     /// The cycles of all committed snapshots, ascending. Asked once, if at all, unless it fails.
     /// Errors: they cannot be read.
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure>;
@@ -36,7 +36,11 @@ pub trait Source: Debug + Send + Sync {
 
     /// A snapshot that has at least this part of the one at a position, with its properties and the
     /// right depths; `None` to have it loaded whole. Errors: it cannot be read.
-    fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure>;
+    fn part(
+        &self,
+        position: Position,
+        part: &SnapshotPart,
+    ) -> Result<Option<Arc<Snapshot>>, LoadFailure>;
 
     /// The provider calls of the session. Asked once, if at all, unless it fails.
     /// Errors: they cannot be read.
@@ -55,7 +59,7 @@ pub trait Source: Debug + Send + Sync {
 
 /// A part of a snapshot, in whole units. The preamble's root and `^seq` are in every part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct SnapshotPart {
     /// `^sys` with all below it.
     pub sys: bool,
     /// `^ah`.
@@ -69,7 +73,7 @@ pub struct Part {
     pub ids: Option<Vec<Box<str>>>,
 }
 
-impl Part {
+impl SnapshotPart {
     /// The units that a node with one of these ids is in.
     pub fn of_ids(ids: Vec<Box<str>>) -> Self {
         Self {
@@ -143,7 +147,7 @@ type SnapshotSlot = OnceLock<Arc<Snapshot>>;
 /// The committed snapshots, and perhaps the working state, of a session that is kept elsewhere.
 #[derive(Debug)]
 pub struct Archive {
-    pub(super) source: Arc<dyn Source>,
+    pub(super) source: Arc<dyn SnapshotSource>,
     len: usize,
     has_working: bool,
     cycles: OnceLock<Arc<[i64]>>,
@@ -151,14 +155,14 @@ pub struct Archive {
     working: SnapshotSlot,
     attempts: OnceLock<Attempts>,
     /// Parts that were loaded, the one used last at the end.
-    parts: Mutex<Vec<(Position, Part, Arc<Snapshot>)>>,
+    parts: Mutex<Vec<(Position, SnapshotPart, Arc<Snapshot>)>>,
     /// Its holder is the one that loads.
     loading: Mutex<()>,
 }
 
 impl Archive {
     /// An archive of this many committed snapshots, and perhaps a working state. Loads nothing, and makes no places.
-    pub fn new(source: Arc<dyn Source>, len: usize, has_working: bool) -> Self {
+    pub fn new(source: Arc<dyn SnapshotSource>, len: usize, has_working: bool) -> Self {
         Self {
             source,
             len,
@@ -246,7 +250,7 @@ impl Archive {
     pub(super) fn part(
         &self,
         position: Position,
-        part: &Part,
+        part: &SnapshotPart,
     ) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
         if let Some(known) = self.known(position, part) {
             return Ok(Some(known));
@@ -266,7 +270,7 @@ impl Archive {
         Ok(Some(snapshot))
     }
 
-    fn known(&self, position: Position, part: &Part) -> Option<Arc<Snapshot>> {
+    fn known(&self, position: Position, part: &SnapshotPart) -> Option<Arc<Snapshot>> {
         let mut parts = held(&self.parts);
         let mut known = parts.iter();
         let at = known.position(|(at, known, _)| *at == position && known.covers(part))?;

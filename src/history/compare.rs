@@ -45,7 +45,7 @@ impl<'a> MatchedNodes<'a> {
     }
 }
 
-pub(super) struct Comparison<'a> {
+pub(super) struct SnapshotComparison<'a> {
     /// In the newer only, in its order.
     pub(super) added: Vec<NodeRef<'a>>,
     /// In the older only, in its order.
@@ -54,7 +54,7 @@ pub(super) struct Comparison<'a> {
     pub(super) changed: Vec<(NodeRef<'a>, NodeRef<'a>, Change)>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> SnapshotComparison<'a> {
     pub(super) fn new(newer: &MatchedNodes<'a>, older: &MatchedNodes<'a>) -> Self {
         let (mut added, mut changed) = (Vec::new(), Vec::new());
         for (at, node) in newer.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 
 use super::snapshots::Snapshots;
-use crate::index::{Piece, Segment};
+use crate::index::{Segment, SnapshotPiece};
 use crate::support::cancel::ensure;
 
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl FirstSeen {
         found
     }
 
-    fn add(&mut self, piece: &Piece, rows: Range<u32>, cycle: i64) {
+    fn add(&mut self, piece: &SnapshotPiece, rows: Range<u32>, cycle: i64) {
         self.rows += rows.len();
         for row in rows {
             if piece.segment().is_core(row) || piece.is_dead(row) {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::address::{History, SnapshotRange};
 use super::change::{Change, change_of};
-use super::compare::{Comparison, MatchedNodes, ids};
+use super::compare::{MatchedNodes, SnapshotComparison, ids};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
 use crate::index::{Changes, Snapshot};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, run, run_in};
@@ -417,11 +417,11 @@ impl Range<'_> {
         };
         let newer = MatchedNodes::new(newer, Some(newer_rows));
         let older = MatchedNodes::new(older, Some(older_rows));
-        let Comparison {
+        let SnapshotComparison {
             mut added,
             mut removed,
             mut changed,
-        } = Comparison::new(&newer, &older);
+        } = SnapshotComparison::new(&newer, &older);
         let stats = DiffStats {
             added: added.len(),
             removed: removed.len(),

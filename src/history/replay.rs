@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use super::archive::{Archive, LoadFailure, Part, Position, Source, held};
+use super::archive::{Archive, LoadFailure, Position, SnapshotPart, SnapshotSource, held};
 use super::{History, Session};
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::support::cancel::{Cancelled, stopped};
@@ -65,7 +65,7 @@ fn failed(error: impl std::fmt::Display) -> LoadFailure {
     LoadFailure::new(Code::Input, format!("the session cannot be read: {error}"))
 }
 
-impl Source for Replay {
+impl SnapshotSource for Replay {
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
         Ok((1..=self.documents.committed() as i64).collect())
     }
@@ -82,7 +82,7 @@ impl Source for Replay {
         made.grow(&*self.documents)
     }
 
-    fn part(&self, _: Position, _: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+    fn part(&self, _: Position, _: &SnapshotPart) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
         Ok(None)
     }
 

@@ -9,7 +9,7 @@ use super::History;
 use super::attempt::Attempts;
 use crate::index::{Snapshot, SnapshotBuilder, Writer};
 use crate::support::cancel::{ensure, stopped};
-use crate::tree::stream::{Next, Stream};
+use crate::tree::stream::{DocumentStream, NextDocuments};
 use crate::tree::{
     Document, DocumentOrder, InputError, Limits, PlacedDocument, Runtime, SourceError, arrange,
     read_slice, read_source,
@@ -31,12 +31,12 @@ pub struct Session {
     kept: Option<Box<str>>,
     name: Option<Box<str>>,
     #[cfg(feature = "store")]
-    origin: std::sync::Mutex<Option<Origin>>,
+    origin: std::sync::Mutex<Option<StoreOrigin>>,
 }
 
 /// What a store knows of a session of its own.
 #[cfg(feature = "store")]
-pub(crate) type Origin = Arc<dyn std::any::Any + Send + Sync>;
+pub(crate) type StoreOrigin = Arc<dyn std::any::Any + Send + Sync>;
 
 /// Why a session could not be loaded. See the example of [`Session`].
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum LoadError {
 
 impl Session {
     #[cfg(feature = "store")]
-    pub(crate) fn stored(name: &str, history: History, origin: Origin) -> Self {
+    pub(crate) fn stored(name: &str, history: History, origin: StoreOrigin) -> Self {
         Self {
             name: Some(name.into()),
             origin: std::sync::Mutex::new(Some(origin)),
@@ -61,7 +61,7 @@ impl Session {
     }
 
     #[cfg(feature = "store")]
-    pub(crate) fn origin(&self) -> std::sync::MutexGuard<'_, Option<Origin>> {
+    pub(crate) fn origin(&self) -> std::sync::MutexGuard<'_, Option<StoreOrigin>> {
         super::archive::held(&self.origin)
     }
 
@@ -99,15 +99,15 @@ impl Session {
     /// Reads a large file some documents at a time. `None` if it is to be read as a whole: it is not large, or something in it
     /// is wrong or unusual.
     pub(crate) fn streamed(path: &Path, limits: Limits) -> Option<Self> {
-        let mut stream = Stream::open(path, limits).ok()??;
+        let mut stream = DocumentStream::open(path, limits).ok()??;
         let mut builder = SnapshotBuilder::of_all(Writer::new());
         let mut order = DocumentOrder::trusting();
         let mut working = None;
         loop {
             let documents = match stream.next().ok()? {
-                Next::Documents(documents) => documents,
-                Next::End => break,
-                Next::Whole => return None,
+                NextDocuments::Documents(documents) => documents,
+                NextDocuments::End => break,
+                NextDocuments::Whole => return None,
             };
             for document in documents {
                 ensure();

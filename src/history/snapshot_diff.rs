@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::address::{History, Unresolved};
 use super::archive::{LoadFailure, Position};
 use super::change::{Change, Delta, counterpart};
-use super::compare::{Comparison, MatchedNodes, ids};
+use super::compare::{MatchedNodes, SnapshotComparison, ids};
 use super::content::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::index::{NodeRef, Snapshot};
 use crate::query::exec::{MatchedRows, RunInput, Trace, run};
@@ -232,7 +232,7 @@ pub fn diff(
     let (newer_rows, older_rows) = (rows(&newer.0), rows(&older.0));
     let in_newer = MatchedNodes::new(&newer.0, newer_rows.as_ref());
     let in_older = MatchedNodes::new(&older.0, older_rows.as_ref());
-    let compared = Comparison::new(&in_newer, &in_older);
+    let compared = SnapshotComparison::new(&in_newer, &in_older);
     let labels = (newer.1.to_string(), older.1.to_string());
     let labels = Labels {
         newer: &labels.0,
@@ -267,7 +267,7 @@ pub fn diff(
     })
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> SnapshotComparison<'a> {
     /// The nodes that moved. Equal contents are paired in document order; only blocks with content are paired.
     fn moves(&self) -> Vec<Move> {
         let content = |node: &NodeRef<'_>| {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::records::Records;
-use super::{Field, Posting, Segment};
+use super::records::NodeRecords;
+use super::{FieldPostings, Posting, Segment};
 use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
-use crate::tree::{Fields, Record, RecordPlace, is_header, text_list};
+use crate::tree::{Fields, NodeRecord, RecordPlace, is_header, text_list};
 
 /// A custom attribute has a posting list for each value while it has at most this many.
 const FIELD_VALUES: usize = 64;
@@ -17,12 +17,12 @@ const FIELD_VALUES: usize = 64;
 /// And while no value is longer than this, in bytes, as values are copied into the index.
 const FIELD_VALUE_BYTES: usize = 256;
 
-pub(super) struct Attributes {
+pub(super) struct AttributePostings {
     /// By tag, sorted.
     pub(super) tags: Box<[(Box<str>, Posting)]>,
     /// Rows with tags, also where the list is empty.
     pub(super) has_tags: Posting,
-    pub(super) fields: Box<[Field]>,
+    pub(super) fields: Box<[FieldPostings]>,
 }
 
 /// The rows of an attribute, and of its values unless they are many or long.
@@ -62,11 +62,11 @@ pub(super) struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// Reads the records of some rows, given by their places in `payload`; `first` is the row
     /// of the first one. Linear, plus sorting of names, tags and values.
-    pub(super) fn read(&mut self, payload: &'a Records, places: &[RecordPlace], first: u32) {
+    pub(super) fn read(&mut self, payload: &'a NodeRecords, places: &[RecordPlace], first: u32) {
         for (row, &place) in (first..).zip(places) {
             // Without the content, which is not an attribute.
             let record = || {
-                Fields::new(Record {
+                Fields::new(NodeRecord {
                     content: "",
                     fields: payload.get(place.fields),
                 })
@@ -131,11 +131,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(super) fn finish(self, rows: u32) -> Attributes {
+    pub(super) fn finish(self, rows: u32) -> AttributePostings {
         let posting = |list: &Vec<u32>| Posting::from_rows(list, rows);
         let found = self.found.into_iter();
-        let mut fields: Vec<Field> = found
-            .map(|(name, found)| Field {
+        let mut fields: Vec<FieldPostings> = found
+            .map(|(name, found)| FieldPostings {
                 name: name.into(),
                 rows: posting(&found.all),
                 values: found.values.keys().map(|value| (*value).into()).collect(),
@@ -145,7 +145,7 @@ impl<'a> Collector<'a> {
         fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let tags = self.tags.iter();
         let tags = tags.map(|(tag, list)| (tag.as_ref().into(), posting(list)));
-        Attributes {
+        AttributePostings {
             tags: tags.collect(),
             has_tags: posting(&self.tagged),
             fields: fields.into(),

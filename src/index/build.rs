@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
-use super::attributes::{Attributes, Collector};
+use super::attributes::{AttributePostings, Collector};
 use super::fresh::{Earlier, Ttl};
-use super::ids::Ids;
-use super::records::{Collected, Records, SHARED};
+use super::ids::IdColumn;
+use super::records::{Collected, NodeRecords, SHARED};
 use super::segment::{CORE, LEVEL_POSTINGS};
-use super::snapshot::Run;
+use super::snapshot::UnitRun;
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
 use crate::tree::hash_text;
-use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Row, Tree, header};
+use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Tree, TreeRow, header};
 
 /// Collects units, in document order, for a [`Segment`].
 #[derive(Default)]
@@ -30,7 +30,7 @@ pub(super) struct SegmentBuilder {
     /// By [`header::NUMBERS`].
     numbers: [Vec<i64>; header::NUMBERS.len()],
     ttl_stored: Vec<u32>,
-    ids: Ids,
+    ids: IdColumn,
     payload: Collected,
     payload_at: Vec<RecordPlace>,
     irregular_cores: bool,
@@ -143,7 +143,7 @@ impl SegmentBuilder {
     }
 
     /// Reserves memory for runs of other segments.
-    pub(super) fn reserve_for_runs(&mut self, runs: &[Run]) {
+    pub(super) fn reserve_for_runs(&mut self, runs: &[UnitRun]) {
         let (mut rows, mut ids, mut records) = (0, 0, 0);
         for (segment, units, _) in runs {
             let at = segment.rows_of(units);
@@ -221,7 +221,7 @@ impl SegmentBuilder {
 
     /// Opens or closes the implicit core of `top` before its child `row`.
     #[inline]
-    fn place_core(&mut self, top: &mut OpenRow, row: &Row) {
+    fn place_core(&mut self, top: &mut OpenRow, row: &TreeRow) {
         // Children are sorted by offset, so a core that is not written begins before the first child whose
         // offset is not negative, and ends before the first one that is positive.
         match top.core {
@@ -381,12 +381,12 @@ impl SegmentBuilder {
         self.finish_with(records, attributes)
     }
 
-    pub(super) fn finish_merged(mut self, attributes: Attributes) -> Segment {
+    pub(super) fn finish_merged(mut self, attributes: AttributePostings) -> Segment {
         let records = self.payload.finish();
         self.finish_with(records, attributes)
     }
 
-    fn finish_with(mut self, payload: Records, attributes: Attributes) -> Segment {
+    fn finish_with(mut self, payload: NodeRecords, attributes: AttributePostings) -> Segment {
         let rows = self.len();
         // Everything derived is made here, once, over whole columns: posting lists, the id directory, packed
         // numbers. While rows were added they were only appended.

@@ -10,7 +10,7 @@ use roaring::RoaringBitmap;
 use smallvec::{SmallVec, smallvec};
 
 use super::commit::UnitAt;
-use super::{Piece, Snapshot, UnitRef};
+use super::{Snapshot, SnapshotPiece, UnitRef};
 
 /// The rows of the units in which two snapshots differ: ranges of whole units, ascending, in the row
 /// numbers of each snapshot.
@@ -152,7 +152,7 @@ struct UnmatchedUnits(SmallVec<[SmallVec<[Range<u32>; 1]>; 16]>);
 
 impl UnmatchedUnits {
     fn new(snapshot: &Snapshot) -> Self {
-        let whole = |piece: &Piece| smallvec![piece.units.clone()];
+        let whole = |piece: &SnapshotPiece| smallvec![piece.units.clone()];
         Self(snapshot.pieces().iter().map(whole).collect())
     }
 
@@ -180,8 +180,8 @@ impl UnmatchedUnits {
 
 /// The units of `units`, which two pieces share, that differ in dead rows or, with the cycles of both, in ttls.
 fn differing(
-    piece: &Piece,
-    other: &Piece,
+    piece: &SnapshotPiece,
+    other: &SnapshotPiece,
     units: &Range<u32>,
     cycles: Option<(i64, i64)>,
 ) -> Vec<u32> {
@@ -220,7 +220,7 @@ fn differing(
     found
 }
 
-fn is_constant(piece: &Piece, unit: u32) -> bool {
+fn is_constant(piece: &SnapshotPiece, unit: u32) -> bool {
     let segment = &*piece.segment;
     let rows = segment.unit_rows(unit);
     let gone = piece
@@ -235,8 +235,8 @@ fn is_constant(piece: &Piece, unit: u32) -> bool {
 }
 
 /// Whether the same rows of two units of one version are dead.
-fn same_dead(one: (&Piece, u32), other: (&Piece, u32)) -> bool {
-    let dead = |(piece, unit): (&Piece, u32)| {
+fn same_dead(one: (&SnapshotPiece, u32), other: (&SnapshotPiece, u32)) -> bool {
+    let dead = |(piece, unit): (&SnapshotPiece, u32)| {
         let rows = piece.segment.unit_rows(unit);
         let start = rows.start;
         let dead = piece.dead_rows(rows).map(|row| row - start);

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use super::fresh::Ttl;
 use super::merge::Merge;
-use super::snapshot::Run;
+use super::snapshot::UnitRun;
 use super::view::push_node;
 use super::writer::{Layout, Ttls, UnitRows, UnitSource, locate, units};
-use super::{Meta, NodeRef, Piece, Segment, Snapshot, Unit, UnitKind, Writer};
-use crate::tree::{Delta, NodeClass, Present, Tree, TreeBuilder, check, header, patch};
+use super::{Meta, NodeRef, Segment, Snapshot, SnapshotPiece, Unit, UnitKind, Writer};
+use crate::tree::{NodeClass, Present, Tree, TreeBuilder, TreeDelta, check, header, patch};
 
 impl Writer {
     /// Applies `delta` to `previous`, the newest committed snapshot. Returns the same snapshot
@@ -28,7 +28,7 @@ impl Writer {
     pub fn commit(
         &mut self,
         previous: &Snapshot,
-        delta: &Delta,
+        delta: &TreeDelta,
         meta: &Meta,
     ) -> Option<(Snapshot, Vec<Merge>)> {
         if previous.is_working() || previous.cycle() != delta.base {
@@ -110,7 +110,7 @@ struct Touched {
 
 impl Touched {
     /// Looks up every id of `delta`. Ids that are not found are new, or [`patch::apply`] rejects them.
-    fn new(previous: &Snapshot, delta: &Delta, cycle: i64, counting: bool) -> Self {
+    fn new(previous: &Snapshot, delta: &TreeDelta, cycle: i64, counting: bool) -> Self {
         let place = |node: NodeRef<'_>| (node.piece() as usize, node.unit());
         let head = previous.head_rows();
         let mut touched = Self {
@@ -229,7 +229,7 @@ fn takes_seq(previous: &Snapshot, tree: &Tree, units: &[UnitRows]) -> bool {
         .is_some_and(|row| seq != Some(previous.node(row).id()))
 }
 
-fn run(piece: &Piece, units: Range<u32>) -> Run {
+fn run(piece: &SnapshotPiece, units: Range<u32>) -> UnitRun {
     let segment = &piece.segment;
     let mut dead = piece.dead.clone();
     if units != piece.units
@@ -275,7 +275,7 @@ pub(super) fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
         );
         own < *key
     };
-    let units = |piece: &Piece| piece.units.start as usize..piece.units.end as usize;
+    let units = |piece: &SnapshotPiece| piece.units.start as usize..piece.units.end as usize;
     // Units ascend by key over all pieces, so two binary searches do: the piece by its first unit, then
     // the unit in it.
     let after = previous.pieces().partition_point(|piece| {

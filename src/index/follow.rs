@@ -3,7 +3,7 @@
 
 use super::merge::Merge;
 use super::{Meta, Snapshot, Writer};
-use crate::tree::{Body, Delta, Document, InputError, patch};
+use crate::tree::{Document, DocumentBody, InputError, TreeDelta, patch};
 use std::sync::Arc;
 
 #[derive(Debug, Default)]
@@ -38,18 +38,18 @@ impl SnapshotBuilder {
     pub(crate) fn add(
         &mut self,
         meta: Meta,
-        body: &Body,
+        body: &DocumentBody,
     ) -> Result<Option<Arc<Snapshot>>, InputError> {
         let newest = self.committed.last().map(|newest| &**newest);
         // Cycles ascend, so the base is found by bisection. Where only the newest snapshot is kept, the same search says
         // whether the difference is to that one.
         let base = match body {
-            Body::Delta(delta) => {
+            DocumentBody::Delta(delta) => {
                 let cycle = |snapshot: &Arc<Snapshot>| snapshot.cycle();
                 let found = self.committed.binary_search_by_key(&delta.base, cycle);
                 found.ok().map(|at| &*self.committed[at])
             }
-            Body::Full(_) | Body::Runtime(_) => None,
+            DocumentBody::Full(_) | DocumentBody::Runtime(_) => None,
         };
         let Some((snapshot, merges)) = make(&mut self.writer, newest, base, meta, body)? else {
             return Ok(None);
@@ -95,8 +95,8 @@ pub fn after(previous: Option<&Snapshot>, document: Document) -> Result<Snapshot
     let mut writer = Writer::new().without_merging();
     let (meta, body) = properties(document, previous);
     let base = match &body {
-        Body::Delta(delta) => previous.filter(|previous| previous.cycle() == delta.base),
-        Body::Full(_) | Body::Runtime(_) => None,
+        DocumentBody::Delta(delta) => previous.filter(|previous| previous.cycle() == delta.base),
+        DocumentBody::Full(_) | DocumentBody::Runtime(_) => None,
     };
     let made = make(&mut writer, previous, base, meta, &body);
     let made = made.map_err(|error| error.to_string())?;
@@ -104,7 +104,7 @@ pub fn after(previous: Option<&Snapshot>, document: Document) -> Result<Snapshot
 }
 
 /// The properties of a document after `previous`, and its nodes.
-fn properties(document: Document, previous: Option<&Snapshot>) -> (Meta, Body) {
+fn properties(document: Document, previous: Option<&Snapshot>) -> (Meta, DocumentBody) {
     let next = previous.map_or(0, Snapshot::cycle).saturating_add(1);
     let meta = Meta {
         cycle: document.cycle.unwrap_or(next),
@@ -123,19 +123,19 @@ fn make(
     newest: Option<&Snapshot>,
     base: Option<&Snapshot>,
     mut meta: Meta,
-    body: &Body,
+    body: &DocumentBody,
 ) -> Result<Option<(Snapshot, Vec<Merge>)>, InputError> {
     if meta.working {
         meta.cycle = newest.map_or(0, Snapshot::cycle);
     }
     match (body, base) {
-        (Body::Full(tree), _) => Ok(Some(writer.append(newest, tree, meta))),
-        (Body::Delta(delta), Some(base)) => {
+        (DocumentBody::Full(tree), _) => Ok(Some(writer.append(newest, tree, meta))),
+        (DocumentBody::Delta(delta), Some(base)) => {
             let inherited = || base.meta().spec_version.clone();
             meta.spec_version = meta.spec_version.or_else(inherited);
             writer.apply(newest, base, delta, meta).map(Some)
         }
-        (Body::Delta(_) | Body::Runtime(_), _) => Ok(None),
+        (DocumentBody::Delta(_) | DocumentBody::Runtime(_), _) => Ok(None),
     }
 }
 
@@ -145,7 +145,7 @@ impl Writer {
         &mut self,
         newest: Option<&Snapshot>,
         base: &Snapshot,
-        delta: &Delta,
+        delta: &TreeDelta,
         meta: Meta,
     ) -> Result<(Snapshot, Vec<Merge>), InputError> {
         // What segments of an older snapshot are merged into would be referred to by this one only.

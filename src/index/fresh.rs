@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::Segment;
-use super::records::Records;
+use super::records::NodeRecords;
 use crate::tree::hash_text;
 use crate::tree::{RecordPlace, Tree};
 
@@ -62,7 +62,11 @@ impl<'a> Earlier<'a> {
 
     /// The earlier record of the node at row `at`, if it is equal. Linear in the record, if most rows
     /// are in the same order in both units.
-    pub(super) fn record(&mut self, tree: &Tree, at: u32) -> Option<(&'a Records, RecordPlace)> {
+    pub(super) fn record(
+        &mut self,
+        tree: &Tree,
+        at: u32,
+    ) -> Option<(&'a NodeRecords, RecordPlace)> {
         let id = tree.id(at);
         while self.rows.contains(&self.next) && self.segment.is_core(self.next) {
             self.next += 1;

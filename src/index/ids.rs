@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Listing ids is most of the work of a selector with many matches. Slicing with checks for character boundaries takes
 /// 1.6 times as long for 76,000 ids, so slices are unchecked. This is sound as only this type makes the cuts.
 #[derive(Debug)]
-pub(crate) struct Ids {
+pub(crate) struct IdColumn {
     /// The start of each row's id; the next entry is its end.
     ///
     /// Invariant: ascending, each the length of `text` at some time. As `text` only grows by whole
@@ -16,7 +16,7 @@ pub(crate) struct Ids {
     text: String,
 }
 
-impl Default for Ids {
+impl Default for IdColumn {
     fn default() -> Self {
         Self {
             cuts: vec![0],
@@ -25,7 +25,7 @@ impl Default for Ids {
     }
 }
 
-impl Ids {
+impl IdColumn {
     pub(crate) fn reserve(&mut self, rows: usize, bytes: usize) {
         self.cuts.reserve(rows);
         self.text.reserve(bytes);
@@ -82,10 +82,10 @@ impl Ids {
     }
 }
 
-/// A borrowed [`Ids`]: a copy of the slices, which stays in registers.
+/// A borrowed [`IdColumn`]: a copy of the slices, which stays in registers.
 #[derive(Clone, Copy)]
 pub(crate) struct IdView<'a> {
-    /// As in [`Ids`].
+    /// As in [`IdColumn`].
     cuts: &'a [u32],
     text: &'a str,
 }
@@ -121,7 +121,7 @@ impl<'a> IdView<'a> {
     fn between(self, start: u32, end: u32) -> &'a str {
         let range = start as usize..end as usize;
         debug_assert!(self.text.get(range.clone()).is_some());
-        // SAFETY: only the two methods above call this, with neighbouring cuts of the `Ids` whose
+        // SAFETY: only the two methods above call this, with neighbouring cuts of the `IdColumn` whose
         // borrow this type keeps. By the invariant of its cuts, `start <= end <= text.len()`, and
         // both fall between characters.
         unsafe { self.text.get_unchecked(range) }
@@ -130,12 +130,12 @@ impl<'a> IdView<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::Ids;
+    use super::IdColumn;
 
     #[test]
     fn rows_keep_their_ids() {
         let wanted = ["a", "", "zwölf", "", "日本", "🦀🦀", "z"];
-        let mut ids = Ids::default();
+        let mut ids = IdColumn::default();
         wanted.iter().for_each(|id| ids.push(id));
         ids.shrink();
         for (row, id) in wanted.iter().enumerate() {
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_word_lists_its_rows() {
         let wanted: Vec<String> = (0..150).map(|row| format!("é{}", row * row)).collect();
-        let mut ids = Ids::default();
+        let mut ids = IdColumn::default();
         wanted.iter().for_each(|id| ids.push(id));
         let end = wanted.len() as u32;
         for first in [0, 1, 64, 85, 86, 87, 128, 149] {

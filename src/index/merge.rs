@@ -9,7 +9,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::attributes::Collector;
-use super::snapshot::Run;
+use super::snapshot::UnitRun;
 use super::{Segment, SegmentBuilder, Snapshot, UnitKind};
 
 /// A merge: runs of units and the segment they were copied to.
@@ -32,10 +32,10 @@ const BATCH: usize = 4;
 
 /// Merges runs of turns: the newest ones, when they have [`BATCH`] units, with older ones that are
 /// less than twice as large; then the two smallest neighbours while there are too many runs.
-pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
-    let rows = |(segment, units, _): &Run| segment.rows_of(units).len();
+pub(super) fn merge(runs: &mut Vec<UnitRun>) -> Vec<Merge> {
+    let rows = |(segment, units, _): &UnitRun| segment.rows_of(units).len();
     // Units of a segment are sorted by rank, so the first and the last are enough.
-    let turns = |run: &Run| {
+    let turns = |run: &UnitRun| {
         let rank = |unit: u32| run.0.units()[unit as usize].kind.rank();
         rank(run.1.start) == UnitKind::Turn.rank() && rank(run.1.end - 1) == UnitKind::Turn.rank()
     };
@@ -82,10 +82,10 @@ pub(super) fn merge(runs: &mut Vec<Run>) -> Vec<Merge> {
     merges
 }
 
-fn join(runs: &mut Vec<Run>, joined: Range<usize>) -> Merge {
+fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>) -> Merge {
     let at = joined.start;
-    let parts: Vec<Run> = runs.drain(joined).collect();
-    let rows = |(segment, units, _): &Run| segment.rows_of(units);
+    let parts: Vec<UnitRun> = runs.drain(joined).collect();
+    let rows = |(segment, units, _): &UnitRun| segment.rows_of(units);
     let mut builder = SegmentBuilder::default();
     let mut attributes = Collector::default();
     let mut dead = RoaringBitmap::new();
@@ -133,7 +133,7 @@ impl Snapshot {
             let segment = Arc::clone(&piece.segment);
             (segment, piece.units.clone(), piece.dead.clone())
         });
-        let mut runs: Vec<Run> = runs.collect();
+        let mut runs: Vec<UnitRun> = runs.collect();
         let mut changed = false;
         // Merges are applied in the order in which they were made: the output of one may be an input of the
         // next. A run moves if it lies within an input; the offset of its first unit stays the same.
@@ -159,7 +159,7 @@ impl Snapshot {
                 first += units.len() as u32;
             }
             // Neighbouring runs of one segment become one piece.
-            let mut joined: Vec<Run> = Vec::with_capacity(runs.len());
+            let mut joined: Vec<UnitRun> = Vec::with_capacity(runs.len());
             for run in runs {
                 push_run(&mut joined, run);
             }
@@ -170,7 +170,7 @@ impl Snapshot {
 }
 
 /// Adds a run, or extends the last one if it continues it.
-pub(super) fn push_run(runs: &mut Vec<Run>, run: Run) {
+pub(super) fn push_run(runs: &mut Vec<UnitRun>, run: UnitRun) {
     match runs.last_mut() {
         Some((segment, units, masked))
             if Arc::ptr_eq(segment, &run.0) && units.end == run.1.start =>

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::interned::interned;
-use crate::tree::{Record, RecordPlace};
+use crate::tree::{NodeRecord, RecordPlace};
 
 /// A merge shares chunks of this many bytes and more.
 pub(super) const SHARED: usize = 1 << 18;
@@ -22,7 +22,7 @@ const UNUSED: usize = 1 << 16;
 
 /// The payload records of a segment. The parts of a record have places: byte ranges in all chunks, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Records {
+pub(super) struct NodeRecords {
     /// None is empty.
     chunks: Box<[Chunk]>,
 }
@@ -60,10 +60,10 @@ impl Chunk {
     }
 }
 
-impl Records {
+impl NodeRecords {
     #[inline]
-    pub(super) fn record(&self, place: RecordPlace) -> Record<'_> {
-        Record {
+    pub(super) fn record(&self, place: RecordPlace) -> NodeRecord<'_> {
+        NodeRecord {
             content: self.get(place.content),
             fields: self.get(place.fields),
         }
@@ -141,7 +141,7 @@ impl Collected {
 
     /// Adds a record and returns its place. `common` says whether other sessions are likely to have its content.
     #[inline]
-    fn add(&mut self, record: Record<'_>, common: bool) -> RecordPlace {
+    fn add(&mut self, record: NodeRecord<'_>, common: bool) -> RecordPlace {
         let content = if common && record.content.len() >= INTERNED {
             let start = self.len();
             self.flush();
@@ -165,7 +165,7 @@ impl Collected {
     }
 
     /// Adds a copy of the record that is at a place of another segment, except for a content that sessions share.
-    pub(super) fn add_copy(&mut self, records: &Records, place: RecordPlace) -> RecordPlace {
+    pub(super) fn add_copy(&mut self, records: &NodeRecords, place: RecordPlace) -> RecordPlace {
         let chunk = find(&records.chunks, place.content);
         let content = if chunk.is_some_and(|chunk| chunk.interned) {
             self.add_shared_text(records, place.content)
@@ -179,14 +179,14 @@ impl Collected {
     }
 
     /// Adds the record that is at a place of another segment, without copying it, and returns its place.
-    pub(super) fn add_shared(&mut self, records: &Records, place: RecordPlace) -> RecordPlace {
+    pub(super) fn add_shared(&mut self, records: &NodeRecords, place: RecordPlace) -> RecordPlace {
         RecordPlace {
             content: self.add_shared_text(records, place.content),
             fields: self.add_shared_text(records, place.fields),
         }
     }
 
-    fn add_shared_text(&mut self, records: &Records, place: (u32, u32)) -> (u32, u32) {
+    fn add_shared_text(&mut self, records: &NodeRecords, place: (u32, u32)) -> (u32, u32) {
         let start = self.len();
         let Some(chunk) = find(&records.chunks, place) else {
             return (start, start);
@@ -210,7 +210,7 @@ impl Collected {
     }
 
     /// Adds all records of a segment. The places that they have there move by what is returned.
-    pub(super) fn append(&mut self, records: &Records) -> u32 {
+    pub(super) fn append(&mut self, records: &NodeRecords) -> u32 {
         let moved = self.len();
         for chunk in &records.chunks {
             if chunk.is_shared() {
@@ -266,7 +266,7 @@ impl Collected {
     }
 
     /// The records; nothing is left.
-    pub(super) fn finish(&mut self) -> Records {
+    pub(super) fn finish(&mut self) -> NodeRecords {
         self.flush();
         let used = self.len() as usize;
         if self.chunks.len() > 1 && self.kept() > 2 * used + UNUSED {
@@ -276,7 +276,7 @@ impl Collected {
             self.rest = bytes.concat();
             self.flush();
         }
-        Records {
+        NodeRecords {
             chunks: std::mem::take(&mut self.chunks).into(),
         }
     }
@@ -286,7 +286,7 @@ impl Collected {
 mod tests {
     use super::*;
 
-    fn segment(lengths: &[usize]) -> (Records, Vec<(u32, u32)>) {
+    fn segment(lengths: &[usize]) -> (NodeRecords, Vec<(u32, u32)>) {
         let mut all = Collected::default();
         let letters = (b'a'..=b'z').cycle();
         let places = lengths

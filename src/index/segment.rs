@@ -18,12 +18,12 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
-use super::ids::{IdView, Ids};
-use super::records::Records;
+use super::ids::{IdColumn, IdView};
+use super::records::NodeRecords;
 use super::{DictColumn, IntColumn, Posting};
 use crate::json::{JsonValue, StoredValue};
 use crate::support::macros::names;
-use crate::tree::{NodeClass, Present, Record, RecordPlace, header};
+use crate::tree::{NodeClass, NodeRecord, Present, RecordPlace, header};
 
 /// The class code of implicit cores; [`NodeClass`] has the codes below it.
 pub(super) const CORE: u8 = 7;
@@ -71,7 +71,7 @@ pub struct Unit {
 }
 
 #[derive(Clone, Debug)]
-pub struct Field {
+pub struct FieldPostings {
     pub name: Box<str>,
     /// The rows that have the attribute, also where it is null.
     pub rows: Posting,
@@ -114,10 +114,10 @@ pub struct Segment {
     /// By tag, sorted by tag.
     pub(super) tags: Box<[(Box<str>, Posting)]>,
     /// Custom attributes, sorted by name.
-    pub(super) fields: Box<[Field]>,
-    pub(super) ids: Ids,
+    pub(super) fields: Box<[FieldPostings]>,
+    pub(super) ids: IdColumn,
     pub(super) directory: HashTable<u32>,
-    pub(super) payload: Records,
+    pub(super) payload: NodeRecords,
     pub(super) payload_at: Box<[RecordPlace]>,
     pub(super) irregular_cores: bool,
     pub(super) has_loose: bool,
@@ -241,7 +241,7 @@ impl Segment {
 
     /// A custom attribute, or `cadence` under its own name, whichever spelling a node has.
     /// Logarithmic in the number of attributes.
-    pub fn custom_attribute(&self, name: &str) -> Option<&Field> {
+    pub fn custom_attribute(&self, name: &str) -> Option<&FieldPostings> {
         let at = self
             .fields
             .binary_search_by(|field| (*field.name).cmp(name));
@@ -350,7 +350,7 @@ impl Segment {
     }
 
     /// The payload record of a row (see [`crate::tree::payload`]).
-    pub fn record(&self, row: u32) -> Record<'_> {
+    pub fn record(&self, row: u32) -> NodeRecord<'_> {
         self.payload.record(self.payload_at[row as usize])
     }
 
@@ -388,7 +388,9 @@ impl Segment {
         };
         // The postings of a field are counted above, without the ends of their list.
         let fields = self.fields.iter().map(|field| {
-            size_of::<Field>() - size_of::<Posting>() + field.name.len() + texts(&field.values)
+            size_of::<FieldPostings>() - size_of::<Posting>()
+                + field.name.len()
+                + texts(&field.values)
         });
         let tags = self
             .tags

@@ -9,12 +9,12 @@ use roaring::RoaringBitmap;
 use super::{Segment, Unit, UnitKind};
 use crate::tree::{Meta, NONE, NodeClass};
 
-/// A run of units that becomes a [`Piece`]: the segment, the units, and the dead rows.
-pub(super) type Run = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
+/// A run of units that becomes a [`SnapshotPiece`]: the segment, the units, and the dead rows.
+pub(super) type UnitRun = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
 
 /// A run of units of one segment inside a snapshot.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct SnapshotPiece {
     pub(super) segment: Arc<Segment>,
     pub(super) units: Range<u32>,
     pub(super) rows: Range<u32>,
@@ -29,7 +29,7 @@ pub struct Piece {
     pub(super) dead: Option<Arc<RoaringBitmap>>,
 }
 
-impl Piece {
+impl SnapshotPiece {
     #[inline]
     pub fn segment(&self) -> &Arc<Segment> {
         &self.segment
@@ -99,7 +99,7 @@ impl Piece {
 #[derive(Debug)]
 pub struct Snapshot {
     meta: Meta,
-    pieces: Box<[Piece]>,
+    pieces: Box<[SnapshotPiece]>,
     rows: u32,
     turns: u32,
     sys: Range<u32>,
@@ -124,8 +124,8 @@ impl Snapshot {
 impl Snapshot {
     /// Makes a snapshot of runs of units in document order, the preamble first. Linear in runs,
     /// logarithmic in their units.
-    pub(super) fn new(meta: Meta, runs: Vec<Run>) -> Self {
-        let mut pieces: Vec<Piece> = Vec::with_capacity(runs.len());
+    pub(super) fn new(meta: Meta, runs: Vec<UnitRun>) -> Self {
+        let mut pieces: Vec<SnapshotPiece> = Vec::with_capacity(runs.len());
         let (mut next, mut turns) = (0, 0);
         let (mut sys, mut seq, mut seq_end, mut head) = (0..0, None, 0, 0..0);
         for (segment, units, dead) in runs {
@@ -138,7 +138,7 @@ impl Snapshot {
             // no posting list has a row there.
             let base = next.max(rows.start);
             let base = base + (rows.start.wrapping_sub(base) % 64);
-            let piece = Piece {
+            let piece = SnapshotPiece {
                 units,
                 rows,
                 base,
@@ -220,7 +220,7 @@ impl Snapshot {
     }
 
     #[inline]
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[SnapshotPiece] {
         &self.pieces
     }
 
@@ -312,7 +312,7 @@ impl Snapshot {
 
     /// The pieces that overlap `rows`.
     #[inline]
-    pub fn pieces_in(&self, rows: Range<u32>) -> &[Piece] {
+    pub fn pieces_in(&self, rows: Range<u32>) -> &[SnapshotPiece] {
         // One piece is the frequent case, and the test is cheaper than two searches.
         if let [only] = &*self.pieces
             && only.base < rows.end

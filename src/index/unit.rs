@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::{NodeRef, Piece, Segment, Snapshot, UnitKind};
+use super::{NodeRef, Segment, Snapshot, SnapshotPiece, UnitKind};
 
 #[doc(hidden)]
 impl Snapshot {
@@ -45,7 +45,7 @@ impl<'a> UnitRef<'a> {
         Self::new(node.snapshot(), node.piece() as usize, node.unit())
     }
 
-    fn at(self) -> &'a Piece {
+    fn at(self) -> &'a SnapshotPiece {
         &self.snapshot.pieces()[self.piece]
     }
 

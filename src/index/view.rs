@@ -6,7 +6,7 @@ use super::{Segment, Snapshot, UnitKind};
 use crate::json::JsonValue;
 use crate::tree::alias::{CADENCE, TAGS};
 use crate::tree::hash_text;
-use crate::tree::{Fields, NodeClass, NodeHeaders, Present, Record, Tree, TreeBuilder, header};
+use crate::tree::{Fields, NodeClass, NodeHeaders, NodeRecord, Present, Tree, TreeBuilder, header};
 
 #[doc(hidden)]
 impl Snapshot {
@@ -284,7 +284,7 @@ impl<'a> NodeRef<'a> {
         Fields::new(self.record())
     }
 
-    pub(super) fn record(self) -> Record<'a> {
+    pub(super) fn record(self) -> NodeRecord<'a> {
         self.segment.record(self.local)
     }
 

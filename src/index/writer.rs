@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::fresh::{Earlier, Ttl};
 use super::merge::{Merge, merge, push_run};
-use super::snapshot::Run;
+use super::snapshot::UnitRun;
 use super::{Meta, Segment, SegmentBuilder, Snapshot, UnitKind};
 use crate::support::cancel::ensure;
 use crate::tree::{NodeClass, Present, Tree, header};
@@ -164,7 +164,7 @@ impl Writer {
         layout: Layout,
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs: Vec<UnitRun> = Vec::new();
         let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
         let mut gaps: Vec<(usize, u32)> = Vec::new();
         for part in parts {
@@ -236,7 +236,7 @@ pub enum Layout {
 /// Where the units of a new snapshot come from.
 pub(super) enum UnitSource<'a> {
     /// Units that are indexed already.
-    Shared(Run),
+    Shared(UnitRun),
     /// A unit of the tree, to be indexed, with ttls of this form.
     Fresh {
         unit: UnitRows,
@@ -274,7 +274,7 @@ fn group(kind: UnitKind) -> UnitKind {
     }
 }
 
-fn flush(builder: &mut Option<(SegmentBuilder, UnitKind)>, runs: &mut Vec<Run>) {
+fn flush(builder: &mut Option<(SegmentBuilder, UnitKind)>, runs: &mut Vec<UnitRun>) {
     if let Some((builder, _)) = builder.take() {
         let segment = Arc::new(builder.finish());
         let units = 0..segment.units().len() as u32;

@@ -5,7 +5,7 @@
 //! the unit's version, so a snapshot costs its units and not its nodes.
 
 use super::lists::Numbered;
-use super::part::{Chosen, Region};
+use super::part::{ChosenSnapshot, Region};
 use super::tokenizer::Tokenizer;
 use crate::index::{NodeRef, UnitRef};
 use crate::json::{JsonValue, get, members, string};
@@ -197,7 +197,7 @@ impl Groups {
         }
     }
 
-    pub(super) fn add_up(&mut self, chosen: &Chosen, counts: &mut Counts) -> Vec<Group> {
+    pub(super) fn add_up(&mut self, chosen: &ChosenSnapshot, counts: &mut Counts) -> Vec<Group> {
         let mut sums: Vec<Option<Totals>> = vec![None; self.names.list.len()];
         if chosen.rows.is_none() {
             for unit in chosen.snapshot.units().inspect(|_| ensure()) {

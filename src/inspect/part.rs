@@ -111,7 +111,7 @@ impl Part {
         &'a self,
         engine: &'a Engine,
         history: &'a Arc<History>,
-    ) -> Result<impl Iterator<Item = Result<Chosen, Error>> + 'a, Error> {
+    ) -> Result<impl Iterator<Item = Result<ChosenSnapshot, Error>> + 'a, Error> {
         let snapshots = self.snapshots(engine, history)?;
         Ok(self.with_rows(engine, history, snapshots))
     }
@@ -121,10 +121,10 @@ impl Part {
         engine: &'a Engine,
         history: &'a Arc<History>,
         snapshots: Vec<(At, Arc<Snapshot>)>,
-    ) -> impl Iterator<Item = Result<Chosen, Error>> + 'a {
+    ) -> impl Iterator<Item = Result<ChosenSnapshot, Error>> + 'a {
         let snapshots = snapshots.into_iter().inspect(|_| ensure());
         snapshots.map(move |(at, snapshot)| {
-            Ok(Chosen {
+            Ok(ChosenSnapshot {
                 rows: self.rows(engine, history, at, &snapshot)?,
                 at,
                 snapshot,
@@ -172,14 +172,14 @@ impl Part {
     }
 }
 
-pub(super) struct Chosen {
+pub(super) struct ChosenSnapshot {
     pub(super) at: At,
     pub(super) snapshot: Arc<Snapshot>,
     /// The chosen rows, ascending and disjoint; `None` for all.
     pub(super) rows: Option<Vec<Range<u32>>>,
 }
 
-impl Chosen {
+impl ChosenSnapshot {
     pub(super) fn has(&self, node: NodeRef<'_>) -> bool {
         self.rows.as_ref().is_none_or(|rows| {
             let after = rows.partition_point(|rows| rows.end <= node.row());

@@ -5,7 +5,7 @@
 
 use super::condition::Condition;
 use super::groups::{By, Counts};
-use super::part::{Chosen, Part};
+use super::part::{ChosenSnapshot, Part};
 use super::prices::Prices;
 use super::search::Search;
 use super::tokenizer::Tokenizer;
@@ -125,7 +125,7 @@ impl ReportOptions {
         &self,
         engine: &Engine,
         history: &Arc<History>,
-        mut of: impl FnMut(&Chosen, &mut Counts) -> Result<T, Error>,
+        mut of: impl FnMut(&ChosenSnapshot, &mut Counts) -> Result<T, Error>,
     ) -> Result<(Vec<T>, Counts), Error> {
         let snapshots = self.part.snapshots(engine, history)?;
         let mut counts = self.counts(snapshots.iter().map(|(_, snapshot)| snapshot));

@@ -3,7 +3,7 @@
 
 use super::call::{Call, before, cycle_of, is_reply};
 use super::groups::{Counts, ToolNames, role};
-use super::part::{Chosen, Region, saying};
+use super::part::{ChosenSnapshot, Region, saying};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::steps::{seconds, time_of};
 use super::tokenizer::Tokenizer;
@@ -66,7 +66,7 @@ impl ShowReport {
 
 fn one(
     history: &History,
-    chosen: &Chosen,
+    chosen: &ChosenSnapshot,
     before_reply: bool,
     counts: &mut Counts,
 ) -> Result<Shown, LoadFailure> {

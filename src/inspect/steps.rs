@@ -11,7 +11,7 @@ use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
-use crate::support::table::{Cell, Paint, Table, Tint};
+use crate::support::table::{Paint, TableCell, TextTable, Tint};
 use crate::support::text::{clean, printable};
 use crate::tree::NodeClass;
 use serde::Serialize;
@@ -162,7 +162,7 @@ impl Report for StepReport {
         if let Some(why) = &self.no_prefixes {
             let _ = writeln!(out, "no tokens and prefixes: {}", printable(why));
         }
-        let mut table = Table::new(COLUMNS.split(','))
+        let mut table = TextTable::new(COLUMNS.split(','))
             .words([0, 1, 6, 8])
             .hide_empty();
         for step in &self.steps {
@@ -244,9 +244,10 @@ pub(super) fn events(snapshot: &Snapshot, call: &Call) -> Vec<StepEvent> {
 
 const COLUMNS: &str = "cycle,time,tokens,counted,cached,reply,blocks,prefix,what happened";
 
-fn row(step: &Step, with_model: bool) -> [Cell; 9] {
-    let number =
-        |count: Option<u64>| Cell::from(count.map_or_else(String::new, |count| count.to_string()));
+fn row(step: &Step, with_model: bool) -> [TableCell; 9] {
+    let number = |count: Option<u64>| {
+        TableCell::from(count.map_or_else(String::new, |count| count.to_string()))
+    };
     let mut happened: Vec<String> = step.events.iter().map(event_words).collect();
     if let Some(broken) = &step.broken {
         let place = broken.block.as_deref().map(printable);
@@ -263,7 +264,7 @@ fn row(step: &Step, with_model: bool) -> [Cell; 9] {
     }
     let kept = step.prefix_percent.map(|percent| format!("{percent} %"));
     [
-        Cell::new(format!("@c{}", step.cycle), Some(Tint::Place)),
+        TableCell::new(format!("@c{}", step.cycle), Some(Tint::Place)),
         step.time
             .as_deref()
             .map_or_else(String::new, seconds)
@@ -273,7 +274,7 @@ fn row(step: &Step, with_model: bool) -> [Cell; 9] {
         number(step.call.cached_tokens),
         number(step.call.output_tokens),
         changes.into(),
-        Cell::new(
+        TableCell::new(
             kept.unwrap_or_default(),
             step.broken.as_ref().map(|_| Tint::Removed),
         ),

@@ -3,14 +3,14 @@
 use super::call::{Call, cycle_of, is_reply};
 use super::groups::{By, Counts, Group, Groups, Totals, sort};
 use super::lists::Numbered;
-use super::part::{Chosen, Part, Region};
+use super::part::{ChosenSnapshot, Part, Region};
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::support::diag::Error;
-use crate::support::table::{Paint, Table, Tint};
+use crate::support::table::{Paint, TextTable, Tint};
 use crate::support::text::{amount, counted, printable};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -137,7 +137,7 @@ impl Report for TokenReport {
 }
 
 /// The sizes of the reply, whose blocks are in the last unit of `^seq`.
-fn reply(chosen: &Chosen, counts: &mut Counts) -> Totals {
+fn reply(chosen: &ChosenSnapshot, counts: &mut Counts) -> Totals {
     let snapshot = &chosen.snapshot;
     let cycle = cycle_of(snapshot).to_string();
     let last = snapshot.last_of_seq().into_iter();
@@ -294,7 +294,7 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint) -> String 
 }
 
 fn size_table(by: &str, tokenizer: Tokenizer, groups: &[Group], paint: Paint) -> String {
-    let mut table = Table::new([by, tokenizer.name(), "bytes", "blocks"]);
+    let mut table = TextTable::new([by, tokenizer.name(), "bytes", "blocks"]);
     for group in groups {
         let totals = group.totals;
         let cells = [totals.tokens, totals.bytes, totals.blocks].map(amount);
@@ -354,7 +354,7 @@ fn range(report: &TokenReport, paint: Paint) -> String {
     let mut header = vec!["snapshot".to_owned(), report.tokenizer.name().to_owned()];
     header.extend(largest.iter().map(|(_, group)| name_of(group.as_deref())));
     header.extend(["others", "provider in", "cost"].map(str::to_owned));
-    let mut table = Table::new(header);
+    let mut table = TextTable::new(header);
     for snapshot in &report.snapshots {
         let mut cells = vec![amount(snapshot.totals.tokens)];
         let mut rest = snapshot.totals.tokens;

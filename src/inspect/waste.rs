@@ -3,7 +3,7 @@
 
 use super::call::Call;
 use super::groups::{Counts, call_name, tool_name};
-use super::part::{Chosen, Region};
+use super::part::{ChosenSnapshot, Region};
 use super::prices::{Money, Price};
 use super::report::{Report, ReportOptions, no_price};
 use super::tokenizer::Tokenizer;
@@ -12,7 +12,7 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::render::Wording;
 use crate::support::diag::Error;
-use crate::support::table::{Paint, Table, Tint};
+use crate::support::table::{Paint, TextTable, Tint};
 use crate::support::text::{amount, clean, counted, printable};
 use crate::tree::hash::{ContentHash, hex, text_hash};
 use hashbrown::{HashMap, HashSet};
@@ -109,7 +109,7 @@ struct CopyFinder {
 }
 
 impl CopyFinder {
-    fn find(&mut self, chosen: &Chosen, counts: &mut Counts) -> Vec<Duplicate> {
+    fn find(&mut self, chosen: &ChosenSnapshot, counts: &mut Counts) -> Vec<Duplicate> {
         let text_of = |node, region| {
             let text = Wording::of_node(node, region == Region::Sys).text;
             text.filter(|text| !text.is_empty())
@@ -189,7 +189,7 @@ fn entry(text: &Duplicate, paint: Paint, out: &mut String) {
 }
 
 fn range(report: &DuplicateReport, paint: Paint) -> String {
-    let mut table = Table::new(["snapshot", report.tokenizer.name(), "texts", "blocks"]);
+    let mut table = TextTable::new(["snapshot", report.tokenizer.name(), "texts", "blocks"]);
     for snapshot in &report.snapshots {
         let (tokens, texts) = (snapshot.repeated_tokens, &snapshot.texts);
         let blocks: usize = texts.iter().map(|text| text.blocks.len()).sum();
@@ -282,7 +282,7 @@ impl UnusedTool {
 impl Report for UnusedReport {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
-        let mut calls = Calls::default();
+        let mut calls = CalledTools::default();
         let mut tools: BTreeMap<String, UnusedTool> = BTreeMap::new();
         let mut model = None;
         let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
@@ -334,7 +334,7 @@ impl Report for UnusedReport {
         if priced {
             header.extend(["cost", "cached"]);
         }
-        let mut table = Table::new(header);
+        let mut table = TextTable::new(header);
         for tool in &self.tools {
             let mut cells = [tool.tokens, tool.requests, tool.sent_tokens]
                 .map(amount)
@@ -357,12 +357,12 @@ impl Report for UnusedReport {
 
 /// The names of the tools that were called. Each unit is read once.
 #[derive(Default)]
-struct Calls {
+struct CalledTools {
     names: HashSet<String>,
     units: HashSet<u64>,
 }
 
-impl Calls {
+impl CalledTools {
     fn read(&mut self, snapshot: &Snapshot) {
         for unit in snapshot.units() {
             // Of a unit that lost rows, what it has left is read again if those were not.

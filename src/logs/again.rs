@@ -3,8 +3,8 @@
 //! One line is in memory at a time, and one part of a long document. A delta line is applied to the session's own previous
 //! snapshot once that was read back equal, so no snapshot is in memory twice. This file knows no files.
 
-use super::delta::Form;
-use super::equality::{Comparison, Mismatch};
+use super::delta::DocumentForm;
+use super::equality::{Mismatch, SessionComparison};
 use super::export::{envelope, write_nodes, write_whole};
 use crate::index::{NodeRef, Snapshot, after};
 use crate::support::cancel::check;
@@ -36,16 +36,16 @@ pub fn lost_in_export<'a>(
     let mut again = Again {
         count: 0,
         previous: Previous::None,
-        comparison: Comparison::default(),
+        comparison: SessionComparison::default(),
         lost: Vec::new(),
         failed: false,
     };
     let mut older: Option<&Arc<Snapshot>> = None;
     for snapshot in committed {
         let older = older.replace(snapshot);
-        match Form::of(older.map(|older| &**older), snapshot, false) {
-            Form::Difference(line) => again.line(snapshot, line)?,
-            Form::Whole { stated } => again.document(snapshot, stated)?,
+        match DocumentForm::of(older.map(|older| &**older), snapshot, false) {
+            DocumentForm::Difference(line) => again.line(snapshot, line)?,
+            DocumentForm::Whole { stated } => again.document(snapshot, stated)?,
         }
         if again.failed {
             return Ok(again.lost);
@@ -80,7 +80,7 @@ impl Previous<'_> {
 struct Again<'a> {
     count: usize,
     previous: Previous<'a>,
-    comparison: Comparison,
+    comparison: SessionComparison,
     lost: Vec<Lost>,
     /// Whether a line could not be read: what follows it cannot be, either.
     failed: bool,
@@ -159,7 +159,7 @@ impl<'a> Again<'a> {
         if envelope(&found, found.meta().cycle_given) != *around {
             return Ok(Some(Mismatch::Document));
         }
-        let differs = Comparison::default().first(part.iter().copied(), found.nodes());
+        let differs = SessionComparison::default().first(part.iter().copied(), found.nodes());
         Ok(differs.map(|node| Mismatch::Node(node.id().to_owned())))
     }
 
@@ -282,7 +282,7 @@ mod tests {
         let again = Again {
             count: 0,
             previous: Previous::None,
-            comparison: Comparison::default(),
+            comparison: SessionComparison::default(),
             lost: Vec::new(),
             failed: false,
         };

@@ -1,9 +1,9 @@
 //! What a snapshot of an imported session changes, and the document that says so. This file must not know
 //! log formats, or where changes are kept.
 
-use super::nodes::Node;
+use super::nodes::LogNode;
 use crate::json::StoredValue;
-use crate::tree::{Body, Delta, Document, Origin, Patch, Tree, patch};
+use crate::tree::{Document, DocumentBody, DocumentOrigin, Patch, Tree, TreeDelta, patch};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -11,9 +11,9 @@ use std::io;
 const SPEC_VERSION: &str = "\"PACT/0.1\"";
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Change {
+pub(super) struct LogChange {
     /// Nodes added, moved or replaced; parents before children.
-    pub(super) put: Vec<Node>,
+    pub(super) put: Vec<LogNode>,
     /// Ids of the roots of removed subtrees.
     pub(super) remove: Vec<String>,
     /// The snapshot's `meta`, a canonical object.
@@ -22,7 +22,7 @@ pub(super) struct Change {
     pub(super) usage: Option<String>,
 }
 
-impl Change {
+impl LogChange {
     /// The document of the snapshot after the first `committed` ones: the difference to the last of these, and a
     /// whole tree if there is none.
     pub(super) fn document(&self, committed: usize, working: bool) -> io::Result<Document> {
@@ -37,12 +37,12 @@ impl Change {
             nodes.push(parent, node.row(), fields);
         }
         let remove = self.remove.iter().map(|id| id.as_str().into()).collect();
-        let delta = Delta::new(committed as i64, nodes, remove);
+        let delta = TreeDelta::new(committed as i64, nodes, remove);
         let body = if committed == 0 {
             let tree = patch::apply(&Tree::default(), &delta);
-            Body::Full(tree.map_err(io::Error::other)?)
+            DocumentBody::Full(tree.map_err(io::Error::other)?)
         } else {
-            Body::Delta(delta)
+            DocumentBody::Delta(delta)
         };
         let extra = [("meta", &self.meta), ("usage", &self.usage)];
         let extra = extra.into_iter().filter_map(|(name, value)| {
@@ -55,7 +55,7 @@ impl Change {
             working,
             body,
             extra: extra.collect(),
-            origin: Origin::default(),
+            origin: DocumentOrigin::default(),
         })
     }
 }

@@ -38,18 +38,18 @@ pub(super) fn write_next(
     full: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    match Form::of(older, snapshot, full) {
-        Form::Difference(line) => out.write_all(line.as_bytes()),
-        Form::Whole { stated } => write_whole(snapshot, stated, out),
+    match DocumentForm::of(older, snapshot, full) {
+        DocumentForm::Difference(line) => out.write_all(line.as_bytes()),
+        DocumentForm::Whole { stated } => write_whole(snapshot, stated, out),
     }
 }
 
-pub(super) enum Form {
+pub(super) enum DocumentForm {
     Difference(String),
     Whole { stated: bool },
 }
 
-impl Form {
+impl DocumentForm {
     /// The form of the snapshot after `older`; with `full`, a whole document.
     pub(super) fn of(older: Option<&Snapshot>, snapshot: &Snapshot, full: bool) -> Self {
         let counted = older.map_or(Some(1), |older| older.cycle().checked_add(1));

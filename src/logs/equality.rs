@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 /// Compares snapshots of one session with those of another; rows that they share are compared once.
 #[derive(Debug, Default)]
-pub(super) struct Comparison {
+pub(super) struct SessionComparison {
     /// Row versions of the first session, each with the equal one of the second; the ttl aside.
     equal: HashMap<(u64, u32), (u64, u32)>,
 }
@@ -20,7 +20,7 @@ pub(super) enum Mismatch {
     Node(String),
 }
 
-impl Comparison {
+impl SessionComparison {
     /// The first difference between the canonical documents of `one` and `other`, of which only the second may state its
     /// cycle. All calls are about the same two sessions. Linear in the units that they do not share; where they differ,
     /// in all nodes.
@@ -78,7 +78,7 @@ impl Comparison {
 
 #[cfg(test)]
 mod tests {
-    use super::{Comparison, Mismatch};
+    use super::{Mismatch, SessionComparison};
     use crate::index::Writer;
     use crate::tree::{read_document, whole_trees};
 
@@ -94,7 +94,7 @@ mod tests {
                     .expect("a valid tree");
                 Writer::new().append(None, &tree, meta).0
             };
-            Comparison::default().difference(&read(base), &read(text))
+            SessionComparison::default().difference(&read(base), &read(text))
         };
         let node = |id: &str| Some(Mismatch::Node(id.to_owned()));
         assert_eq!(compare(base), None);

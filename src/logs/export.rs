@@ -130,7 +130,7 @@ pub(super) fn envelope(snapshot: &Snapshot, stated: bool) -> (String, String) {
     (head, tail)
 }
 
-struct OpenNode {
+struct OpenObject {
     level: u32,
     /// Whether its object has a member yet.
     filled: bool,
@@ -145,7 +145,7 @@ pub(super) fn write_nodes<'a>(
     text: &mut String,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut open: Vec<OpenNode> = Vec::new();
+    let mut open: Vec<OpenObject> = Vec::new();
     for node in nodes {
         let level = node.level();
         while open.last().is_some_and(|last| last.level >= level) {
@@ -162,7 +162,7 @@ pub(super) fn write_nodes<'a>(
         let (before, after) = members(node, &[]);
         text.push('{');
         text.push_str(&before);
-        open.push(OpenNode {
+        open.push(OpenObject {
             level,
             filled: !before.is_empty(),
             children: false,
@@ -180,7 +180,7 @@ pub(super) fn write_nodes<'a>(
     Ok(())
 }
 
-fn close(open: &mut Vec<OpenNode>, text: &mut String) {
+fn close(open: &mut Vec<OpenObject>, text: &mut String) {
     let Some(node) = open.pop() else {
         return;
     };

@@ -1,10 +1,10 @@
 //! From the bytes of a log to sessions.
 
-use super::formats::{Format, InMemory, Record, detect, reader};
+use super::formats::{Format, InMemory, LogRecord, detect, reader};
 use super::input::{self, Found, ImportOptions, MessageLocation};
 use super::output::Output;
 use super::recording::Recording;
-use super::report::Report;
+use super::report::ImportReport;
 use super::surrogates::{halves, mend_surrogates};
 use crate::history::Session;
 use crate::json::{Redacted, redact_log};
@@ -18,7 +18,7 @@ pub struct Imported {
     /// The sessions in the order of the input; at least one.
     pub sessions: Vec<ImportedSession>,
     /// The counts over all of them.
-    pub report: Report,
+    pub report: ImportReport,
     /// The format that was read; `None` for an empty log.
     pub format: Option<Format>,
 }
@@ -59,7 +59,7 @@ impl ImportedSession {
 /// `E_INPUT` with every fault of the JSON, or with the reason why the log was not understood. No
 /// session is returned then.
 pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
-    let mut counted = Report::default();
+    let mut counted = ImportReport::default();
     #[cfg(feature = "store")]
     let lines;
     #[cfg(feature = "store")]
@@ -139,7 +139,7 @@ pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
         return claims(lines.as_bytes());
     }
     let options = ImportOptions::default();
-    let mut report = Report::default();
+    let mut report = ImportReport::default();
     let text = input::text(bytes)?;
     let checked = input::check(&text, false, &mut report)?;
     let found = checked.find(&options, &mut report)?;
@@ -188,7 +188,7 @@ fn read(
     Ok(())
 }
 
-fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output) {
+fn all(format: Format, records: &[LogRecord<'_>], location: &str, out: &mut Output) {
     let before = out.len();
     let mut reader = reader(format);
     let all = InMemory(records);
@@ -202,7 +202,7 @@ fn all(format: Format, records: &[Record<'_>], location: &str, out: &mut Output)
     }
 }
 
-fn check_understood(report: &Report) -> Result<(), InputError> {
+fn check_understood(report: &ImportReport) -> Result<(), InputError> {
     if !report.is_mostly_unknown() {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! Finding the message lists of an input, by content or by pointer. File names play no part.
 
-use super::formats::{At, Format, Record, detect, is_message};
+use super::formats::{Format, LogRecord, RecordAt, detect, is_message};
 use super::pointer::Pointer;
-use super::report::{Fate, Report};
+use super::report::{Fate, ImportReport};
 use crate::json::{
     Accepted, Halt, Jumps, Reader, Redaction, ValueType, elements, members, value_type,
 };
@@ -46,12 +46,12 @@ pub(super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    pub(super) fn records(&self) -> Vec<Record<'_>> {
+    pub(super) fn records(&self) -> Vec<LogRecord<'_>> {
         let records = self.elements.iter().enumerate();
-        let record = |(number, raw): (usize, &&'a str)| Record {
+        let record = |(number, raw): (usize, &&'a str)| LogRecord {
             raw,
             list: &self.location,
-            at: At::Element(number),
+            at: RecordAt::Element(number),
             json: self.json,
             number,
         };
@@ -61,19 +61,19 @@ impl<'a> List<'a> {
 
 #[derive(Debug)]
 pub(super) enum Found<'a> {
-    Records(Vec<Record<'a>>),
+    Records(Vec<LogRecord<'a>>),
     /// Lists of messages deeper in it; at least one.
     Lists(Vec<List<'a>>),
 }
 
-pub(super) struct Checked<'a> {
-    values: Vec<Value<'a>>,
+pub(super) struct CheckedInput<'a> {
+    values: Vec<LogValue<'a>>,
     /// Whether it is JSON Lines, of at least one value; else it is one value.
     lines: bool,
     jumps: Jumps,
 }
 
-struct Value<'a> {
+struct LogValue<'a> {
     /// The number of its line, from 1.
     line: usize,
     raw: &'a str,
@@ -81,21 +81,27 @@ struct Value<'a> {
     jumps: Range<usize>,
 }
 
-impl<'a> Checked<'a> {
-    fn json(&'a self, value: &Value<'a>) -> Accepted<'a> {
+impl<'a> CheckedInput<'a> {
+    fn json(&'a self, value: &LogValue<'a>) -> Accepted<'a> {
         self.jumps.of(value.text, value.jumps.clone())
     }
 
-    pub(super) fn lines(&'a self) -> Option<Vec<Record<'a>>> {
+    pub(super) fn lines(&'a self) -> Option<Vec<LogRecord<'a>>> {
         let records = self.values.iter().enumerate();
-        let record = |(number, value): (usize, &'a Value<'a>)| {
-            self.record(value, value.raw, At::Line(value.line), number)
+        let record = |(number, value): (usize, &'a LogValue<'a>)| {
+            self.record(value, value.raw, RecordAt::Line(value.line), number)
         };
         self.lines.then(|| records.map(record).collect())
     }
 
-    fn record(&'a self, value: &Value<'a>, raw: &'a str, at: At, number: usize) -> Record<'a> {
-        Record {
+    fn record(
+        &'a self,
+        value: &LogValue<'a>,
+        raw: &'a str,
+        at: RecordAt,
+        number: usize,
+    ) -> LogRecord<'a> {
+        LogRecord {
             raw,
             list: "",
             at,
@@ -107,7 +113,7 @@ impl<'a> Checked<'a> {
     pub(super) fn find(
         &'a self,
         options: &ImportOptions,
-        report: &mut Report,
+        report: &mut ImportReport,
     ) -> Result<Found<'a>, InputError> {
         match &options.location {
             MessageLocation::Usual => usual(self, options.format, report),
@@ -118,7 +124,10 @@ impl<'a> Checked<'a> {
     }
 }
 
-fn at_pointer<'a>(input: &'a Checked<'a>, pointer: &Pointer) -> Result<Vec<List<'a>>, InputError> {
+fn at_pointer<'a>(
+    input: &'a CheckedInput<'a>,
+    pointer: &Pointer,
+) -> Result<Vec<List<'a>>, InputError> {
     let mut lists = Vec::new();
     for whole in &input.values {
         let line = if input.lines {
@@ -152,19 +161,19 @@ fn at_pointer<'a>(input: &'a Checked<'a>, pointer: &Pointer) -> Result<Vec<List<
 
 /// The records, or lists of messages deeper in an input that has no records of a known format.
 fn usual<'a>(
-    input: &'a Checked<'a>,
+    input: &'a CheckedInput<'a>,
     format: Option<Format>,
-    report: &mut Report,
+    report: &mut ImportReport,
 ) -> Result<Found<'a>, InputError> {
-    let records: Vec<Record<'a>> = match &input.values[..] {
+    let records: Vec<LogRecord<'a>> = match &input.values[..] {
         [value] if !input.lines => match value_type(value.raw) {
-            ValueType::Object => vec![input.record(value, value.raw, At::Whole, 0)],
+            ValueType::Object => vec![input.record(value, value.raw, RecordAt::Whole, 0)],
             ValueType::Array => input
                 .json(value)
                 .elements(value.raw)
                 .into_iter()
                 .enumerate()
-                .map(|(at, element)| input.record(value, element, At::Element(at), at))
+                .map(|(at, element)| input.record(value, element, RecordAt::Element(at), at))
                 .collect(),
             _ => {
                 return Err(refuse(
@@ -192,8 +201,8 @@ fn usual<'a>(
     Ok(Found::Lists(lists))
 }
 
-pub(super) fn unknown(records: &[Record<'_>]) -> InputError {
-    let place = records.first().map(Record::location).unwrap_or_default();
+pub(super) fn unknown(records: &[LogRecord<'_>]) -> InputError {
+    let place = records.first().map(LogRecord::location).unwrap_or_default();
     let place = match &*place {
         "" => "the top",
         place => place,
@@ -210,7 +219,7 @@ const DEPTH: usize = 4;
 #[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     let text = text(bytes).ok()?;
-    let checked = check(&text, false, &mut Report::default()).ok()?;
+    let checked = check(&text, false, &mut ImportReport::default()).ok()?;
     messages_below(checked.values.first()?.raw, DEPTH)
 }
 
@@ -264,8 +273,8 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
 pub(super) fn check<'a>(
     text: &'a str,
     lenient: bool,
-    report: &mut Report,
-) -> Result<Checked<'a>, InputError> {
+    report: &mut ImportReport,
+) -> Result<CheckedInput<'a>, InputError> {
     let mut reader = Reader::new(text);
     let mut jumps = Jumps::default();
     let first = jumps.check(&mut reader);
@@ -280,13 +289,13 @@ pub(super) fn check<'a>(
         return lines(text, lenient, report);
     }
     let (raw, own) = only_value(text, reader, first)?;
-    let value = Value {
+    let value = LogValue {
         line: 1,
         raw,
         text,
         jumps: own,
     };
-    Ok(Checked {
+    Ok(CheckedInput {
         values: vec![value],
         lines: false,
         jumps,
@@ -308,7 +317,11 @@ fn only_value<T>(
 }
 
 /// Checks each line and reports the faults of all. A last line that is broken off is left for later.
-fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checked<'a>, InputError> {
+fn lines<'a>(
+    text: &'a str,
+    lenient: bool,
+    report: &mut ImportReport,
+) -> Result<CheckedInput<'a>, InputError> {
     let mut values = Vec::new();
     let mut jumps = Jumps::default();
     let mut failed: Option<InputError> = None;
@@ -319,7 +332,7 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
         }
         let is_last = start + whole.len() == text.len() && !whole.ends_with('\n');
         match line(whole, is_last, lenient, &mut jumps) {
-            Ok(Line::Value { raw, own }) => values.push(Value {
+            Ok(LogLine::Value { raw, own }) => values.push(LogValue {
                 line: index + 1,
                 raw: whole.get(raw).unwrap_or_default(),
                 text: whole,
@@ -336,7 +349,7 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
         }
         start += whole.len();
     }
-    let checked = Checked {
+    let checked = CheckedInput {
         values,
         lines: true,
         jumps,
@@ -344,7 +357,7 @@ fn lines<'a>(text: &'a str, lenient: bool, report: &mut Report) -> Result<Checke
     failed.map_or(Ok(checked), Err)
 }
 
-pub(super) enum Line {
+pub(super) enum LogLine {
     Blank,
     Value {
         raw: Range<usize>,
@@ -354,8 +367,8 @@ pub(super) enum Line {
     Other,
 }
 
-impl Line {
-    pub(super) fn count(&self, number: usize, report: &mut Report) {
+impl LogLine {
+    pub(super) fn count(&self, number: usize, report: &mut ImportReport) {
         match self {
             Self::Blank | Self::Value { .. } => {}
             Self::CutOff => {
@@ -373,10 +386,10 @@ pub(super) fn line(
     is_last: bool,
     lenient: bool,
     jumps: &mut Jumps,
-) -> Result<Line, InputError> {
+) -> Result<LogLine, InputError> {
     let line = whole.trim_end_matches(['\n', '\r']);
     if line.trim_ascii().is_empty() {
-        return Ok(Line::Blank);
+        return Ok(LogLine::Blank);
     }
     let mut reader = Reader::new(line);
     let value = jumps.check(&mut reader);
@@ -386,10 +399,10 @@ pub(super) fn line(
         Ok((raw, own)) => {
             let start = line.len() - line.trim_ascii_start().len();
             let raw = start..start + raw.len();
-            Ok(Line::Value { raw, own })
+            Ok(LogLine::Value { raw, own })
         }
-        Err(_) if is_cut_off => Ok(Line::CutOff),
-        Err(_) if lenient => Ok(Line::Other),
+        Err(_) if is_cut_off => Ok(LogLine::CutOff),
+        Err(_) if lenient => Ok(LogLine::Other),
         Err(error) => Err(error),
     }
 }

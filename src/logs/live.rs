@@ -5,8 +5,8 @@
 
 use super::builder::{Builder, Numbers};
 use super::formats::{ReadCall, read_call};
-use super::log::{About, Event, Field, Message, Origin};
-use super::report::Report;
+use super::log::{About, Event, LogField, LogMessage, RequestOrigin};
+use super::report::ImportReport;
 use super::surrogates::mend_surrogates;
 use crate::index::Snapshot;
 use crate::json::{Reader, get, members, string};
@@ -28,7 +28,7 @@ pub(crate) struct Print {
 }
 
 impl Print {
-    fn of(message: &Message) -> Self {
+    fn of(message: &LogMessage) -> Self {
         let mut text = message.role.clone().unwrap_or_default();
         let parts = message.parts.iter();
         for part in parts.filter(|part| part.content.is_some()) {
@@ -51,7 +51,7 @@ impl Print {
 
     fn of_session(builder: &Builder) -> Vec<Self> {
         let sent = builder.sent();
-        let print = |(message, last): (&Rc<Message>, bool)| Self {
+        let print = |(message, last): (&Rc<LogMessage>, bool)| Self {
             last,
             ..Self::of(message)
         };
@@ -85,7 +85,7 @@ impl LiveCall {
     ) -> Result<Self, String> {
         let request = object(request).map_err(|why| format!("the request is {why}"))?;
         let response = response.and_then(|response| object(response).ok());
-        let mut report = Report::default();
+        let mut report = ImportReport::default();
         let mut read = read_call(provider, &request, response.as_deref(), &mut report);
         let request = &mut read.request;
         let (started, ended) = times;
@@ -94,7 +94,7 @@ impl LiveCall {
         }
         request.call.time = Some(started);
         let usage = usage.into_iter().map(|(name, json)| (name.into(), json));
-        let known: Vec<Field> = std::mem::take(&mut request.call.usage);
+        let known: Vec<LogField> = std::mem::take(&mut request.call.usage);
         request.call.usage = usage.collect();
         request.call.usage.extend(known);
         // Fields as they come back from a tree, so that equal messages are equal.
@@ -165,7 +165,7 @@ impl LiveCall {
         attempts: Vec<String>,
     ) -> Option<(Document, Numbers, Vec<Print>)> {
         let about = About {
-            origin: Origin::Request,
+            origin: RequestOrigin::Request,
             joined: self.joined,
             ..About::default()
         };

@@ -11,10 +11,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// The name of a custom field, and its value as canonical JSON.
-pub(super) type Field = (Cow<'static, str>, String);
+pub(super) type LogField = (Cow<'static, str>, String);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct LogMessage {
     pub(super) role: Option<String>,
     /// Whether it goes to `^sys` when only such messages precede it.
     pub(super) system: bool,
@@ -23,23 +23,23 @@ pub(super) struct Message {
     /// When it was written, in nanoseconds since the epoch, if the log says so.
     pub(super) time: Option<i64>,
     /// Its parts. A message without parts becomes one empty block.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<LogPart>,
     /// The id of the response whose reply it is, if later requests can name it in the place of messages.
     pub(super) response: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct LogPart {
     pub(super) kind: Option<&'static str>,
     /// The role of the block, if it is not that of the message.
     pub(super) role: Option<&'static str>,
     /// Canonical JSON.
     pub(super) content: Option<String>,
     /// Custom fields, in any order, each name once.
-    pub(super) data: Vec<Field>,
+    pub(super) data: Vec<LogField>,
 }
 
-impl Message {
+impl LogMessage {
     /// A number that equal messages share. The time plays no part.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -50,7 +50,7 @@ impl Message {
         hasher.finish()
     }
 
-    pub(super) fn of(role: Option<String>, parts: Vec<Part>) -> Self {
+    pub(super) fn of(role: Option<String>, parts: Vec<LogPart>) -> Self {
         Self {
             reply: role.as_deref() == Some("assistant"),
             role,
@@ -59,7 +59,7 @@ impl Message {
         }
     }
 
-    pub(super) fn with_system(role: &str, system: &[&str], parts: Vec<Part>) -> Self {
+    pub(super) fn with_system(role: &str, system: &[&str], parts: Vec<LogPart>) -> Self {
         Self {
             system: system.contains(&role),
             ..Self::of(Some(role.to_owned()), parts)
@@ -71,15 +71,15 @@ impl Message {
     }
 
     /// The first of its parts; a message without any gets one.
-    pub(super) fn first(&mut self) -> &mut Part {
+    pub(super) fn first(&mut self) -> &mut LogPart {
         if self.parts.is_empty() {
-            self.parts.push(Part::default());
+            self.parts.push(LogPart::default());
         }
         &mut self.parts[0]
     }
 
-    pub(super) fn blocks(&self) -> &[Part] {
-        const EMPTY: &[Part] = &[Part {
+    pub(super) fn blocks(&self) -> &[LogPart] {
+        const EMPTY: &[LogPart] = &[LogPart {
             kind: None,
             role: None,
             content: None,
@@ -103,7 +103,7 @@ impl Message {
     }
 }
 
-impl Part {
+impl LogPart {
     pub(super) fn new(kind: &'static str, content: String) -> Self {
         Self {
             kind: Some(kind),
@@ -172,7 +172,7 @@ pub(super) fn object_where(found: &[Member<'_>], is_kept: impl Fn(&str) -> bool)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tool {
+pub(super) struct LogTool {
     pub(super) name: String,
     /// JSON text in the spelling it came in.
     pub(super) definition: String,
@@ -181,15 +181,15 @@ pub(super) struct Tool {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Call {
+pub(super) struct LogCall {
     pub(super) time: Option<i64>,
     /// Members of the snapshot's `usage`, values as JSON.
-    pub(super) usage: Vec<Field>,
+    pub(super) usage: Vec<LogField>,
     /// Members of its `meta`, values as JSON.
-    pub(super) meta: Vec<Field>,
+    pub(super) meta: Vec<LogField>,
 }
 
-impl Call {
+impl LogCall {
     /// The cycle of a compaction, and what the log says of it, a canonical object.
     pub(super) fn compaction(said: Option<String>, time: Option<i64>) -> Self {
         let said = said.unwrap_or_else(|| "{}".to_owned());
@@ -202,13 +202,13 @@ impl Call {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Request {
-    pub(super) messages: Vec<Rc<Message>>,
-    pub(super) tools: Vec<Tool>,
+pub(super) struct LogRequest {
+    pub(super) messages: Vec<Rc<LogMessage>>,
+    pub(super) tools: Vec<LogTool>,
     /// The parameters, a JSON object; `None` if the log does not say.
     pub(super) parameters: Option<String>,
-    pub(super) reply: Vec<Message>,
-    pub(super) call: Call,
+    pub(super) reply: Vec<LogMessage>,
+    pub(super) call: LogCall,
 }
 
 /// The `parent` of a session whose owner is the one that its name begins with.
@@ -221,23 +221,23 @@ pub(super) fn failed(error: &str) -> String {
 
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    Message(Message),
+    Message(LogMessage),
     /// The messages of one reply, which end the turn and the cycle.
-    Reply(Vec<Message>, Call),
+    Reply(Vec<LogMessage>, LogCall),
     /// Everything that was sent, and the reply: one cycle.
-    Request(Request),
+    Request(LogRequest),
     /// From here on the model is sent these messages, and no earlier ones: a cycle without a
     /// reply. Messages that were there before keep their ids.
-    Context(Vec<Message>, Call),
+    Context(Vec<LogMessage>, LogCall),
     /// From here on the model is sent the system messages, these, and those of the session from
     /// the given one on, counted from 0: a cycle without a reply.
     Compaction {
-        summary: Vec<Message>,
+        summary: Vec<LogMessage>,
         kept_from: usize,
-        call: Call,
+        call: LogCall,
     },
     /// From here on the model has these tools. An empty list changes nothing.
-    Tools(Vec<Tool>),
+    Tools(Vec<LogTool>),
     /// The parameters of the calls from here on, a JSON object, maybe the same as before.
     Parameters(String),
     /// The session of the subagent that a call started, which is known with the call's result.
@@ -252,7 +252,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    pub(super) fn said(message: Message, call: Call) -> Self {
+    pub(super) fn said(message: LogMessage, call: LogCall) -> Self {
         if message.reply {
             Self::Reply(vec![message], call)
         } else {
@@ -262,7 +262,7 @@ impl Event {
 
     /// A compaction that says this of itself, a canonical object: the summary, and the messages from one on, are left.
     pub(super) fn compacted(
-        summary: Vec<Message>,
+        summary: Vec<LogMessage>,
         kept_from: usize,
         said: Option<String>,
         time: Option<i64>,
@@ -270,13 +270,13 @@ impl Event {
         Self::Compaction {
             summary,
             kept_from,
-            call: Call::compaction(said, time),
+            call: LogCall::compaction(said, time),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum RequestOrigin {
     /// The log says exactly what was sent.
     Request,
     /// What was sent is worked out from the messages.
@@ -292,9 +292,9 @@ pub(super) struct About {
     pub(super) name: Option<String>,
     /// The id of the session in which it was started, if that is in another log.
     pub(super) parent: Option<String>,
-    pub(super) origin: Origin,
+    pub(super) origin: RequestOrigin,
     /// Whether neighbouring messages of the model are one reply.
     pub(super) joined: bool,
     /// Members of the `meta` of every snapshot, values as JSON.
-    pub(super) meta: Vec<Field>,
+    pub(super) meta: Vec<LogField>,
 }

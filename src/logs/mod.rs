@@ -68,11 +68,11 @@ pub use input::{ImportOptions, MessageLocation};
 #[cfg(feature = "store")]
 pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]
-pub(crate) use names::{Known, names, unique};
+pub(crate) use names::{KnownNames, names, unique};
 pub use names::{session_names, stem};
 pub use pointer::Pointer;
 pub use recording::Recording;
-pub use report::{Fate, Report};
+pub use report::{Fate, ImportReport};
 #[cfg(feature = "cli")]
 pub(crate) use stream::is_lines_of_a_log;
 pub use stream::{LogError, import_file};

@@ -33,17 +33,17 @@ pub fn stem(name: &str) -> &str {
 /// ```
 #[must_use]
 pub fn session_names(stem: &str, sessions: &[ImportedSession]) -> Vec<String> {
-    let known: Vec<Known<'_>> = sessions.iter().map(Known::of).collect();
+    let known: Vec<KnownNames<'_>> = sessions.iter().map(KnownNames::of).collect();
     names(stem, &known, &mut HashSet::new())
 }
 
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownNames<'a> {
     name: Option<&'a str>,
     parent: Option<&'a str>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownNames<'a> {
     pub(crate) fn of(session: &'a ImportedSession) -> Self {
         Self {
             name: session.name.as_deref(),
@@ -55,7 +55,7 @@ impl<'a> Known<'a> {
 /// As [`session_names`], of several logs: `taken` has the names of those before.
 pub(crate) fn names(
     stem: &str,
-    sessions: &[Known<'_>],
+    sessions: &[KnownNames<'_>],
     taken: &mut HashSet<String>,
 ) -> Vec<String> {
     let owners = owners(sessions);
@@ -75,8 +75,8 @@ pub(crate) fn names(
 }
 
 /// For each session of a log, if it is a fork or a subagent: of which one, and how its name goes on after that.
-fn owners<'a>(sessions: &[Known<'a>]) -> Vec<Option<(usize, &'a str)>> {
-    let owner = |(at, known): (usize, &Known<'a>)| {
+fn owners<'a>(sessions: &[KnownNames<'a>]) -> Vec<Option<(usize, &'a str)>> {
+    let owner = |(at, known): (usize, &KnownNames<'a>)| {
         let name = known.name?;
         // A log of one session does not name it.
         if name.starts_with(['~', '/']) {

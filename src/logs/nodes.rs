@@ -1,6 +1,6 @@
 //! The nodes of imported sessions.
 
-use super::log::{Field, Part};
+use super::log::{LogField, LogPart};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NodeHeaders, Present};
 use serde::{Deserialize, Serialize};
@@ -14,28 +14,28 @@ pub(super) const HEAD: &str = "^ah";
 
 /// When a node was made: its cycle, and its number among the nodes of the cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Made {
+pub(super) struct CreationOrder {
     pub(super) cycle: i64,
     pub(super) index: i64,
 }
 
 /// All nodes have offset 0, so siblings are ordered by time, then creation index, then id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Node {
+pub(super) struct LogNode {
     pub(super) id: String,
     /// The id of the parent; empty for the root.
     pub(super) parent: String,
     node_type: Cow<'static, str>,
-    made: Made,
+    made: CreationOrder,
     pub(super) created_at_ns: i64,
     role: Option<String>,
     key: Option<String>,
     kind: Option<Cow<'static, str>>,
     /// Everything else, sorted by name, values as canonical JSON.
-    fields: Vec<Field>,
+    fields: Vec<LogField>,
 }
 
-impl Node {
+impl LogNode {
     /// Its place among its siblings, and among the nodes that were made with it.
     pub(super) fn order(&self) -> (i64, i64) {
         (self.created_at_ns, self.made.index)
@@ -75,26 +75,26 @@ impl Node {
 }
 
 #[derive(Default)]
-pub(super) struct Draft<'a> {
+pub(super) struct LogNodeDraft<'a> {
     pub(super) id: String,
     pub(super) parent: String,
     pub(super) node_type: &'static str,
-    pub(super) made: Made,
+    pub(super) made: CreationOrder,
     /// Its place among its siblings, which is its time unless something was put between others.
     pub(super) order_ns: i64,
     /// What the log says; else the time is `order_ns`.
     pub(super) time: Option<i64>,
     pub(super) role: Option<&'a str>,
     pub(super) key: Option<&'a str>,
-    pub(super) part: Option<&'a Part>,
-    pub(super) fields: Vec<Field>,
+    pub(super) part: Option<&'a LogPart>,
+    pub(super) fields: Vec<LogField>,
 }
 
-impl Draft<'_> {
+impl LogNodeDraft<'_> {
     pub(super) fn container(
         (id, parent): (String, &str),
         node_type: &'static str,
-        made: Made,
+        made: CreationOrder,
         (order_ns, time): (i64, Option<i64>),
     ) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Draft<'_> {
     }
 
     /// The first field of a name counts.
-    pub(super) fn node(self) -> Node {
+    pub(super) fn node(self) -> LogNode {
         let (part, time) = (self.part, self.time.unwrap_or(self.order_ns));
         let mut fields = self.fields;
         if let Some(part) = part {
@@ -123,7 +123,7 @@ impl Draft<'_> {
         fields.sort_by(|(a, _), (b, _)| a.cmp(b));
         fields.dedup_by(|(later, _), (first, _)| later == first);
         let role = part.and_then(|part| part.role).or(self.role);
-        Node {
+        LogNode {
             id: self.id,
             parent: self.parent,
             node_type: self.node_type.into(),

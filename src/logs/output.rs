@@ -3,14 +3,14 @@
 use super::builder::Builder;
 use super::log::{About, Event};
 use super::recording::Recording;
-use super::report::Report;
+use super::report::ImportReport;
 use super::spool::Spool;
 
 /// Sessions are begun with [`Output::session`]; several may be open at a time.
 #[derive(Default)]
 pub(super) struct Output {
     sessions: Vec<OutputSession>,
-    pub(super) report: Report,
+    pub(super) report: ImportReport,
     /// Where the documents of the sessions go, if they are too large for memory.
     spool: Option<Spool>,
 }
@@ -87,7 +87,7 @@ impl Output {
     }
 
     /// In the order in which they were begun.
-    pub(super) fn finish(self) -> (Vec<(About, Recording)>, Report) {
+    pub(super) fn finish(self) -> (Vec<(About, Recording)>, ImportReport) {
         let finished = self.sessions.into_iter().map(OutputSession::finish);
         (finished.collect(), self.report)
     }

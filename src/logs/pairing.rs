@@ -4,18 +4,18 @@
 //! such messages are paired in order where their roles agree: one that was rewritten. This file
 //! knows messages only.
 
-use super::log::Message;
+use super::log::LogMessage;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::rc::Rc;
 
 /// For each message of `new` the index in `old` of the message that it is, if any; ascending.
 /// Without `rewritten` only equal ones are the same. Linear where most messages are equal.
 pub(super) fn pair(
-    old: &[&Rc<Message>],
-    new: &[Rc<Message>],
+    old: &[&Rc<LogMessage>],
+    new: &[Rc<LogMessage>],
     rewritten: bool,
 ) -> Vec<Option<usize>> {
-    let same = |a: &Rc<Message>, b: &Rc<Message>| Rc::ptr_eq(a, b) || a.equals(b);
+    let same = |a: &Rc<LogMessage>, b: &Rc<LogMessage>| Rc::ptr_eq(a, b) || a.equals(b);
     let shorter = old.len().min(new.len());
     let head = (0..shorter)
         .take_while(|&at| same(old[at], &new[at]))
@@ -57,8 +57,8 @@ pub(super) fn pair(
 }
 
 fn by_role(
-    old: &[&Rc<Message>],
-    new: &[Rc<Message>],
+    old: &[&Rc<LogMessage>],
+    new: &[Rc<LogMessage>],
     old_range: std::ops::Range<usize>,
     new_range: std::ops::Range<usize>,
     pairs: &mut [Option<usize>],

@@ -5,7 +5,7 @@
 //! time and space linear in n. Of a log that is larger than memory the changes are kept in a [`Spool`] as they
 //! are made. This file must not know log formats.
 
-use super::change::Change;
+use super::change::LogChange;
 use super::delta::write_next;
 use super::export::write_document;
 use super::spool::{Spool, Spooled};
@@ -20,16 +20,16 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     snapshots: RecordedChanges,
-    pub(super) working: Option<Change>,
+    pub(super) working: Option<LogChange>,
 }
 
 #[derive(Clone, Debug)]
 enum RecordedChanges {
-    InMemory(Vec<Change>),
+    InMemory(Vec<LogChange>),
     Spooled(Spooled),
     /// How many there are, and the last one if it was made here; the others are elsewhere.
     #[cfg(feature = "store")]
-    Passed(usize, Option<Change>),
+    Passed(usize, Option<LogChange>),
 }
 
 impl Default for RecordedChanges {
@@ -67,7 +67,7 @@ impl Recording {
         matches!(self.snapshots, RecordedChanges::Spooled(_))
     }
 
-    pub(super) fn push(&mut self, change: Change) {
+    pub(super) fn push(&mut self, change: LogChange) {
         match &mut self.snapshots {
             RecordedChanges::InMemory(changes) => changes.push(change),
             RecordedChanges::Spooled(spooled) => spooled.push(&change),

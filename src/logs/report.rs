@@ -68,7 +68,7 @@ type Names = BTreeMap<String, u64>;
 
 /// Counts by fate and kind. Reports add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ImportReport {
     sessions: u64,
     snapshots: u64,
     counts: BTreeMap<Counted, Names>,
@@ -78,7 +78,7 @@ pub struct Report {
 /// The most kinds or names that one list of the printed report shows.
 const SHOWN: usize = 16;
 
-impl Report {
+impl ImportReport {
     fn count(&mut self, what: Counted, name: &str, times: u64) {
         let names = self.counts.entry(what).or_default();
         match names.get_mut(name) {
@@ -230,7 +230,7 @@ fn list(f: &mut fmt::Formatter<'_>, counts: &Names) -> fmt::Result {
     Ok(())
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ImportReport {
     /// Lines for totals, messages and parts, then for members kept and skipped if there are any.
     /// No line feed at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

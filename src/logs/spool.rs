@@ -1,6 +1,6 @@
 //! Changes that do not fit into memory: a file that is appended to, and read piece by piece.
 
-use super::change::Change;
+use super::change::LogChange;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,14 +101,14 @@ impl Spooled {
         self.places.len()
     }
 
-    pub(super) fn push(&mut self, change: &Change) {
+    pub(super) fn push(&mut self, change: &LogChange) {
         // Strings and numbers always have a JSON form.
         let piece = serde_json::to_vec(change).unwrap_or_default();
         let start = self.spool.contents().append(&piece);
         self.places.push((start, piece.len()));
     }
 
-    pub(super) fn read(&self, index: usize) -> io::Result<Change> {
+    pub(super) fn read(&self, index: usize) -> io::Result<LogChange> {
         let (start, length) = *self.places.get(index).ok_or(io::ErrorKind::NotFound)?;
         let piece = self.spool.contents().read(start, length)?;
         Ok(serde_json::from_slice(&piece)?)

@@ -4,11 +4,11 @@
 //! line numbers and has those lines read again. The documents of the sessions go into a spool. Of a line,
 //! only its place is kept, and what its format notes.
 
-use super::formats::{At, Format, Looks, Record, Records, reader};
+use super::formats::{Format, LogRecord, Looks, RecordAt, Records, reader};
 use super::import::{Imported, finished};
-use super::input::{self, ImportOptions, Line, MessageLocation};
+use super::input::{self, ImportOptions, LogLine, MessageLocation};
 use super::output::Output;
-use super::report::Report;
+use super::report::ImportReport;
 use super::spool::Spool;
 use super::surrogates::{halves, mend_surrogates};
 use crate::json::{Jumps, Redacted, redact_log};
@@ -90,13 +90,13 @@ struct LogFile<'a> {
     file: RefCell<&'a File>,
     length: u64,
     options: &'a ImportOptions,
-    places: RefCell<Vec<RecordPlace>>,
+    places: RefCell<Vec<LogRecordPlace>>,
     hasher: DefaultHashBuilder,
     failure: RefCell<Option<io::Error>>,
 }
 
 #[derive(Clone, Copy)]
-struct RecordPlace {
+struct LogRecordPlace {
     start: u64,
     length: usize,
     line: usize,
@@ -139,18 +139,18 @@ fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
 struct PreparedLine<'a> {
     text: Cow<'a, str>,
     halved: bool,
-    line: Line,
+    line: LogLine,
 }
 
 impl PreparedLine<'_> {
-    fn record<'r>(&'r self, jumps: &'r Jumps, line: usize, number: usize) -> Option<Record<'r>> {
-        let Line::Value { raw, own } = &self.line else {
+    fn record<'r>(&'r self, jumps: &'r Jumps, line: usize, number: usize) -> Option<LogRecord<'r>> {
+        let LogLine::Value { raw, own } = &self.line else {
             return None;
         };
-        Some(Record {
+        Some(LogRecord {
             raw: self.text.get(raw.clone()).unwrap_or_default(),
             list: "",
-            at: At::Line(line),
+            at: RecordAt::Line(line),
             json: jumps.of(&self.text, own.clone()),
             number,
         })
@@ -191,7 +191,7 @@ impl<'l> LogFile<'l> {
                 return Ok(None);
             }
             jumps.clear();
-            let mut report = Report::default();
+            let mut report = ImportReport::default();
             let prepared = match self.prepare(&line, place, &mut jumps, &mut report) {
                 Ok(prepared) => prepared,
                 // A document may be on several lines, the first of which is not a value.
@@ -201,7 +201,7 @@ impl<'l> LogFile<'l> {
             if let Some(record) = prepared.record(&jumps, 1, 0) {
                 goes_on = looks.more(&record);
                 lines += 1;
-            } else if !matches!(prepared.line, Line::Blank) && lines == 0 {
+            } else if !matches!(prepared.line, LogLine::Blank) && lines == 0 {
                 return Ok(None);
             }
             place += line.len() as u64;
@@ -216,7 +216,7 @@ impl<'l> LogFile<'l> {
         bytes: &'a [u8],
         place: u64,
         jumps: &mut Jumps,
-        report: &mut Report,
+        report: &mut ImportReport,
     ) -> Result<PreparedLine<'a>, InputError> {
         let lenient = self.options.lenient;
         let is_last = place + bytes.len() as u64 == self.length && !bytes.ends_with(b"\n");
@@ -283,7 +283,7 @@ impl<'l> LogFile<'l> {
             let record = prepared.record(&jumps, number, number_of_record);
             // After a fault, lines are only checked for more faults.
             if let (Some(record), None) = (record, &failed) {
-                self.places.borrow_mut().push(RecordPlace {
+                self.places.borrow_mut().push(LogRecordPlace {
                     start: place,
                     length: line.len(),
                     line: number,
@@ -311,7 +311,11 @@ impl<'l> LogFile<'l> {
         }
     }
 
-    fn read_again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) -> Result<(), LogError> {
+    fn read_again(
+        &self,
+        number: usize,
+        read: &mut dyn FnMut(&LogRecord<'_>),
+    ) -> Result<(), LogError> {
         let place = self.places.borrow().get(number).copied();
         let place = place.ok_or(io::Error::from(io::ErrorKind::NotFound))?;
         let mut bytes = vec![0; place.length];
@@ -322,7 +326,12 @@ impl<'l> LogFile<'l> {
         }
         let mut jumps = Jumps::default();
         // It was counted the first time.
-        let prepared = self.prepare(&bytes, place.start, &mut jumps, &mut Report::default())?;
+        let prepared = self.prepare(
+            &bytes,
+            place.start,
+            &mut jumps,
+            &mut ImportReport::default(),
+        )?;
         let record = prepared.record(&jumps, place.line, number);
         read(&record.ok_or_else(changed)?);
         Ok(())
@@ -330,7 +339,7 @@ impl<'l> LogFile<'l> {
 }
 
 impl Records for LogFile<'_> {
-    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
+    fn again(&self, number: usize, read: &mut dyn FnMut(&LogRecord<'_>)) {
         if let Err(error) = self.read_again(number, read) {
             let mut failure = self.failure.borrow_mut();
             failure.get_or_insert(match error {

@@ -12,10 +12,10 @@
 //! them in it. This file must not know trees.
 
 use super::json::canonical;
-use super::log::{Call, Field};
+use super::log::{LogCall, LogField};
 use crate::json::{Member, get, members};
 
-pub(super) fn fields(raw: &str) -> Vec<Field> {
+pub(super) fn fields(raw: &str) -> Vec<LogField> {
     let found = members(raw);
     let number = |names: &[&str]| names.iter().find_map(|name| integer(&found, name));
     let inner = |outer: &[&str], name: &str| {
@@ -42,7 +42,7 @@ pub(super) fn fields(raw: &str) -> Vec<Field> {
     ];
     let counted = counted.into_iter();
     let counted = counted.filter_map(|(name, value)| Some((name.into(), value?.to_string())));
-    let mut fields: Vec<Field> = counted.collect();
+    let mut fields: Vec<LogField> = counted.collect();
     let cost = get(&found, "cost").unwrap_or_default();
     let total = members(cost);
     let cost = get(&total, "total").unwrap_or(cost);
@@ -55,7 +55,7 @@ pub(super) fn fields(raw: &str) -> Vec<Field> {
     fields
 }
 
-impl Call {
+impl LogCall {
     /// What a provider's usage object and some values, raw JSON each, say of a call.
     pub(super) fn used(usage: Option<&str>, said: &[(&'static str, Option<&str>)]) -> Self {
         let mut found = usage.map(fields).unwrap_or_default();

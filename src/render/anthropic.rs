@@ -14,8 +14,8 @@ use super::json::{
 use super::media::{Media, filename};
 use super::openai::push_others;
 use super::piece::{
-    Piece, SentBlock, call_of, is_of_form, is_plain, member_of_part, result_of, role, same_message,
-    shape, text_of, verbatim,
+    SentBlock, SentPiece, call_of, is_of_form, is_plain, member_of_part, result_of, role,
+    same_message, shape, text_of, verbatim,
 };
 use super::provider::Provider;
 use super::thread::Source;
@@ -73,9 +73,9 @@ fn system_part(block: &ThreadBlock) -> Result<Option<MessagePart>, RenderError> 
         let json = imported_part(block);
         return Ok(Some(MessagePart { json, plain }));
     }
-    Ok(match Piece::of(block)? {
-        Piece::Text(text) => text_part(text, cache_control(block)),
-        Piece::Document(Media::Text(text)) => text_part(quoted(&text), cache_control(block)),
+    Ok(match SentPiece::of(block)? {
+        SentPiece::Text(text) => text_part(text, cache_control(block)),
+        SentPiece::Document(Media::Text(text)) => text_part(quoted(&text), cache_control(block)),
         _ => None,
     })
 }
@@ -86,11 +86,11 @@ pub(super) fn is_assistant(block: &ThreadBlock) -> bool {
 }
 
 /// Whether a block has no part in a message: the API refuses empty texts.
-pub(super) fn is_refused(block: &ThreadBlock, piece: &Piece) -> bool {
+pub(super) fn is_refused(block: &ThreadBlock, piece: &SentPiece) -> bool {
     match piece {
-        Piece::Nothing => true,
-        Piece::Text(text) => text == "\"\"",
-        Piece::Thinking(text) => text == "\"\"" && member_of_part(block, "signature").is_none(),
+        SentPiece::Nothing => true,
+        SentPiece::Text(text) => text == "\"\"",
+        SentPiece::Thinking(text) => text == "\"\"" && member_of_part(block, "signature").is_none(),
         _ => false,
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn message(blocks: Vec<SentBlock<'_>>) -> String {
     let is_assistant = is_assistant(&blocks[0].block);
     let (mut results, mut parts) = (Vec::new(), Vec::new());
     for SentBlock { block, piece } in blocks {
-        let piece = piece.unwrap_or(Piece::Nothing);
+        let piece = piece.unwrap_or(SentPiece::Nothing);
         match result_of(&block).map(Cow::into_owned) {
             Some(id) => add_result(id, block, piece, &mut results),
             None => parts.extend(part(&block, piece)),
@@ -119,7 +119,7 @@ pub(super) fn message(blocks: Vec<SentBlock<'_>>) -> String {
 fn add_result<'a>(
     id: String,
     block: Cow<'a, ThreadBlock>,
-    piece: Piece,
+    piece: SentPiece,
     results: &mut Vec<ToolResult<'a>>,
 ) {
     let is_error = match block.data("data_is_error") {
@@ -130,7 +130,7 @@ fn add_result<'a>(
     };
     let part = match piece {
         // An empty text is a result, too.
-        Piece::Text(text) if text == "\"\"" => Some(plain_part(text)),
+        SentPiece::Text(text) if text == "\"\"" => Some(plain_part(text)),
         piece => part(&block, piece),
     };
     match results.last_mut() {
@@ -177,12 +177,12 @@ impl ToolResult<'_> {
 }
 
 /// The part that a block becomes; `None` for an empty text, which the API refuses.
-fn part(block: &ThreadBlock, piece: Piece) -> Option<MessagePart> {
+fn part(block: &ThreadBlock, piece: SentPiece) -> Option<MessagePart> {
     let cache = cache_control(block);
     let members = match piece {
-        Piece::Nothing => return None,
-        Piece::Text(text) => return text_part(text, cache),
-        Piece::Thinking(text) => {
+        SentPiece::Nothing => return None,
+        SentPiece::Text(text) => return text_part(text, cache),
+        SentPiece::Thinking(text) => {
             // The API takes only reasoning that it signed. Without a signature it is text.
             let Some(signature) = member_of_part(block, "signature") else {
                 return text_part(text, cache);
@@ -193,7 +193,7 @@ fn part(block: &ThreadBlock, piece: Piece) -> Option<MessagePart> {
                 ("signature", Some(signature)),
             ]
         }
-        Piece::Call(arguments) => {
+        SentPiece::Call(arguments) => {
             let (id, name) = call_of(block);
             let id = string(&id).unwrap_or(Cow::Borrowed(&id));
             vec![
@@ -204,12 +204,12 @@ fn part(block: &ThreadBlock, piece: Piece) -> Option<MessagePart> {
                 ("cache_control", cache),
             ]
         }
-        Piece::Image(media) => vec![
+        SentPiece::Image(media) => vec![
             ("type", Some(quoted("image"))),
             ("source", Some(media.source())),
             ("cache_control", cache),
         ],
-        Piece::Document(media) => vec![
+        SentPiece::Document(media) => vec![
             ("type", Some(quoted("document"))),
             ("source", Some(media.source())),
             ("title", title(block, &media)),

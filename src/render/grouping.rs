@@ -2,7 +2,7 @@
 
 use super::block::ThreadBlock;
 use super::error::RenderError;
-use super::piece::{Piece, SentBlock, call_of, is_imported, result_of, role, same_message};
+use super::piece::{SentBlock, SentPiece, call_of, is_imported, result_of, role, same_message};
 use super::provider::Provider;
 use super::{anthropic, openai, plain, responses};
 use crate::json::string;
@@ -16,7 +16,7 @@ fn says_nothing(sent: &SentBlock<'_>, provider: Provider) -> bool {
         (Provider::Anthropic, Some(piece)) => {
             !is_result() && anthropic::is_refused(&sent.block, piece)
         }
-        (_, Some(piece)) => matches!(piece, Piece::Nothing) && !is_result(),
+        (_, Some(piece)) => matches!(piece, SentPiece::Nothing) && !is_result(),
     }
 }
 

@@ -11,7 +11,7 @@ use super::error::RenderError;
 use super::json::{braced, list, push_member, push_members, quoted};
 use super::media::{Media, detail, filename};
 use super::piece::{
-    Piece, SentBlock, call_of, is_plain, result_of, role, shape, text_of, verbatim,
+    SentBlock, SentPiece, call_of, is_plain, result_of, role, shape, text_of, verbatim,
 };
 use crate::json::{elements, string};
 
@@ -45,14 +45,14 @@ pub(super) fn message(blocks: &[SentBlock<'_>]) -> Result<Option<String>, Render
     let mut text = None;
     for SentBlock { block, piece } in blocks {
         let value = match piece {
-            None | Some(Piece::Nothing) => continue,
-            Some(Piece::Call(arguments)) => {
+            None | Some(SentPiece::Nothing) => continue,
+            Some(SentPiece::Call(arguments)) => {
                 calls.push(call(block, arguments));
                 continue;
             }
-            Some(Piece::Image(media)) => Err(image(block, media)?),
-            Some(Piece::Text(value) | Piece::Thinking(value)) => Ok(value.clone()),
-            Some(Piece::Document(media)) => document(block, media),
+            Some(SentPiece::Image(media)) => Err(image(block, media)?),
+            Some(SentPiece::Text(value) | SentPiece::Thinking(value)) => Ok(value.clone()),
+            Some(SentPiece::Document(media)) => document(block, media),
         };
         parts.push(match &value {
             Ok(value) => text_part(value),

@@ -10,7 +10,7 @@ use crate::json::{ValueType, elements, get, members, string, value_type};
 use std::borrow::Cow;
 
 /// The part of a request that a block becomes. Texts are JSON strings.
-pub(super) enum Piece {
+pub(super) enum SentPiece {
     Nothing,
     /// Text, also of a kind that no API has a form for.
     Text(String),
@@ -20,7 +20,7 @@ pub(super) enum Piece {
     Document(Media),
 }
 
-impl Piece {
+impl SentPiece {
     /// Reads a block.
     pub(super) fn of(block: &ThreadBlock) -> Result<Self, RenderError> {
         let content = block.content().filter(|content| *content != "null");
@@ -47,7 +47,7 @@ impl Piece {
 pub(super) struct SentBlock<'a> {
     pub(super) block: Cow<'a, ThreadBlock>,
     /// What it is; `None` if it is written as it came, because it was imported in the form of the API.
-    pub(super) piece: Option<Piece>,
+    pub(super) piece: Option<SentPiece>,
 }
 
 impl<'a> SentBlock<'a> {
@@ -60,7 +60,7 @@ impl<'a> SentBlock<'a> {
         let piece = if as_it_came {
             None
         } else {
-            Some(Piece::of(&block)?)
+            Some(SentPiece::of(&block)?)
         };
         Ok(Self { block, piece })
     }
@@ -77,23 +77,23 @@ fn no_image(block: &ThreadBlock) -> RenderError {
 
 /// A part that an import kept as the JSON it was. It is sent as that text, except parts of OpenAI
 /// messages that other APIs have, too.
-fn of_verbatim(what: &str, content: Option<&str>) -> Piece {
+fn of_verbatim(what: &str, content: Option<&str>) -> SentPiece {
     let content = content.unwrap_or("null");
     let found = members(content);
     let kind = get(&found, "type").and_then(string);
     if let ("part", Some(kind)) = (what, kind) {
         let refusal = get(&found, "refusal").filter(|text| value_type(text) == ValueType::String);
         match (&*kind, refusal) {
-            ("refusal", Some(text)) => return Piece::Text(text.to_owned()),
+            ("refusal", Some(text)) => return SentPiece::Text(text.to_owned()),
             ("file", _) => {
                 if let Some(media) = Media::document(content) {
-                    return Piece::Document(media);
+                    return SentPiece::Document(media);
                 }
             }
             _ => {}
         }
     }
-    Piece::Text(text_of(content))
+    SentPiece::Text(text_of(content))
 }
 
 /// Content as a JSON string: the string itself, or the JSON text of any other value.

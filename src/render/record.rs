@@ -11,7 +11,7 @@ use crate::json::{Member, Reader, get, string};
 use crate::tree::InputError;
 use std::sync::Arc;
 
-pub(super) enum Record {
+pub(super) enum ThreadRecord {
     Block(ThreadBlock),
     Parameters(Box<str>),
 }
@@ -37,7 +37,7 @@ pub(super) fn of_parameters(parameters: &str) -> Arc<str> {
 }
 
 /// Reads a record.
-pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
+pub(super) fn read(text: &str, at: usize) -> Result<ThreadRecord, InputError> {
     let wrong = |what: &str| InputError::at_path(format!("$[{at}]"), what.to_owned());
     let Some(found) = members_of(text) else {
         return Err(wrong("expected a JSON object without repeated keys"));
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
     if let [(name, parameters)] = &found[..]
         && name == "parameters"
     {
-        return Ok(Record::Parameters(compact(parameters).into()));
+        return Ok(ThreadRecord::Parameters(compact(parameters).into()));
     }
     let known = ["id", "role", "kind", "key", "parent", "system", "content"];
     let mut data: Vec<(Box<str>, Box<str>)> = Vec::new();
@@ -92,7 +92,7 @@ pub(super) fn read(text: &str, at: usize) -> Result<Record, InputError> {
             canonical(content).into()
         }
     });
-    Ok(Record::Block(block))
+    Ok(ThreadRecord::Block(block))
 }
 
 /// The members of the object that a text is; `None` if it is anything else, or repeats a key.

@@ -10,7 +10,7 @@ use super::head::Head;
 use super::json::{braced, list, object, push_member, push_members, quoted};
 use super::media::{Media, detail, filename};
 use super::piece::{
-    Piece, SentBlock, call_of, is_of_form, is_plain, member_of_part, result_of, role, shape,
+    SentBlock, SentPiece, call_of, is_of_form, is_plain, member_of_part, result_of, role, shape,
     text_of, verbatim,
 };
 use super::provider::Provider;
@@ -50,8 +50,8 @@ fn instructions(source: Source<'_>) -> Result<Option<(String, String)>, RenderEr
     let (Some(block), None) = (blocks.next(), blocks.next()) else {
         return Ok(None);
     };
-    Ok(match Piece::of(&block)? {
-        Piece::Text(text) if role(&block) == "system" => Some((block.id().to_owned(), text)),
+    Ok(match SentPiece::of(&block)? {
+        SentPiece::Text(text) if role(&block) == "system" => Some((block.id().to_owned(), text)),
         _ => None,
     })
 }
@@ -83,10 +83,10 @@ fn text_alone(source: Source<'_>, previous: usize, instructions: Option<&str>) -
     lone(&block, "input").filter(|_| is_of_form(&block, FORM))
 }
 
-pub(super) fn is_item(block: &ThreadBlock, piece: &Piece) -> bool {
+pub(super) fn is_item(block: &ThreadBlock, piece: &SentPiece) -> bool {
     match piece {
-        Piece::Call(_) => true,
-        Piece::Thinking(_) => kept(block).iter().any(Option::is_some),
+        SentPiece::Call(_) => true,
+        SentPiece::Thinking(_) => kept(block).iter().any(Option::is_some),
         _ => false,
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn item(blocks: Vec<SentBlock<'_>>) -> String {
             let blocks: Vec<&ThreadBlock> = blocks.iter().map(|sent| &*sent.block).collect();
             return imported_item(&blocks);
         }
-        Some(Piece::Call(arguments)) => {
+        Some(SentPiece::Call(arguments)) => {
             let (id, name) = call_of(first);
             return object([
                 ("type", "\"function_call\""),
@@ -107,7 +107,7 @@ pub(super) fn item(blocks: Vec<SentBlock<'_>>) -> String {
                 ("arguments", arguments),
             ]);
         }
-        Some(piece @ Piece::Thinking(text)) if is_item(first, piece) => {
+        Some(piece @ SentPiece::Thinking(text)) if is_item(first, piece) => {
             return reasoning(first, text);
         }
         Some(_) => {}
@@ -117,7 +117,7 @@ pub(super) fn item(blocks: Vec<SentBlock<'_>>) -> String {
     // One text is written as a string.
     let (mut parts, mut text) = (Vec::new(), None);
     for sent in blocks {
-        let (part, plain) = part(&sent.block, sent.piece.unwrap_or(Piece::Nothing));
+        let (part, plain) = part(&sent.block, sent.piece.unwrap_or(SentPiece::Nothing));
         parts.extend(part);
         text = plain;
     }
@@ -149,7 +149,7 @@ fn known_role(block: &ThreadBlock) -> &str {
 }
 
 /// A part of a message or an output, and its text if it is one.
-fn part(block: &ThreadBlock, piece: Piece) -> (Option<String>, Option<String>) {
+fn part(block: &ThreadBlock, piece: SentPiece) -> (Option<String>, Option<String>) {
     let kind = match known_role(block) {
         "assistant" => "output_text",
         _ => "input_text",
@@ -160,12 +160,14 @@ fn part(block: &ThreadBlock, piece: Piece) -> (Option<String>, Option<String>) {
     };
     let url = |media: &Media| quoted(&media.url().unwrap_or_default());
     let members = match piece {
-        Piece::Nothing => return (None, None),
-        Piece::Text(value) | Piece::Thinking(value) | Piece::Call(value) => return text(value),
-        Piece::Document(Media::Text(value)) | Piece::Image(Media::Text(value)) => {
+        SentPiece::Nothing => return (None, None),
+        SentPiece::Text(value) | SentPiece::Thinking(value) | SentPiece::Call(value) => {
+            return text(value);
+        }
+        SentPiece::Document(Media::Text(value)) | SentPiece::Image(Media::Text(value)) => {
             return text(quoted(&value));
         }
-        Piece::Image(media) => {
+        SentPiece::Image(media) => {
             let bytes = match &media {
                 Media::File(id) => ("file_id", quoted(id)),
                 media => ("image_url", url(media)),
@@ -174,7 +176,7 @@ fn part(block: &ThreadBlock, piece: Piece) -> (Option<String>, Option<String>) {
             let kind = ("type", quoted("input_image"));
             [Some(kind), Some(bytes), detail]
         }
-        Piece::Document(media) => {
+        SentPiece::Document(media) => {
             let bytes = match &media {
                 Media::File(id) => ("file_id", quoted(id)),
                 Media::Url(url) => ("file_url", quoted(url)),

@@ -96,8 +96,8 @@ impl Thread {
         let mut thread = Self::default();
         for (at, text) in records.into_iter().enumerate() {
             match record::read(text.as_ref(), at)? {
-                record::Record::Block(block) => thread.blocks.push(block),
-                record::Record::Parameters(text) => thread.parameters = Some(text),
+                record::ThreadRecord::Block(block) => thread.blocks.push(block),
+                record::ThreadRecord::Parameters(text) => thread.parameters = Some(text),
             }
         }
         Ok(thread)

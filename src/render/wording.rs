@@ -2,7 +2,7 @@
 
 use super::block::ThreadBlock;
 use super::media::Media;
-use super::piece::{Piece, call_of};
+use super::piece::{SentPiece, call_of};
 use crate::index::NodeRef;
 use crate::json::string;
 
@@ -47,18 +47,18 @@ impl Wording {
             text: plain(&text),
             ..Self::default()
         };
-        match Piece::of(block) {
-            Ok(Piece::Nothing) => Self::default(),
-            Ok(Piece::Text(found) | Piece::Thinking(found)) => text(found),
-            Ok(Piece::Document(Media::Text(found))) => Self {
+        match SentPiece::of(block) {
+            Ok(SentPiece::Nothing) => Self::default(),
+            Ok(SentPiece::Text(found) | SentPiece::Thinking(found)) => text(found),
+            Ok(SentPiece::Document(Media::Text(found))) => Self {
                 text: Some(found),
                 ..Self::default()
             },
-            Ok(Piece::Call(arguments)) => Self {
+            Ok(SentPiece::Call(arguments)) => Self {
                 name: plain(&call_of(block).1),
                 ..text(arguments)
             },
-            Ok(Piece::Image(_) | Piece::Document(_)) | Err(_) => Self {
+            Ok(SentPiece::Image(_) | SentPiece::Document(_)) | Err(_) => Self {
                 media: true,
                 ..Self::default()
             },

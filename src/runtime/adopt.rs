@@ -5,9 +5,9 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::header::is_column;
-use super::overlay::{Body, Fresh, LifecycleChange};
+use super::overlay::{Fresh, LifecycleChange, NodeBody};
 use super::refusal::{Refusal, region, sealed};
-use super::state::{Node, Seal};
+use super::state::{Seal, StateNode};
 use super::workspace::Workspace;
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::tree::{NodeClass, header};
@@ -40,7 +40,7 @@ impl Workspace {
         let older = changes.older.iter().cloned();
         for old in older.flat_map(|rows| base.nodes_in(rows)) {
             // A region that the working state lacks stays, without what was in it.
-            if working.find(old.id()).is_some() || Node::Old(old).is_region() {
+            if working.find(old.id()).is_some() || StateNode::Old(old).is_region() {
                 continue;
             }
             let above = old
@@ -48,7 +48,7 @@ impl Workspace {
                 .is_some_and(|parent| gone.contains(parent.id()));
             gone.insert(old.id());
             if !above {
-                self.check_open(Node::Old(old))?;
+                self.check_open(StateNode::Old(old))?;
                 self.overlay.gone.insert(old.id().into());
             }
         }
@@ -64,7 +64,7 @@ impl Workspace {
         self.one_core()
     }
 
-    fn check_open(&self, node: Node<'_>) -> Result<(), Refusal> {
+    fn check_open(&self, node: StateNode<'_>) -> Result<(), Refusal> {
         if matches!(self.state().location(node).seal, Seal::Turn | Seal::Core) {
             let message = format!(
                 "`{}` is in a sealed turn, which the working state changes",
@@ -119,8 +119,8 @@ impl Workspace {
         let ttl = (node.ttl() != old.ttl()).then(|| node.ttl());
         let priority = (node.priority() != old.priority()).then(|| node.priority());
         if ttl.is_some() || priority.is_some() {
-            if !Node::Old(old).is_region() {
-                self.check_open(Node::Old(old))?;
+            if !StateNode::Old(old).is_region() {
+                self.check_open(StateNode::Old(old))?;
             }
             self.overlay
                 .changed
@@ -136,7 +136,7 @@ impl Workspace {
             return Err(region(message).help("put its blocks into `^ah`"));
         }
         let parent = node.parent().map_or("", |parent| parent.id());
-        let mut body = Body::of(node, |name| !is_column(name));
+        let mut body = NodeBody::of(node, |name| !is_column(name));
         body.cycle = self.cycle();
         let mut fresh = Fresh::new(parent.into(), node.offset(), body);
         if fresh.field("created_at_iso").is_none() {

@@ -11,7 +11,7 @@ use super::mutate::{NodePlace, check_unpinned};
 use super::node::NewNode;
 use super::overlay::{Compaction, Fresh};
 use super::refusal::{Refusal, header, placement, sealed};
-use super::state::{Node, Seal};
+use super::state::{Seal, StateNode};
 use super::workspace::{Checkpoint, Workspace};
 use crate::index::{Merge, Snapshot};
 use crate::json::MAX_NESTING;
@@ -81,7 +81,7 @@ impl Workspace {
             }
             check_unpinned(id, &kept)?;
         }
-        let at_core = |node: &&Node<'_>| node.offset() == 0 && state.is_in_turn(**node);
+        let at_core = |node: &&StateNode<'_>| node.offset() == 0 && state.is_in_turn(**node);
         let at_core = topmost.iter().find(at_core).map(|node| node.id());
         let deepest = topmost.iter().map(|node| state.location(*node).level).max();
         let first = topmost[0];
@@ -220,10 +220,10 @@ impl Workspace {
         overdue
     }
 
-    fn is_due(&self, node: Node<'_>, cycle: i64) -> bool {
+    fn is_due(&self, node: StateNode<'_>, cycle: i64) -> bool {
         let due = match node {
-            Node::New(_, fresh) => fresh.ttl.map(|ttl| cycle.saturating_add(ttl)),
-            Node::Old(old) => match self
+            StateNode::New(_, fresh) => fresh.ttl.map(|ttl| cycle.saturating_add(ttl)),
+            StateNode::Old(old) => match self
                 .overlay
                 .changed
                 .get(old.id())
@@ -237,7 +237,7 @@ impl Workspace {
     }
 
     /// Regions, sealed turns and cores stay, whatever their ttl.
-    fn never_expires(&self, node: Node<'_>) -> bool {
+    fn never_expires(&self, node: StateNode<'_>) -> bool {
         let state = self.state();
         node.is_region()
             || state.location(node).seal == Seal::Turn
@@ -301,7 +301,7 @@ impl Workspace {
         let state = self.state();
         let live = compaction.ids.iter().filter_map(|id| state.find(id));
         let live: Vec<&str> = live
-            .map(Node::id)
+            .map(StateNode::id)
             .filter(|id| !kept.contains(*id))
             .collect();
         let topmost = state.topmost(&live);
@@ -352,9 +352,9 @@ impl Workspace {
         for child in children {
             let in_core = !has_core && child.offset() == 0;
             match child {
-                Node::New(slot, _) if in_core => loose.push(slot),
-                Node::New(slot, _) => others.push(slot),
-                Node::Old(old) => moved.push((Arc::from(old.id()), in_core)),
+                StateNode::New(slot, _) if in_core => loose.push(slot),
+                StateNode::New(slot, _) => others.push(slot),
+                StateNode::Old(old) => moved.push((Arc::from(old.id()), in_core)),
             }
         }
         let mut core_id = Arc::clone(&turn_id);

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use super::overlay::{Fresh, LifecycleChange};
-use super::state::{Node, State};
+use super::state::{State, StateNode};
 use crate::index::NodeRef;
 use crate::json::JsonValue;
-use crate::tree::{Delta, NONE, NodeClass, NodeHeaders, Patch, Present, Tree, header, push_row};
+use crate::tree::{
+    NONE, NodeClass, NodeHeaders, Patch, Present, Tree, TreeDelta, header, push_row,
+};
 use smallvec::SmallVec;
 
 /// How the working state differs from its base, `passed` cycles after it. `moved` are committed nodes
 /// with another parent.
-pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i64) -> Delta {
+pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i64) -> TreeDelta {
     let State { base, overlay } = state;
     let mut patch = Patch::default();
     for fresh in overlay.fresh() {
@@ -42,7 +44,7 @@ pub(super) fn delta(state: State<'_>, moved: &[(Arc<str>, Arc<str>)], passed: i6
     }
     let mut remove: Vec<Box<str>> = overlay.gone.iter().map(|id| (**id).into()).collect();
     remove.sort_unstable();
-    Delta::new(base.cycle(), patch, remove)
+    TreeDelta::new(base.cycle(), patch, remove)
 }
 
 /// Committed nodes without a nodeType that would be read as another class, as they have got their first
@@ -51,7 +53,7 @@ fn retyped(state: State<'_>) -> Vec<Arc<str>> {
     let State { base, overlay } = state;
     let gone = overlay.gone.iter().filter_map(|id| base.find(id)?.parent());
     let lost = gone.filter(|parent| parent.class() == NodeClass::Container);
-    let lost = lost.filter(|parent| !state.has_children(Node::Old(*parent)));
+    let lost = lost.filter(|parent| !state.has_children(StateNode::Old(*parent)));
     let got = overlay.parents().filter_map(|id| base.find(id));
     let got = got.filter(|parent| parent.class() == NodeClass::Block);
     let untyped = lost.chain(got).filter(|node| node.node_type().is_none());

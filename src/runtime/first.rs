@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::index::{Meta, Snapshot, Writer};
 use crate::tree::timestamp::rfc3339_of_nanos;
-use crate::tree::{Body, Delta, NodeClass, Patch, Tree, read_document};
+use crate::tree::{DocumentBody, NodeClass, Patch, Tree, TreeDelta, read_document};
 
 /// The version of the tree model that new sessions say.
 const SPEC_VERSION: &str = "\"PACT/0.1.0\"";
@@ -22,7 +22,7 @@ pub(super) fn first_snapshot() -> Arc<Snapshot> {
             .map(|(id, index)| region(id, index));
         let text = format!(r#"{{"root":{root},"children":[{sys}}},{seq}}},{head}}}]}}}}"#);
         let tree = match read_document(text.as_bytes()).map(|document| document.body) {
-            Ok(Body::Full(tree)) => tree,
+            Ok(DocumentBody::Full(tree)) => tree,
             _ => Tree::default(),
         };
         let meta = Meta {
@@ -42,7 +42,7 @@ pub(super) fn first_of(working: &Snapshot) -> Option<Snapshot> {
         _ => vec![region],
     });
     let below = below.map(|node| node.id().into()).collect();
-    let delta = Delta::new(working.cycle(), Patch::default(), below);
+    let delta = TreeDelta::new(working.cycle(), Patch::default(), below);
     let tree = crate::tree::patch::apply(&working.to_tree(), &delta).ok()?;
     let meta = Meta {
         spec_version: working.meta().spec_version.clone(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::node::NewNode;
-use super::overlay::Body;
+use super::overlay::NodeBody;
 use super::refusal::{Refusal, header, input, region};
 use super::slot::Mover;
 use crate::json::{JsonValue, StoredValue, elements, string};
@@ -23,7 +23,7 @@ type PayloadField = (Box<str>, StoredValue);
 #[derive(Clone, Debug, Default)]
 pub(super) struct DraftNode {
     /// What it is; the id is empty until one is made.
-    pub(super) body: Body,
+    pub(super) body: NodeBody,
     pub(super) offset: Option<i64>,
     /// `created_at_iso` as given, and its time.
     pub(super) created: Option<(Box<str>, i64)>,
@@ -33,10 +33,10 @@ pub(super) struct DraftNode {
 
 impl DraftNode {
     pub(super) fn of(id: Arc<str>, class: NodeClass) -> Self {
-        let body = Body {
+        let body = NodeBody {
             id,
             node_type: class.as_str().into(),
-            ..Body::default()
+            ..NodeBody::default()
         };
         Self {
             body,
@@ -125,7 +125,7 @@ pub(super) fn read(node: &NewNode) -> Result<DraftNode, Refusal> {
 }
 
 /// A `content_hash` that is given must be right.
-pub(super) fn check_hash(name: &dyn std::fmt::Display, body: &Body) -> Result<(), Refusal> {
+pub(super) fn check_hash(name: &dyn std::fmt::Display, body: &NodeBody) -> Result<(), Refusal> {
     let Some(given) = body.field("content_hash").and_then(JsonValue::text) else {
         return Ok(());
     };
@@ -349,7 +349,7 @@ impl Name {
         Ok(())
     }
 
-    fn check_class(&self, body: &Body) -> Result<(), Refusal> {
+    fn check_class(&self, body: &NodeBody) -> Result<(), Refusal> {
         let node_type = &*body.node_type;
         match body.class() {
             NodeClass::Block | NodeClass::Container => {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::node::NewNode;
 use super::refusal::{Refusal, placement};
 use super::slot::{Destination, Insertion};
-use super::state::Node;
+use super::state::StateNode;
 use super::workspace::Workspace;
 use crate::json::{JsonValue, string};
-use crate::support::edits::{Edit, edits};
+use crate::support::edits::{TokenEdit, edits};
 use crate::tree::NodeClass;
 
 impl Workspace {
@@ -27,15 +27,15 @@ impl Workspace {
         let state = self.state();
         let sys = state.region(NodeClass::Sys);
         let sys = sys.ok_or_else(|| placement("the session has no region `^sys`"))?;
-        let managed = |node: &Node<'_>| {
+        let managed = |node: &StateNode<'_>| {
             let (own_kind, role) = match *node {
-                Node::Old(old) => (old.kind(), old.role()),
-                Node::New(_, fresh) => (fresh.kind.as_deref(), fresh.role.as_deref()),
+                StateNode::Old(old) => (old.kind(), old.role()),
+                StateNode::New(_, fresh) => (fresh.kind.as_deref(), fresh.role.as_deref()),
             };
             let prompt = kind != "text" || (node.key().is_none() && role == Some("system"));
             own_kind == Some(kind) && prompt && node.class() == NodeClass::Block
         };
-        let present: Vec<Node<'_>> = state.children(sys).into_iter().filter(managed).collect();
+        let present: Vec<StateNode<'_>> = state.children(sys).into_iter().filter(managed).collect();
         let equals = |key: Option<&str>, content: Option<&str>| format!("{key:?} {content:?}");
         let is = present
             .iter()
@@ -111,7 +111,7 @@ impl Workspace {
 fn common(a: &[String], b: &[String]) -> Vec<(usize, usize)> {
     let [older, newer] = [a, b].map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
     let (mut i, mut j, mut pairs) = (0, 0, Vec::new());
-    let end = Edit {
+    let end = TokenEdit {
         older: a.len()..a.len(),
         newer: b.len()..b.len(),
     };

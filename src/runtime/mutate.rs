@@ -6,11 +6,11 @@ use hashbrown::HashSet;
 
 use super::header::{Update, check_hash, read_update};
 use super::node::NewNode;
-use super::overlay::{Body, Fresh};
+use super::overlay::{Fresh, NodeBody};
 use super::refusal::{Refusal, header, pinned, placement, region, sealed};
 use super::slot::{Destination, Slot, find_slot};
-use super::state::{Node, Seal, State};
-use super::workspace::{Draft, Workspace};
+use super::state::{Seal, State, StateNode};
+use super::workspace::{DraftSubtree, Workspace};
 use crate::json::StoredValue;
 use crate::tree::NodeClass;
 use crate::tree::hash::is_hashed;
@@ -57,11 +57,11 @@ impl Workspace {
     }
 
     /// Refuses a core that could go away without its turn.
-    pub(super) fn check_core_of(&self, slot: &Slot, body: &Body) -> Result<(), Refusal> {
+    pub(super) fn check_core_of(&self, slot: &Slot, body: &NodeBody) -> Result<(), Refusal> {
         let is_core = body.class() == NodeClass::Container && slot.offset == 0;
         let parent = self.state().find(&slot.parent);
         let what = match body.ttl {
-            _ if !is_core || !parent.is_some_and(Node::is_turn) => return Ok(()),
+            _ if !is_core || !parent.is_some_and(StateNode::is_turn) => return Ok(()),
             _ if body.removable => "be removable",
             Some(_) => "have a ttl",
             None => return Ok(()),
@@ -71,7 +71,7 @@ impl Workspace {
         Err(header(message).help("give it to the blocks in the core"))
     }
 
-    pub(super) fn put(&mut self, draft: Draft, slot: &Slot) -> Result<Arc<str>, Refusal> {
+    pub(super) fn put(&mut self, draft: DraftSubtree, slot: &Slot) -> Result<Arc<str>, Refusal> {
         let parent: Arc<str> = slot.parent.as_ref().into();
         let made = self.build(draft, Arc::clone(&parent), slot.offset)?;
         let id = Arc::clone(&made[0].id);
@@ -110,7 +110,7 @@ impl Workspace {
         let state = self.state();
         let node = state.get(id)?;
         node.check_no_region("never changes")?;
-        let Node::New(_, fresh) = node else {
+        let StateNode::New(_, fresh) = node else {
             return match state.location(node).seal {
                 Seal::Turn | Seal::Core => {
                     let message = format!("`{id}` is sealed and never changes");
@@ -194,7 +194,7 @@ impl Workspace {
             let Some(node) = state.find(id) else { continue };
             let parent = state.parent(node).map(|parent| Arc::from(parent.id()));
             let fresh = match node {
-                Node::Old(_) if !above.contains(id) => Vec::new(),
+                StateNode::Old(_) if !above.contains(id) => Vec::new(),
                 _ => self.fresh_below(node),
             };
             if let Some(slot) = node.slot() {
@@ -210,11 +210,11 @@ impl Workspace {
         }
     }
 
-    fn fresh_below(&self, node: Node<'_>) -> Vec<u32> {
+    fn fresh_below(&self, node: StateNode<'_>) -> Vec<u32> {
         let state = self.state();
         let mut open: Vec<u32> = match node {
-            Node::New(slot, _) => vec![slot],
-            Node::Old(_) => {
+            StateNode::New(slot, _) => vec![slot],
+            StateNode::Old(_) => {
                 let below = |parent: &Arc<str>| {
                     let parent = state.find(parent)?;
                     let mut path = state.upwards(parent);
@@ -256,7 +256,12 @@ impl Workspace {
     }
 
     /// Refuses a successor that changes what the core of a turn is.
-    fn check_successor(&self, place: &NodePlace, body: &Body, old: &str) -> Result<(), Refusal> {
+    fn check_successor(
+        &self,
+        place: &NodePlace,
+        body: &NodeBody,
+        old: &str,
+    ) -> Result<(), Refusal> {
         let state = self.state();
         let Some(parent) = state.find(&place.parent) else {
             return Ok(());
@@ -310,7 +315,7 @@ pub(super) struct NodePlace {
 }
 
 impl NodePlace {
-    pub(super) fn of(state: State<'_>, node: Node<'_>) -> Self {
+    pub(super) fn of(state: State<'_>, node: StateNode<'_>) -> Self {
         let (offset, created_at_ns, creation_index, _) = node.sort_key();
         let parent = state.parent(node);
         let made = || crate::tree::timestamp::rfc3339_of_nanos(created_at_ns);
@@ -325,7 +330,7 @@ impl NodePlace {
         }
     }
 
-    pub(super) fn check(&self, draft: &Draft) -> Result<(), Refusal> {
+    pub(super) fn check(&self, draft: &DraftSubtree) -> Result<(), Refusal> {
         let first = &draft[0];
         let (what, help) = match &first.created {
             _ if first.offset.is_some() => ("offset", "leave out the offset"),
@@ -341,7 +346,7 @@ impl NodePlace {
 
 pub(super) fn check_removable(
     state: State<'_>,
-    node: Node<'_>,
+    node: StateNode<'_>,
     kept: &HashSet<Arc<str>>,
 ) -> Result<(), Refusal> {
     let id = node.id();

@@ -24,12 +24,12 @@ pub(super) struct Fresh {
     #[serde(skip)]
     children: Vec<u32>,
     #[serde(flatten)]
-    body: Arc<Body>,
+    body: Arc<NodeBody>,
 }
 
 /// What a node is, without its place. Id, cycle and times are filled when the node is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Body {
+pub(super) struct NodeBody {
     pub(super) id: Arc<str>,
     pub(super) node_type: Box<str>,
     pub(super) role: Option<Box<str>>,
@@ -51,7 +51,7 @@ pub(super) struct Body {
 
 impl Fresh {
     /// A node without children, which is among those of no other yet.
-    pub(super) fn new(parent: Arc<str>, offset: i64, body: Body) -> Self {
+    pub(super) fn new(parent: Arc<str>, offset: i64, body: NodeBody) -> Self {
         Self {
             parent,
             offset,
@@ -66,20 +66,20 @@ impl Fresh {
 }
 
 impl Deref for Fresh {
-    type Target = Body;
+    type Target = NodeBody;
 
-    fn deref(&self) -> &Body {
+    fn deref(&self) -> &NodeBody {
         &self.body
     }
 }
 
 impl DerefMut for Fresh {
-    fn deref_mut(&mut self) -> &mut Body {
+    fn deref_mut(&mut self) -> &mut NodeBody {
         Arc::make_mut(&mut self.body)
     }
 }
 
-impl Body {
+impl NodeBody {
     /// What a node of a snapshot is, with those of its fields that `keeps` takes.
     pub(super) fn of(node: NodeRef<'_>, keeps: impl Fn(&str) -> bool) -> Self {
         let fields = node.fields().filter(|(name, _)| keeps(name));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::policy::{Measure, Scope};
-use super::state::{Node, State};
+use super::state::{State, StateNode};
 use super::workspace::Workspace;
 use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
 /// A block that may be removed: priority, time, id. Blocks are removed in this order.
-type Candidate = (i64, i64, Arc<str>);
+type PruneCandidate = (i64, i64, Arc<str>);
 
 impl Workspace {
     pub(super) fn prune(&mut self, kept: &HashSet<Arc<str>>) -> (Vec<Arc<str>>, u64) {
@@ -38,7 +38,7 @@ impl Workspace {
         (pruned, over)
     }
 
-    fn regions(&self, scope: Scope) -> Vec<Node<'_>> {
+    fn regions(&self, scope: Scope) -> Vec<StateNode<'_>> {
         let classes: &[NodeClass] = match scope {
             Scope::Whole => &[NodeClass::Sys, NodeClass::Seq, NodeClass::Head],
             Scope::Sys => &[NodeClass::Sys],
@@ -58,8 +58,8 @@ impl Workspace {
         self.measure(below, measure)
     }
 
-    fn measure<'a>(&self, nodes: impl IntoIterator<Item = Node<'a>>, measure: Measure) -> u64 {
-        let cost = |node: Node<'_>| match measure {
+    fn measure<'a>(&self, nodes: impl IntoIterator<Item = StateNode<'a>>, measure: Measure) -> u64 {
+        let cost = |node: StateNode<'_>| match measure {
             Measure::Nodes => 1,
             Measure::Tokens if node.class() == NodeClass::Block => self.tokens(node),
             Measure::Tokens => 0,
@@ -67,14 +67,14 @@ impl Workspace {
         nodes.into_iter().map(cost).fold(0, u64::saturating_add)
     }
 
-    fn tokens(&self, node: Node<'_>) -> u64 {
+    fn tokens(&self, node: StateNode<'_>) -> u64 {
         node.with_content(|content| match content {
             None | Some(JsonValue::Null) => 0,
             Some(content) => self.policy.count(&content.plain()),
         })
     }
 
-    fn candidates(&self, scope: Scope, kept: &HashSet<Arc<str>>) -> Vec<Candidate> {
+    fn candidates(&self, scope: Scope, kept: &HashSet<Arc<str>>) -> Vec<PruneCandidate> {
         let state = self.state();
         let protected = self.protected();
         let mut found = Vec::new();
@@ -94,14 +94,14 @@ impl Workspace {
         found
     }
 
-    fn candidate(&self, node: Node<'_>) -> Candidate {
+    fn candidate(&self, node: StateNode<'_>) -> PruneCandidate {
         let priority = match node {
-            Node::Old(old) => {
+            StateNode::Old(old) => {
                 let change = self.overlay.changed.get(old.id());
                 let changed = change.and_then(|change| change.priority);
                 changed.unwrap_or_else(|| old.priority())
             }
-            Node::New(_, fresh) => fresh.priority,
+            StateNode::New(_, fresh) => fresh.priority,
         };
         (priority, node.sort_key().1, node.id().into())
     }

@@ -7,11 +7,11 @@ use hashbrown::HashSet;
 
 use super::header::{DraftNode, is_column};
 use super::mutate::{check_removable, check_unpinned};
-use super::overlay::{Body, LifecycleChange};
+use super::overlay::{LifecycleChange, NodeBody};
 use super::refusal::{Refusal, placement, region, sealed};
 use super::slot::{Destination, Insertion, Mover, Slot, find_slot};
-use super::state::{Node, Seal};
-use super::workspace::{Draft, Workspace};
+use super::state::{Seal, StateNode};
+use super::workspace::{DraftSubtree, Workspace};
 use crate::tree::NodeClass;
 
 impl Workspace {
@@ -88,8 +88,8 @@ impl Workspace {
             )));
         }
         match node {
-            Node::New(slot, _) => self.relocate_new(slot, target, moving),
-            Node::Old(_) => self.relocate_committed(node.id().into(), target, moving),
+            StateNode::New(slot, _) => self.relocate_new(slot, target, moving),
+            StateNode::Old(_) => self.relocate_committed(node.id().into(), target, moving),
         }
     }
 
@@ -171,12 +171,12 @@ impl Workspace {
         found.or_else(|_| find_slot(self.state(), target, as_new))
     }
 
-    fn copy(&self, node: Node<'_>) -> Result<Draft, Refusal> {
+    fn copy(&self, node: StateNode<'_>) -> Result<DraftSubtree, Refusal> {
         let state = self.state();
         let subtree = state.subtree(node);
-        let mut draft = Draft::new();
+        let mut draft = DraftSubtree::new();
         for (index, node) in subtree.iter().enumerate() {
-            let above = state.parent(*node).map(Node::id);
+            let above = state.parent(*node).map(StateNode::id);
             let above = above.filter(|_| index > 0);
             let above = above.and_then(|id| subtree.iter().position(|other| other.id() == id));
             let mut body = successor(*node, self.overlay.changed.get(node.id()));
@@ -193,19 +193,19 @@ impl Workspace {
 }
 
 /// What a successor has in common with a node. Its time is filled again.
-fn successor(node: Node<'_>, change: Option<&LifecycleChange>) -> Body {
+fn successor(node: StateNode<'_>, change: Option<&LifecycleChange>) -> NodeBody {
     // Of other headers, a record has explicit nulls only.
     let keeps = |name: &str| name != "created_at_iso" && !is_column(name);
     match node {
-        Node::Old(old) => {
-            let mut body = Body::of(old, keeps);
+        StateNode::Old(old) => {
+            let mut body = NodeBody::of(old, keeps);
             let change = change.copied().unwrap_or_default();
             body.ttl = change.ttl.unwrap_or(body.ttl);
             body.priority = change.priority.unwrap_or(body.priority);
             body
         }
-        Node::New(_, fresh) => {
-            let mut body = Body::clone(fresh);
+        StateNode::New(_, fresh) => {
+            let mut body = NodeBody::clone(fresh);
             body.fields.retain(|(name, _)| keeps(name));
             if let Some(growing) = body.growing.take() {
                 body.set_field("content", Some(growing.text().as_str().into()));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 
 use super::refusal::{Refusal, placement, sealed};
-use super::state::{Node, Seal, State, Zero};
+use super::state::{Seal, State, StateNode, Zero};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Insertion {
@@ -64,20 +64,20 @@ pub(super) struct Slot {
 
 /// The parent of a slot, and which offsets its children may have.
 struct SlotParent<'a> {
-    node: Node<'a>,
+    node: StateNode<'a>,
     /// Whether the sign of an offset means pre, core and post.
     is_turn: bool,
     is_sealed: bool,
-    core: Option<Node<'a>>,
+    core: Option<StateNode<'a>>,
     /// Whether a child at offset 0 is not the core.
     has_loose: bool,
     only_core: bool,
     /// The children, those about to be moved among them.
-    siblings: Vec<Node<'a>>,
+    siblings: Vec<StateNode<'a>>,
 }
 
 impl Mover<'_> {
-    fn moves(self, node: Node<'_>) -> bool {
+    fn moves(self, node: StateNode<'_>) -> bool {
         node.id() == self.id || self.moving.is_some_and(|moving| moving.contains(node.id()))
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn find_slot(
 }
 
 impl<'a> SlotParent<'a> {
-    fn new(state: State<'a>, node: Node<'a>, target: &Destination, mover: Mover<'_>) -> Self {
+    fn new(state: State<'a>, node: StateNode<'a>, target: &Destination, mover: Mover<'_>) -> Self {
         let is_turn = node.is_turn();
         let lists = target.in_core || !matches!(target.insertion, Insertion::Into | Insertion::End);
         let mut siblings = if lists {
@@ -218,7 +218,7 @@ impl<'a> SlotParent<'a> {
         mover: Mover<'_>,
     ) -> Result<Slot, Refusal> {
         let (left, right) = self.siblings.split_at(self.count_before(insertion)?);
-        let staying = |part: &[Node<'a>]| -> Vec<Node<'a>> {
+        let staying = |part: &[StateNode<'a>]| -> Vec<StateNode<'a>> {
             let staying = part.iter().copied().filter(|node| !mover.moves(*node));
             staying.collect()
         };
@@ -264,7 +264,7 @@ impl<'a> SlotParent<'a> {
         }
     }
 
-    fn first(&self, right: &[Node<'_>], mover: Mover<'_>) -> Result<Slot, Refusal> {
+    fn first(&self, right: &[StateNode<'_>], mover: Mover<'_>) -> Result<Slot, Refusal> {
         let Some(first) = right.first() else {
             let offset = if self.allows(0, mover) { 0 } else { 1 };
             self.check_offset(offset, mover)?;
@@ -276,9 +276,9 @@ impl<'a> SlotParent<'a> {
         Ok(self.slot(offset, Vec::new()))
     }
 
-    fn no_room(&self, left: &[Node<'_>], right: &[Node<'_>]) -> Refusal {
+    fn no_room(&self, left: &[StateNode<'_>], right: &[StateNode<'_>]) -> Refusal {
         let (parent, between) = (self.node.id(), neighbours(left, right));
-        let at_zero = |node: Option<&Node<'_>>| node.is_some_and(|node| node.offset() == 0);
+        let at_zero = |node: Option<&StateNode<'_>>| node.is_some_and(|node| node.offset() == 0);
         if self.is_turn && at_zero(left.last()) && at_zero(right.first()) {
             return placement(format!(
                 "the node cannot come between {between} in `{parent}`: what has offset 0 is the core and \
@@ -294,7 +294,7 @@ impl<'a> SlotParent<'a> {
         )
     }
 
-    fn may_get(&self, sibling: Node<'_>, offset: i64) -> Option<u32> {
+    fn may_get(&self, sibling: StateNode<'_>, offset: i64) -> Option<u32> {
         let keeps = !self.is_turn || offset.signum() == sibling.offset().signum();
         let keeps = keeps && (!self.only_core || offset == 0);
         sibling.slot().filter(|_| keeps)
@@ -304,7 +304,7 @@ impl<'a> SlotParent<'a> {
     /// it has to be. `None` if one of them must keep its offset.
     fn shift(
         &self,
-        siblings: &[Node<'_>],
+        siblings: &[StateNode<'_>],
         offset: i64,
         mover: Mover<'_>,
         up: bool,
@@ -333,8 +333,8 @@ impl<'a> SlotParent<'a> {
     }
 }
 
-fn neighbours(left: &[Node<'_>], right: &[Node<'_>]) -> String {
-    let name = |node: Option<&Node<'_>>, end: &str| match node {
+fn neighbours(left: &[StateNode<'_>], right: &[StateNode<'_>]) -> String {
+    let name = |node: Option<&StateNode<'_>>, end: &str| match node {
         Some(node) => format!("`{}` (offset {})", node.id(), node.offset()),
         None => end.to_owned(),
     };
@@ -349,10 +349,10 @@ fn key<'k>(offset: i64, mover: Mover<'k>) -> (i64, i64, i64, &'k str) {
     (offset, mover.times.0, mover.times.1, mover.id)
 }
 
-fn after(left: Option<&Node<'_>>, offset: i64, mover: Mover<'_>) -> bool {
+fn after(left: Option<&StateNode<'_>>, offset: i64, mover: Mover<'_>) -> bool {
     left.is_none_or(|left| left.sort_key() < key(offset, mover))
 }
 
-fn before(right: Option<&Node<'_>>, offset: i64, mover: Mover<'_>) -> bool {
+fn before(right: Option<&StateNode<'_>>, offset: i64, mover: Mover<'_>) -> bool {
     right.is_none_or(|right| key(offset, mover) < right.sort_key())
 }

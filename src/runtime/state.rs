@@ -11,7 +11,7 @@ use crate::json::JsonValue;
 use crate::tree::NodeClass;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Node<'a> {
+pub(super) enum StateNode<'a> {
     Old(NodeRef<'a>),
     /// A node made in this cycle, and its slot in the overlay.
     New(u32, &'a Fresh),
@@ -35,7 +35,7 @@ pub(super) enum Seal {
 pub(super) enum Zero<'a> {
     Free,
     /// Its core container.
-    Core(Node<'a>),
+    Core(StateNode<'a>),
     /// Nodes without a container around them.
     Loose,
 }
@@ -55,7 +55,7 @@ pub(super) struct State<'a> {
     pub(super) overlay: &'a Overlay,
 }
 
-impl<'a> Node<'a> {
+impl<'a> StateNode<'a> {
     fn read<R>(self, old: impl FnOnce(NodeRef<'a>) -> R, new: impl FnOnce(&'a Fresh) -> R) -> R {
         match self {
             Self::Old(node) => old(node),
@@ -142,21 +142,21 @@ impl<'a> State<'a> {
         Self { base, overlay }
     }
 
-    pub(super) fn slot(self, slot: u32) -> Option<Node<'a>> {
-        Some(Node::New(slot, self.overlay.get(slot)?))
+    pub(super) fn slot(self, slot: u32) -> Option<StateNode<'a>> {
+        Some(StateNode::New(slot, self.overlay.get(slot)?))
     }
 
     /// The node of an id. One lookup a piece of the base.
-    pub(super) fn find(self, id: &str) -> Option<Node<'a>> {
+    pub(super) fn find(self, id: &str) -> Option<StateNode<'a>> {
         if let Some(slot) = self.overlay.find(id) {
             return self.slot(slot);
         }
         let node = self.base.find(id)?;
-        self.is_live(node).then_some(Node::Old(node))
+        self.is_live(node).then_some(StateNode::Old(node))
     }
 
     /// As [`State::find`], or the refusal that there is none.
-    pub(super) fn get(self, id: &str) -> Result<Node<'a>, Refusal> {
+    pub(super) fn get(self, id: &str) -> Result<StateNode<'a>, Refusal> {
         let missing = || placement(format!("no node has the id `{id}`"));
         self.find(id).ok_or_else(missing)
     }
@@ -167,40 +167,40 @@ impl<'a> State<'a> {
                 .all(|node| !self.overlay.gone.contains(node.id()))
     }
 
-    pub(super) fn parent(self, node: Node<'a>) -> Option<Node<'a>> {
+    pub(super) fn parent(self, node: StateNode<'a>) -> Option<StateNode<'a>> {
         match node {
-            Node::Old(node) => node.parent().map(Node::Old),
-            Node::New(_, fresh) => self.find(&fresh.parent),
+            StateNode::Old(node) => node.parent().map(StateNode::Old),
+            StateNode::New(_, fresh) => self.find(&fresh.parent),
         }
     }
 
-    pub(super) fn is_in_turn(self, node: Node<'a>) -> bool {
-        self.parent(node).is_some_and(Node::is_turn)
+    pub(super) fn is_in_turn(self, node: StateNode<'a>) -> bool {
+        self.parent(node).is_some_and(StateNode::is_turn)
     }
 
     /// The node and those above it, the root last.
-    pub(super) fn upwards(self, node: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+    pub(super) fn upwards(self, node: StateNode<'a>) -> impl Iterator<Item = StateNode<'a>> {
         std::iter::successors(Some(node), move |&node| self.parent(node))
     }
 
-    fn new_children(self, node: Node<'a>) -> &'a [u32] {
+    fn new_children(self, node: StateNode<'a>) -> &'a [u32] {
         match node {
-            Node::Old(node) => self.overlay.added_to(node.id()),
-            Node::New(_, fresh) => fresh.children(),
+            StateNode::Old(node) => self.overlay.added_to(node.id()),
+            StateNode::New(_, fresh) => fresh.children(),
         }
     }
 
     /// The children, in canonical order. Linear in them.
-    pub(super) fn children(self, node: Node<'a>) -> Vec<Node<'a>> {
+    pub(super) fn children(self, node: StateNode<'a>) -> Vec<StateNode<'a>> {
         let added = self.new_children(node).iter();
         let added = added.filter_map(|&slot| self.slot(slot));
-        let Node::Old(old) = node else {
+        let StateNode::Old(old) = node else {
             return added.collect();
         };
         let old = old.children().filter(|child| {
             self.overlay.gone.is_empty() || !self.overlay.gone.contains(child.id())
         });
-        let mut children: Vec<Node<'a>> = old.map(Node::Old).collect();
+        let mut children: Vec<StateNode<'a>> = old.map(StateNode::Old).collect();
         let committed = children.len();
         children.extend(added);
         if committed > 0 && children.len() > committed {
@@ -210,10 +210,10 @@ impl<'a> State<'a> {
         children
     }
 
-    pub(super) fn last_child(self, node: Node<'a>) -> Option<Node<'a>> {
+    pub(super) fn last_child(self, node: StateNode<'a>) -> Option<StateNode<'a>> {
         let added = self.new_children(node).last();
         let added = added.and_then(|&slot| self.slot(slot));
-        let Node::Old(old) = node else {
+        let StateNode::Old(old) = node else {
             return added;
         };
         let gone = &self.overlay.gone;
@@ -227,24 +227,24 @@ impl<'a> State<'a> {
         let old = quick
             .filter(here)
             .or_else(|| old.children().filter(here).last());
-        let old = old.map(Node::Old);
+        let old = old.map(StateNode::Old);
         old.into_iter()
             .chain(added)
             .max_by_key(|child| child.sort_key())
     }
 
-    pub(super) fn has_children(self, node: Node<'a>) -> bool {
+    pub(super) fn has_children(self, node: StateNode<'a>) -> bool {
         !self.new_children(node).is_empty()
             || match node {
-                Node::Old(old) => {
+                StateNode::Old(old) => {
                     let mut children = old.children();
                     children.any(|child| !self.overlay.gone.contains(child.id()))
                 }
-                Node::New(..) => false,
+                StateNode::New(..) => false,
             }
     }
 
-    pub(super) fn subtree(self, node: Node<'a>) -> Vec<Node<'a>> {
+    pub(super) fn subtree(self, node: StateNode<'a>) -> Vec<StateNode<'a>> {
         let mut found = Vec::new();
         let mut open = vec![node];
         while let Some(node) = open.pop() {
@@ -255,9 +255,9 @@ impl<'a> State<'a> {
     }
 
     /// Where a node is. Linear in its level.
-    pub(super) fn location(self, node: Node<'a>) -> Location {
+    pub(super) fn location(self, node: StateNode<'a>) -> Location {
         let mut level = 0;
-        let mut below: Option<Node<'a>> = None;
+        let mut below: Option<StateNode<'a>> = None;
         let mut seal = Seal::Open;
         let mut region = NodeClass::Root;
         for at in self.upwards(node) {
@@ -282,12 +282,12 @@ impl<'a> State<'a> {
         }
     }
 
-    fn is_top_turn(self, node: Node<'a>) -> bool {
+    fn is_top_turn(self, node: StateNode<'a>) -> bool {
         let parent = self.parent(node);
         parent.is_some_and(|parent| parent.class() == NodeClass::Seq)
     }
 
-    pub(super) fn region(self, class: NodeClass) -> Option<Node<'a>> {
+    pub(super) fn region(self, class: NodeClass) -> Option<StateNode<'a>> {
         let snapshot = self.base;
         let rows = match class {
             NodeClass::Sys => snapshot.sys_rows(),
@@ -295,7 +295,7 @@ impl<'a> State<'a> {
             _ => snapshot.seq_row().map_or(0..0, |row| row..row + 1),
         };
         if !rows.is_empty() {
-            return Some(Node::Old(snapshot.node(rows.start)));
+            return Some(StateNode::Old(snapshot.node(rows.start)));
         }
         let added = self.overlay.added_to(snapshot.root().id()).iter();
         let mut added = added.filter_map(|&slot| self.slot(slot));
@@ -304,7 +304,7 @@ impl<'a> State<'a> {
 
     /// What a turn or head has at offset 0, besides the node `without`. Logarithmic in new children,
     /// linear in committed ones.
-    pub(super) fn zero_of(self, node: Node<'a>, without: &str) -> Zero<'a> {
+    pub(super) fn zero_of(self, node: StateNode<'a>, without: &str) -> Zero<'a> {
         let added = self.new_children(node);
         let offset = |slot: u32| self.overlay.get(slot).map_or(0, |fresh| fresh.offset);
         let start = added.partition_point(|&slot| offset(slot) < 0);
@@ -312,14 +312,14 @@ impl<'a> State<'a> {
         // New nodes are never put beside a core, so a core is the only one at offset 0.
         let mut added = added.filter_map(|&slot| self.slot(slot)).take(3);
         let old = match node {
-            Node::Old(old) => {
+            StateNode::Old(old) => {
                 let gone = &self.overlay.gone;
                 let old = old.children().filter(|child| child.offset() == 0);
                 old.filter(|child| !gone.contains(child.id()))
-                    .map(Node::Old)
+                    .map(StateNode::Old)
                     .collect()
             }
-            Node::New(..) => Vec::new(),
+            StateNode::New(..) => Vec::new(),
         };
         let mut old = old.into_iter().filter(|child| child.id() != without);
         let core = old.clone().find(|child| child.is_core_container());
@@ -349,13 +349,13 @@ impl<'a> State<'a> {
     }
 
     /// The topmost of some nodes, each once, in document order.
-    pub(super) fn topmost(self, ids: &[&str]) -> Vec<Node<'a>> {
+    pub(super) fn topmost(self, ids: &[&str]) -> Vec<StateNode<'a>> {
         let wanted: HashSet<&str> = ids.iter().copied().collect();
-        let mut found: Vec<Node<'a>> = Vec::new();
+        let mut found: Vec<StateNode<'a>> = Vec::new();
         let mut seen = HashSet::new();
         for node in ids.iter().filter_map(|id| self.find(id)) {
             let above = self.upwards(node).skip(1);
-            let covered = above.map(Node::id).any(|id| wanted.contains(id));
+            let covered = above.map(StateNode::id).any(|id| wanted.contains(id));
             if !covered && seen.insert(node.id()) {
                 found.push(node);
             }
@@ -370,7 +370,7 @@ impl<'a> State<'a> {
     }
 
     /// Sorts nodes into document order. Linear in their levels.
-    fn sort(self, nodes: &mut [Node<'a>]) {
+    fn sort(self, nodes: &mut [StateNode<'a>]) {
         if nodes.len() > 1 {
             nodes.sort_by_cached_key(|node| {
                 let path = self

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::growing::Growing;
 use super::refusal::{Refusal, header, sealed};
-use super::state::Node;
+use super::state::StateNode;
 use super::workspace::Workspace;
 use crate::json::JsonValue;
 
 impl Workspace {
     pub(crate) fn open_stream(&self, id: &str) -> Result<u32, Refusal> {
-        let Node::New(slot, fresh) = self.state().get(id)? else {
+        let StateNode::New(slot, fresh) = self.state().get(id)? else {
             return Err(sealed(format!(
                 "`{id}` is committed and its text never changes"
             )));

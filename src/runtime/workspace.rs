@@ -326,8 +326,8 @@ impl Workspace {
     }
 
     /// Checks `node` and all below it: headers and ids in document order. `level` is that of the parent.
-    pub(super) fn draft(&self, node: &NewNode, level: usize) -> Result<Draft, Refusal> {
-        let mut draft = Draft::new();
+    pub(super) fn draft(&self, node: &NewNode, level: usize) -> Result<DraftSubtree, Refusal> {
+        let mut draft = DraftSubtree::new();
         let mut open = vec![(node, None, level + 1)];
         let mut taken: HashSet<Arc<str>> = HashSet::new();
         while let Some((node, above, level)) = open.pop() {
@@ -380,7 +380,7 @@ impl Workspace {
     /// Makes the nodes of a draft below `parent`; its first node gets `offset`.
     pub(super) fn build(
         &mut self,
-        draft: Draft,
+        draft: DraftSubtree,
         parent: Arc<str>,
         offset: i64,
     ) -> Result<Vec<Fresh>, Refusal> {
@@ -430,7 +430,7 @@ impl Workspace {
 }
 
 /// The checked nodes of a subtree, in document order; at least one.
-pub(super) type Draft = Vec<DraftNode>;
+pub(super) type DraftSubtree = Vec<DraftNode>;
 
 /// What a change that is taken back leaves as it was.
 #[derive(Default)]

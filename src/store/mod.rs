@@ -52,7 +52,7 @@ pub use write::import::ImportStopped;
 pub(crate) use write::ledger::Ledger;
 pub use write::log::LogImport;
 
-use crate::engine::{Beside, Context, ContextBuilder, Engine, Kept};
+use crate::engine::{Beside, Context, ContextBuilder, ContextState, Engine};
 use crate::history::Session;
 use crate::runtime::Commit;
 use crate::store::error::StoreError;
@@ -197,7 +197,7 @@ impl Store {
         let session = open::session(&self.open, &self.core, entry);
         let builder = builder.newest_only();
         if beside.runtime.is_some() {
-            let kept = Kept::stored(beside)?;
+            let kept = ContextState::stored(beside)?;
             return Ok((builder.resume_kept(&session, &kept)?, Vec::new()));
         }
         let used = beside.retired;

@@ -212,23 +212,23 @@ pub(crate) fn check() -> Result<(), Cancelled> {
 
 /// The tokens of a thread, for work of it that other threads do.
 #[derive(Clone, Debug)]
-pub(crate) struct Tokens(Vec<Cancel>);
+pub(crate) struct CancelTokens(Vec<Cancel>);
 
 /// Runs what must be done though the work is cancelled, such as giving back a lock.
 #[cfg(feature = "store")]
 pub(crate) fn free<T>(work: impl FnOnce() -> T) -> T {
-    Tokens(Vec::new()).within(work)
+    CancelTokens(Vec::new()).within(work)
 }
 
 /// The tokens that this thread's work is under.
-pub(crate) fn here() -> Tokens {
-    Tokens(match SCOPES.load(Ordering::Relaxed) {
+pub(crate) fn here() -> CancelTokens {
+    CancelTokens(match SCOPES.load(Ordering::Relaxed) {
         0 => Vec::new(),
         _ => CURRENT.with_borrow(Clone::clone),
     })
 }
 
-impl Tokens {
+impl CancelTokens {
     /// Runs some work under these tokens instead of those of the calling thread, which may be another
     /// one's for the moment.
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {

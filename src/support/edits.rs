@@ -12,7 +12,7 @@ const MOST_TOKENS: usize = 1 << 16;
 
 /// A run of tokens of the older text and the run that replaces it. Never both empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Edit {
+pub(crate) struct TokenEdit {
     pub(crate) older: Range<usize>,
     pub(crate) newer: Range<usize>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Edit {
 ///
 /// About linear for similar texts; otherwise bounded by the search limits of `similar` and by
 /// [`MOST_TOKENS`].
-pub(crate) fn edits(older: &[&str], newer: &[&str]) -> Vec<Edit> {
+pub(crate) fn edits(older: &[&str], newer: &[&str]) -> Vec<TokenEdit> {
     let alike = |(a, b): &(&&str, &&str)| a == b;
     let start = older.iter().zip(newer).take_while(alike).count();
     let (old_rest, new_rest) = (&older[start..], &newer[start..]);
@@ -33,13 +33,13 @@ pub(crate) fn edits(older: &[&str], newer: &[&str]) -> Vec<Edit> {
         .count();
     let old_rest = &old_rest[..old_rest.len() - tail];
     let new_rest = &new_rest[..new_rest.len() - tail];
-    let mut found: Vec<Edit> = Vec::new();
+    let mut found: Vec<TokenEdit> = Vec::new();
     let mut add = |older: Range<usize>, newer: Range<usize>| match found.last_mut() {
         Some(last) if last.older.end == older.start && last.newer.end == newer.start => {
             last.older.end = older.end;
             last.newer.end = newer.end;
         }
-        _ => found.push(Edit { older, newer }),
+        _ => found.push(TokenEdit { older, newer }),
     };
     if old_rest.len().max(new_rest.len()) > MOST_TOKENS {
         add(start..start + old_rest.len(), start..start + new_rest.len());
@@ -125,7 +125,7 @@ pub(crate) fn unified(older: (&str, &str), newer: (&str, &str), context: usize) 
 }
 
 /// Writes one hunk: neighbouring edits and the lines around them.
-fn hunk(group: &[Edit], older: &[&str], newer: &[&str], context: usize, out: &mut String) {
+fn hunk(group: &[TokenEdit], older: &[&str], newer: &[&str], context: usize, out: &mut String) {
     let (Some(first), Some(last)) = (group.first(), group.last()) else {
         return;
     };

@@ -22,13 +22,13 @@ const PART: &str = ".part";
 
 /// Something that is being written: it is removed when this is dropped, unless it was renamed.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct PartialFile {
     path: PathBuf,
     /// With a lock while it is written.
     file: File,
 }
 
-impl Part {
+impl PartialFile {
     /// A new file beside `target`, with the mode of `like`. Removes what killed processes left there for
     /// the same target. Errors: the file system's.
     pub(crate) fn file(target: &Path, like: Option<&Metadata>) -> io::Result<Self> {
@@ -99,7 +99,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let mut open = lock();
         remove(&self.path);
@@ -210,10 +210,13 @@ mod tests {
     fn a_part_is_removed_unless_it_gets_its_name() {
         let place = place("part");
         let target = place.join("out");
-        drop(Part::file(&target, None).unwrap());
-        drop(Part::directory(&target, |_| true).unwrap());
+        drop(PartialFile::file(&target, None).unwrap());
+        drop(PartialFile::directory(&target, |_| true).unwrap());
         assert!(names(&place).is_empty());
-        Part::file(&target, None).unwrap().rename(&target).unwrap();
+        PartialFile::file(&target, None)
+            .unwrap()
+            .rename(&target)
+            .unwrap();
         assert_eq!(names(&place), ["out"]);
         fs::remove_dir_all(place).unwrap();
     }
@@ -228,14 +231,14 @@ mod tests {
         fs::write(place.join(".out.78-3.part").join("inside"), "left").unwrap();
         fs::write(place.join(".out.mine.part"), "").unwrap();
         fs::write(place.join(".other.77-0.part"), "").unwrap();
-        let first = Part::file(&target, None).unwrap();
-        let second = Part::file(&target, None).unwrap();
+        let first = PartialFile::file(&target, None).unwrap();
+        let second = PartialFile::file(&target, None).unwrap();
         assert!(first.path().exists() && second.path().exists());
         #[cfg(feature = "parquet")]
         {
             let all = names(&place).into_iter();
             let parts: Vec<String> = all.filter(|name| is_part(name.as_ref())).collect();
-            let own = |part: &Part| {
+            let own = |part: &PartialFile| {
                 part.path()
                     .file_name()
                     .unwrap()
@@ -251,9 +254,9 @@ mod tests {
         drop((first, second));
         let kept = [".other.77-0.part", ".out.78-3.part", ".out.mine.part"];
         assert_eq!(names(&place), kept);
-        drop(Part::directory(&target, |_| false).unwrap());
+        drop(PartialFile::directory(&target, |_| false).unwrap());
         assert_eq!(names(&place), kept);
-        drop(Part::directory(&target, |_| true).unwrap());
+        drop(PartialFile::directory(&target, |_| true).unwrap());
         assert_eq!(names(&place), [kept[0], kept[2]]);
         fs::remove_dir_all(place).unwrap();
     }

@@ -53,32 +53,32 @@ const LONGEST: u64 = 30;
 const WIDEST: usize = 60;
 
 /// A table: words to the left and numbers to the right, maybe with bars in proportion to the largest.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     titles: Vec<String>,
     /// Whether each column is of words.
     left: Vec<bool>,
-    rows: Vec<(Vec<Cell>, Option<u64>)>,
+    rows: Vec<(Vec<TableCell>, Option<u64>)>,
     hide_empty: bool,
 }
 
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
     tint: Option<Tint>,
 }
 
-impl From<String> for Cell {
+impl From<String> for TableCell {
     fn from(text: String) -> Self {
         Self { text, tint: None }
     }
 }
 
-impl Cell {
+impl TableCell {
     pub(crate) fn new(text: String, tint: Option<Tint>) -> Self {
         Self { text, tint }
     }
 }
 
-impl Table {
+impl TextTable {
     /// A table with these titles; only the first column has words.
     pub(crate) fn new(titles: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let titles: Vec<String> = titles.into_iter().map(Into::into).collect();
@@ -113,7 +113,7 @@ impl Table {
         self
     }
 
-    pub(crate) fn add(&mut self, cells: impl IntoIterator<Item = impl Into<Cell>>) {
+    pub(crate) fn add(&mut self, cells: impl IntoIterator<Item = impl Into<TableCell>>) {
         let cells = cells.into_iter().map(Into::into).collect();
         self.rows.push((cells, None));
     }
@@ -132,8 +132,8 @@ impl Table {
     /// The table, a line for the titles and one for each row.
     pub(crate) fn text(&self, paint: Paint) -> String {
         let titles = self.titles.iter();
-        let titles = titles.map(|title| Cell::new(cut(title, WIDEST), Some(Tint::Name)));
-        let titles: Vec<Cell> = titles.collect();
+        let titles = titles.map(|title| TableCell::new(cut(title, WIDEST), Some(Tint::Name)));
+        let titles: Vec<TableCell> = titles.collect();
         let cells = |at: usize| self.rows.iter().filter_map(move |(row, _)| row.get(at));
         let width = |at: usize| {
             let widest = cells(at)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::model::{NONE, NodeClass, NodeHeaders, Present, Tree};
-use super::payload::{Record, copy_record};
+use super::payload::{NodeRecord, copy_record};
 
 #[derive(Default)]
 pub(crate) struct TreeBuilder {
@@ -28,7 +28,7 @@ impl TreeBuilder {
         level: u32,
         class: NodeClass,
         headers: NodeHeaders<'_>,
-        record: Record<'_>,
+        record: NodeRecord<'_>,
     ) {
         // Document order closes every subtree that is at this level or deeper, so the parent is what is left
         // open last.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-use super::draft::{Draft, ParentClaim};
+use super::draft::{ParentClaim, TreeDraft};
 use super::fault::Faults;
-use super::model::{Dictionary, NONE, NodeClass, Present, Row, Tree, hash_text, header};
+use super::model::{Dictionary, NONE, NodeClass, Present, Tree, TreeRow, hash_text, header};
 use crate::json::shorten;
 
 /// The class of a stored nodeType (LANGUAGE §1).
@@ -32,7 +32,7 @@ pub(crate) fn classes(types: &Dictionary) -> Vec<NodeClass> {
 
 /// The class of a row, given that of its parent.
 pub(crate) fn classify(
-    row: &Row,
+    row: &TreeRow,
     index: u32,
     parent: NodeClass,
     classes: &[NodeClass],
@@ -54,8 +54,8 @@ fn start_of(starts: &[usize], row: u32) -> usize {
 }
 
 /// Checks a draft of nested nodes and sorts it. The tree is valid only if `faults` is empty.
-pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> Tree {
-    let Draft {
+pub(crate) fn finish(draft: TreeDraft<'_>, faults: &mut Faults) -> Tree {
+    let TreeDraft {
         mut tree,
         payload,
         starts,

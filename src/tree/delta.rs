@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::check;
-use super::draft::Draft;
-use super::fault::{Faults, Position};
+use super::draft::TreeDraft;
+use super::fault::{Faults, TextPosition};
 use super::model::{NodeHeaders, Tree};
 use super::payload::write_record;
 use crate::json::JsonValue;
 
 /// The difference to the snapshot of cycle `base`: first `replace`, then `remove`.
 #[derive(Debug)]
-pub struct Delta {
+pub struct TreeDelta {
     pub base: i64,
     /// Nodes that are added, moved or replaced.
     pub replace: Patch,
@@ -24,9 +24,9 @@ pub struct Delta {
 /// Positions of a delta in the text of its document, for messages.
 #[derive(Debug, Default)]
 pub(crate) struct DeltaPositions {
-    pub(crate) base: Position,
-    pub(crate) replace: Vec<Position>,
-    pub(crate) remove: Vec<Position>,
+    pub(crate) base: TextPosition,
+    pub(crate) replace: Vec<TextPosition>,
+    pub(crate) remove: Vec<TextPosition>,
 }
 
 /// Nodes with the ids of their parents, in the order of the text.
@@ -39,7 +39,7 @@ pub struct Patch {
     pub parents: Vec<Option<Box<str>>>,
 }
 
-impl Delta {
+impl TreeDelta {
     pub fn new(base: i64, replace: Patch, remove: Vec<Box<str>>) -> Self {
         Self {
             base,
@@ -64,8 +64,8 @@ impl Patch {
 
     /// Takes the parents from the `parent_id` members and reports duplicate ids. Also returns
     /// the offset of every node in the text.
-    pub(crate) fn finish(draft: Draft<'_>, faults: &mut Faults) -> (Self, Vec<usize>) {
-        let Draft {
+    pub(crate) fn finish(draft: TreeDraft<'_>, faults: &mut Faults) -> (Self, Vec<usize>) {
+        let TreeDraft {
             tree: mut nodes,
             payload,
             starts,

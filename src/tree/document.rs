@@ -11,9 +11,9 @@ use hashbrown::HashSet;
 use rayon::prelude::*;
 
 use super::check;
-use super::delta::{Delta, DeltaPositions, Patch};
-use super::draft::{Draft, Form, NodeReader};
-use super::fault::{Fault, Faults, InputError, Lines, Position};
+use super::delta::{DeltaPositions, Patch, TreeDelta};
+use super::draft::{NodeReader, NodesForm, TreeDraft};
+use super::fault::{Faults, InputError, InputFault, Lines, TextPosition};
 use super::model::Tree;
 use super::seal::unsealed;
 use crate::json::{Halt, Reader, named, shorten};
@@ -29,17 +29,17 @@ pub struct Document {
     /// Whether this is the working state.
     pub working: bool,
     /// The tree or the delta, or what a writer keeps.
-    pub body: Body,
+    pub body: DocumentBody,
     /// Other members, sorted by name in byte order; values are JSON text as written. An explicit
     /// `"working": false` and null members are here too.
     pub extra: Vec<(Box<str>, Box<str>)>,
     /// Where it was read, for messages.
-    pub origin: Origin,
+    pub origin: DocumentOrigin,
 }
 
 /// Where a document was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct DocumentOrigin {
     /// The file, if it came from one.
     pub file: Option<Arc<Path>>,
     /// The line of the file, from 1; 0 if the document is the whole input.
@@ -52,17 +52,17 @@ pub struct Origin {
 /// Positions of members in the text of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemberMarks {
-    pub(crate) document: Position,
+    pub(crate) document: TextPosition,
     /// The values of `base`, `cycle` and `working`; the document's own where absent.
-    pub(crate) base: Position,
-    pub(crate) cycle: Position,
-    pub(crate) working: Position,
+    pub(crate) base: TextPosition,
+    pub(crate) cycle: TextPosition,
+    pub(crate) working: TextPosition,
 }
 
-impl Origin {
+impl DocumentOrigin {
     /// A fault at a position in the text of the document.
-    pub(crate) fn fault(&self, path: &str, at: Position, message: String) -> Fault {
-        Fault {
+    pub(crate) fn fault(&self, path: &str, at: TextPosition, message: String) -> InputFault {
+        InputFault {
             file: self.file.clone(),
             path: path.to_owned(),
             message,
@@ -100,9 +100,9 @@ impl Origin {
 
 /// The content of a document.
 #[derive(Debug)]
-pub enum Body {
+pub enum DocumentBody {
     Full(Tree),
-    Delta(Delta),
+    Delta(TreeDelta),
     /// What a writer keeps beside its documents, as the JSON text of an object.
     Runtime(Box<str>),
 }
@@ -147,7 +147,7 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     let mut lines = lines(bytes);
     let tokens = cancel::here();
     loop {
-        let some: Vec<Line<'_>> = lines.by_ref().take(LINES_AT_ONCE).collect();
+        let some: Vec<DocumentLine<'_>> = lines.by_ref().take(LINES_AT_ONCE).collect();
         if some.is_empty() {
             break;
         }
@@ -185,7 +185,7 @@ pub fn read_lines(bytes: &[u8]) -> Result<Vec<Document>, InputError> {
     }
 }
 
-pub(super) struct Line<'a> {
+pub(super) struct DocumentLine<'a> {
     /// From 1.
     pub(super) number: u64,
     pub(super) start: usize,
@@ -193,11 +193,11 @@ pub(super) struct Line<'a> {
 }
 
 /// The lines of a text that are not blank.
-pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = DocumentLine<'_>> {
     let mut start = 0;
     let ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
     let lines = ends.zip(1..).map(move |(end, number)| {
-        let line = Line {
+        let line = DocumentLine {
             number,
             start,
             bytes: &bytes[start..end],
@@ -257,8 +257,8 @@ impl DocumentMember<'_> {
 #[derive(Default)]
 struct Members<'a> {
     list: Vec<DocumentMember<'a>>,
-    root: Option<Draft<'a>>,
-    replace: Draft<'a>,
+    root: Option<TreeDraft<'a>>,
+    replace: TreeDraft<'a>,
     /// The ids, and their offsets.
     remove: Vec<(Box<str>, usize)>,
 }
@@ -310,11 +310,11 @@ impl<'a> Members<'a> {
             let mut value = "";
             match (&*name, byte) {
                 ("root", Some(b'{')) => {
-                    let nodes = NodeReader::new(reader, faults, Form::Nested, size);
+                    let nodes = NodeReader::new(reader, faults, NodesForm::Nested, size);
                     members.root = Some(nodes.read_root()?);
                 }
                 ("replace", Some(b'[')) => {
-                    let nodes = NodeReader::new(reader, faults, Form::Listed, size);
+                    let nodes = NodeReader::new(reader, faults, NodesForm::Listed, size);
                     members.replace = nodes.read_list()?;
                 }
                 ("remove", Some(b'[')) => members.remove = read_ids(reader, faults)?,
@@ -376,18 +376,18 @@ impl<'a> Members<'a> {
             spec_version: self.get("spec_version").map(|member| member.value.into()),
             working: self.get("working").is_some_and(|it| it.value == "true"),
             extra: match &body {
-                Body::Runtime(_) => Vec::new(),
-                Body::Full(_) | Body::Delta(_) => extra,
+                DocumentBody::Runtime(_) => Vec::new(),
+                DocumentBody::Full(_) | DocumentBody::Delta(_) => extra,
             },
             body,
-            origin: Origin {
+            origin: DocumentOrigin {
                 marks: MemberMarks {
                     document,
                     base,
                     cycle,
                     working,
                 },
-                ..Origin::default()
+                ..DocumentOrigin::default()
             },
         })
     }
@@ -395,10 +395,10 @@ impl<'a> Members<'a> {
     /// The content of the document, if it has one; `None` if it has a fault.
     fn body(
         &mut self,
-        base_at: Position,
+        base_at: TextPosition,
         lines: &mut Lines<'_>,
         faults: &mut Faults,
-    ) -> Option<Option<Body>> {
+    ) -> Option<Option<DocumentBody>> {
         let of_delta =
             |it: &&DocumentMember<'_>| matches!(&*it.name, "base" | "replace" | "remove");
         let delta_at = self.list.iter().find(of_delta).map(|member| member.key_at);
@@ -410,7 +410,10 @@ impl<'a> Members<'a> {
                 );
                 None
             }
-            (true, None) => Some(Some(Body::Full(check::finish(self.root.take()?, faults)))),
+            (true, None) => Some(Some(DocumentBody::Full(check::finish(
+                self.root.take()?,
+                faults,
+            )))),
             (false, Some(at)) => {
                 if self.get("base").is_none() {
                     faults.add(
@@ -421,7 +424,7 @@ impl<'a> Members<'a> {
                 let (replace, starts) = Patch::finish(std::mem::take(&mut self.replace), faults);
                 let ids = std::mem::take(&mut self.remove);
                 check_remove(&ids, &replace, faults);
-                Some(Some(Body::Delta(Delta {
+                Some(Some(DocumentBody::Delta(TreeDelta {
                     base: self.integer("base")?,
                     replace,
                     positions: delta_positions(base_at, &starts, &ids, lines),
@@ -431,7 +434,7 @@ impl<'a> Members<'a> {
             // The line that a writer keeps beside the documents: `{"runtime": {…}}`.
             (false, None) => Some(match &self.list[..] {
                 [only] if only.name == RUNTIME && only.value.starts_with('{') => {
-                    Some(Body::Runtime(only.value.into()))
+                    Some(DocumentBody::Runtime(only.value.into()))
                 }
                 _ => None,
             }),
@@ -460,7 +463,7 @@ fn read_ids(reader: &mut Reader<'_>, faults: &mut Faults) -> Result<Vec<(Box<str
 
 /// The positions of the nodes of `replace`, which start at `starts`, and of the ids of `remove`.
 fn delta_positions(
-    base: Position,
+    base: TextPosition,
     starts: &[usize],
     remove: &[(Box<str>, usize)],
     lines: &mut Lines<'_>,

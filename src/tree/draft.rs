@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::alias::TAGS;
 use super::fault::Faults;
-use super::model::{NONE, NodeHeaders, Present, Row, Tree, header};
+use super::model::{NONE, NodeHeaders, Present, Tree, TreeRow, header};
 use super::payload::{CONTENT, RecordPlace, write_field};
 use crate::json::{
     Halt, JsonValue, MAX_NESTING, Reader, Text, elements, named, not_integer, shorten,
@@ -23,7 +23,7 @@ pub(crate) struct ParentClaim<'a> {
 
 /// Nodes as read: rows in the order of the text, classes not yet set.
 #[derive(Default)]
-pub(crate) struct Draft<'a> {
+pub(crate) struct TreeDraft<'a> {
     pub(crate) tree: Tree,
     /// The bytes of [`Tree::payload`] to be.
     pub(crate) payload: String,
@@ -34,7 +34,7 @@ pub(crate) struct Draft<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum NodesForm {
     /// A tree: `children` nest; `parent_id` is an ordinary field and is checked.
     Nested,
     /// A list: `parent_id` names the parent and is not kept as a field; children are refused.
@@ -115,8 +115,8 @@ mod name {
 pub(crate) struct NodeReader<'r, 'a> {
     pub(super) reader: &'r mut Reader<'a>,
     pub(super) faults: &'r mut Faults,
-    pub(super) draft: Draft<'a>,
-    pub(super) form: Form,
+    pub(super) draft: TreeDraft<'a>,
+    pub(super) form: NodesForm,
     pub(super) open: Vec<OpenNode>,
     pub(super) fields: Vec<DraftField<'a>>,
     /// A text with escapes, decoded.
@@ -128,10 +128,10 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     pub(crate) fn new(
         reader: &'r mut Reader<'a>,
         faults: &'r mut Faults,
-        form: Form,
+        form: NodesForm,
         size: usize,
     ) -> Self {
-        let mut draft = Draft::default();
+        let mut draft = TreeDraft::default();
         draft.payload.reserve(size);
         Self {
             reader,
@@ -146,13 +146,13 @@ impl<'r, 'a> NodeReader<'r, 'a> {
     }
 
     /// Reads the root object of a document and everything below it.
-    pub(crate) fn read_root(mut self) -> Result<Draft<'a>, Halt> {
+    pub(crate) fn read_root(mut self) -> Result<TreeDraft<'a>, Halt> {
         self.open_node(NONE)?;
         self.read_open_nodes(usize::MAX)?;
         Ok(self.finish())
     }
 
-    pub(crate) fn read_list(mut self) -> Result<Draft<'a>, Halt> {
+    pub(crate) fn read_list(mut self) -> Result<TreeDraft<'a>, Halt> {
         if !self.reader.take(b'[') {
             return Err(self.reader.expected("an array of nodes"));
         }
@@ -169,13 +169,13 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         Ok(self.finish())
     }
 
-    fn finish(self) -> Draft<'a> {
+    fn finish(self) -> TreeDraft<'a> {
         let mut draft = self.draft;
         draft.payload.shrink_to_fit();
         draft
     }
 
-    fn row(&mut self, row: u32) -> &mut Row {
+    fn row(&mut self, row: u32) -> &mut TreeRow {
         &mut self.draft.tree.rows[row as usize]
     }
 
@@ -425,7 +425,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let first = self.see(name::CHILDREN, at);
         let byte = self.reader.peek();
         let offset = self.reader.offset();
-        if byte == Some(b'[') && first && self.form != Form::Listed {
+        if byte == Some(b'[') && first && self.form != NodesForm::Listed {
             self.reader.take(b'[');
             if self.reader.peek() == Some(b']') {
                 self.row(row).present.0 |= Present::EMPTY_CHILDREN;
@@ -471,7 +471,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
                 format!("parent_id must be a string or null, not {}", named(value)),
             ),
         }
-        if self.form != Form::Listed {
+        if self.form != NodesForm::Listed {
             self.keep(Cow::Borrowed("parent_id"), value, at);
         }
         Ok(())
@@ -532,7 +532,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let tree = &mut self.draft.tree;
         let end = tree.rows.len() as u32;
         if seen & (name::ID | name::BAD_ID) == 0 {
-            if row == 0 && self.form == Form::Nested {
+            if row == 0 && self.form == NodesForm::Nested {
                 let id = tree.ids.len() as u32;
                 tree.ids.push_str("^root");
                 tree.rows[0].id = (id, id + 5);

@@ -15,7 +15,7 @@ use crate::support::cancel::Cancelled;
 pub const MAX_FAULTS: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct TextPosition {
     pub(crate) offset: u64,
     /// Line, from 1.
     pub(crate) line: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Position {
     pub(crate) column: u64,
 }
 
-impl Default for Position {
+impl Default for TextPosition {
     fn default() -> Self {
         Self {
             offset: 0,
@@ -36,7 +36,7 @@ impl Default for Position {
 /// One fault of an input. See the example of [`InputError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Fault {
+pub struct InputFault {
     /// The file, in reports on sessions, which may have several; `None` where the caller named the input.
     pub file: Option<Arc<Path>>,
     /// JSON path from the document, such as `$.root.children[1].offset`.
@@ -51,8 +51,8 @@ pub struct Fault {
     pub column: u64,
 }
 
-impl Fault {
-    pub(crate) fn at(path: String, message: String, at: Position) -> Self {
+impl InputFault {
+    pub(crate) fn at(path: String, message: String, at: TextPosition) -> Self {
         Self {
             file: None,
             path,
@@ -64,8 +64,8 @@ impl Fault {
     }
 }
 
-impl From<Fault> for InputError {
-    fn from(fault: Fault) -> Self {
+impl From<InputFault> for InputError {
+    fn from(fault: InputFault) -> Self {
         Self {
             faults: vec![fault],
             more: 0,
@@ -73,7 +73,7 @@ impl From<Fault> for InputError {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for InputFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             path,
@@ -100,7 +100,7 @@ impl fmt::Display for Fault {
 #[non_exhaustive]
 pub struct InputError {
     /// The faults in the order of their positions, at most [`MAX_FAULTS`].
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InputFault>,
     /// How many more there are.
     pub more: usize,
 }
@@ -121,7 +121,7 @@ impl InputError {
 
     /// An error of one fault at a path of a value that has no lines.
     pub(crate) fn at_path(path: String, message: String) -> Self {
-        Fault::at(path, message, Position::default()).into()
+        InputFault::at(path, message, TextPosition::default()).into()
     }
 
     /// Adds the faults of another part of the same input.
@@ -235,7 +235,10 @@ impl Faults {
 
     /// Makes the report, in the order of positions. `place` gives the path and the position of an
     /// offset, which may be a number of another kind.
-    pub(crate) fn resolve_with(self, place: impl Fn(usize) -> (String, Position)) -> InputError {
+    pub(crate) fn resolve_with(
+        self,
+        place: impl Fn(usize) -> (String, TextPosition),
+    ) -> InputError {
         let faults = self.list.into_iter().map(|raw| {
             let (path, at) = place(raw.offset);
             let message = match raw.other {
@@ -245,9 +248,9 @@ impl Faults {
                 }
                 None => raw.message,
             };
-            Fault::at(path + raw.member, message, at)
+            InputFault::at(path + raw.member, message, at)
         });
-        let mut faults: Vec<Fault> = faults.collect();
+        let mut faults: Vec<InputFault> = faults.collect();
         faults.sort_by_key(|fault| fault.offset);
         InputError {
             faults,
@@ -264,7 +267,7 @@ impl Faults {
         offsets.dedup();
         let mut lines = Lines::new(text);
         let paths = paths(text, &offsets).into_iter();
-        let places: Vec<(String, Position)> = paths
+        let places: Vec<(String, TextPosition)> = paths
             .zip(&offsets)
             .map(|(path, &offset)| (path, lines.position(offset)))
             .collect();
@@ -280,21 +283,21 @@ impl Faults {
 pub(crate) struct Lines<'a> {
     text: &'a [u8],
     /// The offset counted to.
-    at: Position,
+    at: TextPosition,
 }
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self {
             text: text.as_bytes(),
-            at: Position::default(),
+            at: TextPosition::default(),
         }
     }
 
-    pub(crate) fn position(&mut self, offset: usize) -> Position {
+    pub(crate) fn position(&mut self, offset: usize) -> TextPosition {
         let at = &mut self.at;
         if (offset as u64) < at.offset {
-            *at = Position::default();
+            *at = TextPosition::default();
         }
         let end = offset.min(self.text.len());
         let mut passed = self.text.get(at.offset as usize..end).unwrap_or_default();
@@ -310,7 +313,7 @@ impl<'a> Lines<'a> {
             passed.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64
         };
         at.offset = end as u64;
-        Position {
+        TextPosition {
             offset: offset as u64,
             ..*at
         }

@@ -8,9 +8,9 @@
 use std::borrow::Cow;
 
 use super::check;
-use super::document::{Body, Document, MemberMarks, read_text};
-use super::draft::{Draft, DraftField, FieldValue, Form, NodeReader, OpenNode};
-use super::fault::{Faults, Lines, Position};
+use super::document::{Document, DocumentBody, MemberMarks, read_text};
+use super::draft::{DraftField, FieldValue, NodeReader, NodesForm, OpenNode, TreeDraft};
+use super::fault::{Faults, Lines, TextPosition};
 use super::model::NONE;
 use super::payload::Fields;
 use crate::json::Reader;
@@ -20,7 +20,7 @@ pub(super) struct Large {
     size: usize,
     stage: ReadingStage,
     /// The nodes, whose reading was put aside between two members.
-    draft: Draft<'static>,
+    draft: TreeDraft<'static>,
     open: Vec<OpenNode>,
     /// The fields of the open nodes: names, and values as written.
     fields: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub(super) struct Large {
     begun: bool,
     marks: MemberMarks,
     /// The position of the next window in the document.
-    position: Position,
+    position: TextPosition,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,14 +54,14 @@ impl Large {
         Self {
             size,
             stage: ReadingStage::Start,
-            draft: Draft::default(),
+            draft: TreeDraft::default(),
             open: Vec::new(),
             fields: Vec::new(),
             claimed: Vec::new(),
             others: String::from("{"),
             begun: false,
             marks: MemberMarks::default(),
-            position: Position::default(),
+            position: TextPosition::default(),
         }
     }
 
@@ -150,7 +150,7 @@ impl Large {
             reader,
             faults,
             draft: std::mem::take(&mut self.draft),
-            form: Form::Nested,
+            form: NodesForm::Nested,
             open: std::mem::take(&mut self.open),
             fields: fields.collect(),
             decoded: String::new(),
@@ -168,10 +168,10 @@ impl Large {
         self.fields = fields.collect();
         self.open = nodes.open;
         // What refers to the text goes: only messages need it.
-        self.draft = Draft {
+        self.draft = TreeDraft {
             tree: nodes.draft.tree,
             payload: nodes.draft.payload,
-            ..Draft::default()
+            ..TreeDraft::default()
         };
         Some(done)
     }
@@ -196,7 +196,7 @@ impl Large {
         let mut faults = Faults::default();
         let tree = check::finish(draft, &mut faults);
         match &mut document.body {
-            Body::Full(whole) if faults.is_empty() => *whole = tree,
+            DocumentBody::Full(whole) if faults.is_empty() => *whole = tree,
             _ => return None,
         }
         document.origin.marks = self.marks;
@@ -205,7 +205,7 @@ impl Large {
 }
 
 /// Whether the `parent_id` of a row is the id of its parent.
-fn fits(draft: &Draft<'_>, row: u32) -> bool {
+fn fits(draft: &TreeDraft<'_>, row: u32) -> bool {
     let Some(found) = draft.tree.rows.get(row as usize) else {
         return false;
     };
@@ -216,8 +216,8 @@ fn fits(draft: &Draft<'_>, row: u32) -> bool {
 }
 
 /// A position in a window that begins at another one.
-fn moved(from: Position, within: Position) -> Position {
-    Position {
+fn moved(from: TextPosition, within: TextPosition) -> TextPosition {
+    TextPosition {
         offset: from.offset + within.offset,
         line: from.line + within.line - 1,
         column: match within.line {

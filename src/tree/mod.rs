@@ -36,13 +36,13 @@ pub(crate) mod stream;
 pub(crate) mod timestamp;
 
 pub(crate) use builder::TreeBuilder;
-pub use delta::{Delta, Patch, push_row};
-pub use document::{Body, Document, Origin, read_document, read_lines};
-pub use fault::{Fault, InputError};
+pub use delta::{Patch, TreeDelta, push_row};
+pub use document::{Document, DocumentBody, DocumentOrigin, read_document, read_lines};
+pub use fault::{InputError, InputFault};
 pub(crate) use model::hash_text;
 pub use model::{
-    Dictionary, NONE, NodeClass, NodeHeaders, Present, Row, Tree, header, is_header, text_list,
+    Dictionary, NONE, NodeClass, NodeHeaders, Present, Tree, TreeRow, header, is_header, text_list,
 };
-pub use payload::{Fields, Record, RecordPlace};
+pub use payload::{Fields, NodeRecord, RecordPlace};
 pub use sequence::{DocumentOrder, Meta, PlacedDocument, Runtime, arrange, whole_trees};
 pub use source::{Limits, SourceError, read_slice, read_source};

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::alias;
-use super::payload::{CONTENT, Record, RecordPlace};
+use super::payload::{CONTENT, NodeRecord, RecordPlace};
 use crate::json::{JsonValue, elements, string};
 use crate::support::macros::names;
 
@@ -84,7 +84,7 @@ impl Present {
 
 /// One node. Absent numbers are 0; [`Present`] tells them apart.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct TreeRow {
     /// Row of the parent; [`NONE`] for the root.
     pub parent: u32,
     /// One past the last row of the subtree.
@@ -154,7 +154,7 @@ pub struct NodeHeaders<'a> {
 #[derive(Debug, Default)]
 pub struct Tree {
     /// The nodes.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TreeRow>,
     /// All ids, concatenated.
     pub ids: String,
     /// All payload records (see [`super::payload`]). Shared with the segment, if the whole tree becomes one.
@@ -169,12 +169,12 @@ impl Tree {
         &self.ids[start as usize..end as usize]
     }
 
-    pub fn record(&self, row: u32) -> Record<'_> {
+    pub fn record(&self, row: u32) -> NodeRecord<'_> {
         self.rows[row as usize].payload.get(&self.payload)
     }
 
     /// The text header `column` of a row.
-    pub fn text(&self, row: &Row, column: usize) -> Option<&str> {
+    pub fn text(&self, row: &TreeRow, column: usize) -> Option<&str> {
         self.texts[column].get(row.texts[column])
     }
 
@@ -190,14 +190,14 @@ impl Tree {
 
     /// Adds a row without a place: its parent, end, level and class are for the caller to set.
     #[inline]
-    pub fn push(&mut self, node: NodeHeaders<'_>, payload: RecordPlace) -> &mut Row {
+    pub fn push(&mut self, node: NodeHeaders<'_>, payload: RecordPlace) -> &mut TreeRow {
         let (row, id) = (self.rows.len(), self.ids.len() as u32);
         self.ids.push_str(node.id);
         let mut texts = [NONE; header::TEXTS.len()];
         for ((code, dictionary), text) in texts.iter_mut().zip(&mut self.texts).zip(node.texts) {
             *code = text.map_or(NONE, |text| dictionary.intern(text));
         }
-        self.rows.push(Row {
+        self.rows.push(TreeRow {
             parent: NONE,
             end: row as u32 + 1,
             level: 0,

@@ -5,8 +5,8 @@
 
 use super::builder::TreeBuilder;
 use super::check;
-use super::delta::Delta;
-use super::fault::{Faults, InputError, Position};
+use super::delta::TreeDelta;
+use super::fault::{Faults, InputError, TextPosition};
 use super::model::{NONE, NodeClass, Tree, hash_text};
 use crate::json::{MAX_NESTING, shorten};
 use hashbrown::HashTable;
@@ -18,7 +18,7 @@ use hashbrown::HashTable;
 /// Unknown ids, and every fault a whole document would be rejected for, in one report, with paths
 /// and positions in the delta where it is at fault. A node without a valid place in the tree is
 /// reported once; it and its descendants are not checked further.
-pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
+pub fn apply(base: &Tree, delta: &TreeDelta) -> Result<Tree, InputError> {
     let mut faults = Faults::default();
     let mut union = NodeUnion::new(base, delta, &mut faults);
     union.link(&mut faults);
@@ -33,7 +33,8 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
     // The offsets of these faults are node numbers: of the patch, the base, then removed ids.
     let base_count = base.rows.len();
     let patch_count = delta.replace.nodes.rows.len();
-    let position = |list: &[Position], index: usize| list.get(index).copied().unwrap_or_default();
+    let position =
+        |list: &[TextPosition], index: usize| list.get(index).copied().unwrap_or_default();
     Err(faults.resolve_with(|place| {
         if place < patch_count {
             let at = position(&delta.positions.replace, place);
@@ -53,7 +54,7 @@ pub fn apply(base: &Tree, delta: &Delta) -> Result<Tree, InputError> {
 /// first, then those of the base.
 struct NodeUnion<'a> {
     base: &'a Tree,
-    delta: &'a Delta,
+    delta: &'a TreeDelta,
     table: HashTable<u32>,
     /// For each node: its first child, and its next sibling.
     child: Vec<u32>,
@@ -65,7 +66,7 @@ struct NodeUnion<'a> {
 }
 
 impl<'a> NodeUnion<'a> {
-    fn new(base: &'a Tree, delta: &'a Delta, faults: &mut Faults) -> Self {
+    fn new(base: &'a Tree, delta: &'a TreeDelta, faults: &mut Faults) -> Self {
         let patch = delta.replace.nodes.rows.len();
         let count = patch + base.rows.len();
         let mut union = Self {

@@ -27,9 +27,9 @@ impl RecordPlace {
         }
     }
 
-    pub fn get(self, text: &str) -> Record<'_> {
+    pub fn get(self, text: &str) -> NodeRecord<'_> {
         let part = |(start, end): (u32, u32)| text.get(start as usize..end as usize);
-        Record {
+        NodeRecord {
             content: part(self.content).unwrap_or_default(),
             fields: part(self.fields).unwrap_or_default(),
         }
@@ -43,7 +43,7 @@ impl RecordPlace {
 
 /// A record. Equal records have the same fields with the same values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct NodeRecord<'a> {
     /// The content as [`JsonValue::store`] writes it; empty if there is none.
     pub(crate) content: &'a str,
     pub(crate) fields: &'a str,
@@ -69,7 +69,7 @@ pub(crate) fn write_record<'f>(
     RecordPlace::new(start, middle, text.len() as u32)
 }
 
-pub(crate) fn copy_record(text: &mut String, record: Record<'_>) -> RecordPlace {
+pub(crate) fn copy_record(text: &mut String, record: NodeRecord<'_>) -> RecordPlace {
     let start = text.len() as u32;
     text.push_str(record.content);
     let middle = text.len() as u32;
@@ -108,7 +108,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub fn new(record: Record<'a>) -> Self {
+    pub fn new(record: NodeRecord<'a>) -> Self {
         let content = Some(record.content).filter(|content| !content.is_empty());
         Self {
             content: content.map(JsonValue::stored),

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::document::{Body, Document, Origin};
-use super::fault::{Fault, InputError, MAX_FAULTS};
+use super::document::{Document, DocumentBody, DocumentOrigin};
+use super::fault::{InputError, InputFault, MAX_FAULTS};
 use super::model::Tree;
 use super::patch;
 use crate::json::{get, members};
@@ -41,8 +41,8 @@ impl Meta {
 #[derive(Debug)]
 pub struct PlacedDocument {
     pub meta: Meta,
-    pub body: Body,
-    origin: Origin,
+    pub body: DocumentBody,
+    origin: DocumentOrigin,
     number: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct PlacedDocument {
 pub struct Runtime {
     /// The JSON text of an object.
     pub json: Box<str>,
-    origin: Origin,
+    origin: DocumentOrigin,
 }
 
 impl Runtime {
@@ -66,14 +66,14 @@ impl Runtime {
 #[derive(Debug, Default)]
 pub struct DocumentOrder {
     count: usize,
-    cycles: HashMap<i64, Origin>,
+    cycles: HashMap<i64, DocumentOrigin>,
     /// Whether the documents are taken to have different cycles and bases that exist, so that nothing of them is kept.
     trusted: bool,
-    working: Option<Origin>,
+    working: Option<DocumentOrigin>,
     previous: i64,
     runtime: Option<Runtime>,
     /// The faults, each with the number of its document, and how many are not listed.
-    faults: Vec<(usize, Fault)>,
+    faults: Vec<(usize, InputFault)>,
     more: usize,
 }
 
@@ -93,12 +93,12 @@ impl DocumentOrder {
     pub fn place(&mut self, document: Document) -> Option<PlacedDocument> {
         let number = self.count;
         self.count += 1;
-        if let Body::Runtime(json) = document.body {
+        if let DocumentBody::Runtime(json) = document.body {
             self.add_runtime(number, json, document.origin);
             return None;
         }
         let mut lost = false;
-        if let Body::Delta(delta) = &document.body
+        if let DocumentBody::Delta(delta) = &document.body
             && !self.trusted
             && !self.cycles.contains_key(&delta.base)
         {
@@ -122,7 +122,7 @@ impl DocumentOrder {
         })
     }
 
-    fn add_runtime(&mut self, number: usize, json: Box<str>, origin: Origin) {
+    fn add_runtime(&mut self, number: usize, json: Box<str>, origin: DocumentOrigin) {
         if let Some(first) = &self.runtime {
             let first = first.origin.seen_from(&origin);
             let message = format!("a second `runtime`, the first is {first}");
@@ -167,7 +167,7 @@ impl DocumentOrder {
         None
     }
 
-    fn add(&mut self, number: usize, fault: Fault) {
+    fn add(&mut self, number: usize, fault: InputFault) {
         if self.faults.len() < MAX_FAULTS {
             self.faults.push((number, fault));
         } else {
@@ -217,8 +217,8 @@ impl DocumentOrder {
         let committed = committed.filter(|(_, document)| !document.meta.working);
         let places: HashMap<i64, usize> = committed.map(|(at, d)| (d.meta.cycle, at)).collect();
         let base = |document: &PlacedDocument| match &document.body {
-            Body::Delta(delta) => Some(places.get(&delta.base).copied()),
-            Body::Full(_) | Body::Runtime(_) => None,
+            DocumentBody::Delta(delta) => Some(places.get(&delta.base).copied()),
+            DocumentBody::Full(_) | DocumentBody::Runtime(_) => None,
         };
         let mut wanted = vec![all; documents.len()];
         // Backwards, as a base comes earlier in the input: what is wanted of a difference is wanted of its base.
@@ -235,11 +235,11 @@ impl DocumentOrder {
             let document = &mut rest[0];
             let Some(base) = base(document) else { continue };
             let base = base.filter(|base| !wrong[*base]).map(|base| &before[base]);
-            let (Some(base), Body::Delta(delta)) = (base, &document.body) else {
+            let (Some(base), DocumentBody::Delta(delta)) = (base, &document.body) else {
                 wrong[at] = true;
                 continue;
             };
-            let Body::Full(tree) = &base.body else {
+            let DocumentBody::Full(tree) = &base.body else {
                 continue;
             };
             match patch::apply(tree, delta) {
@@ -247,7 +247,7 @@ impl DocumentOrder {
                     let inherited = || base.meta.spec_version.clone();
                     let own = document.meta.spec_version.take();
                     document.meta.spec_version = own.or_else(inherited);
-                    document.body = Body::Full(tree);
+                    document.body = DocumentBody::Full(tree);
                 }
                 Err(error) => {
                     wrong[at] = true;
@@ -285,8 +285,8 @@ pub fn whole_trees(
     let trees = placed
         .into_iter()
         .filter_map(|document| match document.body {
-            Body::Full(tree) => Some(Ok((document.meta, tree))),
-            Body::Delta(_) | Body::Runtime(_) => None,
+            DocumentBody::Full(tree) => Some(Ok((document.meta, tree))),
+            DocumentBody::Delta(_) | DocumentBody::Runtime(_) => None,
         });
     trees.chain(order.finish().err().map(Err))
 }

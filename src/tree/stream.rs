@@ -1,7 +1,7 @@
 //! Reads the documents of a large file some at a time, so that its text is never in memory as a whole.
 //!
 //! Lines are read by batches, a long line or a single document by windows ([`super::large`]). Only what has no fault is read
-//! here: at anything wrong or unusual there is [`Next::Whole`], and the caller reads the file with [`super::source`], which
+//! here: at anything wrong or unusual there is [`NextDocuments::Whole`], and the caller reads the file with [`super::source`], which
 //! gives the same documents where there are any, and says what is wrong. This file must not know what the documents say.
 
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::document::{Document, Line, lines, read_document};
+use super::document::{Document, DocumentLine, lines, read_document};
 use super::large::Large;
 use super::seal;
 use super::source::{Limits, is_lines, is_lines_by_name, unpacked};
@@ -45,7 +45,7 @@ impl ReadSizes {
     }
 }
 
-pub(crate) struct Stream {
+pub(crate) struct DocumentStream {
     file: Arc<Path>,
     text: TextWindow,
     sizes: ReadSizes,
@@ -58,7 +58,7 @@ pub(crate) struct Stream {
 }
 
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum NextDocuments {
     /// Some documents, in the order of the file.
     Documents(Vec<Document>),
     /// Nothing: all documents were given.
@@ -126,7 +126,7 @@ impl TextWindow {
     }
 }
 
-impl Stream {
+impl DocumentStream {
     /// Opens a file; `None` if it is to be read as a whole.
     pub(crate) fn open(path: &Path, limits: Limits) -> io::Result<Option<Self>> {
         let file = File::open(path)?;
@@ -169,9 +169,9 @@ impl Stream {
         }))
     }
 
-    pub(crate) fn next(&mut self) -> io::Result<Next> {
+    pub(crate) fn next(&mut self) -> io::Result<NextDocuments> {
         if self.over {
-            return Ok(Next::End);
+            return Ok(NextDocuments::End);
         }
         let found = if self.lines {
             self.batch()?
@@ -180,15 +180,15 @@ impl Stream {
             self.document()?.map(|document| vec![document])
         };
         let Some(mut documents) = found else {
-            return Ok(Next::Whole);
+            return Ok(NextDocuments::Whole);
         };
         if documents.is_empty() && self.over {
-            return Ok(Next::End);
+            return Ok(NextDocuments::End);
         }
         for document in &mut documents {
             document.origin.file = Some(Arc::clone(&self.file));
         }
-        Ok(Next::Documents(documents))
+        Ok(NextDocuments::Documents(documents))
     }
 
     /// The documents of the next lines, which may be none.
@@ -211,7 +211,7 @@ impl Stream {
             }
         };
         self.over = self.text.ended;
-        let mut some: Vec<Line<'_>> = lines(rest.get(..end).unwrap_or_default()).collect();
+        let mut some: Vec<DocumentLine<'_>> = lines(rest.get(..end).unwrap_or_default()).collect();
         let closing = some.iter().position(|line| seal::is_closing(line.bytes));
         if let Some(at) = closing {
             let last = at + 1 == some.len() && self.over;
@@ -221,7 +221,7 @@ impl Stream {
             }
         }
         let tokens = cancel::here();
-        let read = |line: &Line<'_>| {
+        let read = |line: &DocumentLine<'_>| {
             let mut document = tokens.within(|| read_document(line.bytes)).ok()?;
             document.origin.line = self.text.feeds + line.number;
             document.origin.start += self.text.offset + line.start as u64;
@@ -301,14 +301,14 @@ mod tests {
         };
         let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
         let size = text.len() as u64;
-        let stream = Stream::of(reader, Path::new(name), Limits::default(), size, sizes);
+        let stream = DocumentStream::of(reader, Path::new(name), Limits::default(), size, sizes);
         let mut stream = stream.expect("memory")?;
         let mut all = Vec::new();
         loop {
             match stream.next().expect("memory") {
-                Next::Documents(some) => all.extend(some),
-                Next::End => return Some(all),
-                Next::Whole => return None,
+                NextDocuments::Documents(some) => all.extend(some),
+                NextDocuments::End => return Some(all),
+                NextDocuments::Whole => return None,
             }
         }
     }
@@ -425,7 +425,7 @@ mod tests {
             max_input: text.len() as u64 - 1,
         };
         let reader = Box::new(Cursor::new(text.into_bytes()));
-        let stream = Stream::of(reader, Path::new("a.json"), limits, 0, sizes);
+        let stream = DocumentStream::of(reader, Path::new("a.json"), limits, 0, sizes);
         assert!(stream.expect("memory").is_none());
     }
 }

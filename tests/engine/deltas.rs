@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use pactql::internals::index::{Meta, NodeRef, Snapshot, Writer};
-use pactql::internals::tree::{Body, read_document, read_slice, whole_trees};
+use pactql::internals::tree::{DocumentBody, read_document, read_slice, whole_trees};
 use pactql::logs::{write_document, write_members};
 use pactql::{Answer, Edition, Engine, History, Session};
 
@@ -322,7 +322,7 @@ fn differences_load_as_whole_trees_do() {
                 (Ok(one), Ok(other)) => {
                     loaded += 1;
                     let document = read_document(line.as_bytes()).expect("a line");
-                    if let Body::Delta(delta) = &document.body {
+                    if let DocumentBody::Delta(delta) = &document.body {
                         let meta = Meta {
                             cycle: if working { newest.cycle() } else { cycle },
                             ..Meta::default()

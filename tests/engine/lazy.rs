@@ -433,7 +433,7 @@ fn places_are_made_when_they_are_used_and_neighbours_come_together() {
         assert_eq!(ids(lazy), ids(&loaded));
     }
     assert_eq!(fake.taken(), ["0..1", "1..2", "9..12", "13..20"]);
-    let source = Arc::clone(&fake) as Arc<dyn pactql::internals::history::Source>;
+    let source = Arc::clone(&fake) as Arc<dyn pactql::internals::history::SnapshotSource>;
     let archive = Archive::new(source, 0, false);
     assert!(archive.is_empty());
 }

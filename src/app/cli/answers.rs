@@ -1,9 +1,9 @@
 //! The answers of `select`, in every format.
 
 use super::command::Invocation;
-use super::options::{Format, Paint, Tint};
+use super::options::{Paint, PrintAs, Tint};
 use super::output::{self, PREVIEW, Previews, with_calls};
-use crate::app::present::answer::{Budget, FittedAnswer};
+use crate::app::present::answer::{FittedAnswer, TokenBudget};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared};
@@ -15,8 +15,8 @@ use std::fmt::Write as _;
 pub(super) struct How {
     pub(super) engine: Engine,
     pub(super) options: RangeOptions,
-    pub(super) budget: Option<Budget>,
-    pub(super) format: Format,
+    pub(super) budget: Option<TokenBudget>,
+    pub(super) format: PrintAs,
     pub(super) count: bool,
     pub(super) with: Invocation,
 }
@@ -24,12 +24,12 @@ pub(super) struct How {
 /// What tells an answer from others of the same run: its session if there are several, its
 /// selector if there are several.
 #[derive(Clone, Copy)]
-pub(super) struct Labels<'a> {
+pub(super) struct AnswerLabels<'a> {
     pub(super) session: Option<&'a str>,
     pub(super) selector: Option<&'a str>,
 }
 
-impl<'a> Labels<'a> {
+impl<'a> AnswerLabels<'a> {
     /// Those there are, with the names of the members that they are in JSON.
     fn named(self) -> Vec<(&'static str, &'a str)> {
         let labels = [("session", self.session), ("selector", self.selector)];
@@ -70,9 +70,9 @@ impl<'a> Labels<'a> {
         json + &format!("\"{name}\":{value}}}")
     }
 
-    pub(super) fn append_count(self, count: &str, format: Format, out: &mut String) {
+    pub(super) fn append_count(self, count: &str, format: PrintAs, out: &mut String) {
         out.push_str(&match format {
-            Format::Json => self.json("count", count),
+            PrintAs::Json => self.json("count", count),
             _ => self.prefix() + count,
         });
         out.push('\n');
@@ -82,7 +82,7 @@ impl<'a> Labels<'a> {
 pub(super) fn append(
     found: &FittedAnswer<'_>,
     prepared: &Prepared,
-    labels: Labels<'_>,
+    labels: AnswerLabels<'_>,
     how: &How,
     out: &mut String,
 ) -> Result<(), Failure> {
@@ -98,34 +98,34 @@ pub(super) fn append(
         return Ok(());
     }
     match (how.format, found.answer, &found.fit) {
-        (Format::Tree, _, Some(_)) => {
+        (PrintAs::Tree, _, Some(_)) => {
             return Err(Failure::value(
                 "`--format tree` cannot show the order that a budget chooses",
             )
             .with_help("--format json, table, ids or nodes"));
         }
-        (Format::Table, _, Some(fit)) => out.extend([&*title, &*fitting(fit, &previews())]),
-        (Format::Table, Answer::Rows(rows), None) => {
+        (PrintAs::Table, _, Some(fit)) => out.extend([&*title, &*fitting(fit, &previews())]),
+        (PrintAs::Table, Answer::Rows(rows), None) => {
             let whole = with_calls(rows)?;
             let nodes = whole.as_ref().unwrap_or(rows).nodes();
             out.extend([&*title, &*output::table(nodes, &previews())]);
         }
-        (Format::Table, Answer::Range(diff), None) => {
+        (PrintAs::Table, Answer::Range(diff), None) => {
             out.push_str(&title);
             summary(diff, paint, out);
         }
-        (Format::Ids, Answer::Range(diff), None) => changes(diff, &prefix, out),
-        (Format::Ids, ..) => {
+        (PrintAs::Ids, Answer::Range(diff), None) => changes(diff, &prefix, out),
+        (PrintAs::Ids, ..) => {
             for node in found.nodes().into_iter().flatten() {
                 out.extend([&*prefix, node.id(), "\n"]);
             }
         }
-        (Format::Nodes, ..) => {
+        (PrintAs::Nodes, ..) => {
             for node in found.nodes().ok_or_else(no_nodes)? {
                 output::node_json(node, &labels.named(), out);
             }
         }
-        (Format::Tree, _, None) => {
+        (PrintAs::Tree, _, None) => {
             let rows = found.answer.rows().ok_or_else(no_nodes)?;
             let whole = with_calls(rows)?;
             let nodes = whole.as_ref().unwrap_or(rows).nodes();
@@ -201,12 +201,12 @@ pub(super) struct FitArgs {
 
 impl FitArgs {
     /// The budget, if there is one.
-    pub(super) fn budget(&self) -> Result<Option<Budget>, Failure> {
+    pub(super) fn budget(&self) -> Result<Option<TokenBudget>, Failure> {
         let Some(tokens) = self.budget else {
             return Ok(None);
         };
         let query = Query::new(text_of(self.query.as_deref().unwrap_or_default())?);
-        Ok(Some(Budget { query, tokens }))
+        Ok(Some(TokenBudget { query, tokens }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `pactql bench`: how fast selectors run.
 
-use super::command::{Invocation, Run, print_as};
+use super::command::{Invocation, RunCommand, print_as};
 use super::list::Sizes;
 use super::options::EditionArgs;
 use super::progress::Progress;
@@ -10,7 +10,7 @@ use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Engine};
 use crate::history::Session;
 use crate::support::diag::Error;
-use crate::support::table::{Paint, Table};
+use crate::support::table::{Paint, TextTable};
 use clap::Args;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// time. The time of one run includes listing its ids; selectors are given as text and go through
 /// the plan cache.
 #[derive(Args, Debug)]
-pub(super) struct Bench {
+pub(super) struct BenchArgs {
     /// Sessions: files, directories, stores, or `-`.
     #[arg(value_name = "SESSION", required = true)]
     sessions: Vec<String>,
@@ -53,7 +53,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a positive number of seconds".to_owned())
 }
 
-impl Run for Bench {
+impl RunCommand for BenchArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let selectors = self.selectors(with)?;
         let engine = self.edition.engine();
@@ -131,7 +131,7 @@ impl Run for Bench {
     }
 }
 
-impl Bench {
+impl BenchArgs {
     fn selectors(&self, with: &Invocation) -> Result<Vec<String>, Failure> {
         let mut selectors = self.selectors.clone();
         if let Some(file) = &self.file {
@@ -263,7 +263,7 @@ fn measure(
 
 fn table<'a>(lines: impl Iterator<Item = (&'a str, &'a Tally)>, elapsed: Duration) -> String {
     let titles = "selects/s p50 p90 p99 max rows rows/s selector".split(' ');
-    let mut table = Table::new(titles).words([7]).numbers([0]);
+    let mut table = TextTable::new(titles).words([7]).numbers([0]);
     let seconds = elapsed.as_secs_f64();
     for (name, tally) in lines {
         let rate = short(tally.latencies.len() as f64 / seconds);

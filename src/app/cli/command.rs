@@ -1,6 +1,6 @@
 //! What all commands share: how they run, how results are printed and where they go.
 
-use super::options::{Format, is_dumb, result_colors};
+use super::options::{PrintAs, is_dumb, result_colors};
 use crate::app::present::stores::without_passwords;
 use crate::app::present::{Exit, Failure, answer};
 use crate::support::cancel::check;
@@ -18,7 +18,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Invocation {
     /// How the result is printed, if the command line says so.
-    pub(super) format: Option<Format>,
+    pub(super) format: Option<PrintAs>,
     pub(super) color: ColorChoice,
     /// The largest input that is read.
     pub(super) limits: Limits,
@@ -27,11 +27,11 @@ pub(super) struct Invocation {
     pub(super) timeout: Option<Duration>,
 }
 
-pub(super) trait Run {
+pub(super) trait RunCommand {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure>;
 
-    fn formats(&self) -> &'static [Format] {
-        &[Format::Text, Format::Json]
+    fn formats(&self) -> &'static [PrintAs] {
+        &[PrintAs::Text, PrintAs::Json]
     }
 
     /// Whether `--timeout` is for each call that the command answers, not for the command.
@@ -42,14 +42,14 @@ pub(super) trait Run {
 
 impl Invocation {
     pub(super) fn is_json(&self) -> bool {
-        self.format == Some(Format::Json)
+        self.format == Some(PrintAs::Json)
     }
 
     /// The same of commands that print JSON away from a terminal unless text is asked for.
     pub(super) fn is_json_in_pipe(&self) -> bool {
         match self.format {
             None => !io::stdout().is_terminal(),
-            Some(format) => format == Format::Json,
+            Some(format) => format == PrintAs::Json,
         }
     }
 

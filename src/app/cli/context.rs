@@ -1,8 +1,8 @@
 //! `pactql context`: caches of documents, and the documents that fit a budget.
 
 use super::answers::text_of;
-use super::command::{Invocation, Run, print, say};
-use super::options::Format;
+use super::command::{Invocation, RunCommand, print, say};
+use super::options::PrintAs;
 #[cfg(feature = "mcp")]
 use crate::app::mcp::{ServerOptions, serve};
 use crate::app::present::{Exit, Failure};
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 /// by the share of its words that occur in the query, and takes the best ones that fit, each whole
 /// or not at all. The same cache, query and budget give the same bytes.
 #[derive(Args, Debug)]
-pub(super) struct Context {
+pub(super) struct ContextArgs {
     #[command(subcommand)]
     command: ContextCommand,
 }
@@ -67,15 +67,15 @@ enum ContextCommand {
     Serve(Serve),
 }
 
-impl Run for Context {
+impl RunCommand for ContextArgs {
     fn answers_calls(&self) -> bool {
         matches!(self.command, ContextCommand::Serve(_))
     }
 
-    fn formats(&self) -> &'static [Format] {
+    fn formats(&self) -> &'static [PrintAs] {
         match self.command {
-            ContextCommand::Resolve { .. } => &[Format::Json, Format::Pretty],
-            _ => &[Format::Text, Format::Json],
+            ContextCommand::Resolve { .. } => &[PrintAs::Json, PrintAs::Pretty],
+            _ => &[PrintAs::Text, PrintAs::Json],
         }
     }
 
@@ -104,7 +104,7 @@ impl Run for Context {
             } => {
                 let query = Query::new(text_of(query)?);
                 let resolution = Cache::open(cache)?.resolve(&query, *budget)?;
-                resolution.to_json(with.format == Some(Format::Pretty))
+                resolution.to_json(with.format == Some(PrintAs::Pretty))
             }
             ContextCommand::Inspect { cache } => {
                 serde_json::to_string(&budget::inspect(&Cache::open(cache)?)?)

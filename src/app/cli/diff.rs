@@ -1,6 +1,6 @@
 //! `pactql diff`: the differences of two snapshots. `pactql blame`: the history of one node.
 
-use super::command::{Invocation, Run, print_as};
+use super::command::{Invocation, RunCommand, print_as};
 use super::options::{EditionArgs, Paint, Tint, named};
 use super::output::{self, Previews, printable, verbatim};
 use super::sessions;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// Sessions have no ids in common. So their blocks are paired by key, then by what they say, then by
 /// their place between neighbours; the result says which.
 #[derive(Args, Debug)]
-pub(super) struct Diff {
+pub(super) struct DiffArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
     /// A snapshot, such as @t0, @t-3 or @c17; `working` is the working state. Or another session, which is
@@ -58,7 +58,7 @@ pub(super) struct Diff {
     edition: EditionArgs,
 }
 
-impl Run for Diff {
+impl RunCommand for DiffArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let is_snapshot =
             |word: &str| word == "working" || word.starts_with('@') || address(word).is_some();
@@ -94,7 +94,7 @@ impl Run for Diff {
     }
 }
 
-impl Diff {
+impl DiffArgs {
     fn contents(&self) -> ContentOptions {
         ContentOptions::default()
             .mode(self.content.unwrap_or_default())
@@ -385,7 +385,7 @@ fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
 /// Prints one event a line, oldest first: the headers and fields that changed and, if they are
 /// short, their values before and after. The working state comes last.
 #[derive(Args, Debug)]
-pub(super) struct Blame {
+pub(super) struct BlameArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
     /// The id of the node.
@@ -393,7 +393,7 @@ pub(super) struct Blame {
     id: String,
 }
 
-impl Run for Blame {
+impl RunCommand for BlameArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let session = sessions::open(&self.session, with.limits)?;
         session.moment().fetch_all()?;
@@ -408,7 +408,7 @@ impl Run for Blame {
     }
 }
 
-impl Blame {
+impl BlameArgs {
     fn unknown(&self, session: &Session) -> Failure {
         let name = quoted(&self.session);
         let found = Engine::new().rows(session, "@* *").ok();

@@ -1,6 +1,6 @@
 //! `pactql edit …`: the commands that change a session, and their references and provider calls.
 
-use super::command::{Invocation, Run, print};
+use super::command::{Invocation, RunCommand, print};
 use super::options::FormArgs;
 use super::sessions::{self, open_store};
 use super::words::quoted;
@@ -8,7 +8,7 @@ use super::write::{
     HowArgs, NodeArgs, WriteArgs, Writing, check_plain_file, check_target, fields, new_name,
     print_ids, write_to,
 };
-use crate::app::present::stores::{Access, Address};
+use crate::app::present::stores::{Access, StoreAddress};
 use crate::app::present::{Exit, Failure, printable};
 use crate::engine::Context;
 use crate::history::{Attempt, AttemptStatus};
@@ -21,7 +21,7 @@ use std::fmt::Write;
 
 /// Change a session: add, update, remove and commit nodes.
 #[derive(Args, Debug)]
-pub(super) struct Edit {
+pub(super) struct EditArgs {
     #[command(subcommand)]
     change: EditCommand,
 }
@@ -86,14 +86,14 @@ enum EditCommand {
     /// Takes whole turns and blocks of sealed cores, too. Prints the id of the summary. Until the commit
     /// nothing changes; `discard` takes the note back.
     Compact(PutArgs),
-    Commit(Commit),
+    Commit(CommitArgs),
     /// Drop every change since the last commit.
     ///
     /// Attempts stay, and so do the references to nodes that are left. Prints nothing.
     Discard(WriteArgs),
     Fork(Fork),
     Refs(Refs),
-    Attempts(Attempts),
+    Attempts(AttemptsArgs),
 }
 
 /// The nodes that another one takes the place of.
@@ -132,7 +132,7 @@ impl MatchedArgs {
     }
 }
 
-impl Run for Edit {
+impl RunCommand for EditArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         type Put = fn(&mut Context, &str, NewNode) -> Result<String, Error>;
         let put = |write: &WriteArgs, place: &str, node: &NodeArgs, put: Put| {
@@ -181,7 +181,7 @@ impl Run for Edit {
 
 fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
     let context = how.builder().build();
-    if Address::of(file).is_some() {
+    if StoreAddress::of(file).is_some() {
         return write_to(file, context).map(|()| Exit::Ok);
     }
     check_plain_file(file)?;
@@ -195,7 +195,7 @@ fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
 /// for; the turn in progress is sealed as a turn of `^seq`, and the snapshot is written. Prints what
 /// went. Limits are kept in the order --prune-tokens, --prune-nodes, then each --prune.
 #[derive(Args, Debug)]
-struct Commit {
+struct CommitArgs {
     #[command(flatten)]
     write: WriteArgs,
     /// Prune blocks until the whole tree has at most N tokens, at 4 bytes each. Of equal priority the oldest
@@ -235,7 +235,7 @@ fn limit(text: &str) -> Result<(Scope, Measure, u64), String> {
         .ok_or_else(|| "expected a limit such as `seq:tokens=6000` or `whole:nodes=500`".to_owned())
 }
 
-impl Commit {
+impl CommitArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let tokens = self.prune_tokens.map(|most| (Measure::Tokens, most));
         let nodes = self.prune_nodes.map(|most| (Measure::Nodes, most));
@@ -311,7 +311,7 @@ impl Fork {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let to = self.output.as_ref().or(self.to.as_ref());
         let to = to.map_or("", |to| to);
-        let (from, target) = (Address::of(&self.session), Address::of(to));
+        let (from, target) = (StoreAddress::of(&self.session), StoreAddress::of(to));
         if self.output.is_none() && target.is_none() {
             return Err(
                 Failure::usage("the new file is the value of `-o`").with_help(
@@ -416,7 +416,7 @@ impl Refs {
 pactql edit attempts [OPTIONS] <SESSION>
        pactql edit attempts [OPTIONS] <SESSION> begin --as <FORM>
        pactql edit attempts [OPTIONS] <SESSION> end [--tokens-in <N> --tokens-out <N> | --canceled | --error <TEXT>]")]
-struct Attempts {
+struct AttemptsArgs {
     #[command(flatten)]
     write: WriteArgs,
     /// What to do; without it, the calls are listed.
@@ -432,12 +432,12 @@ struct Attempts {
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
-    ending: Ending,
+    ending: CallEndingArgs,
 }
 
 /// How a call ended.
 #[derive(Args, Debug, Default, PartialEq, Eq)]
-struct Ending {
+struct CallEndingArgs {
     /// End: it failed, with this message.
     #[arg(long, value_name = "TEXT", conflicts_with = "canceled")]
     error: Option<String>,
@@ -452,9 +452,9 @@ struct Ending {
     tokens_out: Option<u64>,
 }
 
-impl Attempts {
+impl AttemptsArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let ends = self.ending != Ending::default();
+        let ends = self.ending != CallEndingArgs::default();
         let message = match (self.action.as_deref(), self.form.provider) {
             (Some("begin"), Some(provider)) if !ends => {
                 let mut writing = self.write.open(Policy::new(), with)?;

@@ -1,12 +1,12 @@
 //! `pactql export`: snapshots in canonical bytes, and sessions of stores as files. `pactql render`: a snapshot as the
 //! request that a model is sent.
 
-use super::command::{Invocation, Run, stream};
+use super::command::{Invocation, RunCommand, stream};
 use super::input;
 use super::options::FormArgs;
 use super::sessions::{self, open_store};
 use super::words::quoted;
-use crate::app::present::stores::{Access, Address, none_of};
+use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure, counted};
 use crate::engine::sent;
 use crate::history::Session;
@@ -26,7 +26,7 @@ use std::path::{Component, Path};
 /// bytes. A session of a store is written whole without `--jsonl` too, as the file that it was imported
 /// from; `STORE -o DIR` writes each to a file with its name.
 #[derive(Args, Debug)]
-pub(super) struct Export {
+pub(super) struct ExportArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
     /// Which snapshot, such as @t0, @t-2 or @c12 [default: the working state, or else the newest].
@@ -51,16 +51,16 @@ pub(super) struct Export {
     force: bool,
 }
 
-impl Run for Export {
+impl RunCommand for ExportArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
-        let address = Address::of(&self.session);
+        let address = StoreAddress::of(&self.session);
         if (self.full || self.seal) && !self.jsonl && address.is_none() {
             let option = if self.full { "--full" } else { "--seal" };
             return Err(Failure::usage(format!("`{option}` needs `--jsonl`"))
                 .with_help("give both, for the whole session"));
         }
-        if let Some(path) = output.filter(|path| Address::of(path).is_some()) {
+        if let Some(path) = output.filter(|path| StoreAddress::of(path).is_some()) {
             let message = format!("`export` writes files, and `{path}` is a store");
             let (session, path) = (quoted(&self.session), quoted(path));
             return Err(Failure::usage(message).with_help(if self.at.is_some() {
@@ -89,7 +89,7 @@ impl Run for Export {
     }
 }
 
-impl Export {
+impl ExportArgs {
     fn writer(
         &self,
         session: &Session,
@@ -114,7 +114,7 @@ impl Export {
     }
 
     /// Writes sessions of a store to the files of a directory, which is made if it is missing.
-    fn all(&self, address: Address<'_>, directory: &str) -> Result<Exit, Failure> {
+    fn all(&self, address: StoreAddress<'_>, directory: &str) -> Result<Exit, Failure> {
         if self.at.is_some() {
             return Err(Failure::usage("`--at` takes one session")
                 .with_help("`STORE -o DIR` writes whole sessions"));
@@ -172,7 +172,7 @@ fn file_of(directory: &str, name: &str) -> Result<String, Failure> {
 /// The default shape is one JSON array of {"id","role","kind","content"}: the blocks of `^sys`,
 /// then of the turns, oldest first, then of `^ah`.
 #[derive(Args, Debug)]
-pub(super) struct Render {
+pub(super) struct RenderArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
     #[command(flatten)]
@@ -185,7 +185,7 @@ pub(super) struct Render {
     at: Option<String>,
 }
 
-impl Run for Render {
+impl RunCommand for RenderArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (session, snapshot) =
             sessions::open_at(&self.session, self.at.as_deref(), with.limits)?;

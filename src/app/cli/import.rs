@@ -1,20 +1,20 @@
 //! `pactql import`: sessions made of chat logs, and files of sessions, in a store.
 
-use super::command::{Invocation, Run, say, stream};
-pub(super) use super::import_read::Import;
-use super::import_read::{ImportTarget, Importing, Made, Named, Read, several};
+use super::command::{Invocation, RunCommand, say, stream};
+pub(super) use super::import_read::ImportArgs;
+use super::import_read::{ImportTarget, Importing, Named, Read, ReadSession, several};
 use super::import_store::{ImportedCounts, follow, log_report, write_store};
 use super::input;
 use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
-use crate::app::present::stores::{Access, Address};
+use crate::app::present::stores::{Access, StoreAddress};
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::logs::{ImportOptions, MessageLocation, Report};
+use crate::logs::{ImportOptions, ImportReport, MessageLocation};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::Path;
 
-impl Run for Import {
+impl RunCommand for ImportArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let importing = Importing {
             args: self,
@@ -53,7 +53,7 @@ impl Run for Import {
 
 impl Importing<'_> {
     fn say_report(&self, read: &Read, written: &ImportedCounts, json: bool) {
-        let mut report = Report::default();
+        let mut report = ImportReport::default();
         let logs = written.logs.iter();
         for of_log in logs.filter_map(|log| read.reports.get(*log)) {
             report.add(of_log);
@@ -126,11 +126,11 @@ impl Importing<'_> {
     }
 }
 
-impl Import {
+impl ImportArgs {
     fn target(&self) -> Result<ImportTarget<'_>, Failure> {
         let target = match self.output.as_deref() {
             None | Some("-") => ImportTarget::Stdout,
-            Some(word) => match Address::of(word) {
+            Some(word) => match StoreAddress::of(word) {
                 Some(address) => ImportTarget::Store(address),
                 None if word.ends_with('/') || Path::new(word).is_dir() => {
                     ImportTarget::Directory(word)
@@ -180,9 +180,9 @@ impl Import {
 
     fn write_log(&self, named: &Named, out: &mut dyn Write) -> io::Result<()> {
         match &named.made {
-            Made::Log(log) => log.recording.write_jsonl(out, self.full),
+            ReadSession::Log(log) => log.recording.write_jsonl(out, self.full),
             // Read for stores only.
-            Made::Session(_) | Made::Stored(..) => Ok(()),
+            ReadSession::Session(_) | ReadSession::Stored(..) => Ok(()),
         }
     }
 

@@ -8,12 +8,12 @@ use super::options::named;
 use super::progress::Progress;
 use super::sessions::{open_store, runs};
 use super::words::quoted;
-use crate::app::present::stores::{Access, Address, none_of, without_passwords};
+use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
-    self, Format, ImportOptions, Imported, ImportedSession, Known, LogError, Pointer, Redaction,
-    Report, import, import_file, is_lines_of_a_log, where_messages,
+    self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogError,
+    Pointer, Redaction, import, import_file, is_lines_of_a_log, where_messages,
 };
 use crate::store::Store;
 use crate::tree::source::{files_below, sessions_in};
@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
 /// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
 #[derive(Args, Debug)]
-pub(super) struct Import {
+pub(super) struct ImportArgs {
     /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
     /// stores.
     #[arg(value_name = "LOG", required = true)]
@@ -84,11 +84,11 @@ pub(super) enum ImportTarget<'a> {
     Stdout,
     File(&'a str),
     Directory(&'a str),
-    Store(Address<'a>),
+    Store(StoreAddress<'a>),
 }
 
 pub(super) struct Importing<'a> {
-    pub(super) args: &'a Import,
+    pub(super) args: &'a ImportArgs,
     pub(super) options: ImportOptions,
     pub(super) target: ImportTarget<'a>,
     pub(super) limits: Limits,
@@ -124,7 +124,7 @@ const GZIP: [u8; 2] = [0x1F, 0x8B];
 #[derive(Default)]
 pub(super) struct Read {
     pub(super) sessions: Vec<Named>,
-    pub(super) reports: Vec<Report>,
+    pub(super) reports: Vec<ImportReport>,
     /// The inputs that were left out, and why.
     pub(super) skipped: Vec<(String, String)>,
     taken: HashSet<String>,
@@ -137,17 +137,17 @@ pub(super) struct Named {
     pub(super) source: Option<String>,
     /// Its log, by number.
     pub(super) log: Option<usize>,
-    pub(super) made: Made,
+    pub(super) made: ReadSession,
 }
 
-pub(super) enum Made {
+pub(super) enum ReadSession {
     Log(Box<ImportedSession>),
     Session(Arc<Session>),
     /// One of another store, with its name there and the number of its snapshots.
     Stored(Arc<Store>, String, usize),
 }
 
-impl Made {
+impl ReadSession {
     /// The number of its snapshots if it was a session already.
     pub(super) fn copied(&self) -> Option<usize> {
         match self {
@@ -173,12 +173,12 @@ pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
         .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
 }
 
-pub(super) struct Log {
+pub(super) struct LogSource {
     pub(super) path: String,
     pub(super) stem: String,
 }
 
-impl Log {
+impl LogSource {
     /// A file whose sessions are named after it, without what is taken out of the log.
     fn new(path: &str, redact: &[Redaction]) -> Self {
         let name = Path::new(path).file_name().filter(|name| *name != "-");
@@ -191,11 +191,11 @@ impl Log {
     }
 }
 
-type OfFile = (Vec<Made>, Option<Report>);
+type OfFile = (Vec<ReadSession>, Option<ImportReport>);
 
 fn logs_of(imported: Imported) -> OfFile {
     let made = imported.sessions.into_iter();
-    let made = made.map(|log| Made::Log(Box::new(log))).collect();
+    let made = made.map(|log| ReadSession::Log(Box::new(log))).collect();
     (made, Some(imported.report))
 }
 
@@ -204,7 +204,7 @@ impl Read {
     pub(super) fn of(importing: &Importing<'_>) -> Result<Self, Failure> {
         let mut read = Self::default();
         for run in runs(&importing.args.logs) {
-            if let Some(address) = Address::of(&run[0]) {
+            if let Some(address) = StoreAddress::of(&run[0]) {
                 let store = address.store;
                 importing.check_redacted(store)?;
                 if !importing.is_into_store() {
@@ -231,7 +231,7 @@ impl Read {
                         name: logs::unique(&info.name, &mut read.taken),
                         source: Some(without_passwords(&source).into_owned()),
                         log: None,
-                        made: Made::Stored(Arc::clone(&opened), info.name, info.snapshots),
+                        made: ReadSession::Stored(Arc::clone(&opened), info.name, info.snapshots),
                     }
                 }));
                 continue;
@@ -242,7 +242,7 @@ impl Read {
         Ok(read)
     }
 
-    fn add_files(&mut self, importing: &Importing<'_>, files: &[Log]) -> Result<(), Failure> {
+    fn add_files(&mut self, importing: &Importing<'_>, files: &[LogSource]) -> Result<(), Failure> {
         let progress = Progress::bar(files.len());
         let found: Vec<Result<OfFile, Failure>> = files
             .par_iter()
@@ -274,7 +274,7 @@ impl Read {
                 self.reports.len() - 1
             });
             for made in &made {
-                if let Made::Session(session) = made {
+                if let ReadSession::Session(session) = made {
                     let remark = opened::remarks(session);
                     if !self.remarks.contains(&remark) {
                         say(&remark);
@@ -291,8 +291,8 @@ impl Read {
 
 impl Importing<'_> {
     /// The files of inputs that are files and directories, to follow them.
-    pub(super) fn files(&self) -> Result<Vec<Log>, Failure> {
-        let is_other = |word: &&String| *word == input::STDIN || Address::of(word).is_some();
+    pub(super) fn files(&self) -> Result<Vec<LogSource>, Failure> {
+        let is_other = |word: &&String| *word == input::STDIN || StoreAddress::of(word).is_some();
         if let Some(word) = self.args.logs.iter().find(is_other) {
             return Err(Failure::usage(format!("`{word}` cannot be followed"))
                 .with_help("`--follow` reads files and directories"));
@@ -304,14 +304,14 @@ impl Importing<'_> {
     fn logs(
         &self,
         words: &[String],
-        of_directory: impl Fn(&str) -> Result<Vec<Log>, Failure>,
-    ) -> Result<Vec<Log>, Failure> {
+        of_directory: impl Fn(&str) -> Result<Vec<LogSource>, Failure>,
+    ) -> Result<Vec<LogSource>, Failure> {
         let mut files = Vec::new();
         for word in words {
             if Path::new(word).is_dir() {
                 files.extend(of_directory(word)?);
             } else {
-                files.push(Log::new(word, &self.options.redact));
+                files.push(LogSource::new(word, &self.options.redact));
             }
         }
         Ok(files)
@@ -319,7 +319,7 @@ impl Importing<'_> {
 
     /// The files of a directory and of those below it, whose sessions are named after their paths in it;
     /// the directory itself if it is one session of documents, or has no log.
-    fn of_directory(&self, name: &str) -> Result<Vec<Log>, Failure> {
+    fn of_directory(&self, name: &str) -> Result<Vec<LogSource>, Failure> {
         let directory = Path::new(name);
         let files = files_below(directory)?;
         let is_nested = files.iter().any(|file| file.parent() != Some(directory));
@@ -332,7 +332,7 @@ impl Importing<'_> {
             bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
         };
         if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
-            return Ok(vec![Log::new(name, &self.options.redact)]);
+            return Ok(vec![LogSource::new(name, &self.options.redact)]);
         }
         below(name, &self.options.redact)
     }
@@ -341,7 +341,7 @@ impl Importing<'_> {
         let limits = self.limits;
         let as_it_is = |session: Session| {
             self.check_redacted(file)?;
-            Ok((vec![Made::Session(Arc::new(session))], None))
+            Ok((vec![ReadSession::Session(Arc::new(session))], None))
         };
         if self.is_into_store() && Path::new(file).is_dir() {
             return as_it_is(opened::open(Path::new(file), limits)?);
@@ -428,14 +428,14 @@ impl Importing<'_> {
     /// Gives each session of a log a unique file name, without an extension.
     pub(super) fn named(
         &self,
-        file: &Log,
+        file: &LogSource,
         log: Option<usize>,
-        imported: Vec<Made>,
+        imported: Vec<ReadSession>,
         taken: &mut HashSet<String>,
     ) -> Vec<Named> {
         let known = imported.iter().map(|made| match made {
-            Made::Log(log) => Known::of(log),
-            Made::Session(_) | Made::Stored(..) => Known::default(),
+            ReadSession::Log(log) => KnownNames::of(log),
+            ReadSession::Session(_) | ReadSession::Stored(..) => KnownNames::default(),
         });
         let names = logs::names(&file.stem, &known.collect::<Vec<_>>(), taken);
         let source = Redaction::apply_text(&self.options.redact, &file.path);
@@ -460,14 +460,14 @@ impl Importing<'_> {
 }
 
 /// The files below a directory, whose sessions are named after their paths in it.
-fn below(name: &str, redact: &[Redaction]) -> Result<Vec<Log>, Failure> {
+fn below(name: &str, redact: &[Redaction]) -> Result<Vec<LogSource>, Failure> {
     let directory = Path::new(name);
     let files = files_below(directory)?.into_iter();
     let files = files.filter(|file| !is_beside_log(file)).map(|file| {
         let inside = file.strip_prefix(directory).unwrap_or(&file);
         let parts = inside.iter().map(|part| part.to_string_lossy());
         let inside = parts.collect::<Vec<_>>().join("/");
-        Log {
+        LogSource {
             stem: Redaction::apply_text(redact, logs::stem(&inside)),
             path: file.display().to_string(),
         }

@@ -5,13 +5,15 @@
 //! newest, and the store gets what is new.
 
 use super::command::say;
-use super::import_read::{ImportTarget, Importing, Log, Made, Named, session_of, several};
+use super::import_read::{
+    ImportTarget, Importing, LogSource, Named, ReadSession, session_of, several,
+};
 use super::interrupt::leave;
 use super::progress::Progress;
 use super::sessions::open_store;
 use super::words::quoted;
 use super::write::new_name;
-use crate::app::present::stores::{Access, Address, Which};
+use crate::app::present::stores::{Access, StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::unique;
 use crate::store::{LogImport, Store};
@@ -96,7 +98,7 @@ fn add(all: &mut Option<LogImport>, more: LogImport) {
 /// Writes sessions; none if one of them is there already and is not of a log, or all but those.
 pub(super) fn write_store(
     importing: &Importing<'_>,
-    address: Address<'_>,
+    address: StoreAddress<'_>,
     mut sessions: Vec<Named>,
 ) -> Result<ImportedCounts, Failure> {
     importing.rename(address, &mut sessions)?;
@@ -110,7 +112,7 @@ pub(super) fn write_store(
     let sources = listed.iter().filter_map(|info| info.source.as_deref());
     let sources: HashSet<&str> = sources.collect();
     let is_taken = |named: &Named| names.contains(&*named.name);
-    let is_log = |named: &Named| named.log.is_some() && matches!(named.made, Made::Log(_));
+    let is_log = |named: &Named| named.log.is_some() && matches!(named.made, ReadSession::Log(_));
     let before = sessions.len();
     let skips = importing.args.skip_existing;
     if skips {
@@ -150,7 +152,7 @@ pub(super) fn write_store(
 
 /// Brings the sessions of one log up to what it says now.
 fn import_log(
-    address: Address<'_>,
+    address: StoreAddress<'_>,
     store: &Store,
     sessions: Vec<Named>,
 ) -> Result<LogImport, Failure> {
@@ -158,8 +160,8 @@ fn import_log(
     let mut read = Vec::with_capacity(sessions.len());
     for named in sessions {
         let session = match named.made {
-            Made::Log(log) => session_of(&log)?,
-            Made::Session(_) | Made::Stored(..) => {
+            ReadSession::Log(log) => session_of(&log)?,
+            ReadSession::Session(_) | ReadSession::Stored(..) => {
                 return Err(Failure::plain(
                     Exit::Input,
                     "it is a session already, not a log",
@@ -183,7 +185,7 @@ fn import_log(
 
 impl Importing<'_> {
     /// Gives the one session its name, and refuses names that no session can have.
-    fn rename(&self, address: Address<'_>, sessions: &mut [Named]) -> Result<(), Failure> {
+    fn rename(&self, address: StoreAddress<'_>, sessions: &mut [Named]) -> Result<(), Failure> {
         let named = match address.which {
             Which::All => self.args.name.as_deref(),
             _ => Some(new_name(address)?),
@@ -206,7 +208,7 @@ impl Importing<'_> {
     }
 }
 
-fn exists(address: Address<'_>, name: &str, sessions: usize, more: usize) -> Failure {
+fn exists(address: StoreAddress<'_>, name: &str, sessions: usize, more: usize) -> Failure {
     let store = address.store;
     let whole = quoted(&format!("{store}#{name}"));
     let delete = format!("to replace it, first: pactql store delete {whole} --yes");
@@ -341,9 +343,9 @@ impl Followed {
 
     fn look(
         &mut self,
-        mut file: Log,
+        mut file: LogSource,
         importing: &Importing<'_>,
-        address: Address<'_>,
+        address: StoreAddress<'_>,
         store: &Store,
     ) -> Result<(), Failure> {
         let about =

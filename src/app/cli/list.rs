@@ -1,17 +1,17 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
-use super::command::{Invocation, Run, print, say};
+use super::command::{Invocation, RunCommand, print, say};
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{
     Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store,
 };
-use crate::app::present::stores::{Access, Address, none_of, session_json, without_passwords};
+use crate::app::present::stores::{Access, StoreAddress, none_of, session_json, without_passwords};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
 use crate::store::SessionInfo;
-use crate::support::table::{Cell, Table, Tint};
+use crate::support::table::{TableCell, TextTable, Tint};
 use crate::tree::NodeClass;
 use crate::tree::timestamp::rfc3339_of_nanos;
 use clap::Args;
@@ -30,7 +30,7 @@ const SHOWN_DEPTHS: usize = 12;
 /// it was forked from. Those of a store are in byte order of their names, and none is opened. `-v` counts the
 /// nodes of one snapshot by class, role, kind and depth, and says how large the session is.
 #[derive(Args, Debug)]
-pub(super) struct Sessions {
+pub(super) struct ListArgs {
     #[command(flatten)]
     sessions: SessionsArgs,
     /// Open each session, and count what is in it.
@@ -46,7 +46,7 @@ pub(super) struct Sessions {
     fail_if_empty: bool,
 }
 
-impl Run for Sessions {
+impl RunCommand for ListArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if self.verbose {
             let mut out = String::new();
@@ -59,7 +59,7 @@ impl Run for Sessions {
         let words = &self.sessions.sessions;
         let mut listed = Vec::new();
         for word in words {
-            match Address::of(word) {
+            match StoreAddress::of(word) {
                 Some(address) => self.of_store(address, words.len() > 1, &mut listed)?,
                 None => {
                     let word = std::slice::from_ref(word);
@@ -94,10 +94,10 @@ impl Run for Sessions {
     }
 }
 
-impl Sessions {
+impl ListArgs {
     fn of_store(
         &self,
-        address: Address<'_>,
+        address: StoreAddress<'_>,
         several: bool,
         listed: &mut Vec<SessionInfo>,
     ) -> Result<(), Failure> {
@@ -134,10 +134,10 @@ impl Sessions {
 }
 
 /// The sessions as a table. A column in which nothing is said is left out.
-fn table(listed: &[SessionInfo]) -> Table {
+fn table(listed: &[SessionInfo]) -> TextTable {
     let text = |text: Option<&str>| text.map(printable).unwrap_or_default();
     let titles = "name snapshots cycle working committed source parent".split(' ');
-    let mut table = Table::new(titles).words(2..7).hide_empty();
+    let mut table = TextTable::new(titles).words(2..7).hide_empty();
     for info in listed {
         let cycle = info.cycle.map(|cycle| format!("@c{cycle}"));
         let cells = [
@@ -148,8 +148,8 @@ fn table(listed: &[SessionInfo]) -> Table {
             text(info.source.as_deref()),
             text(info.parent.as_deref()),
         ];
-        let name = Cell::new(printable(&info.name), Some(Tint::Name));
-        table.add(std::iter::once(name).chain(cells.map(Cell::from)));
+        let name = TableCell::new(printable(&info.name), Some(Tint::Name));
+        table.add(std::iter::once(name).chain(cells.map(TableCell::from)));
     }
     table
 }

@@ -39,8 +39,8 @@ use crate::app::present::Failure;
 use crate::tree::Limits;
 use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use command::{Invocation, Run, say, stream};
-use options::{Format, bytes, error_colors};
+use command::{Invocation, RunCommand, say, stream};
+use options::{PrintAs, bytes, error_colors};
 use std::ffi::OsString;
 use typed::words;
 
@@ -83,7 +83,7 @@ struct Cli {
     /// How the result is printed: text or json; of `select` also ids, nodes, table or tree, of `show` markdown.
     #[arg(long, value_enum, global = true, display_order = LAST, value_name = "FORMAT")]
     #[arg(hide_possible_values = true)]
-    format: Option<Format>,
+    format: Option<PrintAs>,
     /// When to colour the output: `auto` is on a terminal, unless NO_COLOR is set or TERM is `dumb`.
     #[arg(long, value_enum, default_value_t, global = true, display_order = LAST, value_name = "WHEN")]
     color: ColorChoice,
@@ -106,7 +106,7 @@ macro_rules! commands {
         }
 
         impl Command {
-            fn get(&self) -> &dyn Run {
+            fn get(&self) -> &dyn RunCommand {
                 match self {
                     $(Self::$name(command) => command,)*
                 }
@@ -116,41 +116,41 @@ macro_rules! commands {
 }
 
 commands! {
-    Show(reports::Show),
-    Steps(reports::Steps),
-    Diff(diff::Diff),
-    Blame(diff::Blame),
-    Select(select::Select),
-    Grep(reports::Grep),
-    Top(reports::TopCommand),
-    Explain(selector::Explain),
-    Sql(selector::Sql),
-    Tokens(reports::Tokens),
-    Prefix(reports::Prefix),
-    Bench(bench::Bench),
-    Assert(reports::Assert),
-    Verify(verify::Verify),
-    Import(import::Import),
-    Export(export::Export),
-    Render(export::Render),
-    Share(share::Share),
-    Sessions(list::Sessions),
-    Store(store::Stores),
-    Edit(edit::Edit),
-    Context(context::Context),
-    Fmt(selector::Fmt),
-    Completions(Completions),
-    Man(Man),
+    Show(reports::ShowArgs),
+    Steps(reports::StepsArgs),
+    Diff(diff::DiffArgs),
+    Blame(diff::BlameArgs),
+    Select(select::SelectArgs),
+    Grep(reports::GrepArgs),
+    Top(reports::TopArgs),
+    Explain(selector::ExplainArgs),
+    Sql(selector::SqlArgs),
+    Tokens(reports::TokensArgs),
+    Prefix(reports::PrefixArgs),
+    Bench(bench::BenchArgs),
+    Assert(reports::AssertArgs),
+    Verify(verify::VerifyArgs),
+    Import(import::ImportArgs),
+    Export(export::ExportArgs),
+    Render(export::RenderArgs),
+    Share(share::ShareArgs),
+    Sessions(list::ListArgs),
+    Store(store::StoreArgs),
+    Edit(edit::EditArgs),
+    Context(context::ContextArgs),
+    Fmt(selector::FmtArgs),
+    CompletionsArgs(CompletionsArgs),
+    ManArgs(ManArgs),
 }
 
 /// Print a completion script for a shell.
 #[derive(clap::Args, Debug)]
-struct Completions {
+struct CompletionsArgs {
     /// The shell.
     shell: clap_complete::Shell,
 }
 
-impl Run for Completions {
+impl RunCommand for CompletionsArgs {
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         // It panics where it cannot write.
         let mut script = Vec::new();
@@ -161,13 +161,13 @@ impl Run for Completions {
 
 /// Print the manual page of the program or of a command.
 #[derive(clap::Args, Debug)]
-struct Man {
+struct ManArgs {
     /// The command, such as `select` or `context resolve` [default: the program].
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-impl Run for Man {
+impl RunCommand for ManArgs {
     fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
         let mut program = program();
         // Adds the options that all commands have, and the full names.
@@ -200,9 +200,9 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => return refuse(&error),
     };
     let command = cli.command.get();
-    let named = cli.format.filter(|format| *format != Format::Auto);
+    let named = cli.format.filter(|format| *format != PrintAs::Auto);
     let with = Invocation {
-        format: if cli.json { Some(Format::Json) } else { named },
+        format: if cli.json { Some(PrintAs::Json) } else { named },
         color: cli.color,
         limits: Limits {
             max_input: cli.max_input,
@@ -233,7 +233,7 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-fn run_as(command: &dyn Run, with: &Invocation) -> Result<Exit, Failure> {
+fn run_as(command: &dyn RunCommand, with: &Invocation) -> Result<Exit, Failure> {
     let known = command.formats();
     if let Some(format) = with.format.filter(|format| !known.contains(format)) {
         let known: Vec<String> = known.iter().map(|format| format.name()).collect();

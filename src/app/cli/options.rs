@@ -40,7 +40,7 @@ pub(super) fn is_dumb() -> bool {
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum PrintAs {
     /// Text on a terminal; away from it what the command prints for programs.
     Auto,
     /// Text for people.
@@ -61,7 +61,7 @@ pub(super) enum Format {
     Pretty,
 }
 
-impl Format {
+impl PrintAs {
     pub(super) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())

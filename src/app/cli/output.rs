@@ -7,7 +7,7 @@ use crate::engine::{Node, Selection};
 use crate::history::{Delta, LoadFailure};
 use crate::json::JsonValue;
 use crate::query::ir::{
-    Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pattern, Patterns, Query, Test,
+    Attr, AttrTest, CompareOp, Literal, NodeStep, Operand, Pattern, Patterns, SelectorQuery, Test,
 };
 pub(super) use crate::support::text::{clean, counted, cut, part, printable, verbatim, width_of};
 use std::borrow::Cow;
@@ -52,12 +52,12 @@ pub(super) fn table<'a>(nodes: impl Iterator<Item = Node<'a>>, previews: &Previe
 
 /// A column of a table: its title; in which order columns are left out where a terminal is too narrow, 0 is
 /// never; its colour.
-pub(super) type Column = (&'static str, u8, Option<Tint>);
+pub(super) type PrintedColumn = (&'static str, u8, Option<Tint>);
 
 /// A table with a preview of a node in the last column, as wide as the terminal, one line for each
 /// row; `None` if there are no rows.
 pub(super) fn columns<'a, const N: usize>(
-    header: [Column; N],
+    header: [PrintedColumn; N],
     rows: impl Iterator<Item = ([String; N], Node<'a>)>,
     previews: &Previews,
 ) -> Option<String> {
@@ -98,7 +98,7 @@ pub(super) fn columns<'a, const N: usize>(
 
 /// Leaves out columns of a table, then cuts the widest ones, until the last one has [`LEAST`]
 /// columns. Returns the width of the last one.
-fn fit(header: &[Column], widths: &mut [Option<usize>], whole: usize) -> usize {
+fn fit(header: &[PrintedColumn], widths: &mut [Option<usize>], whole: usize) -> usize {
     loop {
         // A column has a space on either side, the last one has one on its left.
         let used: usize = widths.iter().flatten().map(|width| width + 2).sum();
@@ -201,7 +201,7 @@ pub(super) struct Previews {
 }
 
 impl Previews {
-    pub(super) fn of(query: &Query, paint: Paint) -> Self {
+    pub(super) fn of(query: &SelectorQuery, paint: Paint) -> Self {
         let mut patterns = Patterns::new();
         let texts = contents(query).into_iter();
         Self {
@@ -300,7 +300,7 @@ fn content(node: Node<'_>) -> Cow<'_, str> {
     }
 }
 
-fn contents(query: &Query) -> Vec<&str> {
+fn contents(query: &SelectorQuery) -> Vec<&str> {
     let last = query.chains.iter().filter_map(|chain| chain.steps.last());
     let nodes = last.filter_map(|(_, step)| step.node());
     let tests = nodes.flat_map(NodeStep::all_tests);

@@ -3,9 +3,9 @@
 //! Each command has its options and its help here. What a report says is made and written by
 //! `crate::inspect`.
 
-use super::command::{Invocation, Run, page, print, say};
-use super::options::{FormArgs, Format, TokenizerArgs, named};
-use super::sessions::{Inspected, Opened, PriceArgs, SessionsArgs, TimeArgs};
+use super::command::{Invocation, RunCommand, page, print, say};
+use super::options::{FormArgs, PrintAs, TokenizerArgs, named};
+use super::sessions::{InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs};
 use super::{input, operands};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
@@ -16,7 +16,7 @@ use crate::inspect::{
 };
 use crate::store::Store;
 use crate::support::diag::Error;
-use crate::support::table::{Cell, Paint, Table, Tint};
+use crate::support::table::{Paint, TableCell, TextTable, Tint};
 use crate::support::text::amount;
 use clap::Args;
 use serde::Serialize;
@@ -85,9 +85,9 @@ fn report<R: Report>(
 /// its definition. Images are not counted, and their number is given. The provider's own count is beside it, if
 /// the session has it. `--unused` and `--duplicates` list what was sent in vain.
 #[derive(Args, Debug)]
-pub(super) struct Tokens {
+pub(super) struct TokensArgs {
     #[command(flatten)]
-    inspected: Inspected,
+    inspected: InspectedArgs,
     /// What the blocks are grouped by.
     #[arg(long, value_name = "GROUP", default_value = "region", value_parser = named(&By::ALL, By::as_str))]
     by: By,
@@ -104,7 +104,7 @@ pub(super) struct Tokens {
     prices: PriceArgs,
 }
 
-impl Run for Tokens {
+impl RunCommand for TokensArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let default = if self.unused {
             Part::all()
@@ -132,9 +132,9 @@ impl Run for Tokens {
 /// that the provider counted (of them cached ones) and of the reply, the blocks added, removed and changed, how
 /// much of the request before a prompt cache can reuse, and what happened. `--changes` only counts, newest first.
 #[derive(Args, Debug)]
-pub(super) struct Steps {
+pub(super) struct StepsArgs {
     #[command(flatten)]
-    inspected: Inspected,
+    inspected: InspectedArgs,
     /// Only what each snapshot added, removed and changed: nodes, or the matches of --where. Of the oldest every
     /// node counts as added.
     #[arg(long, conflicts_with_all = ["at", "over", "provider", "tokenizer"])]
@@ -148,14 +148,14 @@ pub(super) struct Steps {
     no_pager: bool,
 }
 
-impl Run for Steps {
+impl RunCommand for StepsArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let options = ReportOptions::new(self.inspected.part(Part::default()))
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider);
         let sessions = &self.inspected.sessions;
         let (out, _) = if self.changes {
-            reports::<Changes>(sessions, &options, with, |_| ())?
+            reports::<LogReport>(sessions, &options, with, |_| ())?
         } else {
             reports::<StepReport>(sessions, &options, with, |_| ())?
         };
@@ -165,9 +165,9 @@ impl Run for Steps {
 
 #[derive(Serialize)]
 #[serde(transparent)]
-struct Changes(Log);
+struct LogReport(Log);
 
-impl Report for Changes {
+impl Report for LogReport {
     fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let selector = options.part.selector.as_deref().unwrap_or("*");
         Ok(Self(engine.log(session, selector)?))
@@ -178,7 +178,7 @@ impl Report for Changes {
         let size = |entry: &LogEntry| entry.added + entry.removed + entry.changed;
         let largest = entries.iter().map(size).max().unwrap_or(0);
         let titles = "snapshot cycle matches added removed changed ".split(' ');
-        let mut table = Table::new(titles).words([1, 6]);
+        let mut table = TextTable::new(titles).words([1, 6]);
         for entry in entries {
             let counts = [
                 (entry.added, "+", Tint::Added),
@@ -196,7 +196,7 @@ impl Report for Changes {
                 let length = (count * BAR.min(largest)).div_ceil(largest.max(1));
                 paint.tint(tint, &sign.repeat(length))
             });
-            let cells = cells.into_iter().chain(signed).map(Cell::from);
+            let cells = cells.into_iter().chain(signed).map(TableCell::from);
             table.add(cells.chain([bar.concat().into()]));
         }
         table.text(paint)
@@ -212,9 +212,9 @@ const BAR: usize = 40;
 /// request is not the one before with more at its end, the first byte that differs is shown with its
 /// block, the cause and what would keep the prefix.
 #[derive(Args, Debug)]
-pub(super) struct Prefix {
+pub(super) struct PrefixArgs {
     #[command(flatten)]
-    inspected: Inspected,
+    inspected: InspectedArgs,
     #[command(flatten)]
     form: FormArgs,
     /// List every request, also those that break nothing.
@@ -226,7 +226,7 @@ pub(super) struct Prefix {
     prices: PriceArgs,
 }
 
-impl Run for Prefix {
+impl RunCommand for PrefixArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let options = ReportOptions::new(self.inspected.part(Part::default()))
             .tokenizer(self.tokenizer.tokenizer)
@@ -243,9 +243,9 @@ impl Run for Prefix {
 /// with their size; of tools only the names are listed. With a range each snapshot is shown. JSON has whole
 /// texts.
 #[derive(Args, Debug)]
-pub(super) struct Show {
+pub(super) struct ShowArgs {
     #[command(flatten)]
-    inspected: Inspected,
+    inspected: InspectedArgs,
     /// Without the reply of the cycle: what was sent.
     #[arg(long)]
     before_reply: bool,
@@ -262,9 +262,9 @@ pub(super) struct Show {
     no_pager: bool,
 }
 
-impl Run for Show {
-    fn formats(&self) -> &'static [Format] {
-        &[Format::Text, Format::Markdown, Format::Json]
+impl RunCommand for ShowArgs {
+    fn formats(&self) -> &'static [PrintAs] {
+        &[PrintAs::Text, PrintAs::Markdown, PrintAs::Json]
     }
 
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
@@ -273,7 +273,7 @@ impl Run for Show {
             .before_reply(self.before_reply)
             .full(self.full)
             .tokenizer(self.tokenizer.tokenizer);
-        let is_markdown = self.markdown || with.format == Some(Format::Markdown);
+        let is_markdown = self.markdown || with.format == Some(PrintAs::Markdown);
         let mut out = String::new();
         self.inspected.sessions.each(with, |opened| {
             let report: ShowReport = opened.report(&engine, &options)?;
@@ -305,7 +305,7 @@ impl Run for Show {
 /// The last argument is the selector, which takes no time. A node that is not a block means the blocks in it.
 /// With --over, a block counts in each snapshot that has it, so the sums are what was sent in all requests.
 #[derive(Args, Debug)]
-pub(super) struct TopCommand {
+pub(super) struct TopArgs {
     #[command(flatten)]
     sessions: SessionsArgs,
     /// What the blocks are grouped by.
@@ -318,7 +318,7 @@ pub(super) struct TopCommand {
     tokenizer: TokenizerArgs,
 }
 
-impl Run for TopCommand {
+impl RunCommand for TopArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split("top", &self.sessions.sessions, &[])?;
         let selector = &*selectors.concat();
@@ -350,7 +350,7 @@ impl Run for TopCommand {
 /// (tools that are defined and never called). Empty lines, and lines that begin with `#`, are left out. The exit
 /// code is 9 if one does not hold, or there is no session.
 #[derive(Args, Debug)]
-pub(super) struct Assert {
+pub(super) struct AssertArgs {
     /// The file of conditions, or `-` for standard input.
     file: String,
     #[command(flatten)]
@@ -359,7 +359,7 @@ pub(super) struct Assert {
     tokenizer: TokenizerArgs,
 }
 
-impl Run for Assert {
+impl RunCommand for AssertArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let bytes = input::read(&self.file, with.limits)?;
         let conditions = Condition::parse_file(&String::from_utf8_lossy(&bytes))?;
@@ -391,12 +391,12 @@ const WITH_TIME: &str =
 /// unless they are in a store with a text index (`pactql store index`): then only sessions that may have
 /// a match. The exit code is 0 also if nothing is found, or 8 with --fail-if-empty.
 #[derive(Args, Debug)]
-pub(super) struct Grep {
+pub(super) struct GrepArgs {
     /// The regular expression, in the dialect of `~` in selectors.
     #[arg(allow_hyphen_values = true)]
     pattern: String,
     #[command(flatten)]
-    inspected: Inspected,
+    inspected: InspectedArgs,
     /// Take capital and small letters as the same.
     #[arg(short, long)]
     ignore_case: bool,
@@ -414,7 +414,7 @@ pub(super) struct Grep {
     fail_if_empty: bool,
 }
 
-impl Run for Grep {
+impl RunCommand for GrepArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         // An invalid pattern is reported before anything is read.
         let search = Search::new(&self.pattern, self.ignore_case)?.context(self.context);
@@ -423,7 +423,7 @@ impl Run for Grep {
         let is_all = part.is_all(&engine)?;
         let options = ReportOptions::new(part).search(search.clone());
         let mut found_any = false;
-        let among = |store: &Store, glob: &str| {
+        let to_open = |store: &Store, glob: &str| {
             let found = is_all.then(|| search.sessions(store, glob)).transpose()?;
             let found = found.flatten();
             if found.is_none() && store.text_index()?.is_some() {
@@ -432,7 +432,7 @@ impl Run for Grep {
             Ok(found)
         };
         let sessions = &self.inspected.sessions;
-        let sessions = sessions.each_of(&sessions.sessions, Some(&among), with, |opened| {
+        let sessions = sessions.each_of(&sessions.sessions, Some(&to_open), with, |opened| {
             let found: GrepReport = opened.report(&engine, &options)?;
             if found.blocks.is_empty() {
                 return Ok(());

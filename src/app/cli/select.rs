@@ -1,11 +1,11 @@
 //! `pactql select`: the nodes that a selector finds.
 
-use super::answers::{FitArgs, How, Labels, append};
-use super::command::{Invocation, Run, print, print_as, say};
-use super::options::{EditionArgs, Format, RangeArgs, error_colors};
+use super::answers::{AnswerLabels, FitArgs, How, append};
+use super::command::{Invocation, RunCommand, print, print_as, say};
+use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
 use super::{input, operands, output, sessions};
 use crate::app::present::answer::FittedAnswer;
-use crate::app::present::stores::{Access, Address, none_of, without_passwords};
+use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared};
 use crate::history::Session;
@@ -29,7 +29,7 @@ use std::io::{self, IsTerminal, Write};
 pactql select [OPTIONS] <SESSION> <SELECTOR>
        pactql select [OPTIONS] <SESSION>... -e <SELECTOR>
        pactql select [OPTIONS] <SESSION> --file <FILE>")]
-pub(super) struct Select {
+pub(super) struct SelectArgs {
     /// Sessions: files, directories, stores and their sessions, or `-` for standard input. The last
     /// argument is the selector, unless -e or --file gives it.
     #[arg(value_name = "SESSION", required = true)]
@@ -66,14 +66,14 @@ pub(super) struct Select {
     edition: EditionArgs,
 }
 
-impl Run for Select {
-    fn formats(&self) -> &'static [Format] {
+impl RunCommand for SelectArgs {
+    fn formats(&self) -> &'static [PrintAs] {
         &[
-            Format::Json,
-            Format::Ids,
-            Format::Nodes,
-            Format::Table,
-            Format::Tree,
+            PrintAs::Json,
+            PrintAs::Ids,
+            PrintAs::Nodes,
+            PrintAs::Table,
+            PrintAs::Tree,
         ]
     }
 
@@ -84,14 +84,14 @@ impl Run for Select {
             budget: self.fit.budget()?,
             format: match with.format {
                 Some(format) => format,
-                None if io::stdout().is_terminal() => Format::Table,
-                None => Format::Json,
+                None if io::stdout().is_terminal() => PrintAs::Table,
+                None => PrintAs::Json,
             },
             count: self.count,
             with: *with,
         };
         match &self.file {
-            Some(_) if with.format.is_some_and(|format| format != Format::Json) => {
+            Some(_) if with.format.is_some_and(|format| format != PrintAs::Json) => {
                 Err(Failure::value("--file answers in JSON only").with_help("leave `--format` out"))
             }
             Some(file) => self.run_file(file, &how),
@@ -101,7 +101,7 @@ impl Run for Select {
     }
 }
 
-impl Select {
+impl SelectArgs {
     /// Has the database of a store answer the selector. JSON has one object a row.
     fn run_sql(&self, how: &How) -> Result<Exit, Failure> {
         let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
@@ -117,13 +117,13 @@ impl Select {
             )
             .with_help("leave `--via sql` out"));
         }
-        let Some(address) = Address::of(name) else {
+        let Some(address) = StoreAddress::of(name) else {
             return Err(
                 Failure::usage(format!("`--via sql` asks a store, and `{name}` is none"))
                     .with_help("pactql import SESSION -o agents.db"),
             );
         };
-        if !matches!(how.format, Format::Json | Format::Ids) {
+        if !matches!(how.format, PrintAs::Json | PrintAs::Ids) {
             return Err(Failure::value("`--via sql` has ids, and no contents")
                 .with_help("--format json or ids"));
         }
@@ -149,7 +149,7 @@ impl Select {
             }
             let label = |session: &str| output::printable(&format!("{name}#{session}"));
             out.push_str(&match &row {
-                _ if how.format == Format::Json => json!(row).to_string(),
+                _ if how.format == PrintAs::Json => json!(row).to_string(),
                 SqlRow::Node { session, id, .. } => format!("{}\t{id}", label(session)),
                 SqlRow::Change {
                     session,
@@ -284,12 +284,12 @@ impl Select {
 }
 
 /// The address of sessions of a store, if a name is one of several.
-fn whole(name: &str) -> Option<Address<'_>> {
-    Address::of(name).filter(|address| address.is_several())
+fn whole(name: &str) -> Option<StoreAddress<'_>> {
+    StoreAddress::of(name).filter(|address| address.is_several())
 }
 
 struct Answers<'a> {
-    select: &'a Select,
+    select: &'a SelectArgs,
     how: &'a How,
     several: bool,
     out: String,
@@ -308,15 +308,24 @@ struct Answers<'a> {
 const BUFFER: usize = 1 << 16;
 
 impl Answers<'_> {
-    fn labels<'l>(&self, name: &'l str, prepared: &'l Prepared, selectors: usize) -> Labels<'l> {
-        Labels {
+    fn labels<'l>(
+        &self,
+        name: &'l str,
+        prepared: &'l Prepared,
+        selectors: usize,
+    ) -> AnswerLabels<'l> {
+        AnswerLabels {
             session: self.several.then_some(name),
             selector: (selectors > 1).then(|| prepared.text()),
         }
     }
 
     /// Runs the selectors on the sessions of a store, and prints while others are queried.
-    fn add_store(&mut self, address: Address<'_>, prepared: &[Prepared]) -> Result<(), Failure> {
+    fn add_store(
+        &mut self,
+        address: StoreAddress<'_>,
+        prepared: &[Prepared],
+    ) -> Result<(), Failure> {
         let store = sessions::open_store(address.store, Access::Read)?;
         let glob = address.glob();
         if self.add_ids(&store, address, prepared)? {
@@ -376,14 +385,14 @@ impl Answers<'_> {
     fn add_ids(
         &mut self,
         store: &Store,
-        address: Address<'_>,
+        address: StoreAddress<'_>,
         prepared: &[Prepared],
     ) -> Result<bool, Failure> {
         let (select, how) = (self.select, self.how);
         let [each] = prepared else {
             return Ok(false);
         };
-        let only_ids = how.format == Format::Ids && how.budget.is_none();
+        let only_ids = how.format == PrintAs::Ids && how.budget.is_none();
         if !only_ids || how.count || select.list || !each.warnings().is_empty() {
             return Ok(false);
         }
@@ -414,7 +423,7 @@ impl Answers<'_> {
     fn add_nothing(
         &mut self,
         store: &Store,
-        address: Address<'_>,
+        address: StoreAddress<'_>,
         prepared: &[Prepared],
     ) -> Result<(), Failure> {
         let asked = store.count(address.glob())?;
@@ -446,7 +455,7 @@ impl Answers<'_> {
         answer: &Answer,
         session: Option<&Session>,
         prepared: &Prepared,
-        labels: Labels<'_>,
+        labels: AnswerLabels<'_>,
     ) -> Result<(), Failure> {
         let (select, how) = (self.select, self.how);
         let found = FittedAnswer::new(answer, how.budget.as_ref())?;

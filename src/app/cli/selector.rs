@@ -1,9 +1,9 @@
 //! The commands about a selector alone: `explain`, `sql`, `fmt`.
 
-use super::command::{Invocation, Run, print, say};
+use super::command::{Invocation, RunCommand, print, say};
 use super::options::{EditionArgs, error_colors, named};
 use super::{operands, sessions};
-use crate::app::present::stores::{Access, Address, none_of};
+use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure};
 use crate::engine::ExplainOptions;
 use crate::query::sql::{Dialect, Options};
@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 /// sessions there are, and how many of them can match at all; --analyze asks those.
 #[derive(Args, Debug)]
 #[command(override_usage = "pactql explain [OPTIONS] [SESSION] <SELECTOR>")]
-pub(super) struct Explain {
+pub(super) struct ExplainArgs {
     /// A session (a file, a directory, `STORE#name`, or `-`) or a store, if any, and the selector.
     #[arg(value_name = "SESSION", required = true, num_args = 1..=2)]
     inputs: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct Explain {
     edition: EditionArgs,
 }
 
-impl Run for Explain {
+impl RunCommand for ExplainArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let engine = self.edition.engine();
         let (session, selector) = match &self.inputs[..] {
@@ -51,7 +51,7 @@ impl Run for Explain {
             return Err(Failure::usage("`--analyze` needs a session")
                 .with_help("pactql explain SESSION SELECTOR --analyze"));
         }
-        let store = session.and_then(|name| Address::of(name));
+        let store = session.and_then(|name| StoreAddress::of(name));
         let store = store.filter(|address| address.is_several());
         let session = match session {
             Some(name) if store.is_none() => Some(sessions::open(name, with.limits)?),
@@ -109,7 +109,7 @@ impl Run for Explain {
 #[command(override_usage = "\
 pactql sql [OPTIONS] <SELECTOR>
        pactql sql [OPTIONS] --create-views <DIR>")]
-pub(super) struct Sql {
+pub(super) struct SqlArgs {
     /// The selector.
     #[arg(value_name = "SELECTOR", required_unless_present = "views")]
     selector: Option<String>,
@@ -133,7 +133,7 @@ pub(super) struct Sql {
     edition: EditionArgs,
 }
 
-impl Run for Sql {
+impl RunCommand for SqlArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         if let Some(directory) = &self.views {
             if !self.dialect.is_parquet() {
@@ -149,7 +149,7 @@ impl Run for Sql {
         }
         // clap wants one of both.
         let selector = self.selector.as_slice();
-        if let Some(address) = selector.iter().find_map(|word| Address::of(word)) {
+        if let Some(address) = selector.iter().find_map(|word| StoreAddress::of(word)) {
             let store = address.store;
             return Err(Failure::usage(format!(
                 "`{store}` is a store; `sql` prints a statement and asks no store"
@@ -175,7 +175,7 @@ impl Run for Sql {
 /// Normalized text is canonical: selectors known to have the same meaning get the same text, and
 /// the text itself is a selector of the canonical edition. `--check` prints its fingerprint, too.
 #[derive(Args, Debug)]
-pub(super) struct Fmt {
+pub(super) struct FmtArgs {
     /// The selectors.
     #[arg(value_name = "SELECTOR", required = true)]
     selectors: Vec<String>,
@@ -189,7 +189,7 @@ pub(super) struct Fmt {
     edition: EditionArgs,
 }
 
-impl Run for Fmt {
+impl RunCommand for FmtArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         operands::check_selectors("fmt", &self.selectors)?;
         let engine = self.edition.engine();

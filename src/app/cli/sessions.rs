@@ -4,7 +4,7 @@
 use super::command::{Invocation, say};
 use super::input;
 use super::progress::Progress;
-use crate::app::present::stores::{self, Access, Address, none_of, without_passwords};
+use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, counted, printable, sessions as opened};
 use crate::engine::{Context, ContextBuilder, Engine};
 use crate::history::Session;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
 pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
     let path = Path::new(name);
-    if Address::of(name).is_some() || !path.is_file() || !is_lines_by_name(path) {
+    if StoreAddress::of(name).is_some() || !path.is_file() || !is_lines_by_name(path) {
         return Ok(None);
     }
     Ok(Some(ending_of(path)?))
@@ -73,11 +73,11 @@ pub(super) fn open_at(
     Ok((session, snapshot))
 }
 
-type Stores = HashMap<String, Store>;
+type StoresByName = HashMap<String, Store>;
 
-fn stores_of(names: &[String]) -> Result<Stores, Failure> {
-    let mut open = Stores::new();
-    for address in names.iter().filter_map(|name| Address::of(name)) {
+fn stores_of(names: &[String]) -> Result<StoresByName, Failure> {
+    let mut open = StoresByName::new();
+    for address in names.iter().filter_map(|name| StoreAddress::of(name)) {
         if !open.contains_key(address.store) {
             let store = open_store(address.store, Access::Read)?;
             open.insert(address.store.to_owned(), store);
@@ -98,7 +98,7 @@ pub(super) fn resume(
     limits: Limits,
     builder: ContextBuilder,
 ) -> Result<Context, Failure> {
-    match Address::of(name) {
+    match StoreAddress::of(name) {
         Some(address) => {
             let session = address.one()?;
             stores::resume(&open_store(address.store, Access::Read)?, session, builder)
@@ -108,8 +108,12 @@ pub(super) fn resume(
 }
 
 /// Reads a session, and what is to be said of it: a log is imported in memory.
-fn read(name: &str, limits: Limits, stores: &Stores) -> Result<(Arc<Session>, String), Failure> {
-    if let Some(address) = Address::of(name) {
+fn read(
+    name: &str,
+    limits: Limits,
+    stores: &StoresByName,
+) -> Result<(Arc<Session>, String), Failure> {
+    if let Some(address) = StoreAddress::of(name) {
         let store = stores.get(address.store);
         let store = store.ok_or_else(|| Failure::internal("the store is not open"))?;
         let session = store.session(address.one()?)?;
@@ -138,7 +142,7 @@ fn read(name: &str, limits: Limits, stores: &Stores) -> Result<(Arc<Session>, St
 
 /// Words in runs: one store each, or files that follow each other.
 pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
-    let is_file = |word: &String| Address::of(word).is_none();
+    let is_file = |word: &String| StoreAddress::of(word).is_none();
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
@@ -159,7 +163,7 @@ fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
     let mut all = Vec::new();
     let mut several = false;
     for name in names {
-        match Address::of(name) {
+        match StoreAddress::of(name) {
             None if let Some(files) = sessions_in(Path::new(name))? => {
                 several = true;
                 all.extend(files.iter().map(|file| file.display().to_string()));
@@ -227,7 +231,7 @@ pub(super) struct SessionsArgs {
 
 /// The sessions of a command, and the part of each that it is about.
 #[derive(Args, Debug)]
-pub(super) struct Inspected {
+pub(super) struct InspectedArgs {
     #[command(flatten)]
     pub(super) sessions: SessionsArgs,
     #[command(flatten)]
@@ -237,7 +241,7 @@ pub(super) struct Inspected {
     selector: Option<String>,
 }
 
-impl Inspected {
+impl InspectedArgs {
     /// Which snapshots, and which nodes of them; `default` are the snapshots without a time.
     pub(super) fn part(&self, default: Part) -> Part {
         let part = self.time.part(default);
@@ -250,7 +254,8 @@ impl Inspected {
 
 /// Says which sessions of a store, whose name matches a pattern, need to be opened, in byte order of
 /// their names; `None` for all.
-pub(super) type Among<'a> = &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>, Failure>;
+pub(super) type SessionsToOpen<'a> =
+    &'a dyn Fn(&Store, &str) -> Result<Option<Vec<String>>, Failure>;
 
 /// Which snapshots of a session.
 #[derive(Args, Debug)]
@@ -347,21 +352,21 @@ impl SessionsArgs {
         self.each_of(&self.sessions, None, with, visit)
     }
 
-    /// As [`SessionsArgs::each`], for some of the words. Of a store, only the sessions that `among` names are
+    /// As [`SessionsArgs::each`], for some of the words. Of a store, only the sessions that `to_open` names are
     /// opened; the others are counted.
     pub(super) fn each_of(
         &self,
         words: &[String],
-        among: Option<Among<'_>>,
+        to_open: Option<SessionsToOpen<'_>>,
         with: &Invocation,
         mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         let mut count = 0;
         let mut several = words.len() > 1;
         for run in runs(words) {
-            if let Some(address) = Address::of(&run[0]) {
+            if let Some(address) = StoreAddress::of(&run[0]) {
                 several |= address.is_several();
-                count += self.of_store(address, several, among, &mut visit)?;
+                count += self.of_store(address, several, to_open, &mut visit)?;
                 continue;
             }
             if !self.is_all() {
@@ -396,27 +401,27 @@ impl SessionsArgs {
 
     fn of_store(
         &self,
-        address: Address<'_>,
+        address: StoreAddress<'_>,
         several: bool,
-        among: Option<Among<'_>>,
+        to_open: Option<SessionsToOpen<'_>>,
         visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
     ) -> Result<usize, Failure> {
         let store = open_store(address.store, Access::Read)?;
-        let among = match among {
+        let to_open = match to_open {
             // An index is of the whole store: asking it can cost more than reading one session.
-            Some(among) if address.is_several() => among(&store, address.glob())?,
+            Some(to_open) if address.is_several() => to_open(&store, address.glob())?,
             _ => None,
         };
-        let (names, count) = match among {
+        let (names, count) = match to_open {
             _ if !address.is_several() && self.is_all() => (vec![address.one()?.to_owned()], 1),
-            Some(among) if self.is_all() => (among, store.count(address.glob())?),
-            among => {
+            Some(to_open) if self.is_all() => (to_open, store.count(address.glob())?),
+            to_open => {
                 let infos = self.infos(&store, address)?.into_iter();
                 let mut names: Vec<String> = infos.map(|info| info.name).collect();
                 let count = names.len();
-                if let Some(among) = among {
+                if let Some(to_open) = to_open {
                     // Both are in byte order.
-                    names.retain(|name| among.binary_search(name).is_ok());
+                    names.retain(|name| to_open.binary_search(name).is_ok());
                 }
                 (names, count)
             }
@@ -440,7 +445,7 @@ impl SessionsArgs {
     pub(super) fn infos(
         &self,
         store: &Store,
-        address: Address<'_>,
+        address: StoreAddress<'_>,
     ) -> Result<Vec<SessionInfo>, Failure> {
         let mut found = store.sessions(address.glob())?;
         let all = found.len();

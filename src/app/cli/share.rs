@@ -1,10 +1,10 @@
 //! `pactql share`: a session to give away, as a page or as a receipt without content.
 
-use super::command::{Invocation, Run, say};
+use super::command::{Invocation, RunCommand, say};
 use super::options::TokenizerArgs;
 use super::output::clean;
 use super::{input, sessions};
-use crate::app::present::stores::Address;
+use crate::app::present::stores::StoreAddress;
 use crate::app::present::{Exit, Failure, answer, counted};
 use crate::history::Session;
 use crate::inspect::share::{Receipt, ReceiptStep, Redactor, page, receipt};
@@ -22,7 +22,7 @@ use std::path::Path;
 /// and SHA-256 of each block, and names of tools and models.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("form").required(true).args(["html", "receipt"]))]
-pub(super) struct Share {
+pub(super) struct ShareArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
     /// A page for a browser.
@@ -45,7 +45,7 @@ pub(super) struct Share {
     tokenizer: TokenizerArgs,
 }
 
-impl Run for Share {
+impl RunCommand for ShareArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
         let mut redactor = Redactor::new(&self.redact).map_err(|error| {
@@ -83,14 +83,14 @@ impl Run for Share {
     }
 }
 
-impl Share {
+impl ShareArgs {
     /// What the page is called: a path of this machine is private.
     fn title(&self, session: &Session) -> String {
         let name = &self.session;
         if let Some(name) = session.name() {
             return name.to_owned();
         }
-        match Address::of(name) {
+        match StoreAddress::of(name) {
             _ if name == input::STDIN => input::STDIN_NAME.to_owned(),
             Some(address) => address.one().unwrap_or(name).to_owned(),
             None => {

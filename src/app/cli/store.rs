@@ -1,6 +1,6 @@
 //! `pactql store …`: the commands that keep stores.
 
-use super::command::{Invocation, Run, say};
+use super::command::{Invocation, RunCommand, say};
 use super::interrupt::duration;
 use super::options::EditionArgs;
 use super::output::{counted, printable};
@@ -9,7 +9,7 @@ use super::sessions::{first_of_day, open_store};
 use super::verify;
 use super::words::{is_selector, quoted};
 use super::write::{Wait, new_name, print_ids};
-use crate::app::present::stores::{Access, Address, Which, none_of, path};
+use crate::app::present::stores::{Access, StoreAddress, Which, none_of, path};
 use crate::app::present::{Exit, Failure};
 use crate::engine::Answer;
 use crate::store::{Pruned, Retention, Store};
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Keep a store: rename, delete, prune, erase, back up, index, check, copy.
 #[derive(Args, Debug)]
-pub(super) struct Stores {
+pub(super) struct StoreArgs {
     #[command(subcommand)]
     command: StoreCommand,
 }
@@ -88,7 +88,7 @@ enum StoreCommand {
     Parquet(Parquet),
 }
 
-impl Run for Stores {
+impl RunCommand for StoreArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         match &self.command {
             StoreCommand::Rename {
@@ -110,8 +110,8 @@ impl Run for Stores {
 }
 
 /// The address that a word must be.
-fn address<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
-    Address::of(word).ok_or_else(|| {
+fn address<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>, Failure> {
+    StoreAddress::of(word).ok_or_else(|| {
         Failure::usage(format!(
             "`store {command}` takes a store, and `{word}` is none"
         ))
@@ -120,7 +120,7 @@ fn address<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
 }
 
 /// A store, or those sessions of it that match.
-fn several<'a>(command: &str, word: &'a str) -> Result<Address<'a>, Failure> {
+fn several<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>, Failure> {
     let address = address(command, word)?;
     if address.which == Which::One("") {
         address.one()?;
@@ -145,14 +145,14 @@ fn one<'a>(command: &str, word: &'a str) -> Result<(&'a str, &'a str), Failure> 
 fn rename(session: &str, name: &str, wait: Wait) -> Result<Exit, Failure> {
     let (store, from) = one("rename", session)?;
     let whole = format!("{store}#{name}");
-    let to = match Address::of(name) {
+    let to = match StoreAddress::of(name) {
         Some(address) if address.store == store => new_name(address)?,
         Some(_) => {
             return Err(Failure::usage("a session stays in its store")
                 .with_help("`pactql import` copies one into another store"));
         }
         None => {
-            Address::of(&whole).map(new_name).transpose()?;
+            StoreAddress::of(&whole).map(new_name).transpose()?;
             name
         }
     };

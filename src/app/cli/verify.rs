@@ -1,10 +1,10 @@
 //! `pactql verify`: whether a session or a store is intact.
 
-use super::command::{Invocation, Run, print_as};
+use super::command::{Invocation, RunCommand, print_as};
 use super::output::{counted, printable, snapshot_label};
 use super::sessions::{self, ending_name, ending_of_session, ending_text, open_store};
 use super::words::quoted;
-use crate::app::present::stores::{Access, Address, Which};
+use crate::app::present::stores::{Access, StoreAddress, Which};
 use crate::app::present::{Exit, Failure};
 use crate::history::History;
 use crate::index::Snapshot;
@@ -24,14 +24,14 @@ use std::fmt::Write as _;
 /// ends with exit code 5. Of a store everything is compared with its hashes: damage is listed with its
 /// session and snapshot, and ends with exit code 5.
 #[derive(Args, Debug)]
-pub(super) struct Verify {
+pub(super) struct VerifyArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
     session: String,
 }
 
-impl Run for Verify {
+impl RunCommand for VerifyArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        if let Some(address) = Address::of(&self.session).filter(|a| a.is_several()) {
+        if let Some(address) = StoreAddress::of(&self.session).filter(|a| a.is_several()) {
             return store(address, with.is_json_in_pipe());
         }
         let session = sessions::open(&self.session, with.limits)?;
@@ -76,7 +76,7 @@ impl Run for Verify {
     }
 }
 
-pub(super) fn store(address: Address<'_>, json: bool) -> Result<Exit, Failure> {
+pub(super) fn store(address: StoreAddress<'_>, json: bool) -> Result<Exit, Failure> {
     if address.which != Which::All {
         let help = format!("pactql verify {}", quoted(address.store));
         return Err(Failure::usage("`verify` takes a whole store, or one session").with_help(help));

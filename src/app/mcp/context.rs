@@ -24,7 +24,7 @@ pub(super) fn resolve(state: &ServerState, arguments: &Arguments) -> Result<Tool
 
 /// The result of `context_inspect_cache`. Members are in the order in which they are printed.
 #[derive(Debug, Default, Serialize)]
-struct Inspected {
+struct InspectedCache {
     /// As the manifest has it; empty if it cannot be read.
     cache_version: String,
     /// As the manifest has it; 0 if it cannot be read.
@@ -44,7 +44,7 @@ pub(super) fn inspect_cache(
     let name = arguments.needed("cache");
     let dir = directory(state, name)?;
     let failed = |error: io::Error| Failure::output(name, &error);
-    let mut found = Inspected::default();
+    let mut found = InspectedCache::default();
     for entry in dir.entries().map_err(failed)? {
         let entry = entry.map_err(failed)?;
         if entry.file_type().map_err(failed)?.is_file() {
@@ -107,11 +107,11 @@ fn missing(name: &str) -> Failure {
 /// The result of `context_list_caches`. Members are in the order in which they are printed.
 #[derive(Debug, Serialize)]
 struct CacheListing {
-    caches: Vec<Listed>,
+    caches: Vec<ListedCache>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Listed {
+struct ListedCache {
     /// Relative to the root, with forward slashes.
     path: String,
     /// Whether it has a manifest that is a plain file. The manifest is not read.
@@ -132,7 +132,7 @@ pub(super) fn list_caches(
 
 /// The directories in `dir`, which is called `name`. One whose name is not UTF-8 is left out:
 /// a client cannot name it.
-fn directories(dir: &Dir, name: &str) -> io::Result<Vec<Listed>> {
+fn directories(dir: &Dir, name: &str) -> io::Result<Vec<ListedCache>> {
     let mut caches = Vec::new();
     for entry in dir.entries()? {
         let entry = entry?;
@@ -143,7 +143,7 @@ fn directories(dir: &Dir, name: &str) -> io::Result<Vec<Listed>> {
             let manifest = dir.symlink_metadata(Path::new(&last).join(MANIFEST));
             let path = joined(name, &last);
             let has_manifest = manifest.is_ok_and(|data| data.is_file());
-            caches.push(Listed { path, has_manifest });
+            caches.push(ListedCache { path, has_manifest });
         }
     }
     caches.sort_unstable();

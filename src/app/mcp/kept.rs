@@ -4,7 +4,7 @@
 //! with the one that the handle opens, before and after; and a store whose file was replaced is reopened.
 
 use super::root::Root;
-use crate::app::present::stores::{Address, Which};
+use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, sessions};
 use crate::history::Session;
 use crate::store::Store;
@@ -36,10 +36,10 @@ const LOOK: Duration = Duration::from_millis(20);
 const TRIES: usize = 3;
 
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct LoadedSessions {
     cache: Cache<PathBuf, Loaded, BySize>,
     limits: Limits,
-    pub(super) stores: Stores,
+    pub(super) stores: OpenStores,
 }
 
 /// A session, and the state of its files just before they were read.
@@ -74,13 +74,13 @@ impl Weighter<PathBuf, Loaded> for BySize {
     }
 }
 
-impl Kept {
+impl LoadedSessions {
     /// An empty store; `limits` hold for every session.
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             cache: Cache::with_weighter(64, KEPT_BYTES, BySize),
             limits,
-            stores: Stores::default(),
+            stores: OpenStores::default(),
         }
     }
 
@@ -88,7 +88,7 @@ impl Kept {
     /// times they had. Concurrent calls for one session load it once.
     pub(super) fn open(&self, root: &Root, name: &str) -> Result<Arc<Session>, Failure> {
         // A file or a directory may have a name that reads as the address of a session in a store.
-        if let Some(address) = Address::spelled(name)
+        if let Some(address) = StoreAddress::spelled(name)
             && !root.handle.is_dir(name)
             && (address.which == Which::All || !root.handle.is_file(name))
         {
@@ -232,7 +232,7 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Open stores by their paths below the root, and which files they were.
 #[derive(Debug, Default)]
-pub(super) struct Stores(Mutex<HashMap<PathBuf, (FileId, Arc<Store>)>>);
+pub(super) struct OpenStores(Mutex<HashMap<PathBuf, (FileId, Arc<Store>)>>);
 
 type FileId = Option<(u64, u64)>;
 
@@ -248,12 +248,12 @@ fn id(_: &File) -> std::io::Result<FileId> {
     Ok(None)
 }
 
-impl Stores {
+impl OpenStores {
     /// The session that an address names, as it is now.
     pub(super) fn session(
         &self,
         root: &Root,
-        address: Address<'_>,
+        address: StoreAddress<'_>,
     ) -> Result<Arc<Session>, Failure> {
         let store = self.open(root, address.store)?;
         let name = address.one_in(|| Ok(Arc::clone(&store)))?;
@@ -325,7 +325,7 @@ fn called(error: Error, path: &str, name: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, Stamp};
+    use super::{LoadedSessions, Stamp};
     use crate::app::mcp::root::Root;
     use crate::tree::Limits;
     use std::fs;
@@ -337,7 +337,7 @@ mod tests {
     fn a_session_is_read_once_by_all_calls() {
         // Tests run in the package's directory.
         let root = Root::open(Path::new(".")).expect("a directory");
-        let kept = Kept::new(Limits::default());
+        let kept = LoadedSessions::new(Limits::default());
         let open = |name: &str| kept.open(&root, name).expect("a session");
         let first = open("fixtures/support-agent.jsonl");
         std::thread::scope(|scope| {

@@ -17,17 +17,17 @@ pub(super) const LONGEST: usize = 16 << 20;
 const GRACE: Duration = Duration::from_secs(3);
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ReceivedLine {
     pub(super) bytes: Vec<u8>,
     /// Whether the line was longer; the rest was dropped.
     pub(super) cut: bool,
 }
 
 /// The lines of standard input. Nothing is lost if a wait for one is given up.
-pub(super) type Input = mpsc::Receiver<Line>;
+pub(super) type Input = mpsc::Receiver<ReceivedLine>;
 
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct LineOutput {
     lines: Sender<Unwritten>,
     load: Load,
 }
@@ -49,7 +49,7 @@ enum Ended {
 pub(super) struct End(watch::Receiver<Ended>);
 
 /// Starts the threads.
-pub(super) fn open(load: Load) -> io::Result<(Input, Output, End)> {
+pub(super) fn open(load: Load) -> io::Result<(Input, LineOutput, End)> {
     let (ended, end) = watch::channel(Ended::None);
     let ended = Arc::new(ended);
     // One line is parsed while the next is read; a full channel is the back-pressure.
@@ -68,7 +68,7 @@ pub(super) fn open(load: Load) -> io::Result<(Input, Output, End)> {
     })?;
     #[cfg(unix)]
     start("end", move || watch_streams(&ended))?;
-    Ok((input, Output { lines, load }, End(end)))
+    Ok((input, LineOutput { lines, load }, End(end)))
 }
 
 /// How many messages may wait to be written on standard error; further ones are dropped.
@@ -99,7 +99,7 @@ fn raise(ended: &watch::Sender<Ended>, which: Ended) {
 }
 
 /// Reads lines until the input ends or they are not wanted.
-fn read(input: &mut impl BufRead, sender: &mpsc::Sender<Line>) {
+fn read(input: &mut impl BufRead, sender: &mpsc::Sender<ReceivedLine>) {
     while let Ok(Some(line)) = next(input) {
         if sender.blocking_send(line).is_err() {
             return;
@@ -107,7 +107,7 @@ fn read(input: &mut impl BufRead, sender: &mpsc::Sender<Line>) {
     }
 }
 
-fn next(input: &mut impl BufRead) -> io::Result<Option<Line>> {
+fn next(input: &mut impl BufRead) -> io::Result<Option<ReceivedLine>> {
     let mut bytes = Vec::new();
     let most = LONGEST as u64 + 1;
     if input.take(most).read_until(b'\n', &mut bytes)? == 0 {
@@ -119,7 +119,7 @@ fn next(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     if cut && !whole {
         input.skip_until(b'\n')?;
     }
-    Ok(Some(Line { bytes, cut }))
+    Ok(Some(ReceivedLine { bytes, cut }))
 }
 
 fn write(unwritten: &Receiver<Unwritten>, load: &Load) {
@@ -174,7 +174,7 @@ fn watch_streams(ended: &watch::Sender<Ended>) {
     }
 }
 
-impl Output {
+impl LineOutput {
     /// Puts a line behind those that wait. The future ends when it was written.
     pub(super) fn send(
         &self,

@@ -22,18 +22,18 @@ pub(super) struct Flow {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct FlowCounts {
     pub(super) requests: Flow,
     pub(super) lines: Flow,
 }
 
 /// What is on its way; clones share the counts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Load(Arc<watch::Sender<Counts>>);
+pub(super) struct Load(Arc<watch::Sender<FlowCounts>>);
 
 impl Load {
     /// Something of this many bytes came.
-    pub(super) fn came(&self, of: fn(&mut Counts) -> &mut Flow, bytes: usize) {
+    pub(super) fn came(&self, of: fn(&mut FlowCounts) -> &mut Flow, bytes: usize) {
         self.0.send_modify(|now| {
             let flow = of(now);
             flow.count += 1;
@@ -42,7 +42,7 @@ impl Load {
     }
 
     /// A request has its answer, or wants none any more; a line was written.
-    pub(super) fn went(&self, of: fn(&mut Counts) -> &mut Flow, bytes: usize) {
+    pub(super) fn went(&self, of: fn(&mut FlowCounts) -> &mut Flow, bytes: usize) {
         self.0.send_modify(|now| {
             let flow = of(now);
             flow.count = flow.count.saturating_sub(1);
@@ -52,7 +52,7 @@ impl Load {
 
     /// Waits until another request may be read.
     pub(super) async fn may_read(&self) {
-        let few = |now: &Counts| {
+        let few = |now: &FlowCounts| {
             now.requests.count + now.lines.count < MOST && now.requests.bytes < REQUEST_BYTES
         };
         self.wait(few).await;
@@ -68,7 +68,7 @@ impl Load {
         self.wait(|now| now.lines.bytes < LINE_BYTES).await;
     }
 
-    async fn wait(&self, until: impl FnMut(&Counts) -> bool) {
+    async fn wait(&self, until: impl FnMut(&FlowCounts) -> bool) {
         // The sender is `self`, so it is there.
         let _ = self.0.subscribe().wait_for(until).await;
     }

@@ -2,8 +2,8 @@
 
 use super::arguments::Arguments;
 use super::state::{ServerState, ToolAnswer};
-use crate::app::present::answer::{Budget, FittedAnswer, node_json};
-use crate::app::present::stores::{Address, Which, none_of, session_json};
+use crate::app::present::answer::{FittedAnswer, TokenBudget, node_json};
+use crate::app::present::stores::{StoreAddress, Which, none_of, session_json};
 use crate::app::present::{Failure, answer, clean, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
@@ -35,7 +35,7 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<ToolA
     let prepared = engine.prepare(selector)?;
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
     let answer = prepared.select_with(&session, &range_options(arguments))?;
-    let budget = arguments.count("budget").map(|tokens| Budget {
+    let budget = arguments.count("budget").map(|tokens| TokenBudget {
         query: Query::new(arguments.text("query").unwrap_or_default()),
         tokens,
     });
@@ -118,7 +118,7 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
 /// `pact_sessions`: what `pactql sessions --json` prints.
 pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
     let word = arguments.needed("store");
-    let address = Address::spelled(word).ok_or_else(|| {
+    let address = StoreAddress::spelled(word).ok_or_else(|| {
         let message = format!("expected a store, found `{}`", clean(word, 200));
         Failure::value(message).with_help("a store is a file whose name ends in .db")
     })?;

@@ -4,7 +4,7 @@ use super::arguments::schema;
 use super::lines;
 use super::load::Load;
 use super::state::{ServerOptions, ServerState, ToolAnswer};
-use super::tools::{TOOLS, Tool};
+use super::tools::{McpTool, TOOLS};
 use super::transport::Wire;
 use crate::app::present::{Exit, Failure, clean};
 use crate::support::cancel::{Cancel, Cancelled};
@@ -130,7 +130,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = Tool::named(&request.name) else {
+        let Some(tool) = McpTool::named(&request.name) else {
             return Err(self.unknown(&request.name));
         };
         let name = request.name;

@@ -31,7 +31,7 @@ struct SessionListing {
     /// The longest first: by snapshots, turns, then name.
     sessions: Vec<Described>,
     /// What the nodes of these sessions have besides the headers.
-    attributes: Attributes,
+    attributes: AttributesByName,
     /// Sessions, or what may be some, that were not opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_opened: Vec<Unopened>,
@@ -193,7 +193,7 @@ struct Described {
     tools: BTreeMap<String, u64>,
 }
 
-type Attributes = BTreeMap<String, Attribute>;
+type AttributesByName = BTreeMap<String, Attribute>;
 
 /// An attribute: how many nodes have it, and with which values if these are few and short.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -225,7 +225,7 @@ fn describe(
     name: String,
     bytes: Option<u64>,
     session: &Session,
-    attributes: &mut Attributes,
+    attributes: &mut AttributesByName,
 ) -> Result<Described, Failure> {
     let history = session.history();
     history.fetch_cycles()?;
@@ -249,7 +249,7 @@ fn describe(
 }
 
 impl Described {
-    fn count(&mut self, newest: &Snapshot, attributes: &mut Attributes) {
+    fn count(&mut self, newest: &Snapshot, attributes: &mut AttributesByName) {
         for node in newest.nodes() {
             self.nodes += 1;
             self.turns = self.turns.max(node.depth().unwrap_or(0));
@@ -291,7 +291,7 @@ fn written(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attribute, Attributes, describe};
+    use super::{Attribute, AttributesByName, describe};
     use crate::history::Session;
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
     fn a_session_is_described_by_its_newest_snapshot() {
         let text = std::fs::read("fixtures/support-agent.jsonl").expect("a fixture");
         let session = Session::from_slice(&text).expect("a session");
-        let mut attributes = Attributes::new();
+        let mut attributes = AttributesByName::new();
         let found = describe("x".to_owned(), Some(7), &session, &mut attributes);
         let found = found.expect("a description");
         let cycles = (found.first_cycle, found.last_cycle);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Tool {
+pub(super) struct McpTool {
     /// Its name, of letters and underscores alone: hosts of agents refuse others, and some then drop the whole
     /// list. What is before the first underscore is its group.
     pub(super) name: String,
@@ -37,11 +37,11 @@ const RUN: [(&str, ToolFunction); 14] = [
 ];
 
 /// The tools in the order in which they are listed. A test reads the file.
-pub(super) static TOOLS: LazyLock<Vec<Tool>> =
+pub(super) static TOOLS: LazyLock<Vec<McpTool>> =
     LazyLock::new(|| read(include_str!("tools.json")).unwrap_or_default());
 
 /// Reads the file, in which a parameter that several tools have is a name.
-fn read(text: &str) -> Option<Vec<Tool>> {
+fn read(text: &str) -> Option<Vec<McpTool>> {
     let mut file: Value = serde_json::from_str(text).ok()?;
     let shared = file["shared"].take();
     for tool in file["tools"].as_array_mut()? {
@@ -54,7 +54,7 @@ fn read(text: &str) -> Option<Vec<Tool>> {
     serde_json::from_value(file["tools"].take()).ok()
 }
 
-impl Tool {
+impl McpTool {
     /// The tool with a name, which may have a dot behind its group.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         let plain = name.replacen('.', "_", 1);
@@ -75,7 +75,7 @@ impl Tool {
     }
 
     /// How a failure is sent of a call whose arguments are right. A path that is not allowed is none that exists.
-    pub(super) fn refused(&self, failure: Failure) -> Refusal {
+    pub(super) fn refused(&self, failure: Failure) -> ToolRefusal {
         let code = match failure.exit() {
             _ if !self.is_frozen() => None,
             Exit::Missing | Exit::Value => Some(CACHE_MISSING),
@@ -83,7 +83,7 @@ impl Tool {
             Exit::Io => Some(IO_ERROR),
             _ => Some(INTERNAL_ERROR),
         };
-        Refusal { failure, code }
+        ToolRefusal { failure, code }
     }
 
     /// Runs a call; messages name the tool as it was `called`. It may read files and take a while.
@@ -95,7 +95,7 @@ impl Tool {
         called: &str,
         state: &ServerState,
         sent: Map<String, Value>,
-    ) -> Result<ToolAnswer, Refusal> {
+    ) -> Result<ToolAnswer, ToolRefusal> {
         let arguments = Arguments::check(called, &self.parameters, sent);
         let arguments = arguments.map_err(|(failure, value_of)| {
             let code = match value_of.as_deref() {
@@ -105,7 +105,7 @@ impl Tool {
                 Some("cache" | "root") => Some(CACHE_MISSING),
                 _ => None,
             };
-            Refusal { failure, code }
+            ToolRefusal { failure, code }
         })?;
         let run = RUN.iter().find(|(name, _)| *name == self.name);
         let answer = match run {
@@ -124,7 +124,7 @@ impl Tool {
 /// A failure, and how it is sent. The tools over caches follow another program's interface (RUNTIME §6), whose errors
 /// have six codes, fixed messages and nothing else. All other tools answer with the errors of the command line.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ToolRefusal {
     pub(super) failure: Failure,
     code: Option<Frozen>,
 }
@@ -138,7 +138,7 @@ const INVALID_BUDGET: Frozen = &("invalid_budget", "Budget is invalid");
 const IO_ERROR: Frozen = &("io_error", "I/O error occurred");
 const INTERNAL_ERROR: Frozen = &("internal_error", "Internal error");
 
-impl Refusal {
+impl ToolRefusal {
     pub(super) fn json(&self) -> Value {
         match self.code {
             None => self.failure.json(),
@@ -149,7 +149,7 @@ impl Refusal {
 
 #[cfg(test)]
 mod tests {
-    use super::{RUN, TOOLS, Tool};
+    use super::{McpTool, RUN, TOOLS};
     use crate::app::mcp::arguments::{Arguments, schema};
     use crate::app::mcp::pact::edition;
     use crate::app::mcp::root::Root;
@@ -165,7 +165,7 @@ mod tests {
         for tool in &*TOOLS {
             assert!(RUN.iter().any(|(name, _)| *name == tool.name));
             for name in [tool.shown(false), tool.shown(true)] {
-                let found = Tool::named(&name).map(|found| &found.name);
+                let found = McpTool::named(&name).map(|found| &found.name);
                 assert_eq!(found, Some(&tool.name), "{name}");
             }
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -179,7 +179,7 @@ mod tests {
             ".",
             "pact",
         ] {
-            assert!(Tool::named(name).is_none(), "{name}");
+            assert!(McpTool::named(name).is_none(), "{name}");
         }
     }
 
@@ -208,7 +208,7 @@ mod tests {
             .iter()
             .map(|edition| edition.as_str())
             .collect();
-        let tool = Tool::named("pact_explain").expect("a tool");
+        let tool = McpTool::named("pact_explain").expect("a tool");
         let words = schema(&tool.parameters)["properties"]["edition"]["enum"].clone();
         assert_eq!(words, json!(names));
         for wanted in Edition::ALL {
@@ -258,7 +258,7 @@ mod tests {
             ("pact_show", 300, json!({"over": "@history"})),
             ("pact_prefix", 300, json!({})),
         ] {
-            let found = Tool::named(tool).expect(tool);
+            let found = McpTool::named(tool).expect(tool);
             let mut sent = arguments.as_object().expect("an object").clone();
             sent.insert("session".to_owned(), "s.jsonl".into());
             let call = |cancel: &Cancel| {

@@ -4,7 +4,7 @@
 //! both is limited, and a line that is not a message is answered under its id. Besides the server, it is the only
 //! file that knows the SDK.
 
-use super::lines::{Input, LONGEST, Line, Output};
+use super::lines::{Input, LONGEST, LineOutput, ReceivedLine};
 use super::load::Load;
 use crate::json::members;
 use rmcp::RoleServer;
@@ -20,14 +20,14 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct Wire {
     input: Input,
-    output: Output,
+    output: LineOutput,
     load: Load,
     /// Requests without an answer, with their bytes.
     open: HashMap<RequestId, usize>,
 }
 
 impl Wire {
-    pub(super) fn new(input: Input, output: Output, load: Load) -> Self {
+    pub(super) fn new(input: Input, output: LineOutput, load: Load) -> Self {
         Self {
             input,
             output,
@@ -37,7 +37,7 @@ impl Wire {
     }
 
     /// The message that a line is; an error is sent if it is none.
-    fn message(&mut self, line: &Line) -> Option<ClientJsonRpcMessage> {
+    fn message(&mut self, line: &ReceivedLine) -> Option<ClientJsonRpcMessage> {
         let bytes = line
             .bytes
             .strip_prefix(b"\xEF\xBB\xBF")

@@ -53,7 +53,7 @@ impl Write for PolledText {
 
 /// A number of tokens, and the query that decides which blocks come first.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct TokenBudget {
     pub(crate) query: Query,
     pub(crate) tokens: u64,
 }
@@ -67,10 +67,12 @@ pub(crate) struct FittedAnswer<'a> {
 
 impl<'a> FittedAnswer<'a> {
     /// Chooses the blocks that fit.
-    pub(crate) fn new(answer: &'a Answer, budget: Option<&Budget>) -> Result<Self, Failure> {
+    pub(crate) fn new(answer: &'a Answer, budget: Option<&TokenBudget>) -> Result<Self, Failure> {
         let fit = match (budget, answer) {
             (None, _) => None,
-            (Some(Budget { query, tokens }), Answer::Rows(rows)) => Some(rows.fit(query, *tokens)),
+            (Some(TokenBudget { query, tokens }), Answer::Rows(rows)) => {
+                Some(rows.fit(query, *tokens))
+            }
             (Some(_), Answer::Range(_)) => {
                 let failure = Failure::value("a range has differences, not blocks to choose from");
                 return Err(failure

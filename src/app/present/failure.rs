@@ -1,6 +1,6 @@
 //! How a command ends: exit codes, and failures with everything needed to report them.
 
-use crate::budget::{CacheError, Fault};
+use crate::budget::{CacheError, CacheFault};
 use crate::history::{LoadError, LoadFailure};
 use crate::support::cancel::Cancelled;
 use crate::support::diag::{Code, ColorChoice, Error};
@@ -73,7 +73,7 @@ pub(crate) enum Failure {
         message: String,
         help: Option<String>,
         /// What is wrong with an input of many files.
-        faults: Vec<Fault>,
+        faults: Vec<CacheFault>,
     },
     /// The reader of standard output closed it. This is not reported.
     ClosedPipe,
@@ -236,7 +236,7 @@ impl Failure {
                 ..
             } => {
                 let _ = writeln!(text, "error[{code}]: {message}");
-                for Fault { file, message } in faults {
+                for CacheFault { file, message } in faults {
                     let (file, message) = (printable(file), printable(message));
                     let _ = writeln!(text, "  {file}: {message}");
                 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// A word that names a store, or sessions of one: `STORE`, `STORE#name`, `STORE#glob`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Address<'a> {
+pub(crate) struct StoreAddress<'a> {
     /// A path that ends in `.db`, `sqlite:PATH`, or a `postgres://` URL.
     pub(crate) store: &'a str,
     pub(crate) which: Which<'a>,
@@ -50,7 +50,7 @@ fn begins_as_selector(word: &str) -> bool {
     !is_path && word.starts_with(['@', '^', '#', '[', '{', '(', '*', '>', '?', '+', '.', ':'])
 }
 
-impl<'a> Address<'a> {
+impl<'a> StoreAddress<'a> {
     /// A directory for what is written beside the store: its own, or that for temporary files.
     pub(crate) fn directory(self) -> PathBuf {
         let beside = path(self.store).and_then(|path| Path::new(path).parent());
@@ -120,7 +120,7 @@ impl<'a> Address<'a> {
         self.one_in(|| open(self.store, Access::Read).map(Box::new))
     }
 
-    /// As [`Address::one`], of a store that the caller opens if need be.
+    /// As [`StoreAddress::one`], of a store that the caller opens if need be.
     pub(crate) fn one_in<S: std::ops::Deref<Target = Store>>(
         self,
         open: impl FnOnce() -> Result<S, Failure>,
@@ -225,7 +225,7 @@ pub(crate) fn session_json(info: &SessionInfo) -> Value {
 }
 
 /// Says that an address of several sessions has none.
-pub(crate) fn none_of(address: Address<'_>) -> String {
+pub(crate) fn none_of(address: StoreAddress<'_>) -> String {
     let store = address.store;
     match address.glob() {
         "" => format!("the store {store} has no sessions"),
@@ -264,7 +264,7 @@ pub(crate) fn resume(
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, Which, without_passwords};
+    use super::{StoreAddress, Which, without_passwords};
 
     #[test]
     fn passwords_are_not_shown() {
@@ -321,15 +321,15 @@ mod tests {
             (".db", None),
             (".cb[content='x.db#y", None),
         ] {
-            let found = Address::of(word).map(|address| (address.store, address.which));
+            let found = StoreAddress::of(word).map(|address| (address.store, address.which));
             assert_eq!(found, expected, "{word}");
             if !word.contains(['[', '@']) && !word.starts_with(['#', '.']) {
-                let spelled = Address::spelled(word);
+                let spelled = StoreAddress::spelled(word);
                 let spelled = spelled.map(|address| (address.store, address.which));
                 assert_eq!(spelled, expected, "{word}");
             }
         }
         // A directory, and a file whose name has a `#`, are what they are.
-        assert_eq!(Address::of("src"), None);
+        assert_eq!(StoreAddress::of("src"), None);
     }
 }

@@ -15,13 +15,13 @@ use crate::support::diag::{Code, Diagnostic, Error};
 /// The state of a context that no snapshot document has. As JSON it is one object.
 ///
 /// ```
-/// use pactql::{Context, ContextBuilder, NewNode, context::Kept};
+/// use pactql::{Context, ContextBuilder, NewNode, context::ContextState};
 /// let mut context = Context::new();
 /// context.add("^sys", NewNode::text("Be brief.").key("rules").ttl(0))?;
 /// context.pin_as("rules", "#rules")?;
 /// context.commit()?;
 /// let kept = serde_json::to_string(&context.kept())?; // store it beside the session
-/// let kept: Kept = serde_json::from_str(&kept)?;
+/// let kept: ContextState = serde_json::from_str(&kept)?;
 /// let mut later = ContextBuilder::default().resume_kept(&*context.session(), &kept)?;
 /// later.commit()?;
 /// assert_eq!(later.select("@t0 #rules")?.count(), 1);
@@ -29,7 +29,7 @@ use crate::support::diag::{Code, Diagnostic, Error};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Kept {
+pub struct ContextState {
     memory: Memory,
     /// Named references: name and id of the node, sorted by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -39,7 +39,7 @@ pub struct Kept {
     attempts: Vec<AttemptEntry>,
 }
 
-impl Kept {
+impl ContextState {
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|error| {
             let message = format!("the `runtime` line of the session: {error}");
@@ -50,7 +50,7 @@ impl Kept {
 }
 
 #[cfg(feature = "store")]
-impl Kept {
+impl ContextState {
     /// What a store has kept beside the snapshots, without attempts.
     pub(crate) fn stored(beside: Beside) -> Result<Self, Error> {
         let runtime = beside.runtime.unwrap_or_default();
@@ -85,11 +85,11 @@ impl Kept {
 impl Context {
     /// What has to be kept to go on with [`ContextBuilder::resume_kept`]. Linear in the attempts and in
     /// the ids that are gone.
-    pub fn kept(&self) -> Kept {
+    pub fn kept(&self) -> ContextState {
         let attempts = self.attempts();
         let mut attempts: Vec<AttemptEntry> = attempts.entries().cloned().collect();
         attempts.reverse();
-        Kept {
+        ContextState {
             memory: self.workspace.memory(),
             pins: self.pins(),
             attempts,
@@ -143,13 +143,13 @@ impl ContextBuilder {
     /// As [`Context::resume`], with these settings.
     pub fn resume(self, session: &Session) -> Result<Context, Error> {
         match session.kept() {
-            Some(text) => self.resume_kept(session, &Kept::read(text)?),
+            Some(text) => self.resume_kept(session, &ContextState::read(text)?),
             None => self.resume_documents(session),
         }
     }
 
     /// As [`ContextBuilder::resume`], with what an earlier context kept.
-    pub fn resume_kept(self, session: &Session, kept: &Kept) -> Result<Context, Error> {
+    pub fn resume_kept(self, session: &Session, kept: &ContextState) -> Result<Context, Error> {
         let mut context = self.resume_documents(session)?;
         context.workspace.remember(&kept.memory);
         for (name, id) in &kept.pins {

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use build::ContextBuilder;
-pub use keep::Kept;
+pub use keep::ContextState;
 #[cfg(feature = "store")]
 pub(crate) use keeper::{Beside, CommitKeeper};
 pub use message::Message;
@@ -104,7 +104,7 @@ impl Context {
     }
 
     /// Goes on with a session: its snapshots are shared, and its working state, if it has one of its
-    /// own, is the cycle in progress. If its file had what an earlier context kept ([`Kept`]), its
+    /// own, is the cycle in progress. If its file had what an earlier context kept ([`ContextState`]), its
     /// references, attempts and compactions are back, too. Linear in the session's rows.
     ///
     /// # Errors

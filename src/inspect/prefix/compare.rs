@@ -3,7 +3,7 @@
 //! Texts are JSON, as a provider is sent them.
 
 use super::cause::Cause;
-use super::pieces::{Piece, Place, tool_name};
+use super::pieces::{Place, RequestPiece, tool_name};
 use crate::json::{get, members};
 use crate::render::{ThreadBlock, canonical};
 use regex_automata::meta::Regex;
@@ -21,9 +21,9 @@ pub(super) struct Tails<'a> {
 }
 
 /// Why the front differs, from the first piece that does. Either side may have ended.
-pub(super) fn of_front(older: &[Piece], newer: &[Piece]) -> Cause {
+pub(super) fn of_front(older: &[RequestPiece], newer: &[RequestPiece]) -> Cause {
     let (old, new) = (older.first(), newer.first());
-    let place = |piece: Option<&'_ Piece>| piece.map(|piece| piece.place.clone());
+    let place = |piece: Option<&'_ RequestPiece>| piece.map(|piece| piece.place.clone());
     match (place(old), place(new)) {
         (Some(Place::Tool { .. }), _) | (_, Some(Place::Tool { .. })) => of_tools(older, newer),
         (Some(Place::System), Some(Place::System)) => {
@@ -35,8 +35,9 @@ pub(super) fn of_front(older: &[Piece], newer: &[Piece]) -> Cause {
         (Some(Place::Parameter { name }), Some(Place::Parameter { name: other }))
             if name == other =>
         {
-            let value =
-                |piece: &Piece| canonical(&format!("{{{}}}", piece.json.trim_end_matches(',')));
+            let value = |piece: &RequestPiece| {
+                canonical(&format!("{{{}}}", piece.json.trim_end_matches(',')))
+            };
             match &*name {
                 "model" => Cause::Model,
                 _ if value(&older[0]) == value(&newer[0]) => Cause::KeyOrder,
@@ -52,13 +53,13 @@ pub(super) fn of_front(older: &[Piece], newer: &[Piece]) -> Cause {
     }
 }
 
-fn has(pieces: &[Piece], parameter: &str) -> bool {
+fn has(pieces: &[RequestPiece], parameter: &str) -> bool {
     let is_it = |place: &Place| matches!(place, Place::Parameter { name } if name == parameter);
     pieces.iter().any(|piece| is_it(&piece.place))
 }
 
-fn of_tools(older: &[Piece], newer: &[Piece]) -> Cause {
-    let tools = |pieces: &[Piece]| -> Vec<(String, String)> {
+fn of_tools(older: &[RequestPiece], newer: &[RequestPiece]) -> Cause {
+    let tools = |pieces: &[RequestPiece]| -> Vec<(String, String)> {
         let tools = pieces.iter();
         let tools = tools.filter(|piece| matches!(piece.place, Place::Tool { .. }));
         let tools = tools.map(|tool| tool.json.trim_end_matches(','));

@@ -24,7 +24,7 @@ pub use pieces::Place;
 
 use super::call::{Call, before, cycle_of, provider_of};
 use super::groups::Counts;
-use super::part::Chosen;
+use super::part::ChosenSnapshot;
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
@@ -38,8 +38,8 @@ use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
 use crate::support::text::{counted, verbatim};
 use compare::Tails;
-use pieces::Piece;
-use requests::{Before, Front, Message, Requests};
+use pieces::RequestPiece;
+use requests::{Before, Front, RequestMessage, SentRequests};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -192,7 +192,7 @@ impl Report for PrefixReport {
         let at = |found: &Snapshot| At::Committed(Address::Cycle(found.cycle()));
         snapshots.splice(0..0, before.map(|found| (at(found), Arc::clone(found))));
         let chosen = part.with_rows(engine, &history, snapshots);
-        let chosen: Vec<Chosen> = chosen.collect::<Result<_, _>>()?;
+        let chosen: Vec<ChosenSnapshot> = chosen.collect::<Result<_, _>>()?;
         let all = chosen.iter().map(|chosen| &chosen.snapshot);
         let mut counts = options.counts(all.clone());
         let found = walk(&history, all, options.provider, &mut counts);
@@ -202,7 +202,7 @@ impl Report for PrefixReport {
         }
         found.prices = options.prices.date().to_owned();
         if part.selector.is_some() {
-            let has = |chosen: &Chosen, id: &str| {
+            let has = |chosen: &ChosenSnapshot, id: &str| {
                 let node = chosen.snapshot.find(id);
                 node.is_some_and(|node| chosen.has(node))
             };
@@ -284,7 +284,7 @@ pub(super) fn walk<'a>(
     let provider = provider.unwrap_or_else(|| form_of(history));
     let mut walk = Walk {
         counts,
-        requests: Requests::new(provider),
+        requests: SentRequests::new(provider),
         front: FrontPieces::default(),
         tokens: Vec::new(),
         current: None,
@@ -335,13 +335,13 @@ struct Sums {
 #[derive(Default)]
 struct FrontPieces {
     of: Option<Arc<Front>>,
-    pieces: Vec<Piece>,
+    pieces: Vec<RequestPiece>,
     sums: Sums,
 }
 
 struct Walk<'a> {
     counts: &'a mut Counts,
-    requests: Requests,
+    requests: SentRequests,
     front: FrontPieces,
     /// For each block of the request, the tokens of the messages' blocks up to its end.
     tokens: Vec<u64>,
@@ -430,7 +430,8 @@ impl Walk<'_> {
         let same = pairs.take_while(|(a, b)| a.json == b.json).count();
         let (old, new) = (&older.pieces[same..], &newer.pieces[same..]);
         // Where the front of one ends, its messages begin.
-        let json = |pieces: &[Piece], message: Option<&Message>| match pieces.first() {
+        let json = |pieces: &[RequestPiece], message: Option<&RequestMessage>| match pieces.first()
+        {
             Some(piece) => piece.json.clone(),
             None => message.map_or_else(Box::default, |message| message.json.clone()),
         };
@@ -447,7 +448,8 @@ impl Walk<'_> {
             shared.tokens += self.counts.text(&pieces::counted(piece));
         }
         shared.bytes += common as u64;
-        let counts = |piece: &Piece| matches!(piece.place, Place::System | Place::Tool { .. });
+        let counts =
+            |piece: &RequestPiece| matches!(piece.place, Place::System | Place::Tool { .. });
         if old.first().is_some_and(counts) && !new.is_empty() {
             shared.tokens += self.counts.text(&new_json[..common]);
         }
@@ -528,7 +530,7 @@ fn older<'a, T>(kept: usize, now: &'a [T], replaced: &'a [T], at: usize) -> Opti
     }
 }
 
-fn texts(messages: &[Message]) -> Vec<&str> {
+fn texts(messages: &[RequestMessage]) -> Vec<&str> {
     messages.iter().map(|message| &*message.json).collect()
 }
 

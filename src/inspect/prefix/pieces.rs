@@ -48,7 +48,7 @@ impl fmt::Display for Place {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct RequestPiece {
     pub(super) place: Place,
     pub(super) json: Box<str>,
 }
@@ -59,7 +59,7 @@ const READ_BY_MODEL: &str = "response_format text output_config output_format to
     parallel_tool_calls functions function_call thinking reasoning reasoning_effort";
 
 /// The text of a piece whose tokens are counted: a tool definition's JSON, the system prompt's text.
-pub(super) fn counted(piece: &Piece) -> Cow<'_, str> {
+pub(super) fn counted(piece: &RequestPiece) -> Cow<'_, str> {
     let json = piece.json.trim_end_matches(',');
     match piece.place {
         Place::Tool { .. } => Cow::Borrowed(json),
@@ -79,13 +79,13 @@ pub(super) fn counted(piece: &Piece) -> Cow<'_, str> {
 }
 
 /// The pieces of a head in the order in which the provider caches them.
-pub(super) fn front(head: &Head) -> Vec<Piece> {
+pub(super) fn front(head: &Head) -> Vec<RequestPiece> {
     let mut pieces = Vec::new();
     let parameters = format!("{{{}}}", head.parameters);
     let found = members(&parameters);
     let parameter = |name: &str| {
         let value = get(&found, name)?;
-        Some(Piece {
+        Some(RequestPiece {
             place: Place::Parameter {
                 name: name.to_owned(),
             },
@@ -97,7 +97,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
     pieces.extend(parameter("tools"));
     for (index, tool) in head.tools.iter().enumerate() {
         let json = part(tool) + ",";
-        pieces.push(Piece {
+        pieces.push(RequestPiece {
             place: Place::Tool {
                 name: tool_name(tool),
                 index,
@@ -107,7 +107,7 @@ pub(super) fn front(head: &Head) -> Vec<Piece> {
     }
     let read = READ_BY_MODEL.split(' ').filter_map(parameter);
     let is_anthropic = head.provider == Provider::Anthropic;
-    let system = head.system.as_ref().map(|(name, value)| Piece {
+    let system = head.system.as_ref().map(|(name, value)| RequestPiece {
         place: Place::System,
         json: if is_anthropic {
             format!("\"{name}\":[{}", parts(value)).into()

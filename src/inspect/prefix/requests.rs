@@ -1,7 +1,7 @@
 //! The requests of a session one after the other, in the pieces that a provider caches.
 //!
 //! A request is parameters, tool definitions, the system prompt and messages, each as JSON in the
-//! form of the provider's API. [`Requests`] holds one request. [`Requests::advance`] turns it into
+//! form of the provider's API. [`SentRequests`] holds one request. [`SentRequests::advance`] turns it into
 //! that of another snapshot and returns what it had instead, so a session costs what changes from
 //! one snapshot to the next, and a comparison of units for each snapshot.
 
@@ -28,7 +28,7 @@ type BlockKey = (u64, u32);
 const RECORD: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
-pub(super) struct Message {
+pub(super) struct RequestMessage {
     /// As the cache of the provider reads it.
     pub(super) json: Box<str>,
     /// The blocks it is made of, among those of the request. Messages that end together have the same.
@@ -46,12 +46,12 @@ pub(super) struct Front {
 }
 
 #[derive(Default)]
-pub(super) struct Requests {
+pub(super) struct SentRequests {
     provider: Provider,
     units: Vec<UnitBlocks>,
     keys: Vec<BlockKey>,
     pub(super) blocks: Vec<Arc<ThreadBlock>>,
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<RequestMessage>,
     /// Where nothing was left open: the block that came next, and how many messages were ended.
     fresh: Vec<(usize, usize)>,
     pub(super) front: Option<Arc<Front>>,
@@ -61,14 +61,14 @@ pub(super) struct Requests {
     held: Vec<Arc<str>>,
 }
 
-/// What a request had before [`Requests::advance`], from the first difference on.
+/// What a request had before [`SentRequests::advance`], from the first difference on.
 pub(super) struct Before {
     /// How many blocks both have at their beginning.
     pub(super) blocks_kept: usize,
     pub(super) blocks: Vec<Arc<ThreadBlock>>,
     /// How many messages both have at their beginning, at least.
     pub(super) messages_kept: usize,
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<RequestMessage>,
 }
 
 impl Before {
@@ -92,7 +92,7 @@ struct UnitBlocks {
     end: usize,
 }
 
-impl Requests {
+impl SentRequests {
     pub(super) fn new(provider: Provider) -> Self {
         Self {
             provider,
@@ -164,7 +164,7 @@ impl Requests {
     ///
     /// They have all that the model reads: also the blocks that the API has from an earlier request,
     /// and a text that is sent instead of a list of one message.
-    fn group(&mut self, usable: usize) -> Result<(usize, Vec<Message>), RenderError> {
+    fn group(&mut self, usable: usize) -> Result<(usize, Vec<RequestMessage>), RenderError> {
         let front = self.front.clone();
         let Some(head) = front.as_ref().map(|front| &front.head) else {
             return Ok((0, Vec::new()));
@@ -257,7 +257,7 @@ impl Requests {
         Some((same, keys.split_off(same), parameters))
     }
 
-    /// The blocks that the tree says were sent in the cycle: as [`Requests::records`].
+    /// The blocks that the tree says were sent in the cycle: as [`SentRequests::records`].
     fn tree(
         &mut self,
         snapshot: &Snapshot,
@@ -319,7 +319,7 @@ impl UnitBlocks {
 }
 
 fn push(
-    messages: &mut Vec<Message>,
+    messages: &mut Vec<RequestMessage>,
     provider: Provider,
     out: &mut Vec<String>,
     blocks: Range<usize>,
@@ -327,7 +327,7 @@ fn push(
     for json in out.drain(..) {
         let json = pieces::message(&json, provider);
         let end = messages.last().map_or(0, |message| message.end);
-        messages.push(Message {
+        messages.push(RequestMessage {
             end: end + json.len() as u64,
             json: json.into(),
             blocks: blocks.clone(),

@@ -4,7 +4,7 @@
 //! policy in the document names the hashes of the style and of the script, so nothing else runs, whatever a text
 //! contains.
 
-use super::table::{Splice, Table, TableBlock, TableStep};
+use super::table::{ShareTable, Splice, TableBlock, TableStep};
 use crate::history::History;
 use crate::inspect::lists::Numbered;
 use crate::inspect::prefix::by_cycle;
@@ -79,7 +79,7 @@ impl Page {
 /// ```
 #[must_use]
 pub fn page(history: &History, title: &str, redactor: &mut Redactor, counts: &mut Counts) -> Page {
-    let table = Table::of(history, counts);
+    let table = ShareTable::of(history, counts);
     let (found, no_prefixes) = by_cycle(history, None, counts);
     let mut writer = PageWriter {
         table: &table,
@@ -211,7 +211,7 @@ struct Broken {
 }
 
 struct PageWriter<'a> {
-    table: &'a Table,
+    table: &'a ShareTable,
     redactor: &'a mut Redactor,
     hides: bool,
     /// Redacted names by what they were.

@@ -3,7 +3,7 @@
 //! It has counts, sizes, hashes and shapes. Names of tools and of models stay, if they look like names; ids, keys,
 //! parameters, errors and texts do not. Roles and kinds that are not the usual ones are `other`.
 
-use super::table::{Splice, Table, TableBlock, TableStep};
+use super::table::{ShareTable, Splice, TableBlock, TableStep};
 use crate::history::History;
 use crate::inspect::call::is_zero;
 use crate::inspect::prefix::by_cycle;
@@ -151,7 +151,7 @@ pub struct ReceiptPrefix {
 /// ```
 #[must_use]
 pub fn receipt(history: &History, counts: &mut Counts) -> Receipt {
-    let table = Table::of(history, counts);
+    let table = ShareTable::of(history, counts);
     let (found, _) = by_cycle(history, None, counts);
     let blocks = table.blocks.list.iter();
     let blocks: Vec<ReceiptBlock> = blocks.map(|block| without_content(block, &table)).collect();
@@ -197,7 +197,7 @@ impl StepShape {
     }
 }
 
-fn without_content(block: &TableBlock, table: &Table) -> ReceiptBlock {
+fn without_content(block: &TableBlock, table: &ShareTable) -> ReceiptBlock {
     let text = table.text(block);
     let kind = block.kind.as_deref();
     ReceiptBlock {

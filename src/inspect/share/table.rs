@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct ShareTable {
     /// Ids of blocks. A block keeps its number when its content changes.
     pub(super) ids: Numbered<String>,
     pub(super) turns: Numbered<String>,
@@ -63,7 +63,7 @@ pub(super) struct TableStep {
 /// the blocks that come. They ascend, so they can be done one after the other.
 pub(super) type Splice = (usize, usize, Vec<u32>);
 
-impl Table {
+impl ShareTable {
     /// The table of the committed snapshots of `history`, which are all in memory. Costs what changes
     /// between neighbours, and a comparison of their units.
     pub(super) fn of(history: &History, counts: &mut Counts) -> Self {
@@ -94,7 +94,7 @@ struct KnownUnit {
 }
 
 struct TableBuilder<'a> {
-    table: Table,
+    table: ShareTable,
     counts: &'a mut Counts,
     /// For each id, its newest block, and the snapshot and row it was read from.
     newest: Vec<Option<(u32, Arc<Snapshot>, u32)>>,

@@ -3,8 +3,8 @@
 
 use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
 use crate::logs::json::quoted;
-use crate::logs::log::{Part, Tool};
-use crate::logs::nodes::{Draft, HEAD, Node, ROOT, SEQ, SYS};
+use crate::logs::log::{LogPart, LogTool};
+use crate::logs::nodes::{HEAD, LogNode, LogNodeDraft, ROOT, SEQ, SYS};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
@@ -70,7 +70,7 @@ impl Builder {
             self.place(at, BlockPlace::System, &mut orphans);
         }
         self.place_tools();
-        self.change.put[first..].sort_by_key(Node::order);
+        self.change.put[first..].sort_by_key(LogNode::order);
         let kept = self.turns.partition_point(|turn| turn.start < from);
         let old = self.turns.split_off(kept);
         self.cut(system.max(from), &old, &mut orphans);
@@ -103,7 +103,7 @@ impl Builder {
             let made = self.make();
             let parent = if at == 0 { "" } else { ROOT };
             let when = (self.base + at as i64, time);
-            let region = Draft::container((id.to_owned(), parent), id, made, when);
+            let region = LogNodeDraft::container((id.to_owned(), parent), id, made, when);
             self.change.put.push(region.node());
         }
     }
@@ -193,14 +193,14 @@ impl Builder {
         if sealed && moved {
             let made = *turn.get_or_insert_with(|| self.make());
             let names = (format!("mt:{number}"), SEQ);
-            let turn = Draft::container(names, "mt", made, (order_ns, time));
+            let turn = LogNodeDraft::container(names, "mt", made, (order_ns, time));
             self.change.put.push(turn.node());
         }
         let core = old.map_or_else(|| self.make(), |old| old.core);
         if moved {
             let turn = format!("mt:{number}");
             let names = (format!("mc:{number}"), if sealed { &*turn } else { HEAD });
-            let core = Draft::container(names, "mc", core, (order_ns + 1, time));
+            let core = LogNodeDraft::container(names, "mc", core, (order_ns + 1, time));
             self.change.put.push(core.node());
         }
         self.turns.push(Turn {
@@ -251,7 +251,7 @@ impl Builder {
             let of_response = response.clone();
             fields.extend(of_response.map(|id| ("data_response".into(), id)));
             self.change.put.push(
-                Draft {
+                LogNodeDraft {
                     id: block_id(number, n),
                     parent: place.id(),
                     node_type: "cb",
@@ -261,7 +261,7 @@ impl Builder {
                     role: message.role.as_deref(),
                     part: Some(part),
                     fields,
-                    ..Draft::default()
+                    ..LogNodeDraft::default()
                 }
                 .node(),
             );
@@ -352,7 +352,7 @@ impl Builder {
         }
     }
 
-    fn place_tool(&mut self, tool: Tool, old: Option<ToolEntry>, order_ns: i64) {
+    fn place_tool(&mut self, tool: LogTool, old: Option<ToolEntry>, order_ns: i64) {
         let same = |old: &ToolEntry| old.tool == tool && old.order_ns == order_ns;
         let changed = !old.as_ref().is_some_and(same);
         let (number, made) = match old {
@@ -363,13 +363,13 @@ impl Builder {
             }
         };
         if changed {
-            let mut part = Part::new("tool", quoted(&tool.definition));
+            let mut part = LogPart::new("tool", quoted(&tool.definition));
             if let Some(form) = tool.form {
                 part.set("data_form", quoted(form));
             }
             let key = (!tool.name.is_empty()).then_some(&*tool.name);
             self.change.put.push(
-                Draft {
+                LogNodeDraft {
                     id: format!("cb:tool-{number}"),
                     parent: SYS.to_owned(),
                     node_type: "cb",
@@ -378,7 +378,7 @@ impl Builder {
                     role: Some("system"),
                     key,
                     part: Some(&part),
-                    ..Draft::default()
+                    ..LogNodeDraft::default()
                 }
                 .node(),
             );

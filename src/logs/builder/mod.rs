@@ -17,10 +17,12 @@ mod resume;
 #[cfg(feature = "store")]
 pub(crate) use resume::Numbers;
 
-use crate::logs::change::Change;
+use crate::logs::change::LogChange;
 use crate::logs::json::{list, object, quoted};
-use crate::logs::log::{About, Call, Event, Field, Message, Origin, Part, Request, Tool};
-use crate::logs::nodes::Made;
+use crate::logs::log::{
+    About, Event, LogCall, LogField, LogMessage, LogPart, LogRequest, LogTool, RequestOrigin,
+};
+use crate::logs::nodes::CreationOrder;
 use crate::logs::pairing::pair;
 use crate::logs::recording::Recording;
 use std::rc::Rc;
@@ -29,7 +31,7 @@ use std::rc::Rc;
 pub(super) struct Builder {
     pub(super) about: About,
     recording: Recording,
-    change: Change,
+    change: LogChange,
     /// The nodes it removes, with the time of their turn and their own.
     removed: Vec<((i64, i64), String)>,
     made: i64,
@@ -48,7 +50,7 @@ pub(super) struct Builder {
     /// The turns of `entries`, the open one last.
     turns: Vec<Turn>,
     tools: Vec<ToolEntry>,
-    new_tools: Option<Vec<Tool>>,
+    new_tools: Option<Vec<LogTool>>,
     messages: usize,
     numbered_turns: usize,
     numbered_tools: usize,
@@ -57,7 +59,7 @@ pub(super) struct Builder {
 }
 
 struct SentMessage {
-    message: Rc<Message>,
+    message: Rc<LogMessage>,
     number: usize,
     /// Its position among the messages of a transcript.
     serial: usize,
@@ -66,12 +68,12 @@ struct SentMessage {
     ends: bool,
     order_ns: i64,
     time: Option<i64>,
-    made: Vec<Made>,
+    made: Vec<CreationOrder>,
     shown: Option<ShownMessage>,
 }
 
 impl SentMessage {
-    fn new(message: Rc<Message>, number: usize) -> Self {
+    fn new(message: Rc<LogMessage>, number: usize) -> Self {
         Self {
             number,
             serial: number.saturating_sub(1),
@@ -89,7 +91,7 @@ impl SentMessage {
 
 #[derive(Clone)]
 struct ShownMessage {
-    message: Rc<Message>,
+    message: Rc<LogMessage>,
     place: BlockPlace,
     order_ns: i64,
 }
@@ -106,15 +108,15 @@ struct Turn {
     start: usize,
     sealed: bool,
     order_ns: i64,
-    turn: Option<Made>,
-    core: Made,
+    turn: Option<CreationOrder>,
+    core: CreationOrder,
 }
 
 struct ToolEntry {
-    tool: Tool,
+    tool: LogTool,
     number: usize,
     order_ns: i64,
-    made: Made,
+    made: CreationOrder,
 }
 
 impl Builder {
@@ -156,12 +158,12 @@ impl Builder {
 
     fn link(&mut self, call: &str, session: &str) {
         let is_call =
-            |part: &Part| part.kind == Some("call") && part.field("data_call_id") == Some(call);
+            |part: &LogPart| part.kind == Some("call") && part.field("data_call_id") == Some(call);
         let has_call = |entry: &SentMessage| entry.message.parts.iter().any(is_call);
         let Some(at) = self.entries.iter().rposition(has_call) else {
             return;
         };
-        let mut message = Message::clone(&self.entries[at].message);
+        let mut message = LogMessage::clone(&self.entries[at].message);
         for part in message.parts.iter_mut().filter(|part| is_call(part)) {
             if part.field("data_child_session").is_none() {
                 part.set("data_child_session", session.to_owned());
@@ -194,15 +196,15 @@ impl Builder {
         self.recording.snapshots() as i64 + 1
     }
 
-    fn make(&mut self) -> Made {
+    fn make(&mut self) -> CreationOrder {
         self.made += 1;
-        Made {
+        CreationOrder {
             cycle: self.cycle(),
             index: self.made - 1,
         }
     }
 
-    fn push(&mut self, message: Rc<Message>, reply_of: Option<i64>) {
+    fn push(&mut self, message: Rc<LogMessage>, reply_of: Option<i64>) {
         self.messages += 1;
         self.entries.push(SentMessage {
             reply_of,
@@ -211,7 +213,7 @@ impl Builder {
         });
     }
 
-    fn reply(&mut self, messages: Vec<Message>) {
+    fn reply(&mut self, messages: Vec<LogMessage>) {
         let cycle = self.cycle();
         for message in messages {
             self.push(Rc::new(message), Some(cycle));
@@ -221,7 +223,7 @@ impl Builder {
         }
     }
 
-    fn request(&mut self, request: Request) {
+    fn request(&mut self, request: LogRequest) {
         self.now = request.call.time;
         self.replace(request.messages, true);
         if !request.reply.is_empty() {
@@ -241,11 +243,11 @@ impl Builder {
     fn keep_seen(&mut self, stays: impl Fn(&SentMessage) -> bool) {
         if !self.entries[self.arranged..].iter().all(stays) {
             self.arrange(self.arranged);
-            self.commit(Call::default());
+            self.commit(LogCall::default());
         }
     }
 
-    fn compact(&mut self, summary: Vec<Message>, kept_from: usize, call: Call) {
+    fn compact(&mut self, summary: Vec<LogMessage>, kept_from: usize, call: LogCall) {
         let lead = self.lead();
         let system = self
             .entries
@@ -272,8 +274,9 @@ impl Builder {
     }
 
     /// Makes `messages` what the model is sent. Those that were there keep their numbers.
-    fn replace(&mut self, messages: Vec<Rc<Message>>, rewritten: bool) {
-        let before: Vec<&Rc<Message>> = self.entries.iter().map(|entry| &entry.message).collect();
+    fn replace(&mut self, messages: Vec<Rc<LogMessage>>, rewritten: bool) {
+        let before: Vec<&Rc<LogMessage>> =
+            self.entries.iter().map(|entry| &entry.message).collect();
         let pairs = pair(&before, &messages, rewritten);
         let mut old: Vec<Option<SentMessage>> = std::mem::take(&mut self.entries)
             .into_iter()
@@ -296,7 +299,7 @@ impl Builder {
         self.gone.extend(old.into_iter().flatten());
     }
 
-    fn commit(&mut self, call: Call) {
+    fn commit(&mut self, call: LogCall) {
         let mut change = self.take_change();
         change.meta = self.meta(&call.meta);
         if !call.usage.is_empty() {
@@ -307,19 +310,19 @@ impl Builder {
         self.made = 0;
     }
 
-    fn take_change(&mut self) -> Change {
+    fn take_change(&mut self) -> LogChange {
         let mut change = std::mem::take(&mut self.change);
         self.removed.sort_unstable();
         change.remove = self.removed.drain(..).map(|(_, id)| id).collect();
         change
     }
 
-    fn meta(&self, call: &[Field]) -> Option<String> {
+    fn meta(&self, call: &[LogField]) -> Option<String> {
         let source = match self.about.origin {
-            Origin::Request => "request",
-            Origin::Transcript => "transcript",
+            RequestOrigin::Request => "request",
+            RequestOrigin::Transcript => "transcript",
         };
-        let mut fields: Vec<Field> = vec![("source".into(), quoted(source))];
+        let mut fields: Vec<LogField> = vec![("source".into(), quoted(source))];
         if let Some(parameters) = &self.parameters {
             fields.push(("request".into(), parameters.clone()));
         }
@@ -336,7 +339,7 @@ impl Builder {
     }
 }
 
-fn canonical_object(mut fields: Vec<Field>) -> String {
+fn canonical_object(mut fields: Vec<LogField>) -> String {
     fields.sort_unstable();
     object(fields)
 }

@@ -6,8 +6,8 @@
 use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
-use crate::logs::log::{About, Message, Part, Tool};
-use crate::logs::nodes::{Made, SYS};
+use crate::logs::log::{About, LogMessage, LogPart, LogTool};
+use crate::logs::nodes::{CreationOrder, SYS};
 use crate::logs::recording::Recording;
 use crate::render::Provider;
 use crate::tree::timestamp::nanos_of_rfc3339;
@@ -94,17 +94,17 @@ impl Builder {
     }
 
     /// The messages that were sent last, and the reply; of each whether it is of that.
-    pub(in crate::logs) fn sent(&self) -> impl Iterator<Item = (&Rc<Message>, bool)> {
+    pub(in crate::logs) fn sent(&self) -> impl Iterator<Item = (&Rc<LogMessage>, bool)> {
         let newest = self.cycle() - 1;
         let entries = self.entries.iter();
         entries.map(move |entry| (&entry.message, entry.reply_of == Some(newest)))
     }
 
     /// The messages up to the reply of a response, except for texts that only their own request has.
-    pub(in crate::logs) fn up_to(&self, response: &str) -> Option<Vec<Rc<Message>>> {
+    pub(in crate::logs) fn up_to(&self, response: &str) -> Option<Vec<Rc<LogMessage>>> {
         let is_it = |entry: &SentMessage| entry.response.as_deref() == Some(response);
         let last = self.entries.iter().rposition(is_it)?;
-        let is_own = |message: &Message| {
+        let is_own = |message: &LogMessage| {
             let shape = message
                 .parts
                 .first()
@@ -142,7 +142,7 @@ impl Reading {
                 return None;
             }
             self.builder.tools.push(ToolEntry {
-                tool: Tool {
+                tool: LogTool {
                     form,
                     name: block.key().unwrap_or_default().to_owned(),
                     definition: block.field("content")?.text()?.to_owned(),
@@ -213,7 +213,7 @@ impl Reading {
         }
         let response = block.field("data_response").and_then(JsonValue::text);
         let role = role_of(None, block, part.role);
-        let message = Message {
+        let message = LogMessage {
             system: place == BlockPlace::System,
             reply: role.as_deref() == Some("assistant"),
             role,
@@ -254,21 +254,21 @@ fn role_of(known: Option<String>, block: NodeRef<'_>, own: Option<&str>) -> Opti
     }
 }
 
-fn made(node: NodeRef<'_>) -> Option<Made> {
-    Some(Made {
+fn made(node: NodeRef<'_>) -> Option<CreationOrder> {
+    Some(CreationOrder {
         cycle: node.cycle()?,
         index: node.creation_index(),
     })
 }
 
-fn part(block: NodeRef<'_>) -> Option<Part> {
+fn part(block: NodeRef<'_>) -> Option<LogPart> {
     let kind = match block.kind() {
         None => None,
         Some(kind) => Some(*KINDS.iter().find(|known| **known == kind)?),
     };
-    let mut part = Part {
+    let mut part = LogPart {
         kind,
-        ..Part::default()
+        ..LogPart::default()
     };
     for (name, value) in block.fields() {
         if name == "content" {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::error::FileError;
 use crate::history::LoadError;
 use crate::support::cancel::check;
-use crate::support::scratch::Part;
+use crate::support::scratch::PartialFile;
 use crate::tree::SourceError;
 
 /// A file with a lock, which is given back when this is dropped. Closing the file is not enough: a process that
@@ -182,8 +182,8 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-fn written(path: &Path, like: Option<&Metadata>, produce: Produce<'_>) -> io::Result<Part> {
-    let part = Part::file(path, like)?;
+fn written(path: &Path, like: Option<&Metadata>, produce: Produce<'_>) -> io::Result<PartialFile> {
+    let part = PartialFile::file(path, like)?;
     let mut out = BufWriter::with_capacity(1 << 16, part.open());
     produce(&mut out)?;
     out.flush()?;

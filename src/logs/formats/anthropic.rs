@@ -17,13 +17,13 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
 use super::fields::{Others, get_string, is, role_name, text};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of};
 use super::transcript::{PartType, contents, typed, unknown};
 use crate::json::{Accepted, Member, ValueType, get, members, value_type};
 use crate::logs::json::{canonical, compact, quoted};
-use crate::logs::log::{Call, Message, Part};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{LogCall, LogMessage, LogPart};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
 
@@ -37,7 +37,7 @@ const MARKS: [&str; 4] = [
     "\"input_schema\"",
 ];
 
-pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_response =
         text(found, "type").as_deref() == Some("message") && is(found, "content", ValueType::Array);
     if is_response && get(found, "stop_reason").is_some() {
@@ -67,21 +67,32 @@ impl Api for Messages {
     const MESSAGES: &'static str = "messages";
     const JOINED: bool = false;
 
-    fn message(&self, raw: &str, report: &mut Report) -> Message {
+    fn message(&self, raw: &str, report: &mut ImportReport) -> LogMessage {
         read(raw, report)
     }
 
-    fn system(&self, found: &[Member<'_>], report: &mut Report) -> Option<(&'static str, Message)> {
+    fn system(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(&'static str, LogMessage)> {
         let raw = get(found, "system").filter(|raw| !matches!(*raw, "null" | "[]"))?;
         let mut parts = Vec::new();
         if !read_content(raw, &mut parts, Accepted::default(), report) {
             return None;
         }
         report.message(Fate::Understood, "system");
-        Some(("system", Message::with_system("system", &["system"], parts)))
+        Some((
+            "system",
+            LogMessage::with_system("system", &["system"], parts),
+        ))
     }
 
-    fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
+    fn response(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(Vec<LogMessage>, LogCall)> {
         if text(found, "type").as_deref() != Some("message") {
             return None;
         }
@@ -90,32 +101,32 @@ impl Api for Messages {
     }
 }
 
-pub(super) fn call(found: &[Member<'_>]) -> Call {
+pub(super) fn call(found: &[Member<'_>]) -> LogCall {
     let of = |name| get(found, name).filter(|raw| *raw != "null");
     let said = [
         ("stop_reason", of("stop_reason")),
         ("response_id", of("id")),
         ("model", of("model")),
     ];
-    Call::used(get(found, "usage"), &said)
+    LogCall::used(get(found, "usage"), &said)
 }
 
 /// The message of a response, whose other members are not the message's.
 pub(super) fn of_content(
     found: &[Member<'_>],
     json: Accepted<'_>,
-    report: &mut Report,
-) -> Option<Message> {
+    report: &mut ImportReport,
+) -> Option<LogMessage> {
     let role = text(found, "role")?;
     let mut parts = Vec::new();
     if !read_content(get(found, "content")?, &mut parts, json, report) {
         return None;
     }
     report.message(Fate::Understood, role_name(&role));
-    Some(Message::of(Some(role.into_owned()), parts))
+    Some(LogMessage::of(Some(role.into_owned()), parts))
 }
 
-fn read(raw: &str, report: &mut Report) -> Message {
+fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
     let found = members(raw);
     let mut others = Others::default();
     for (name, value) in &found {
@@ -131,20 +142,25 @@ fn read(raw: &str, report: &mut Report) -> Message {
     }
     report.message(Fate::Verbatim, "of unknown form");
     let role = text(&found, "role").map(|role| role.into_owned());
-    let part = Part::verbatim("message", None, raw).with("data_form", FORM.to_owned());
-    Message::of(role, vec![part])
+    let part = LogPart::verbatim("message", None, raw).with("data_form", FORM.to_owned());
+    LogMessage::of(role, vec![part])
 }
 
 /// Appends the blocks of a message's content. Returns false if it is neither a string nor a list.
-fn read_content(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut Report) -> bool {
-    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+fn read_content(
+    raw: &str,
+    parts: &mut Vec<LogPart>,
+    json: Accepted<'_>,
+    report: &mut ImportReport,
+) -> bool {
+    let read = |raw: &str, parts: &mut Vec<LogPart>, report: &mut ImportReport| {
         read_part(raw, parts, json, report);
     };
     let Some(is_list) = contents(raw, "text", json, parts, report, read) else {
         return false;
     };
     if parts.is_empty() {
-        parts.push(Part::default());
+        parts.push(LogPart::default());
     }
     if is_list {
         parts[0].set("data_shape", quoted("list"));
@@ -164,7 +180,7 @@ const TYPES: [PartType<'_>; 4] = [
 
 const OF_RESULT: [PartType<'_>; 3] = [("text", "text", "result"), TYPES[2], TYPES[3]];
 
-fn read_part(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut Report) {
+fn read_part(raw: &str, parts: &mut Vec<LogPart>, json: Accepted<'_>, report: &mut ImportReport) {
     let found = json.members(raw);
     let name = text(&found, "type").unwrap_or_default();
     match &*name {
@@ -174,7 +190,7 @@ fn read_part(raw: &str, parts: &mut Vec<Part>, json: Accepted<'_>, report: &mut 
     }
 }
 
-fn read_call(raw: &str, found: &[Member<'_>], report: &mut Report) -> Part {
+fn read_call(raw: &str, found: &[Member<'_>], report: &mut ImportReport) -> LogPart {
     let string_of = |name| get_string(found, name);
     let (Some(id), Some(function), Some(input)) =
         (string_of("id"), string_of("name"), get(found, "input"))
@@ -182,7 +198,7 @@ fn read_call(raw: &str, found: &[Member<'_>], report: &mut Report) -> Part {
         return unknown("tool_use", Some("call"), raw, report);
     };
     report.part(Fate::Understood, "call");
-    let mut part = Part::call(quoted(&compact(input)), Some(id), Some(function));
+    let mut part = LogPart::call(quoted(&compact(input)), Some(id), Some(function));
     part.keep_rest("data_part", found, &["type", "id", "name", "input"]);
     part
 }
@@ -199,21 +215,21 @@ fn block_of(name: &str) -> Option<&'static str> {
 /// Appends the blocks of a result. Returns false if it is of another form than usual.
 fn read_result(
     found: &[Member<'_>],
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<LogPart>,
     json: Accepted<'_>,
-    report: &mut Report,
+    report: &mut ImportReport,
 ) -> bool {
     let Some(id) = get_string(found, "tool_use_id") else {
         return false;
     };
     // Two results of one call would look the same.
     let own = canonical(id);
-    let of_call = |part: &Part| part.field("data_call_id") == Some(&own);
+    let of_call = |part: &LogPart| part.field("data_call_id") == Some(&own);
     if parts.last().is_some_and(of_call) {
         return false;
     }
     let first = parts.len();
-    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+    let read = |raw: &str, parts: &mut Vec<LogPart>, report: &mut ImportReport| {
         let found = json.members(raw);
         parts.push(typed(raw, &found, &OF_RESULT, block_of, report));
     };
@@ -226,9 +242,9 @@ fn read_result(
     };
     if parts.len() == first {
         report.part(Fate::Understood, "result");
-        parts.push(Part {
+        parts.push(LogPart {
             kind: Some("result"),
-            ..Part::default()
+            ..LogPart::default()
         });
     }
     for part in &mut parts[first..] {

@@ -7,21 +7,21 @@
 //! `data_record` of a step's first block keeps the members that have no field.
 
 use super::fields::{get_string, inner, items, text, words};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::quoted;
-use crate::logs::log::{About, Call, Event, Message, OWNER, Part};
+use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, OWNER};
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let version = text(found, "schema_version").unwrap_or_default();
     (version.starts_with("ATIF")).into()
 }
 
-pub(super) fn read(record: &Record<'_>, out: &mut Output) {
+pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
     let found = members(record.raw);
     trajectory(&found, record.location(), None, out);
 }
@@ -95,8 +95,8 @@ fn read_step(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Outpu
         Some("agent") => "assistant",
         _ => {
             out.report.message(Fate::Verbatim, "of unknown source");
-            let part = Part::verbatim("message", None, raw);
-            let message = Message::of(None, vec![part]).at(time);
+            let part = LogPart::verbatim("message", None, raw);
+            let message = LogMessage::of(None, vec![part]).at(time);
             out.event(session, Event::Message(message));
             return;
         }
@@ -131,7 +131,7 @@ fn read_step(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Outpu
 }
 
 /// A call of a step with these results. One that started a subagent names its session.
-fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Part {
+fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut ImportReport) -> LogPart {
     let found = members(raw);
     let id = get_string(&found, "tool_call_id");
     let (function, arguments) = (
@@ -140,7 +140,7 @@ fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Par
     );
     let (Some(_), Some(arguments)) = (function, arguments) else {
         report.part(Fate::Verbatim, "call");
-        return Part::verbatim("call", Some("call"), raw);
+        return LogPart::verbatim("call", Some("call"), raw);
     };
     let mut part = call(id, function, arguments, report);
     let known = ["tool_call_id", "function_name", "arguments"];
@@ -158,10 +158,10 @@ fn read_call(raw: &str, results: &[Vec<Member<'_>>], report: &mut Report) -> Par
     part
 }
 
-fn used(step: &[Member<'_>]) -> Call {
+fn used(step: &[Member<'_>]) -> LogCall {
     let metrics = get(step, "metrics").filter(|raw| raw.starts_with('{'));
     let found = metrics.map(members).unwrap_or_default();
     let said = ["cached_tokens", "cost_usd"];
     let said = said.map(|name| (name, get(&found, name).filter(|raw| *raw != "null")));
-    Call::used(metrics, &said)
+    LogCall::used(metrics, &said)
 }

@@ -3,7 +3,7 @@
 //! The path to the newest leaf is the session; every other leaf is one that was forked from it. This
 //! file knows ids and parents of lines, not what they say.
 
-use super::reader::{Record, Records};
+use super::reader::{LogRecord, Records};
 use crate::logs::log::About;
 use crate::logs::output::Output;
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ impl Branches {
     /// session that was resumed repeats lines.
     pub(super) fn push(
         &mut self,
-        record: &Record<'_>,
+        record: &LogRecord<'_>,
         id: Option<&str>,
         parent: Option<&str>,
         records: &dyn Records,

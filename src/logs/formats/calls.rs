@@ -1,6 +1,6 @@
 //! Logs of calls: the sessions that they are of, and calls that failed and were made again.
 
-use crate::logs::log::{About, Event, Field, OWNER, Origin, Request};
+use crate::logs::log::{About, Event, LogField, LogRequest, OWNER, RequestOrigin};
 use crate::logs::output::{Output, SessionId};
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// agent in it.
 #[derive(Default)]
 pub(super) struct CallSessions {
-    open: Vec<Calls>,
+    open: Vec<CallsSession>,
     by_name: HashMap<(String, Option<String>), usize>,
     first: HashMap<String, Option<String>>,
 }
@@ -19,8 +19,8 @@ impl CallSessions {
     pub(super) fn call(
         &mut self,
         (conversation, agent): (String, Option<String>),
-        meta: Vec<Field>,
-        (request, attempt): (Request, Option<String>),
+        meta: Vec<LogField>,
+        (request, attempt): (LogRequest, Option<String>),
         out: &mut Output,
     ) {
         let at = self.session(conversation, agent, meta, out);
@@ -31,7 +31,7 @@ impl CallSessions {
         &mut self,
         conversation: String,
         agent: Option<String>,
-        mut meta: Vec<Field>,
+        mut meta: Vec<LogField>,
         out: &mut Output,
     ) -> usize {
         let first = self.first.entry(conversation.clone());
@@ -48,9 +48,9 @@ impl CallSessions {
                 format!("{conversation}/{agent}")
             }
         };
-        self.open.push(Calls::new(out.session(About {
+        self.open.push(CallsSession::new(out.session(About {
             name: Some(name),
-            origin: Origin::Request,
+            origin: RequestOrigin::Request,
             meta,
             ..About::default()
         })));
@@ -66,12 +66,12 @@ impl CallSessions {
 }
 
 /// A session of requests, and the last one if it failed and may be made again.
-pub(super) struct Calls {
+pub(super) struct CallsSession {
     session: SessionId,
-    failed: Option<(Request, String)>,
+    failed: Option<(LogRequest, String)>,
 }
 
-impl Calls {
+impl CallsSession {
     pub(super) fn new(session: SessionId) -> Self {
         Self {
             session,
@@ -81,7 +81,7 @@ impl Calls {
 
     /// Adds a request. `attempt` says how it failed, as JSON; a request that is the next one, too, is an
     /// attempt of that.
-    pub(super) fn tell(&mut self, request: Request, attempt: Option<String>, out: &mut Output) {
+    pub(super) fn tell(&mut self, request: LogRequest, attempt: Option<String>, out: &mut Output) {
         if let Some((earlier, attempt)) = self.failed.take() {
             let again = earlier.messages == request.messages;
             out.event(self.session, Event::Failed(attempt));

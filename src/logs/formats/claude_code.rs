@@ -9,12 +9,12 @@
 use super::anthropic::{call, of_content};
 use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, text, time, words};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::model;
 use crate::json::{Accepted, Member, get, members, string};
 use crate::logs::json::{canonical, object, quoted};
 use crate::logs::log::{
-    About, Call, Event, Message, OWNER, Part, failed, object_where, object_without,
+    About, Event, LogCall, LogMessage, LogPart, OWNER, failed, object_where, object_without,
 };
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// Lines of messages have a session, an id and a parent.
-pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let has = |name| get(found, name).is_some();
     let kind = text(found, "type").unwrap_or_default();
     if kind == "summary" && has("leafUuid") {
@@ -50,10 +50,10 @@ struct Child {
     session: String,
 }
 
-type Children = HashMap<String, Child>;
+type SubagentsByParent = HashMap<String, Child>;
 
-impl Reader for ClaudeCode {
-    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output) {
+impl LogReader for ClaudeCode {
+    fn record(&mut self, record: &LogRecord<'_>, records: &dyn Records, out: &mut Output) {
         let json = record.json;
         let found = json.members(record.raw);
         let kind = text(&found, "type").unwrap_or_default();
@@ -93,7 +93,7 @@ impl Reader for ClaudeCode {
 
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
         let alone = self.main.is_empty();
-        let mut children = Children::new();
+        let mut children = SubagentsByParent::new();
         for (name, lines) in &self.agents {
             let first = lines.lines().first().map_or(0, |line| line.number);
             if let Some(prompt) = prompt(first, records) {
@@ -178,7 +178,7 @@ fn reason(kind: &str) -> &'static str {
 }
 
 fn prompt(number: usize, records: &dyn Records) -> Option<String> {
-    let read = |line: &Record<'_>| {
+    let read = |line: &LogRecord<'_>| {
         let json = line.json;
         let found = json.members(line.raw);
         let message = json.members(get(&found, "message")?);
@@ -232,19 +232,19 @@ fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
 fn tell(
     lines: &[&BranchLine],
     mut about: About,
-    children: &Children,
+    children: &SubagentsByParent,
     records: &dyn Records,
     out: &mut Output,
 ) -> Vec<usize> {
     let known = words![sessionId version cwd gitBranch agentId];
-    let of_log = |line: &Record<'_>| {
+    let of_log = |line: &LogRecord<'_>| {
         object_where(&line.json.members(line.raw), |name| known.contains(&name))
     };
     let said = lines.first().map(|line| records.read(line.number, of_log));
     if let Some(said) = said.flatten().flatten() {
         about.meta.push(("session".into(), said));
     }
-    let mut path = Path {
+    let mut path = BranchReader {
         session: out.session(about),
         children,
         prompts: HashMap::new(),
@@ -282,9 +282,9 @@ fn response_id(line: &BranchLine) -> Option<&str> {
     id.filter(|_| line.is_reply)
 }
 
-struct Path<'a> {
+struct BranchReader<'a> {
     session: SessionId,
-    children: &'a Children,
+    children: &'a SubagentsByParent,
     /// What calls ask subagents for, by the id of the call.
     prompts: HashMap<String, String>,
     /// A compaction whose summary has not come yet.
@@ -293,8 +293,8 @@ struct Path<'a> {
     failed: Vec<String>,
 }
 
-impl Path<'_> {
-    fn line(&mut self, line: &Record<'_>, out: &mut Output) {
+impl BranchReader<'_> {
+    fn line(&mut self, line: &LogRecord<'_>, out: &mut Output) {
         let found = line.json.members(line.raw);
         let time = get(&found, "timestamp").and_then(time);
         let kind = text(&found, "type").unwrap_or_default();
@@ -315,7 +315,7 @@ impl Path<'_> {
     fn user(
         &mut self,
         found: &[Member<'_>],
-        line: &Record<'_>,
+        line: &LogRecord<'_>,
         time: Option<i64>,
         out: &mut Output,
     ) {
@@ -392,9 +392,9 @@ impl Path<'_> {
 
     fn response(&mut self, lines: &[&BranchLine], records: &dyn Records, out: &mut Output) {
         self.end(out);
-        let mut reply: Option<Message> = None;
-        let mut known = Call::default();
-        let mut read = |line: &Record<'_>| {
+        let mut reply: Option<LogMessage> = None;
+        let mut known = LogCall::default();
+        let mut read = |line: &LogRecord<'_>| {
             let json = line.json;
             let found = json.members(line.raw);
             out.report.line(Fate::Understood, "assistant");
@@ -439,7 +439,7 @@ impl Path<'_> {
         out.event(self.session, Event::Reply(vec![reply], known));
     }
 
-    fn note_prompts(&mut self, reply: &Message) {
+    fn note_prompts(&mut self, reply: &LogMessage) {
         if self.children.is_empty() {
             return;
         }
@@ -455,7 +455,13 @@ impl Path<'_> {
     /// Names the session of a subagent on the call that started it: with the result, so that a log that
     /// grows does not change what was told before. The result names the subagent, or the lines before it
     /// have one with the same prompt.
-    fn link(&self, message: &Message, found: &[Member<'_>], line: &Record<'_>, out: &mut Output) {
+    fn link(
+        &self,
+        message: &LogMessage,
+        found: &[Member<'_>],
+        line: &LogRecord<'_>,
+        out: &mut Output,
+    ) {
         let results = message.parts.iter();
         let calls = results.filter_map(|part| part.field("data_call_id").map(str::to_owned));
         let calls: BTreeSet<String> = calls.collect();
@@ -475,9 +481,9 @@ impl Path<'_> {
     }
 }
 
-fn verbatim(line: &Record<'_>, found: &[Member<'_>], time: Option<i64>) -> Message {
+fn verbatim(line: &LogRecord<'_>, found: &[Member<'_>], time: Option<i64>) -> LogMessage {
     let short = without_result(line.raw, found);
-    let part = Part::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
+    let part = LogPart::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
     let part = part.with("data_form", quoted("anthropic"));
-    Message::of(Some("user".to_owned()), vec![part]).at(time)
+    LogMessage::of(Some("user".to_owned()), vec![part]).at(time)
 }

@@ -5,16 +5,18 @@
 //! says what the model was sent from then on. Events repeat items for people and are skipped.
 
 use super::fields::{count_unread, get_string, inner, text, time, words};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::responses::{item, plain};
 use crate::json::{Accepted, Member, elements, get, members, string};
 use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Call, Event, Message, Part, failed, object_where, object_without};
+use crate::logs::log::{
+    About, Event, LogCall, LogMessage, LogPart, failed, object_where, object_without,
+};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use crate::logs::usage;
 
-pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let kind = text(found, "type").unwrap_or_default();
     let known = matches!(
         &*kind,
@@ -30,14 +32,14 @@ struct Rollout {
     session: SessionId,
     begun: bool,
     /// The system prompt, which a compaction keeps.
-    system: Vec<Message>,
-    reply: Vec<Message>,
-    call: Call,
+    system: Vec<LogMessage>,
+    reply: Vec<LogMessage>,
+    call: LogCall,
     parameters: String,
 }
 
-impl Reader for Codex {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+impl LogReader for Codex {
+    fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         let found = record.json.members(record.raw);
         let payload = record.json.members(get(&found, "payload").unwrap_or("{}"));
         let begin = || Rollout::begin(record, &found, &payload, out);
@@ -66,7 +68,7 @@ fn parent(payload: &[Member<'_>]) -> Option<String> {
 
 impl Rollout {
     fn begin(
-        record: &Record<'_>,
+        record: &LogRecord<'_>,
         found: &[Member<'_>],
         payload: &[Member<'_>],
         out: &mut Output,
@@ -87,14 +89,14 @@ impl Rollout {
             begun: false,
             system: Vec::new(),
             reply: Vec::new(),
-            call: Call::default(),
+            call: LogCall::default(),
             parameters: String::new(),
         }
     }
 
     fn line(
         &mut self,
-        record: &Record<'_>,
+        record: &LogRecord<'_>,
         found: &[Member<'_>],
         payload: &[Member<'_>],
         out: &mut Output,
@@ -160,7 +162,7 @@ impl Rollout {
         }
     }
 
-    fn item(&mut self, message: Message, out: &mut Output) {
+    fn item(&mut self, message: LogMessage, out: &mut Output) {
         if message.reply {
             self.call.time = message.time;
             self.reply.push(message);
@@ -176,9 +178,9 @@ impl Rollout {
         let said = object_without(payload, &known);
         let summary = get(payload, "message").and_then(string).unwrap_or_default();
         let Some(history) = get(payload, "replacement_history") else {
-            let part = Part::new("summary", quoted(&summary));
+            let part = LogPart::new("summary", quoted(&summary));
             let part = part.with("data_form", quoted("openai-responses"));
-            let message = Message::of(Some("user".to_owned()), vec![part]).at(time);
+            let message = LogMessage::of(Some("user".to_owned()), vec![part]).at(time);
             let compacted = Event::compacted(vec![message], usize::MAX, said, time);
             out.event(self.session, compacted);
             return;
@@ -198,7 +200,7 @@ impl Rollout {
         }
         out.event(
             self.session,
-            Event::Context(messages, Call::compaction(said, time)),
+            Event::Context(messages, LogCall::compaction(said, time)),
         );
     }
 

@@ -12,17 +12,17 @@ use super::anthropic::Messages;
 use super::calls::CallSessions;
 use super::fields::{get_string, items, text, words};
 use super::openai::Chat;
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::requests::{Api, Interner, tools};
 use super::responses::Responses;
 use crate::json::{Member, get, members, string};
 use crate::logs::json::{canonical, list, push_member, quoted, value as json_in};
-use crate::logs::log::{Call, Message, Request, failed, object_without};
+use crate::logs::log::{LogCall, LogMessage, LogRequest, failed, object_without};
 use crate::logs::output::Output;
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 
-pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     (text(found, "ctrace").as_deref() == Some("call")).into()
 }
 
@@ -33,8 +33,8 @@ pub(super) struct Ctrace {
     seen: Interner,
 }
 
-impl Reader for Ctrace {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+impl LogReader for Ctrace {
+    fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         out.report.line(Fate::Understood, "call");
         let blocks = items(&found, "blocks");
@@ -50,13 +50,13 @@ impl Reader for Ctrace {
             messages.push(self.seen.get((form, &raw, &labels), read));
         }
         let latency = [("latency_ms", get(&found, "latency_ms"))];
-        let mut call = Call::used(get(&found, "usage"), &latency);
+        let mut call = LogCall::used(get(&found, "usage"), &latency);
         let known = words![ctrace run params usage latency_ms error blocks];
         let said = object_without(&found, &known);
         call.meta.extend(said.map(|said| ("record".into(), said)));
         let parameters = get(&found, "params").filter(|raw| raw.starts_with('{'));
         let tools = tools(Some(&list(definitions)), &mut out.report);
-        let request = Request {
+        let request = LogRequest {
             messages,
             tools,
             parameters: Some(parameters.map_or("{}".to_owned(), canonical)),
@@ -190,7 +190,7 @@ impl Open {
     }
 }
 
-fn read(form: Provider, raw: &str, labels: &[String], report: &mut Report) -> Message {
+fn read(form: Provider, raw: &str, labels: &[String], report: &mut ImportReport) -> LogMessage {
     let mut message = match form {
         Provider::Anthropic => Messages.message(raw, report),
         Provider::OpenAiResponses => Responses.message(raw, report),

@@ -15,19 +15,19 @@
 //! | the rest of `org`, `tags`, `ttl`, `priority`, `offset`, `cad` | `data_org`, `data_tags`, … where they say something |
 
 use super::fields::{get_string, inner, is, items, text, time};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use crate::json::{Member, ValueType, get, members, string};
-use crate::logs::change::Change;
+use crate::logs::change::LogChange;
 use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Field, Part, object_without};
-use crate::logs::nodes::{Draft, HEAD, Made, Node, ROOT, SEQ, SYS};
+use crate::logs::log::{About, LogField, LogPart, object_without};
+use crate::logs::nodes::{CreationOrder, HEAD, LogNode, LogNodeDraft, ROOT, SEQ, SYS};
 use crate::logs::output::Output;
 use crate::logs::recording::Recording;
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let has_tree = |found: &[Member<'_>]| is(found, "pact_tree", ValueType::Object);
     let list = items(found, "snapshots");
     let first = list.first().copied().map(members).unwrap_or_default();
@@ -38,13 +38,13 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 #[derive(Default)]
 pub(super) struct Egregore {
     recording: Recording,
-    nodes: HashMap<String, Node>,
-    made: HashMap<String, Made>,
+    nodes: HashMap<String, LogNode>,
+    made: HashMap<String, CreationOrder>,
     location: Option<String>,
 }
 
-impl Reader for Egregore {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+impl LogReader for Egregore {
+    fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         self.location.get_or_insert_with(|| record.list.to_owned());
         let found = members(record.raw);
         if get(&found, "pact_tree").is_some() {
@@ -71,7 +71,7 @@ impl Reader for Egregore {
 }
 
 impl Egregore {
-    fn snapshot(&mut self, raw: &str, report: &mut Report) {
+    fn snapshot(&mut self, raw: &str, report: &mut ImportReport) {
         let found = members(raw);
         let Some(tree) = get(&found, "pact_tree").filter(|raw| raw.starts_with('{')) else {
             report.line(Fate::Skipped, "snapshot without a tree");
@@ -88,8 +88,8 @@ impl Egregore {
         };
         reading.root(tree);
         let nodes = reading.nodes;
-        let mut change = Change::default();
-        let mut now: HashMap<String, Node> = HashMap::with_capacity(nodes.len());
+        let mut change = LogChange::default();
+        let mut now: HashMap<String, LogNode> = HashMap::with_capacity(nodes.len());
         for node in nodes {
             if self.nodes.get(&node.id) != Some(&node) {
                 change.put.push(node.clone());
@@ -97,7 +97,7 @@ impl Egregore {
             now.insert(node.id.clone(), node);
         }
         let gone = |id: &String| !now.contains_key(id);
-        let mut removed: Vec<&Node> = self
+        let mut removed: Vec<&LogNode> = self
             .nodes
             .values()
             .filter(|node| gone(&node.id) && !gone(&node.parent))
@@ -114,11 +114,11 @@ impl Egregore {
 
 struct SnapshotReading<'a> {
     cycle: i64,
-    made: &'a mut HashMap<String, Made>,
+    made: &'a mut HashMap<String, CreationOrder>,
     count: i64,
-    nodes: Vec<Node>,
+    nodes: Vec<LogNode>,
     ids: HashSet<String>,
-    report: &'a mut Report,
+    report: &'a mut ImportReport,
 }
 
 impl SnapshotReading<'_> {
@@ -129,13 +129,13 @@ impl SnapshotReading<'_> {
             let parent = if at == 0 { "" } else { ROOT };
             let part = (at == 0).then(|| part(&found, true));
             // Regions keep the time of the first snapshot that has the tree.
-            self.add(Draft {
+            self.add(LogNodeDraft {
                 id: id.to_owned(),
                 parent: parent.to_owned(),
                 node_type: id,
                 order_ns: began + at as i64,
                 part: part.as_ref(),
-                ..Draft::default()
+                ..LogNodeDraft::default()
             });
         }
         let (mut turns, mut head) = (Vec::new(), Vec::new());
@@ -169,14 +169,14 @@ impl SnapshotReading<'_> {
         let order_ns = when(&found).unwrap_or_default().max(after + 1);
         let id = self.unique(&found);
         let part = part(&found, true);
-        self.add(Draft {
+        self.add(LogNodeDraft {
             id: id.clone(),
             parent: SEQ.to_owned(),
             node_type: "mt",
             order_ns,
             time: time_of(&found),
             part: Some(&part),
-            ..Draft::default()
+            ..LogNodeDraft::default()
         });
         self.below(&found, &id, role_of(&found).as_ref(), order_ns);
         order_ns
@@ -211,7 +211,7 @@ impl SnapshotReading<'_> {
                 self.report.part(Fate::Understood, kind);
             }
             let node_type = if is_container { "mc" } else { "cb" };
-            self.add(Draft {
+            self.add(LogNodeDraft {
                 id: id.clone(),
                 parent: parent.clone(),
                 node_type,
@@ -219,7 +219,7 @@ impl SnapshotReading<'_> {
                 time: time_of(&found),
                 role: role.as_deref().filter(|_| !is_container),
                 part: Some(&part),
-                ..Draft::default()
+                ..LogNodeDraft::default()
             });
             open.push((inner.into_iter(), id, role, order_ns));
         }
@@ -242,8 +242,8 @@ impl SnapshotReading<'_> {
         unique
     }
 
-    fn add(&mut self, mut draft: Draft<'_>) {
-        let next = Made {
+    fn add(&mut self, mut draft: LogNodeDraft<'_>) {
+        let next = CreationOrder {
             cycle: self.cycle,
             index: self.count,
         };
@@ -274,8 +274,8 @@ fn time_of(found: &[Member<'_>]) -> Option<i64> {
     when(found).or_else(|| get(found, "created_at_iso").and_then(time))
 }
 
-fn part(found: &[Member<'_>], is_container: bool) -> Part {
-    let mut part = Part::default();
+fn part(found: &[Member<'_>], is_container: bool) -> LogPart {
+    let mut part = LogPart::default();
     let kind = text(found, "nodeType").unwrap_or_default();
     let content = get(found, "content").filter(|raw| *raw != "null");
     if !is_container {
@@ -294,7 +294,7 @@ fn part(found: &[Member<'_>], is_container: bool) -> Part {
             "text" | "component_type" => {}
             "props" => {
                 for (name, value) in members(value) {
-                    let field: Field = (format!("data_{name}").into(), canonical(value));
+                    let field: LogField = (format!("data_{name}").into(), canonical(value));
                     if !part.data.iter().any(|(known, _)| *known == field.0) {
                         part.data.push(field);
                     }

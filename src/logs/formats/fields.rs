@@ -2,8 +2,8 @@
 
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Field, object_without};
-use crate::logs::report::Report;
+use crate::logs::log::{LogField, object_without};
+use crate::logs::report::ImportReport;
 use crate::tree::timestamp::nanos_of_rfc3339;
 
 /// A list of names, as it is in the page of a format: without quotation marks and commas.
@@ -33,7 +33,12 @@ pub(super) fn is(found: &[Member<'_>], name: &str, kind: ValueType) -> bool {
 }
 
 /// Counts the members of a record that nothing reads; `of` says which record it is.
-pub(super) fn count_unread(found: &[Member<'_>], known: &[&str], of: &str, report: &mut Report) {
+pub(super) fn count_unread(
+    found: &[Member<'_>],
+    known: &[&str],
+    of: &str,
+    report: &mut ImportReport,
+) {
     for (name, value) in found {
         if !known.contains(&&**name) && *value != "null" {
             report.skipped_member(&format!("{of}{name}"));
@@ -62,7 +67,7 @@ pub(super) fn time(raw: &str) -> Option<i64> {
 /// one each, their names in `data_members`; those whose field has another meaning in `data_other`.
 #[derive(Default)]
 pub(super) struct Others<'a> {
-    fields: Vec<Field>,
+    fields: Vec<LogField>,
     /// The names of `fields`, without `data_`.
     names: Vec<&'a str>,
     reserved: Vec<Member<'a>>,
@@ -75,7 +80,7 @@ impl<'a> Others<'a> {
         name: &'a str,
         value: &'a str,
         reserved: &[&str],
-        report: &mut Report,
+        report: &mut ImportReport,
     ) {
         report.member(name);
         if reserved.contains(&name) {
@@ -87,7 +92,7 @@ impl<'a> Others<'a> {
         }
     }
 
-    pub(super) fn into_fields(mut self) -> Vec<Field> {
+    pub(super) fn into_fields(mut self) -> Vec<LogField> {
         if !self.names.is_empty() {
             self.names.sort_unstable();
             let names: Vec<String> = self.names.iter().map(|name| quoted(name)).collect();

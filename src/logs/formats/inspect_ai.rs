@@ -13,20 +13,21 @@
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
 use super::fields::{count_unread, get_string, inner, is, items, text, words};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::{Interner, converse, first_choice, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
 use crate::json::{Member, ValueType, get, members, string};
 use crate::logs::json::canonical;
 use crate::logs::log::{
-    About, Call, Event, Field, Message, Origin, Part, Request, failed, object_without,
+    About, Event, LogCall, LogField, LogMessage, LogPart, LogRequest, RequestOrigin, failed,
+    object_without,
 };
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_object = |name| is(found, name, ValueType::Object);
     let is_list = |name| is(found, name, ValueType::Array);
     let is_log = is_object("eval") && (is_list("samples") || is_object("plan"));
@@ -34,7 +35,7 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (is_log || is_sample).into()
 }
 
-pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
+pub(super) fn read(record_of: &LogRecord<'_>, out: &mut Output) {
     let found = members(record_of.raw);
     if get(&found, "eval").is_none() {
         sample(record_of.raw, record_of.location(), out);
@@ -54,9 +55,9 @@ pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
 struct Sample {
     name: String,
     location: String,
-    meta: Vec<Field>,
+    meta: Vec<LogField>,
     /// Its sessions, with the messages of the last request of each.
-    open: Vec<(SessionId, Vec<Rc<Message>>)>,
+    open: Vec<(SessionId, Vec<Rc<LogMessage>>)>,
     read: Interner,
 }
 
@@ -96,7 +97,7 @@ fn sample(raw: &str, location: String, out: &mut Output) {
         }
     }
     if sample.open.is_empty() {
-        let session = sample.begin(Origin::Transcript, out);
+        let session = sample.begin(RequestOrigin::Transcript, out);
         let messages = items(&found, "messages");
         let messages = messages.into_iter();
         let messages = messages
@@ -134,7 +135,7 @@ fn attached(raw: &str) -> Option<String> {
 }
 
 impl Sample {
-    fn begin(&mut self, origin: Origin, out: &mut Output) -> SessionId {
+    fn begin(&mut self, origin: RequestOrigin, out: &mut Output) -> SessionId {
         let name = match self.open.len() {
             0 => self.name.clone(),
             n => format!("{}/{}", self.name, n + 1),
@@ -161,7 +162,7 @@ impl Sample {
         let reply = get(&choice, "message").filter(|_| error.is_none());
         let mut call = used(&output, &choice);
         call.time = time_of(event, "timestamp");
-        let reply = reply.map(|raw| Message {
+        let reply = reply.map(|raw| LogMessage {
             reply: true,
             time: time_of(event, "completed").or(call.time),
             ..read_message(raw, &mut out.report)
@@ -169,7 +170,7 @@ impl Sample {
         if let Some(error) = error {
             out.event(session, Event::Failed(failed(&canonical(error))));
         }
-        let request = Request {
+        let request = LogRequest {
             messages,
             tools: tools(get(event, "tools"), &mut out.report),
             parameters: Some(parameters(event)),
@@ -180,10 +181,10 @@ impl Sample {
     }
 
     /// The conversation whose last request has most messages of this one.
-    fn session_of(&mut self, messages: &[Rc<Message>], out: &mut Output) -> SessionId {
+    fn session_of(&mut self, messages: &[Rc<LogMessage>], out: &mut Output) -> SessionId {
         let at = nearest(self.open.iter().map(|(_, had)| &**had), messages);
         let at = at.unwrap_or_else(|| {
-            let session = self.begin(Origin::Request, out);
+            let session = self.begin(RequestOrigin::Request, out);
             self.open.push((session, Vec::new()));
             self.open.len() - 1
         });
@@ -206,7 +207,7 @@ fn parameters(event: &[Member<'_>]) -> String {
     object_without(&all, &[]).unwrap_or_else(|| "{}".to_owned())
 }
 
-fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
+fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> LogCall {
     let raw = get(output, "usage").filter(|raw| raw.starts_with('{'));
     let usage = raw.map(members).unwrap_or_default();
     let written = get(&usage, "input_tokens_cache_write");
@@ -221,10 +222,10 @@ fn used(output: &[Member<'_>], choice: &[Member<'_>]) -> Call {
         ("stop_reason", get(choice, "stop_reason")),
     ];
     let said = said.map(|(name, raw)| (name, raw.filter(|raw| *raw != "null")));
-    Call::used(None, &said)
+    LogCall::used(None, &said)
 }
 
-fn read_message(raw: &str, report: &mut Report) -> Message {
+fn read_message(raw: &str, report: &mut ImportReport) -> LogMessage {
     let found = members(raw);
     let Some(role) = text(&found, "role") else {
         return unread("without a role", raw, report);
@@ -254,7 +255,7 @@ fn read_message(raw: &str, report: &mut Report) -> Message {
     made
 }
 
-fn read_call(raw: &str, report: &mut Report) -> Part {
+fn read_call(raw: &str, report: &mut ImportReport) -> LogPart {
     let found = members(raw);
     let (Some(id), Some(name), Some(arguments)) = (
         get_string(&found, "id"),
@@ -262,7 +263,7 @@ fn read_call(raw: &str, report: &mut Report) -> Part {
         get(&found, "arguments"),
     ) else {
         report.part(Fate::Verbatim, "call");
-        return Part::verbatim("call", Some("call"), raw);
+        return LogPart::verbatim("call", Some("call"), raw);
     };
     let error = get(&found, "parse_error").filter(|raw| *raw != "null");
     let part = call(Some(id), Some(name), arguments, report);

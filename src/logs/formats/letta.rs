@@ -7,23 +7,23 @@
 
 use super::fields::{get_string, inner, is, items, text};
 use super::openai::Chat;
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::Api;
 use super::transcript::{keep, model, record, time_of};
 use crate::json::{Member, ValueType, get, members, value_type};
 use crate::logs::json::object;
-use crate::logs::log::{About, Call, Event, Message, Tool};
+use crate::logs::log::{About, Event, LogCall, LogMessage, LogTool};
 use crate::logs::output::Output;
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use std::collections::HashSet;
 
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let agents = items(found, "agents");
     let is_agent = |raw: &&str| is(&members(raw), "messages", ValueType::Array);
     (agents.first().is_some_and(is_agent)).into()
 }
 
-pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
+pub(super) fn read(record_of: &LogRecord<'_>, out: &mut Output) {
     let found = members(record_of.raw);
     let agents = items(&found, "agents");
     if agents.is_empty() {
@@ -60,14 +60,14 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
     let definition = |tool: &Vec<Member<'_>>| {
         let definition = get(tool, "json_schema").filter(|raw| raw.starts_with('{'))?;
         let name = text(tool, "name").or_else(|| text(&members(definition), "name"));
-        Some(Tool {
+        Some(LogTool {
             form: None,
             name: name.unwrap_or_default().into_owned(),
             definition: definition.to_owned(),
         })
     };
     let definitions = tools.iter().filter(is_own);
-    let definitions: Vec<Tool> = definitions.filter_map(definition).collect();
+    let definitions: Vec<LogTool> = definitions.filter_map(definition).collect();
     for _ in &definitions {
         out.report.part(Fate::Understood, "tool");
     }
@@ -85,15 +85,15 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
         if get(&found, "id").is_some_and(|id| sent.contains(id)) {
             left.push(message.clone());
         }
-        out.event(session, Event::said(message, Call::default()));
+        out.event(session, Event::said(message, LogCall::default()));
     }
     if !left.is_empty() && left.len() < all.len() {
         let dropped = object([("dropped", (all.len() - left.len()).to_string())]);
         // What came after the last reply and is dropped would be in no snapshot.
         if !all.last().is_some_and(|last| last.reply) {
-            out.event(session, Event::Context(all, Call::default()));
+            out.event(session, Event::Context(all, LogCall::default()));
         }
-        let call = Call::compaction(Some(dropped), None);
+        let call = LogCall::compaction(Some(dropped), None);
         out.event(session, Event::Context(left, call));
     }
 }
@@ -101,7 +101,7 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
 /// The members of a message that Chat Completions has, too.
 const CHAT: [&str; 4] = ["role", "content", "tool_calls", "tool_call_id"];
 
-fn read_message(found: &[Member<'_>], raw: &str, report: &mut Report) -> Message {
+fn read_message(found: &[Member<'_>], raw: &str, report: &mut ImportReport) -> LogMessage {
     if get_string(found, "role").is_none() {
         return Chat.message(raw, report);
     }

@@ -8,14 +8,14 @@ use super::responses::Responses;
 use super::transcript::unread;
 use crate::json::{ValueType, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Message, Part, Request};
-use crate::logs::report::Report;
+use crate::logs::log::{LogMessage, LogPart, LogRequest};
+use crate::logs::report::ImportReport;
 use crate::render::{Provider, ThreadBlock, message_of};
 use std::rc::Rc;
 
 #[derive(Debug, Default)]
 pub(in crate::logs) struct ReadCall {
-    pub(in crate::logs) request: Request,
+    pub(in crate::logs) request: LogRequest,
     /// How many of its messages, from the first, no later request has before its own.
     pub(in crate::logs) own: usize,
     /// The id of the response whose messages come before those of the request.
@@ -28,7 +28,7 @@ pub(in crate::logs) fn read(
     provider: Provider,
     request: &str,
     response: Option<&str>,
-    report: &mut Report,
+    report: &mut ImportReport,
 ) -> ReadCall {
     match provider {
         Provider::Anthropic => of(&Messages, provider, request, response, report),
@@ -42,7 +42,7 @@ fn of<A: Api>(
     provider: Provider,
     request: &str,
     response: Option<&str>,
-    report: &mut Report,
+    report: &mut ImportReport,
 ) -> ReadCall {
     let found = members(request);
     let mut parsed = api.request(&found, report);
@@ -63,11 +63,11 @@ fn of<A: Api>(
         messages.push(Rc::new(message));
     }
     let mut read = ReadCall {
-        request: Request {
+        request: LogRequest {
             messages,
             parameters: parsed.parameters(&found),
             tools: parsed.tools,
-            ..Request::default()
+            ..LogRequest::default()
         },
         own,
         previous: api.previous(&found),
@@ -85,7 +85,12 @@ fn of<A: Api>(
 }
 
 /// A message, if it comes back equal when it is rendered; else the same as it is, in one block.
-fn lossless(message: Message, raw: &str, provider: Provider, report: &mut Report) -> Message {
+fn lossless(
+    message: LogMessage,
+    raw: &str,
+    provider: Provider,
+    report: &mut ImportReport,
+) -> LogMessage {
     let again = message_of(provider, blocks(&message));
     if again.is_some_and(|again| canonical(&again) == canonical(raw)) {
         return message;
@@ -95,11 +100,11 @@ fn lossless(message: Message, raw: &str, provider: Provider, report: &mut Report
         made.first().set("data_form", quoted(provider.name()));
     }
     let role = text(&members(raw), "role").map(|role| role.into_owned());
-    Message::of(role, made.parts)
+    LogMessage::of(role, made.parts)
 }
 
-fn blocks(message: &Message) -> Vec<ThreadBlock> {
-    let block = |part: &Part| {
+fn blocks(message: &LogMessage) -> Vec<ThreadBlock> {
+    let block = |part: &LogPart| {
         let role = part.role.or(message.role.as_deref());
         let data = part.data.iter().map(|(name, value)| (&**name, &**value));
         ThreadBlock::imported(role, part.kind, part.content.as_deref(), data)

@@ -1,6 +1,6 @@
 //! The log formats that can be read, one file each.
 //!
-//! A format is a [`Reader`]: it is given the records of a log one after another (the lines of JSON
+//! A format is a [`LogReader`]: it is given the records of a log one after another (the lines of JSON
 //! Lines, the elements of a list, or the one value of a file) and tells the
 //! [`Output`](super::output) what they say happened: sessions, and their
 //! [`Event`](super::log::Event)s. It knows nothing of trees, ids and cycles. A record is borrowed
@@ -52,28 +52,28 @@ mod transcript;
 #[cfg(feature = "store")]
 pub(super) use live::{ReadCall, read as read_call};
 pub(super) use openai::is_message;
-pub(super) use reader::{At, InMemory, Reader, Record, Records};
 use reader::{EachRecord, Sniff};
-use requests::Requests;
+pub(super) use reader::{InMemory, LogReader, LogRecord, RecordAt, Records};
+use requests::RequestsReader;
 
 use crate::json::{Member, members};
 
-struct Entry {
+struct FormatEntry {
     format: Format,
     name: &'static str,
-    memory: Memory,
-    sniff: fn(&Record<'_>, &[Member<'_>]) -> Sniff,
-    reader: fn() -> Box<dyn Reader>,
+    memory: ReaderMemory,
+    sniff: fn(&LogRecord<'_>, &[Member<'_>]) -> Sniff,
+    reader: fn() -> Box<dyn LogReader>,
 }
 
 /// What a reader keeps while it reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Memory {
+enum ReaderMemory {
     /// What the model was sent last.
     Bounded,
     WholeLog,
 }
-use Memory::{Bounded, WholeLog};
+use ReaderMemory::{Bounded, WholeLog};
 
 /// An entry for each format: its name, what its reader keeps, what distinguishes a record of it, its reader.
 macro_rules! formats {
@@ -85,7 +85,7 @@ macro_rules! formats {
             $($(#[$about])* $format,)*
         }
 
-        const ALL: [Entry; [$($name),*].len()] = [$(Entry {
+        const ALL: [FormatEntry; [$($name),*].len()] = [$(FormatEntry {
             format: Format::$format,
             name: $name,
             memory: $memory,
@@ -103,12 +103,12 @@ macro_rules! formats {
 formats! {
     /// OpenAI chat: messages (a list, or one a line), objects with `messages` such as fine-tuning
     /// data, requests to Chat Completions, and requests with their responses.
-    OpenAi "openai" Bounded openai::sniff => Requests::<openai::Chat>::default(),
+    OpenAi "openai" Bounded openai::sniff => RequestsReader::<openai::Chat>::default(),
     /// Anthropic Messages: messages (a list, or one a line), requests, and requests with their
     /// responses.
-    Anthropic "anthropic" Bounded anthropic::sniff => Requests::<anthropic::Messages>::default(),
+    Anthropic "anthropic" Bounded anthropic::sniff => RequestsReader::<anthropic::Messages>::default(),
     /// OpenAI Responses: items (a list, or one a line), requests, and requests with their responses.
-    OpenAiResponses "openai-responses" WholeLog responses::sniff => Requests::<responses::Responses>::default(),
+    OpenAiResponses "openai-responses" WholeLog responses::sniff => RequestsReader::<responses::Responses>::default(),
     /// Sessions of Claude Code.
     ClaudeCode "claude-code" Bounded claude_code::sniff => claude_code::ClaudeCode::default(),
     /// Rollouts of Codex.
@@ -147,18 +147,18 @@ impl Format {
         self.entry().memory == Bounded
     }
 
-    fn entry(self) -> &'static Entry {
+    fn entry(self) -> &'static FormatEntry {
         &ALL[self as usize]
     }
 }
 
-pub(super) fn reader(format: Format) -> Box<dyn Reader> {
+pub(super) fn reader(format: Format) -> Box<dyn LogReader> {
     (format.entry().reader)()
 }
 
 /// The formats that some records are surely of; if there is none, those that they could be of.
-pub(super) fn claims(records: &[Record<'_>]) -> Vec<Format> {
-    let claim = |entry: &Entry| {
+pub(super) fn claims(records: &[LogRecord<'_>]) -> Vec<Format> {
+    let claim = |entry: &FormatEntry| {
         let looked_at = records.iter().take(LOOKED_AT);
         let sniffs = looked_at.map(|record| (entry.sniff)(record, &members(record.raw)));
         (sniffs.max().unwrap_or(Sniff::No), entry.format)
@@ -176,7 +176,7 @@ pub(super) fn claims(records: &[Record<'_>]) -> Vec<Format> {
 const LOOKED_AT: usize = 64;
 
 /// The format of some records, if it is a known one.
-pub(super) fn detect(records: &[Record<'_>]) -> Option<Format> {
+pub(super) fn detect(records: &[LogRecord<'_>]) -> Option<Format> {
     let mut looks = Looks::default();
     for record in records {
         if !looks.more(record) {
@@ -196,7 +196,7 @@ pub(super) struct Looks {
 
 impl Looks {
     /// Looks at the next record. Returns whether another one could show more.
-    pub(super) fn more(&mut self, record: &Record<'_>) -> bool {
+    pub(super) fn more(&mut self, record: &LogRecord<'_>) -> bool {
         let found = members(record.raw);
         for entry in &ALL {
             let sniff = (entry.sniff)(record, &found);

@@ -17,17 +17,17 @@
 //! | `data_other` | first block | unknown members whose field name is one of the above |
 
 use super::fields::{Others, get_string, inner, items, role_name, text};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of, first_choice};
 use super::transcript::{contents, typed, unread};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Call, Message, Part};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{LogCall, LogMessage, LogPart};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 use crate::render::openai::RESERVED;
 
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
     if is_message(found) || is_list("messages") || is_list("choices") {
         return Sniff::Maybe;
@@ -51,11 +51,15 @@ impl Api for Chat {
     const MESSAGES: &'static str = "messages";
     const JOINED: bool = false;
 
-    fn message(&self, raw: &str, report: &mut Report) -> Message {
+    fn message(&self, raw: &str, report: &mut ImportReport) -> LogMessage {
         read(raw, report)
     }
 
-    fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
+    fn response(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(Vec<LogMessage>, LogCall)> {
         let choice = first_choice(&items(found, "choices"), report);
         let message = read(get(&choice, "message")?, report);
         let said = [
@@ -63,15 +67,15 @@ impl Api for Chat {
             ("response_id", get(found, "id")),
             ("model", get(found, "model")),
         ];
-        let call = Call {
+        let call = LogCall {
             time: get(found, "created").and_then(super::fields::time),
-            ..Call::used(get(found, "usage"), &said)
+            ..LogCall::used(get(found, "usage"), &said)
         };
         Some((vec![message], call))
     }
 }
 
-fn read(raw: &str, report: &mut Report) -> Message {
+fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
     let found = members(raw);
     let Some(role) = text(&found, "role") else {
         return unread("without a role", raw, report);
@@ -101,7 +105,7 @@ fn read(raw: &str, report: &mut Report) -> Message {
     let mut parts = Vec::new();
     let shape = content(body, tool, calls.is_empty(), &mut parts, report);
     parts.extend(calls.into_iter().map(|call| read_call(call, report)));
-    let mut message = Message::with_system(&role, &["system", "developer"], parts);
+    let mut message = LogMessage::with_system(&role, &["system", "developer"], parts);
     // A message without parts needs a node too.
     message.first();
     for part in message.parts.iter_mut().filter(|_| tool) {
@@ -122,8 +126,8 @@ fn content(
     raw: Option<&str>,
     tool: bool,
     no_calls: bool,
-    parts: &mut Vec<Part>,
-    report: &mut Report,
+    parts: &mut Vec<LogPart>,
+    report: &mut ImportReport,
 ) -> Option<&'static str> {
     let kind = if tool { "result" } else { "text" };
     let Some(raw) = raw else {
@@ -133,20 +137,20 @@ fn content(
         return no_calls.then_some("null");
     }
     let types = [("text", "text", kind), ("image_url", "image_url", "image")];
-    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+    let read = |raw: &str, parts: &mut Vec<LogPart>, report: &mut ImportReport| {
         parts.push(typed(raw, &members(raw), &types, |_| None, report));
     };
     match contents(raw, kind, Accepted::default(), parts, report, read) {
         Some(is_list) => is_list.then_some("list"),
         None => {
             report.part(Fate::Verbatim, "content");
-            parts.push(Part::verbatim("content", None, raw));
+            parts.push(LogPart::verbatim("content", None, raw));
             None
         }
     }
 }
 
-fn read_call(raw: &str, report: &mut Report) -> Part {
+fn read_call(raw: &str, report: &mut ImportReport) -> LogPart {
     let found = members(raw);
     let function = inner(&found, "function");
     let (Some("function"), Some(id), Some(name), Some(arguments)) = (
@@ -156,10 +160,10 @@ fn read_call(raw: &str, report: &mut Report) -> Part {
         get_string(&function, "arguments"),
     ) else {
         report.part(Fate::Verbatim, "call");
-        return Part::verbatim("call", Some("call"), raw);
+        return LogPart::verbatim("call", Some("call"), raw);
     };
     report.part(Fate::Understood, "call");
-    let mut part = Part::call(canonical(arguments), Some(id), Some(name));
+    let mut part = LogPart::call(canonical(arguments), Some(id), Some(name));
     part.keep_rest("data_call", &found, &["id", "type", "function"]);
     part.keep_rest("data_function", &function, &["name", "arguments"]);
     part

@@ -14,17 +14,17 @@
 //! Lists of events are whole logs, or `history` or `trajectory` of a record.
 
 use super::fields::{get_string, inner, items, text, words};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, model, record, result, time_of};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{About, Call, Event, Field, Message, Part};
+use crate::logs::log::{About, Event, LogCall, LogField, LogMessage, LogPart};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::Fate;
 use std::collections::{HashMap, HashSet};
 
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     (is_event(found) || list_of(found).is_some()).into()
 }
 
@@ -49,23 +49,23 @@ fn list_of<'a>(found: &[Member<'a>]) -> Option<(&'static str, Vec<&'a str>)> {
 
 #[derive(Default)]
 pub(super) struct OpenHands {
-    run: Option<Run>,
+    run: Option<OpenHandsRun>,
 }
 
-impl Reader for OpenHands {
-    fn record(&mut self, record_of: &Record<'_>, _: &dyn Records, out: &mut Output) {
+impl LogReader for OpenHands {
+    fn record(&mut self, record_of: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record_of.raw);
         if let Some((name, events)) = list_of(&found) {
             out.report.line(Fate::Understood, "run");
             let meta = record(&found, &[name], &mut out.report);
-            let mut run = Run::new(record_of.location(), meta, out);
+            let mut run = OpenHandsRun::new(record_of.location(), meta, out);
             for event in events {
                 run.event(event, out);
             }
             run.flush(out);
             return;
         }
-        let begin = || Run::new(record_of.list.to_owned(), Vec::new(), out);
+        let begin = || OpenHandsRun::new(record_of.list.to_owned(), Vec::new(), out);
         let run = self.run.get_or_insert_with(begin);
         run.event(record_of.raw, out);
     }
@@ -77,24 +77,24 @@ impl Reader for OpenHands {
     }
 }
 
-struct Run {
+struct OpenHandsRun {
     session: SessionId,
     /// What the model is sent now, with the ids of the events.
-    sent: Vec<(Vec<i64>, Message)>,
+    sent: Vec<(Vec<i64>, LogMessage)>,
     /// Id and name, as JSON, of the calls by the id of their event.
     calls: HashMap<i64, (String, String)>,
     /// A reply of which more calls may follow.
-    pending: Option<Pending>,
+    pending: Option<PendingReply>,
 }
 
 /// A reply of several calls, which the log has as an event each.
-struct Pending {
+struct PendingReply {
     response: String,
     missing: u64,
     ids: Vec<i64>,
-    message: Message,
-    call: Call,
-    held: Vec<(Vec<i64>, Message)>,
+    message: LogMessage,
+    call: LogCall,
+    held: Vec<(Vec<i64>, LogMessage)>,
 }
 
 /// Events that are about the agent and not sent to the model. A `recall` action repeats a message.
@@ -108,8 +108,8 @@ const KNOWN: [&str; 12] = words![
     success llm_metrics
 ];
 
-impl Run {
-    fn new(location: String, meta: Vec<Field>, out: &mut Output) -> Self {
+impl OpenHandsRun {
+    fn new(location: String, meta: Vec<LogField>, out: &mut Output) -> Self {
         let session = out.session(About {
             location,
             meta,
@@ -135,9 +135,9 @@ impl Run {
             self.observation(&observation, &found, out)
         } else {
             out.report.line(Fate::Verbatim, "unknown event");
-            Some(Message::of(
+            Some(LogMessage::of(
                 None,
-                vec![Part::verbatim("message", None, raw)],
+                vec![LogPart::verbatim("message", None, raw)],
             ))
         };
         if let Some(mut message) = made {
@@ -147,7 +147,7 @@ impl Run {
     }
 
     /// A message that is not a reply of several calls.
-    fn message(&mut self, id: Vec<i64>, message: Message, out: &mut Output) {
+    fn message(&mut self, id: Vec<i64>, message: LogMessage, out: &mut Output) {
         if let Some(pending) = &mut self.pending {
             if !message.reply {
                 pending.held.push((id, message));
@@ -155,10 +155,10 @@ impl Run {
             }
             self.flush(out);
         }
-        self.say(id, message, Call::default(), out);
+        self.say(id, message, LogCall::default(), out);
     }
 
-    fn say(&mut self, id: Vec<i64>, message: Message, call: Call, out: &mut Output) {
+    fn say(&mut self, id: Vec<i64>, message: LogMessage, call: LogCall, out: &mut Output) {
         self.sent.push((id, message.clone()));
         out.event(self.session, Event::said(message, call));
     }
@@ -167,7 +167,7 @@ impl Run {
         if let Some(pending) = self.pending.take() {
             self.say(pending.ids, pending.message, pending.call, out);
             for (id, message) in pending.held {
-                self.say(id, message, Call::default(), out);
+                self.say(id, message, LogCall::default(), out);
             }
         }
     }
@@ -179,7 +179,7 @@ impl Run {
         found: &[Member<'_>],
         id: &[i64],
         out: &mut Output,
-    ) -> Option<Message> {
+    ) -> Option<LogMessage> {
         let args = inner(found, "args");
         let source = text(found, "source").unwrap_or_default();
         if STATES.contains(&action) {
@@ -212,7 +212,10 @@ impl Run {
         for url in items(&args, "image_urls") {
             out.report.part(Fate::Understood, "image");
             known.push("image_urls");
-            parts.push(Part::new("image", canonical(&format!("{{\"url\":{url}}}"))));
+            parts.push(LogPart::new(
+                "image",
+                canonical(&format!("{{\"url\":{url}}}")),
+            ));
         }
         if action == "system" {
             let tools = tools(get(&args, "tools"), &mut out.report);
@@ -275,7 +278,7 @@ impl Run {
         let total = get(&about, "total_calls_in_response").and_then(|raw| raw.parse().ok());
         let missing: u64 = total.unwrap_or(1);
         if missing > 1 && !response_id.is_empty() {
-            self.pending = Some(Pending {
+            self.pending = Some(PendingReply {
                 response: response_id,
                 missing: missing - 1,
                 ids: id.to_vec(),
@@ -288,12 +291,12 @@ impl Run {
         self.say(id.to_vec(), message, call, out);
     }
 
-    fn call_of(&self, response: &[Member<'_>], out: &mut Output) -> Call {
+    fn call_of(&self, response: &[Member<'_>], out: &mut Output) -> LogCall {
         if let Some(name) = get_string(response, "model") {
             out.event(self.session, Event::Parameters(model(name)));
         }
         let said = [("response_id", get_string(response, "id"))];
-        Call::used(get(response, "usage"), &said)
+        LogCall::used(get(response, "usage"), &said)
     }
 
     fn observation(
@@ -301,7 +304,7 @@ impl Run {
         observation: &str,
         found: &[Member<'_>],
         out: &mut Output,
-    ) -> Option<Message> {
+    ) -> Option<LogMessage> {
         let body = get(found, "content");
         if STATES.contains(&observation) && (observation != "recall") {
             out.report.line(Fate::Skipped, observation);
@@ -353,7 +356,7 @@ impl Run {
         let forgotten = items(args, "forgotten_event_ids").into_iter();
         let forgotten: HashSet<i64> = forgotten.filter_map(|raw| raw.parse().ok()).collect();
         let range = number("forgotten_events_start_id").zip(number("forgotten_events_end_id"));
-        let is_forgotten = |(ids, message): &(Vec<i64>, Message)| {
+        let is_forgotten = |(ids, message): &(Vec<i64>, LogMessage)| {
             let gone = |id: &i64| {
                 forgotten.contains(id) || range.is_some_and(|(from, to)| (from..=to).contains(id))
             };
@@ -363,7 +366,7 @@ impl Run {
         let replied = self.sent.iter().rposition(|(_, message)| message.reply);
         let unsent = &self.sent[replied.map_or(0, |at| at + 1)..];
         if unsent.iter().any(is_forgotten) {
-            let all = Event::Context(self.messages(), Call::default());
+            let all = Event::Context(self.messages(), LogCall::default());
             out.event(self.session, all);
         }
         let before = self.sent.len();
@@ -379,12 +382,12 @@ impl Run {
             self.sent.insert(at, (id.to_vec(), message));
         }
         let dropped = object([("dropped", dropped.to_string())]);
-        let call = Call::compaction(Some(dropped), time_of(found, "timestamp"));
+        let call = LogCall::compaction(Some(dropped), time_of(found, "timestamp"));
         let after = Event::Context(self.messages(), call);
         out.event(self.session, after);
     }
 
-    fn messages(&self) -> Vec<Message> {
+    fn messages(&self) -> Vec<LogMessage> {
         let messages = self.sent.iter().map(|(_, message)| message.clone());
         messages.collect()
     }

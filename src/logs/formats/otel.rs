@@ -8,18 +8,18 @@
 
 use super::calls::CallSessions;
 use super::fields::{inner, is, items, text, time};
-use super::otel_call::{Attributes, any_value, attributes, text_of};
+use super::otel_call::{SpanAttributes, any_value, attributes, text_of};
 use super::otel_messages::{SpanContent, chat, is_chat, is_message_event};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::requests::Interner;
 use crate::json::{Member, ValueType, get, members, string};
 use crate::logs::json::{canonical, object, quoted};
-use crate::logs::log::{Request, failed};
+use crate::logs::log::{LogRequest, failed};
 use crate::logs::output::Output;
 use crate::logs::report::Fate;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     if is(found, "resourceSpans", ValueType::Array) || is(found, "resourceLogs", ValueType::Array) {
         return Sniff::Yes;
     }
@@ -33,7 +33,7 @@ pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 
 /// A span, or what log records say of one that is not in the log.
 #[derive(Default)]
-struct Span {
+struct OtelSpan {
     trace: String,
     id: String,
     parent: String,
@@ -50,12 +50,12 @@ type Logged = (Option<i64>, String, String);
 /// Collects spans and log records, which come in any order.
 #[derive(Default)]
 pub(super) struct Otel {
-    spans: Vec<Span>,
+    spans: Vec<OtelSpan>,
     logged: BTreeMap<(String, String), Vec<Logged>>,
 }
 
-impl Reader for Otel {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+impl LogReader for Otel {
+    fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         let mut known = false;
         for resource in items(&found, "resourceSpans") {
@@ -139,7 +139,7 @@ impl Otel {
             found.unwrap_or_default().into_owned()
         };
         let parent = text(found, "parentSpanId").or_else(|| text(found, "parent_id"));
-        let mut span = Span {
+        let mut span = OtelSpan {
             trace: id("traceId", "trace_id"),
             id: id("spanId", "span_id"),
             parent: parent.unwrap_or_default().into_owned(),
@@ -189,7 +189,7 @@ impl Otel {
     }
 
     /// Gives the log records to their spans; those of spans that are not here make one.
-    fn join_logs(&mut self, spans: &mut Vec<Span>) {
+    fn join_logs(&mut self, spans: &mut Vec<OtelSpan>) {
         let by_id: HashMap<(String, String), usize> = spans
             .iter()
             .enumerate()
@@ -200,12 +200,12 @@ impl Otel {
             let span = match by_id.get(&id).and_then(|at| spans.get_mut(*at)) {
                 Some(span) => span,
                 None => {
-                    spans.push(Span {
+                    spans.push(OtelSpan {
                         trace: id.0,
                         id: id.1,
                         start: logged.first().and_then(|(at, ..)| *at),
                         end: logged.last().and_then(|(at, ..)| *at),
-                        ..Span::default()
+                        ..OtelSpan::default()
                     });
                     let last = spans.len() - 1;
                     &mut spans[last]
@@ -219,11 +219,11 @@ impl Otel {
 }
 
 /// What spans above say of each span: its conversation and its agent.
-struct Above<'a>(HashMap<(&'a str, &'a str), &'a Span>);
+struct Above<'a>(HashMap<(&'a str, &'a str), &'a OtelSpan>);
 
 impl Above<'_> {
     /// The conversation of a span, or else its trace, and its agent.
-    fn agent_of(&self, span: &Span) -> (String, Option<String>) {
+    fn agent_of(&self, span: &OtelSpan) -> (String, Option<String>) {
         let conversation = self.find(span, &["gen_ai.conversation.id", "session.id"]);
         let names = ["gen_ai.agent.name", "gen_ai.agent.id", "agent.name"];
         let conversation = conversation.unwrap_or_else(|| span.trace.clone());
@@ -231,7 +231,7 @@ impl Above<'_> {
     }
 
     /// The first of the attributes that the span or the nearest span above it has.
-    fn find(&self, span: &Span, names: &[&str]) -> Option<String> {
+    fn find(&self, span: &OtelSpan, names: &[&str]) -> Option<String> {
         let mut seen = HashSet::new();
         let mut at = Some(span);
         while let Some(span) = at.filter(|span| seen.insert(span.id.as_str())) {
@@ -246,7 +246,7 @@ impl Above<'_> {
     }
 }
 
-fn call_of(span: &Span, mut request: Request) -> (Request, Option<String>) {
+fn call_of(span: &OtelSpan, mut request: LogRequest) -> (LogRequest, Option<String>) {
     let call = &mut request.call;
     call.time = span.start;
     if let (Some(start), Some(end)) = (span.start, span.end.filter(|_| !request.reply.is_empty())) {
@@ -266,7 +266,7 @@ fn call_of(span: &Span, mut request: Request) -> (Request, Option<String>) {
     (request, attempt)
 }
 
-fn attempt(message: &str, attributes: &Attributes) -> String {
+fn attempt(message: &str, attributes: &SpanAttributes) -> String {
     let kind = attributes.get("error.type").map_or("null", String::as_str);
     failed(&object([("message", message), ("type", &canonical(kind))]))
 }

@@ -8,12 +8,12 @@ use super::fields::{items, text};
 use super::requests::tools;
 use crate::json::{Member, elements, get, members, string};
 use crate::logs::json::{canonical, list, object, value as json_in};
-use crate::logs::log::{Field, Tool, object_without};
-use crate::logs::report::Report;
+use crate::logs::log::{LogField, LogTool, object_without};
+use crate::logs::report::ImportReport;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-pub(super) fn tools_of(attributes: &Attributes, report: &mut Report) -> Vec<Tool> {
+pub(super) fn tools_of(attributes: &SpanAttributes, report: &mut ImportReport) -> Vec<LogTool> {
     if let Some(raw) = json_of(attributes, "gen_ai.tool.definitions") {
         return tools(Some(&raw), report);
     }
@@ -31,7 +31,7 @@ pub(super) fn tools_of(attributes: &Attributes, report: &mut Report) -> Vec<Tool
 }
 
 /// The parameters of the request, under the names that Chat Completions has for them.
-pub(super) fn parameters(attributes: &Attributes) -> String {
+pub(super) fn parameters(attributes: &SpanAttributes) -> String {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     if let Some(raw) = json_of(attributes, "llm.invocation_parameters") {
         for (name, value) in members(&raw) {
@@ -103,8 +103,8 @@ const USED: [(&str, &str); 20] = [
     ("", "llm.model_name"),
 ];
 
-pub(super) fn used(attributes: &Attributes, stop: Option<String>) -> Vec<Field> {
-    let mut fields: Vec<Field> = Vec::new();
+pub(super) fn used(attributes: &SpanAttributes, stop: Option<String>) -> Vec<LogField> {
+    let mut fields: Vec<LogField> = Vec::new();
     for (field, name) in USED {
         let known = fields.iter().any(|(known, _)| known == field);
         if let Some(raw) = attributes.get(name)
@@ -125,7 +125,7 @@ pub(super) fn used(attributes: &Attributes, stop: Option<String>) -> Vec<Field> 
 }
 
 /// What else the span says. What repeats messages is counted as skipped.
-pub(super) fn record(attributes: &Attributes, report: &mut Report) -> Option<String> {
+pub(super) fn record(attributes: &SpanAttributes, report: &mut ImportReport) -> Option<String> {
     let mut rest: Vec<Member<'_>> = Vec::new();
     for (name, value) in attributes {
         let read = parameter(name).is_some()
@@ -156,11 +156,11 @@ pub(super) fn record(attributes: &Attributes, report: &mut Report) -> Option<Str
 }
 
 /// Attributes by name, values as JSON. The first of a name counts.
-pub(super) type Attributes = BTreeMap<String, String>;
+pub(super) type SpanAttributes = BTreeMap<String, String>;
 
 /// Attributes: a list of keys with values, or an object.
-pub(super) fn attributes(raw: &str) -> Attributes {
-    let mut found = Attributes::new();
+pub(super) fn attributes(raw: &str) -> SpanAttributes {
+    let mut found = SpanAttributes::new();
     for (name, value) in members(raw) {
         found.entry(name.into_owned()).or_insert(value.to_owned());
     }
@@ -207,13 +207,13 @@ pub(super) fn any_value(raw: &str) -> String {
     }
 }
 
-pub(super) fn text_of(attributes: &Attributes, name: &str) -> Option<String> {
+pub(super) fn text_of(attributes: &SpanAttributes, name: &str) -> Option<String> {
     let raw = attributes.get(name)?;
     string(raw).map(Cow::into_owned)
 }
 
 /// An attribute that is JSON, or a string of JSON.
-pub(super) fn json_of(attributes: &Attributes, name: &str) -> Option<String> {
+pub(super) fn json_of(attributes: &SpanAttributes, name: &str) -> Option<String> {
     let raw = attributes.get(name)?;
     Some(match string(raw) {
         Some(text) => json_in(&text)?.to_owned(),

@@ -11,18 +11,18 @@
 use super::fields::{get_string, inner, items, text};
 use super::openai;
 use super::otel_call::{
-    Attributes, json_of, numbered, parameters, record, text_of, tools_of, used,
+    SpanAttributes, json_of, numbered, parameters, record, text_of, tools_of, used,
 };
 use super::requests::{Api, Interner, first_choice};
 use super::transcript::{PartType, as_text, call, message as message_of, typed, unknown};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{braced, canonical, list, object, push_member, quoted, value as json_in};
-use crate::logs::log::{Call, Message, Part, Request, object_without};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{LogCall, LogMessage, LogPart, LogRequest, object_without};
+use crate::logs::report::{Fate, ImportReport};
 
 #[derive(Default)]
 pub(super) struct SpanContent {
-    pub(super) attributes: Attributes,
+    pub(super) attributes: SpanAttributes,
     pub(super) events: Vec<(String, String)>,
 }
 
@@ -87,8 +87,8 @@ pub(super) fn is_chat(given: &SpanContent) -> bool {
 pub(super) fn chat(
     given: &SpanContent,
     seen: &mut Interner,
-    report: &mut Report,
-) -> Option<Request> {
+    report: &mut ImportReport,
+) -> Option<LogRequest> {
     let attributes = &given.attributes;
     let mut said = SpanMessages::default();
     said.of_attributes(attributes);
@@ -111,17 +111,17 @@ pub(super) fn chat(
     let output: Vec<&str> = said.output.iter().map(|raw| &**raw).collect();
     let choice = first_choice(&output, report);
     let stop = get(&choice, "finish_reason").map(canonical);
-    let reply = output.first().map(|raw| Message {
+    let reply = output.first().map(|raw| LogMessage {
         reply: true,
         ..read(raw, report)
     });
     let record = record(attributes, report);
-    Some(Request {
+    Some(LogRequest {
         messages,
         tools: tools_of(attributes, report),
         parameters: Some(parameters(attributes)),
         reply: reply.into_iter().collect(),
-        call: Call {
+        call: LogCall {
             time: None,
             usage: used(attributes, stop),
             meta: record
@@ -143,7 +143,7 @@ impl SpanMessages {
         self.input.is_empty() && self.output.is_empty()
     }
 
-    fn of_attributes(&mut self, attributes: &Attributes) {
+    fn of_attributes(&mut self, attributes: &SpanAttributes) {
         let list = |name| {
             let raw = json_of(attributes, name).unwrap_or_default();
             let found: Vec<String> = elements(&raw).into_iter().map(str::to_owned).collect();
@@ -217,7 +217,7 @@ fn split(raw: &str) -> Vec<String> {
     groups.into_iter().map(message).collect()
 }
 
-fn read(raw: &str, report: &mut Report) -> Message {
+fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
     let found = members(raw);
     if get(&found, "parts").map(value_type) != Some(ValueType::Array) {
         let known = object_without(&found, &["finish_reason", "index"]);
@@ -245,7 +245,7 @@ const TYPES: [PartType<'_>; 2] = [
 ];
 
 /// Reads a part. Also says whether it is the result of a call.
-fn part(raw: &str, report: &mut Report) -> (Part, bool) {
+fn part(raw: &str, report: &mut ImportReport) -> (LogPart, bool) {
     let found = members(raw);
     let kind = text(&found, "type").unwrap_or_default();
     let otherwise = |name: &str| match name {
@@ -267,7 +267,7 @@ fn part(raw: &str, report: &mut Report) -> (Part, bool) {
             Some(url) => {
                 report.part(Fate::Understood, "image");
                 let known = ["type", "modality", "mime_type", "content", "uri"];
-                let mut part = Part::new("image", canonical(&url));
+                let mut part = LogPart::new("image", canonical(&url));
                 part.keep_rest("data_part", &found, &known);
                 part
             }
@@ -279,10 +279,10 @@ fn part(raw: &str, report: &mut Report) -> (Part, bool) {
 }
 
 /// A result: its text, or the JSON text of any other value. Schema and registry name it differently.
-fn result(found: &[Member<'_>], report: &mut Report) -> Part {
+fn result(found: &[Member<'_>], report: &mut ImportReport) -> LogPart {
     report.part(Fate::Understood, "result");
     let value = get(found, "response").or_else(|| get(found, "result"));
-    let mut part = Part::new("result", as_text(value.unwrap_or("\"\"")))
+    let mut part = LogPart::new("result", as_text(value.unwrap_or("\"\"")))
         .with_some("data_call_id", get_string(found, "id"))
         .with_some("data_call_name", get_string(found, "name"));
     let known = ["type", "id", "name", "response", "result"];
@@ -371,7 +371,7 @@ fn chat_call(raw: &str) -> String {
 }
 
 /// The messages of OpenInference, in the form of Chat Completions.
-fn flat(attributes: &Attributes, prefix: &str) -> Vec<String> {
+fn flat(attributes: &SpanAttributes, prefix: &str) -> Vec<String> {
     let all = attributes.iter().map(|(name, raw)| (&**name, &**raw));
     let by_number = numbered(all, prefix);
     by_number.values().map(|of| flat_message(of)).collect()

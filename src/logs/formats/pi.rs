@@ -8,16 +8,16 @@
 
 use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, inner, text, time, words};
-use super::reader::{Reader, Record, Records, Sniff};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::{WHOLE, contents, named, typed};
 use crate::json::{Accepted, Member, get, members};
 use crate::logs::json::{canonical, compact, object, quoted};
-use crate::logs::log::{About, Call, Event, Message, Part, object_without};
+use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, object_without};
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use std::collections::HashMap;
 
-pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let has = |name: &str| get_string(found, name).is_some();
     let has_role = get_string(&inner(found, "message"), "role").is_some();
     let is_entry = match text(found, "type").as_deref() {
@@ -32,10 +32,10 @@ pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) struct Pi {
     branches: Branches,
     /// The session of a list of entries, which is read as it comes.
-    list: Option<Path>,
+    list: Option<EntryList>,
 }
 
-struct Path {
+struct EntryList {
     session: SessionId,
     messages: usize,
     /// How many messages there were before each entry, by its position and by its id.
@@ -43,8 +43,8 @@ struct Path {
     by_id: HashMap<String, usize>,
 }
 
-impl Reader for Pi {
-    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output) {
+impl LogReader for Pi {
+    fn record(&mut self, record: &LogRecord<'_>, records: &dyn Records, out: &mut Output) {
         let found = record.json.members(record.raw);
         if let Some(path) = &mut self.list {
             path.entry(&found, out);
@@ -53,7 +53,9 @@ impl Reader for Pi {
         let version = get(&found, "version").and_then(|raw| raw.parse::<u32>().ok());
         let is_header = text(&found, "type").as_deref() == Some("session");
         if self.branches.is_empty() && !(is_header && version.unwrap_or(1) > 1) {
-            let path = self.list.insert(Path::new(about(&found, record.list), out));
+            let path = self
+                .list
+                .insert(EntryList::new(about(&found, record.list), out));
             path.entry(&found, out);
             return;
         }
@@ -73,7 +75,7 @@ impl Reader for Pi {
             let mut about = header.unwrap_or_default();
             about.name = of_branch.name;
             about.meta.extend(of_branch.meta);
-            let mut path = Path::new(about, out);
+            let mut path = EntryList::new(about, out);
             let cycle = |line: &&BranchLine| {
                 records.again(line.number, &mut |line| {
                     path.entry(&line.json.members(line.raw), out);
@@ -98,7 +100,7 @@ fn about(found: &[Member<'_>], location: &str) -> About {
     }
 }
 
-impl Path {
+impl EntryList {
     fn new(about: About, out: &mut Output) -> Self {
         Self {
             session: out.session(about),
@@ -142,7 +144,7 @@ impl Path {
         }
     }
 
-    fn say(&mut self, message: Message, out: &mut Output) {
+    fn say(&mut self, message: LogMessage, out: &mut Output) {
         self.messages += 1;
         out.event(self.session, Event::Message(message));
     }
@@ -180,7 +182,7 @@ impl Path {
             "bashExecution" => {
                 report.message(Fate::Understood, "bashExecution");
                 let output = get_string(&found, "output").unwrap_or("\"\"");
-                let part = Part::new("result", canonical(output));
+                let part = LogPart::new("result", canonical(output));
                 let mut parts = vec![part.with("data_call_name", quoted("bash"))];
                 parts[0].role = Some("user");
                 keep(&mut parts, &found, &["role", "output", "timestamp"]);
@@ -189,7 +191,7 @@ impl Path {
             "assistant" => self.assistant(&found, time, out),
             _ => {
                 report.message(Fate::Verbatim, "other role");
-                let part = Part::verbatim("message", None, raw);
+                let part = LogPart::verbatim("message", None, raw);
                 self.say(of_user(vec![part], time), out);
             }
         }
@@ -222,12 +224,12 @@ impl Path {
             ("response_id", get(found, "responseId")),
             ("error", get(found, "errorMessage")),
         ];
-        let call = Call {
+        let call = LogCall {
             time,
-            ..Call::used(get(found, "usage"), &said)
+            ..LogCall::used(get(found, "usage"), &said)
         };
         self.messages += 1;
-        let message = Message::of(Some("assistant".to_owned()), parts).at(time);
+        let message = LogMessage::of(Some("assistant".to_owned()), parts).at(time);
         out.event(self.session, Event::said(message, call));
     }
 }
@@ -238,24 +240,24 @@ const OF_REPLY: [&str; 10] = words![
     role content timestamp api model provider usage stopReason responseId errorMessage
 ];
 
-fn of_user(mut parts: Vec<Part>, time: Option<i64>) -> Message {
+fn of_user(mut parts: Vec<LogPart>, time: Option<i64>) -> LogMessage {
     for part in &mut parts {
         if !part.data.iter().any(|(name, _)| name == "data_form") {
             part.set("data_form", FORM.to_owned());
         }
     }
-    Message::of(Some("user".to_owned()), parts).at(time)
+    LogMessage::of(Some("user".to_owned()), parts).at(time)
 }
 
-fn summary(found: &[Member<'_>]) -> Part {
+fn summary(found: &[Member<'_>]) -> LogPart {
     let text = get_string(found, "summary").unwrap_or("\"\"");
-    Part::new("summary", canonical(text))
+    LogPart::new("summary", canonical(text))
 }
 
-fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Message {
+fn result(found: &[Member<'_>], time: Option<i64>, report: &mut ImportReport) -> LogMessage {
     let mut parts = content(found, "result", report);
     if parts.is_empty() {
-        parts.push(Part::new("result", quoted("")).with("data_form", FORM.to_owned()));
+        parts.push(LogPart::new("result", quoted("")).with("data_form", FORM.to_owned()));
     }
     for part in &mut parts {
         part.set_some("data_call_id", get(found, "toolCallId"));
@@ -264,18 +266,18 @@ fn result(found: &[Member<'_>], time: Option<i64>, report: &mut Report) -> Messa
     }
     let known = words![role content timestamp toolCallId toolName isError];
     keep(&mut parts, found, &known);
-    Message::of(Some("tool".to_owned()), parts).at(time)
+    LogMessage::of(Some("tool".to_owned()), parts).at(time)
 }
 
-fn keep(parts: &mut [Part], found: &[Member<'_>], known: &[&str]) {
+fn keep(parts: &mut [LogPart], found: &[Member<'_>], known: &[&str]) {
     if let Some(first) = parts.first_mut() {
         first.keep_rest("data_other", found, known);
     }
 }
 
-fn content(found: &[Member<'_>], kind: &'static str, report: &mut Report) -> Vec<Part> {
+fn content(found: &[Member<'_>], kind: &'static str, report: &mut ImportReport) -> Vec<LogPart> {
     let mut parts = Vec::new();
-    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+    let read = |raw: &str, parts: &mut Vec<LogPart>, report: &mut ImportReport| {
         parts.push(part(raw, kind, report));
     };
     let raw = get(found, "content").unwrap_or("[]");
@@ -286,22 +288,22 @@ fn content(found: &[Member<'_>], kind: &'static str, report: &mut Report) -> Vec
     parts
 }
 
-fn part(raw: &str, kind: &'static str, report: &mut Report) -> Part {
+fn part(raw: &str, kind: &'static str, report: &mut ImportReport) -> LogPart {
     let found = members(raw);
     let name = text(&found, "type").unwrap_or_default();
     let string_of = |name| get_string(&found, name);
-    let (mut part, known): (Part, &[&str]) = match &*name {
+    let (mut part, known): (LogPart, &[&str]) = match &*name {
         "thinking" if string_of("thinking").is_some() => {
             let content = string_of("thinking").unwrap_or_default();
             let signature = string_of("thinkingSignature");
-            let part = Part::new("thinking", canonical(content));
+            let part = LogPart::new("thinking", canonical(content));
             let part = part.with_some("data_signature", signature);
             (part, &["type", "thinking", "thinkingSignature"])
         }
         "toolCall" if get(&found, "arguments").is_some() => {
             let arguments = get(&found, "arguments").unwrap_or_default();
             let content = quoted(&compact(arguments));
-            let part = Part::call(content, string_of("id"), string_of("name"));
+            let part = LogPart::call(content, string_of("id"), string_of("name"));
             (part, &["type", "id", "name", "arguments"])
         }
         _ => {

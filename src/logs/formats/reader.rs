@@ -21,11 +21,11 @@ impl From<bool> for Sniff {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::logs) struct Record<'a> {
+pub(in crate::logs) struct LogRecord<'a> {
     pub(in crate::logs) raw: &'a str,
     /// Where the list of records is; empty for the whole input.
     pub(in crate::logs) list: &'a str,
-    pub(in crate::logs) at: At,
+    pub(in crate::logs) at: RecordAt,
     pub(in crate::logs) json: Accepted<'a>,
     /// Its number among the records of its log, from 0.
     pub(in crate::logs) number: usize,
@@ -34,13 +34,13 @@ pub(in crate::logs) struct Record<'a> {
 /// The records of a log, for formats that read one twice. The first time they note its number.
 pub(in crate::logs) trait Records {
     /// One that cannot be read a second time is left out, which the owner of the records reports.
-    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>));
+    fn again(&self, number: usize, read: &mut dyn FnMut(&LogRecord<'_>));
 }
 
-pub(in crate::logs) struct InMemory<'a>(pub(in crate::logs) &'a [Record<'a>]);
+pub(in crate::logs) struct InMemory<'a>(pub(in crate::logs) &'a [LogRecord<'a>]);
 
 impl Records for InMemory<'_> {
-    fn again(&self, number: usize, read: &mut dyn FnMut(&Record<'_>)) {
+    fn again(&self, number: usize, read: &mut dyn FnMut(&LogRecord<'_>)) {
         ensure();
         if let Some(record) = self.0.get(number) {
             read(record);
@@ -52,7 +52,7 @@ impl dyn Records + '_ {
     pub(in crate::logs) fn read<T>(
         &self,
         number: usize,
-        read: impl FnOnce(&Record<'_>) -> T,
+        read: impl FnOnce(&LogRecord<'_>) -> T,
     ) -> Option<T> {
         let (mut read, mut made) = (Some(read), None);
         self.again(number, &mut |record| {
@@ -63,7 +63,7 @@ impl dyn Records + '_ {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(in crate::logs) enum At {
+pub(in crate::logs) enum RecordAt {
     /// The only one.
     Whole,
     /// A line, from 1.
@@ -72,19 +72,19 @@ pub(in crate::logs) enum At {
     Element(usize),
 }
 
-impl Record<'_> {
+impl LogRecord<'_> {
     pub(in crate::logs) fn location(&self) -> String {
         match self.at {
-            At::Whole => self.list.to_owned(),
-            At::Line(number) => format!("line {number}"),
-            At::Element(index) => format!("{}/{index}", self.list),
+            RecordAt::Whole => self.list.to_owned(),
+            RecordAt::Line(number) => format!("line {number}"),
+            RecordAt::Element(index) => format!("{}/{index}", self.list),
         }
     }
 }
 
-pub(in crate::logs) trait Reader {
+pub(in crate::logs) trait LogReader {
     /// Reads the next record. `records` has those before it, too.
-    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output);
+    fn record(&mut self, record: &LogRecord<'_>, records: &dyn Records, out: &mut Output);
 
     /// Reads all messages that were sent in one step. Returns false if the format has no lists of messages.
     fn step(&mut self, _messages: &[&str], _out: &mut Output) -> bool {
@@ -95,10 +95,10 @@ pub(in crate::logs) trait Reader {
 }
 
 /// The reader of a format each of whose records is a log by itself.
-pub(super) struct EachRecord(pub(super) fn(&Record<'_>, &mut Output));
+pub(super) struct EachRecord(pub(super) fn(&LogRecord<'_>, &mut Output));
 
-impl Reader for EachRecord {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+impl LogReader for EachRecord {
+    fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         (self.0)(record, out);
     }
 }

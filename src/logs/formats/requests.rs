@@ -1,6 +1,6 @@
 //! Recorded requests, lists of messages, and messages one a record: what the providers' APIs share.
 //!
-//! An [`Api`] reads one message, the request around messages, and a response. [`Requests`] finds
+//! An [`Api`] reads one message, the request around messages, and a response. [`RequestsReader`] finds
 //! them: a record is
 //!
 //! - a request: an object with messages and a `model`;
@@ -13,15 +13,15 @@
 //! or that starts again, begins a session. This file must not know the members of any one API's messages.
 
 use super::fields::{inner, text, time};
-use super::reader::{Reader, Record, Records};
+use super::reader::{LogReader, LogRecord, Records};
 use super::transcript::record as record_of;
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::canonical;
 use crate::logs::log::{
-    About, Call, Event, Message, Origin, Request, Tool, failed, object_without,
+    About, Event, LogCall, LogMessage, LogRequest, LogTool, RequestOrigin, failed, object_without,
 };
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::{Provider, is_kept};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -31,8 +31,8 @@ use std::rc::Rc;
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     /// Messages before those of the list, such as the system prompt.
-    pub(super) system: Vec<Rc<Message>>,
-    pub(super) tools: Vec<Tool>,
+    pub(super) system: Vec<Rc<LogMessage>>,
+    pub(super) tools: Vec<LogTool>,
     /// The members that are in the tree; the others are parameters.
     pub(super) taken: Vec<&'static str>,
 }
@@ -50,7 +50,7 @@ pub(super) trait Api {
     /// Whether neighbouring messages of the model are one reply.
     const JOINED: bool;
 
-    fn message(&self, raw: &str, report: &mut Report) -> Message;
+    fn message(&self, raw: &str, report: &mut ImportReport) -> LogMessage;
 
     /// Whether a member is a request's messages; `found` are the members of the request.
     fn is_list(&self, raw: &str, _found: &[Member<'_>]) -> bool {
@@ -62,12 +62,12 @@ pub(super) trait Api {
     }
 
     /// The system prompt of a request that has it in a member of its own, and which that is.
-    fn system(&self, _: &[Member<'_>], _: &mut Report) -> Option<(&'static str, Message)> {
+    fn system(&self, _: &[Member<'_>], _: &mut ImportReport) -> Option<(&'static str, LogMessage)> {
         None
     }
 
     /// Reads what of a request is not in its messages. A list without any tools stays a parameter.
-    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
+    fn request(&self, found: &[Member<'_>], report: &mut ImportReport) -> Parsed {
         let mut tools = tools(get(found, "tools"), report);
         for tool in &mut tools {
             let kept = is_kept(&tool.definition, Self::PROVIDER);
@@ -97,17 +97,21 @@ pub(super) trait Api {
         None
     }
 
-    fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)>;
+    fn response(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(Vec<LogMessage>, LogCall)>;
 }
 
 /// The tool definitions of a request. A tool is called by the name of its function, or its own.
-pub(super) fn tools(raw: Option<&str>, report: &mut Report) -> Vec<Tool> {
+pub(super) fn tools(raw: Option<&str>, report: &mut ImportReport) -> Vec<LogTool> {
     let tool = |raw: &str| {
         let found = members(raw);
         let function = inner(&found, "function");
         let name = text(&function, "name").or_else(|| text(&found, "name"));
         let name = name.or_else(|| text(&found, "type"));
-        Tool {
+        LogTool {
             name: name.unwrap_or_default().into_owned(),
             definition: raw.to_owned(),
             form: None,
@@ -121,7 +125,7 @@ pub(super) fn tools(raw: Option<&str>, report: &mut Report) -> Vec<Tool> {
 }
 
 /// The first choice of a reply, as its members; others are counted.
-pub(super) fn first_choice<'a>(choices: &[&'a str], report: &mut Report) -> Vec<Member<'a>> {
+pub(super) fn first_choice<'a>(choices: &[&'a str], report: &mut ImportReport) -> Vec<Member<'a>> {
     for _ in choices.iter().skip(1) {
         report.part(Fate::Skipped, "another choice");
     }
@@ -133,13 +137,17 @@ const KEPT: usize = 1_000;
 #[derive(Default)]
 pub(super) struct Interner {
     states: (RandomState, RandomState),
-    seen: HashMap<(u64, u64), Rc<Message>>,
+    seen: HashMap<(u64, u64), Rc<LogMessage>>,
 }
 
 impl Interner {
     /// The message of a text; `read` reads it if it is new. Two texts with the same two hashes, which no log
     /// can aim at, would be taken for one.
-    pub(super) fn get(&mut self, text: impl Hash, read: impl FnOnce() -> Message) -> Rc<Message> {
+    pub(super) fn get(
+        &mut self,
+        text: impl Hash,
+        read: impl FnOnce() -> LogMessage,
+    ) -> Rc<LogMessage> {
         let key = (self.states.0.hash_one(&text), self.states.1.hash_one(&text));
         let message = self.seen.entry(key).or_insert_with(|| Rc::new(read()));
         Rc::clone(message)
@@ -154,12 +162,12 @@ impl Interner {
 
 /// Of sessions, by their last messages, the last one that has most of these; the system prompt does not count.
 pub(super) fn nearest<'a>(
-    open: impl Iterator<Item = &'a [Rc<Message>]>,
-    sent: &[Rc<Message>],
+    open: impl Iterator<Item = &'a [Rc<LogMessage>]>,
+    sent: &[Rc<LogMessage>],
 ) -> Option<usize> {
     // Texts that are equal are one message.
     let sent = sent.iter().filter(|message| !message.system);
-    let sent: HashSet<*const Message> = sent.map(Rc::as_ptr).collect();
+    let sent: HashSet<*const LogMessage> = sent.map(Rc::as_ptr).collect();
     let common = open.map(|had| {
         let had = had.iter().map(Rc::as_ptr);
         had.filter(|message| sent.contains(message)).count()
@@ -171,25 +179,25 @@ pub(super) fn nearest<'a>(
 
 const LOST: &str = "a request goes on after a response that is not in the log: what came before is not in its snapshot";
 
-struct OpenSession {
+struct OpenRequests {
     session: SessionId,
     name: Option<String>,
-    messages: Vec<Rc<Message>>,
+    messages: Vec<Rc<LogMessage>>,
 }
 
 #[derive(Default)]
-pub(super) struct Requests<A> {
+pub(super) struct RequestsReader<A> {
     api: A,
     interner: Interner,
     messages: Option<SessionId>,
     /// Messages of it that may belong to an unfinished reply.
-    unsaid: Vec<Message>,
-    open: Vec<OpenSession>,
+    unsaid: Vec<LogMessage>,
+    open: Vec<OpenRequests>,
     /// A request whose response may follow.
     waiting: Option<WaitingRequest>,
     records: bool,
     /// What the model saw and said up to a response, by its id; and which of `open` it is of.
-    chained: HashMap<String, (usize, Vec<Rc<Message>>)>,
+    chained: HashMap<String, (usize, Vec<Rc<LogMessage>>)>,
 }
 
 struct WaitingRequest {
@@ -197,15 +205,15 @@ struct WaitingRequest {
     at: usize,
     /// How many of its messages, from the first, no later request has before its own.
     own: usize,
-    request: Request,
+    request: LogRequest,
     /// Whether the response was an error, so the next request may be the same again.
     failed: bool,
 }
 
 /// The name of the session, and the call, as the members that a recorder wrote around a request say. Headers are not
 /// looked at; other members are counted.
-fn around<'a>(found: &[Member<'a>], report: &mut Report) -> (Option<Cow<'a, str>>, Call) {
-    let (mut session, mut call) = (None, Call::default());
+fn around<'a>(found: &[Member<'a>], report: &mut ImportReport) -> (Option<Cow<'a, str>>, LogCall) {
+    let (mut session, mut call) = (None, LogCall::default());
     for (name, value) in found {
         let mut used = |name: &'static str| call.usage.push((name.into(), canonical(value)));
         match &**name {
@@ -233,7 +241,7 @@ fn body(raw: &str) -> Vec<Member<'_>> {
     }
 }
 
-impl<A: Api> Requests<A> {
+impl<A: Api> RequestsReader<A> {
     fn release(&mut self, out: &mut Output) {
         if let Some(waiting) = self.waiting.take() {
             let session = self.open[waiting.at].session;
@@ -242,7 +250,7 @@ impl<A: Api> Requests<A> {
     }
 
     /// Makes a request the one that waits. One that failed and is made again is an attempt.
-    fn wait(&mut self, at: usize, own: usize, request: Request, out: &mut Output) {
+    fn wait(&mut self, at: usize, own: usize, request: LogRequest, out: &mut Output) {
         let again = |waiting: &WaitingRequest| {
             waiting.failed && waiting.at == at && waiting.request.messages == request.messages
         };
@@ -258,7 +266,7 @@ impl<A: Api> Requests<A> {
         });
     }
 
-    fn single(&mut self, location: &str, origin: Origin, out: &mut Output) -> SessionId {
+    fn single(&mut self, location: &str, origin: RequestOrigin, out: &mut Output) -> SessionId {
         *self.messages.get_or_insert_with(|| {
             out.session(About {
                 location: location.to_owned(),
@@ -269,7 +277,7 @@ impl<A: Api> Requests<A> {
         })
     }
 
-    fn read(&mut self, raw: &[&str], out: &mut Output) -> Vec<Rc<Message>> {
+    fn read(&mut self, raw: &[&str], out: &mut Output) -> Vec<Rc<LogMessage>> {
         let mut messages = Vec::with_capacity(raw.len());
         for raw in raw {
             let read = || self.api.message(raw, &mut out.report);
@@ -281,10 +289,10 @@ impl<A: Api> Requests<A> {
 
     fn list(
         &mut self,
-        record: &Record<'_>,
+        record: &LogRecord<'_>,
         found: &[Member<'_>],
         response: Option<&str>,
-        (session, call): (Option<Cow<'_, str>>, Call),
+        (session, call): (Option<Cow<'_, str>>, LogCall),
         out: &mut Output,
     ) {
         let mut parsed = self.api.request(found, &mut out.report);
@@ -307,7 +315,7 @@ impl<A: Api> Requests<A> {
             out.report.note(LOST.to_owned());
         }
         messages.extend(self.read(&raw, out));
-        let request = Request {
+        let request = LogRequest {
             messages,
             parameters: parsed.parameters(found),
             tools: parsed.tools,
@@ -337,7 +345,7 @@ impl<A: Api> Requests<A> {
             let request = &mut waiting.request;
             if let Some(id) = self.api.chain_id(found) {
                 let before = request.messages.iter().skip(waiting.own).cloned();
-                let mut chain: Vec<Rc<Message>> = before.collect();
+                let mut chain: Vec<Rc<LogMessage>> = before.collect();
                 for message in &mut reply {
                     message.response = Some(id.clone());
                     chain.push(Rc::new(message.clone()));
@@ -365,8 +373,8 @@ impl<A: Api> Requests<A> {
     /// messages of.
     fn session_of(
         &mut self,
-        record: &Record<'_>,
-        request: &Request,
+        record: &LogRecord<'_>,
+        request: &LogRequest,
         name: Option<String>,
         out: &mut Output,
     ) -> usize {
@@ -379,15 +387,15 @@ impl<A: Api> Requests<A> {
             }
         };
         // One that has no reply in it starts again, unless the last one had none either.
-        let shorter = |open: &OpenSession| request.messages.len() < open.messages.len();
-        let goes_on = |open: &OpenSession| name.is_some() || !fresh || !shorter(open);
+        let shorter = |open: &OpenRequests| request.messages.len() < open.messages.len();
+        let goes_on = |open: &OpenRequests| name.is_some() || !fresh || !shorter(open);
         let best = best.filter(|at| goes_on(&self.open[*at]));
         best.unwrap_or_else(|| {
-            self.open.push(OpenSession {
+            self.open.push(OpenRequests {
                 session: out.session(About {
                     location: record.location(),
                     name: name.clone(),
-                    origin: Origin::Request,
+                    origin: RequestOrigin::Request,
                     joined: A::JOINED,
                     ..About::default()
                 }),
@@ -400,7 +408,7 @@ impl<A: Api> Requests<A> {
 
     fn conversation(
         &mut self,
-        record: &Record<'_>,
+        record: &LogRecord<'_>,
         found: &[Member<'_>],
         parsed: Parsed,
         out: &mut Output,
@@ -415,7 +423,7 @@ impl<A: Api> Requests<A> {
         });
         out.event(session, Event::Tools(parsed.tools));
         for message in parsed.system {
-            out.event(session, Event::Message(Message::clone(&message)));
+            out.event(session, Event::Message(LogMessage::clone(&message)));
         }
         let raw = get(found, A::MESSAGES).unwrap_or_default();
         let mut messages = Vec::new();
@@ -427,8 +435,8 @@ impl<A: Api> Requests<A> {
     }
 }
 
-impl<A: Api> Reader for Requests<A> {
-    fn record(&mut self, record: &Record<'_>, _: &dyn Records, out: &mut Output) {
+impl<A: Api> LogReader for RequestsReader<A> {
+    fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record.raw);
         let has_list = |found: &[Member<'_>]| {
             get(found, A::MESSAGES).is_some_and(|raw| self.api.is_list(raw, found))
@@ -457,7 +465,7 @@ impl<A: Api> Reader for Requests<A> {
             return;
         }
         let message = self.api.message(record.raw, &mut out.report);
-        let session = self.single(record.list, Origin::Transcript, out);
+        let session = self.single(record.list, RequestOrigin::Transcript, out);
         self.unsaid.push(message);
         if !A::JOINED {
             converse(std::mem::take(&mut self.unsaid), false, session, out);
@@ -465,11 +473,11 @@ impl<A: Api> Reader for Requests<A> {
     }
 
     fn step(&mut self, messages: &[&str], out: &mut Output) -> bool {
-        let request = Request {
+        let request = LogRequest {
             messages: self.read(messages, out),
-            ..Request::default()
+            ..LogRequest::default()
         };
-        let session = self.single("", Origin::Request, out);
+        let session = self.single("", RequestOrigin::Request, out);
         out.event(session, Event::Request(request));
         true
     }
@@ -483,7 +491,12 @@ impl<A: Api> Reader for Requests<A> {
     }
 }
 
-pub(super) fn converse(messages: Vec<Message>, joined: bool, session: SessionId, out: &mut Output) {
+pub(super) fn converse(
+    messages: Vec<LogMessage>,
+    joined: bool,
+    session: SessionId,
+    out: &mut Output,
+) {
     let mut reply = Vec::new();
     let mut messages = messages.into_iter().peekable();
     while let Some(message) = messages.next() {
@@ -495,7 +508,7 @@ pub(super) fn converse(messages: Vec<Message>, joined: bool, session: SessionId,
         if !joined || !messages.peek().is_some_and(|next| next.reply) {
             out.event(
                 session,
-                Event::Reply(std::mem::take(&mut reply), Call::default()),
+                Event::Reply(std::mem::take(&mut reply), LogCall::default()),
             );
         }
     }

@@ -16,18 +16,18 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` (the item) or a `part` |
 
 use super::fields::{get_string, role_name, text};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of};
 use super::transcript::{WHOLE, contents, named, typed};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Call, Message, Part};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{LogCall, LogMessage, LogPart};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 
 const FORM: &str = "\"openai-responses\"";
 
-pub(super) fn sniff(record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     if text(found, "object").as_deref() == Some("response") {
         return Sniff::Yes;
     }
@@ -75,11 +75,15 @@ impl Api for Responses {
         }
     }
 
-    fn message(&self, raw: &str, report: &mut Report) -> Message {
+    fn message(&self, raw: &str, report: &mut ImportReport) -> LogMessage {
         item(raw, &members(raw), Accepted::default(), report)
     }
 
-    fn system(&self, found: &[Member<'_>], report: &mut Report) -> Option<(&'static str, Message)> {
+    fn system(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(&'static str, LogMessage)> {
         let instructions = get_string(found, "instructions")?;
         report.message(Fate::Understood, "system");
         let message = plain("system", instructions, "instructions");
@@ -94,7 +98,11 @@ impl Api for Responses {
         text(response, "id").map(|id| id.into_owned())
     }
 
-    fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
+    fn response(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(Vec<LogMessage>, LogCall)> {
         let output = get(found, "output").filter(|raw| value_type(raw) == ValueType::Array)?;
         let reply = elements(output).into_iter();
         let reply = reply
@@ -105,26 +113,26 @@ impl Api for Responses {
             ("response_id", get(found, "id")),
             ("model", get(found, "model")),
         ];
-        let call = Call {
+        let call = LogCall {
             time: get(found, "created_at").and_then(super::fields::time),
-            ..Call::used(get(found, "usage"), &said)
+            ..LogCall::used(get(found, "usage"), &said)
         };
         Some((reply, call))
     }
 }
 
-pub(super) fn plain(role: &str, raw: &str, shape: &str) -> Message {
-    let part = Part::new("text", canonical(raw)).with("data_form", FORM.to_owned());
+pub(super) fn plain(role: &str, raw: &str, shape: &str) -> LogMessage {
+    let part = LogPart::new("text", canonical(raw)).with("data_form", FORM.to_owned());
     let part = part.with("data_shape", quoted(shape));
-    Message::with_system(role, &["system"], vec![part])
+    LogMessage::with_system(role, &["system"], vec![part])
 }
 
 pub(super) fn item(
     raw: &str,
     found: &[Member<'_>],
     json: Accepted<'_>,
-    report: &mut Report,
-) -> Message {
+    report: &mut ImportReport,
+) -> LogMessage {
     if value_type(raw) == ValueType::String {
         report.message(Fate::Understood, "user");
         return plain("user", raw, "input");
@@ -156,7 +164,7 @@ pub(super) fn item(
     message
 }
 
-fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut Report) -> Message {
+fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut ImportReport) -> LogMessage {
     report.message(Fate::Verbatim, named(kind));
     let is_output = kind.ends_with("_output");
     let is_call = kind.ends_with("_call") || kind == "reasoning";
@@ -167,7 +175,7 @@ fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut Report) -> 
         _ if is_call => Some("call"),
         _ => None,
     };
-    let part = Part::verbatim("message", block, raw)
+    let part = LogPart::verbatim("message", block, raw)
         .with_some("data_call_id", get_string(found, "call_id"));
     let role = text(found, "role").map(|role| role.into_owned());
     let role = role.or_else(|| match (is_output, is_call) {
@@ -175,16 +183,16 @@ fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut Report) -> 
         (_, true) => Some("assistant".to_owned()),
         _ => None,
     });
-    Message::of(role, vec![part])
+    LogMessage::of(role, vec![part])
 }
 
 /// Adds the form of a list, and the other members of its item, to the first part.
 fn finish(
-    mut message: Message,
+    mut message: LogMessage,
     shape: Option<&str>,
     found: &[Member<'_>],
     known: &[&str],
-) -> Message {
+) -> LogMessage {
     let first = message.first();
     if let Some(shape) = shape {
         first.set("data_shape", quoted(shape));
@@ -193,7 +201,11 @@ fn finish(
     message
 }
 
-fn message(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
+fn message(
+    found: &[Member<'_>],
+    json: Accepted<'_>,
+    report: &mut ImportReport,
+) -> Option<LogMessage> {
     let role = text(found, "role")?;
     let standard = match &*role {
         "assistant" => "output_text",
@@ -201,27 +213,31 @@ fn message(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Opt
     };
     let (parts, shape) = content(get(found, "content"), "text", standard, json, report)?;
     report.message(Fate::Understood, role_name(&role));
-    let message = Message::with_system(&role, &["system", "developer"], parts);
+    let message = LogMessage::with_system(&role, &["system", "developer"], parts);
     let known = ["type", "role", "content"];
     Some(finish(message, shape, found, &known))
 }
 
-fn call(found: &[Member<'_>], member: &str, report: &mut Report) -> Option<Message> {
+fn call(found: &[Member<'_>], member: &str, report: &mut ImportReport) -> Option<LogMessage> {
     let arguments = get_string(found, member)?;
     let (id, name) = (get_string(found, "call_id")?, get_string(found, "name")?);
     report.message(Fate::Understood, "call");
     report.part(Fate::Understood, "call");
-    let part = Part::call(canonical(arguments), Some(id), Some(name));
-    let message = Message::of(Some("assistant".to_owned()), vec![part]);
+    let part = LogPart::call(canonical(arguments), Some(id), Some(name));
+    let message = LogMessage::of(Some("assistant".to_owned()), vec![part]);
     let known = ["type", "call_id", "name", member];
     Some(finish(message, None, found, &known))
 }
 
-fn output(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
+fn output(
+    found: &[Member<'_>],
+    json: Accepted<'_>,
+    report: &mut ImportReport,
+) -> Option<LogMessage> {
     let id = get_string(found, "call_id")?;
     let (parts, shape) = content(get(found, "output"), "result", "input_text", json, report)?;
     report.message(Fate::Understood, "output");
-    let mut message = Message::of(Some("tool".to_owned()), parts);
+    let mut message = LogMessage::of(Some("tool".to_owned()), parts);
     if message.parts.is_empty() {
         message.first().kind = Some("result");
     }
@@ -233,7 +249,11 @@ fn output(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Opti
 }
 
 /// Reasoning whose summary is a list of texts, and nothing else.
-fn reasoning(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> Option<Message> {
+fn reasoning(
+    found: &[Member<'_>],
+    json: Accepted<'_>,
+    report: &mut ImportReport,
+) -> Option<LogMessage> {
     let summary = get(found, "summary").filter(|raw| value_type(raw) == ValueType::Array)?;
     let mut parts = Vec::new();
     for raw in json.elements(summary) {
@@ -241,16 +261,19 @@ fn reasoning(found: &[Member<'_>], json: Accepted<'_>, report: &mut Report) -> O
         if part.len() != 2 || text(&part, "type").as_deref() != Some("summary_text") {
             return None;
         }
-        parts.push(Part::new("thinking", canonical(get_string(&part, "text")?)));
+        parts.push(LogPart::new(
+            "thinking",
+            canonical(get_string(&part, "text")?),
+        ));
     }
     report.message(Fate::Understood, "reasoning");
     report.part(Fate::Understood, "thinking");
     let shape = parts.is_empty().then_some("list");
     if parts.is_empty() {
-        parts.push(Part::new("thinking", quoted("")));
+        parts.push(LogPart::new("thinking", quoted("")));
     }
     parts[0].keep_rest("data_part", found, &["type", "summary"]);
-    let message = Message::of(Some("assistant".to_owned()), parts);
+    let message = LogMessage::of(Some("assistant".to_owned()), parts);
     Some(finish(message, shape, &[], &[]))
 }
 
@@ -260,13 +283,13 @@ fn content(
     kind: &'static str,
     standard: &str,
     json: Accepted<'_>,
-    report: &mut Report,
-) -> Option<(Vec<Part>, Option<&'static str>)> {
+    report: &mut ImportReport,
+) -> Option<(Vec<LogPart>, Option<&'static str>)> {
     let mut parts = Vec::new();
     let Some(raw) = raw else {
         return Some((parts, Some("absent")));
     };
-    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+    let read = |raw: &str, parts: &mut Vec<LogPart>, report: &mut ImportReport| {
         parts.push(part(raw, kind, standard, json, report));
     };
     let is_list = contents(raw, kind, json, &mut parts, report, read)?;
@@ -278,8 +301,8 @@ fn part(
     kind: &'static str,
     standard: &str,
     json: Accepted<'_>,
-    report: &mut Report,
-) -> Part {
+    report: &mut ImportReport,
+) -> LogPart {
     let found = json.members(raw);
     let types = [
         ("input_text", "text", kind),

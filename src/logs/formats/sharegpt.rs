@@ -6,17 +6,17 @@
 //! go to `^sys`.
 
 use super::fields::{get_string, items, text};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::tools;
 use super::transcript::{call, content, keep, message, record, result, unread};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{quoted, value as json_in};
-use crate::logs::log::{About, Call, Event, Message, Part};
+use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart};
 use crate::logs::output::Output;
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 
 /// An object with `conversations` that have a `from` and a `value`.
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let turns = items(found, "conversations");
     let is_turn = |raw: &&str| {
         let found = members(raw);
@@ -25,7 +25,7 @@ pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
     (turns.first().is_some_and(is_turn)).into()
 }
 
-pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
+pub(super) fn read(record_of: &LogRecord<'_>, out: &mut Output) {
     let found = members(record_of.raw);
     let list = get(&found, "conversations");
     let Some(list) = list.filter(|raw| value_type(raw) == ValueType::Array) else {
@@ -59,12 +59,12 @@ pub(super) fn read(record_of: &Record<'_>, out: &mut Output) {
     }
     for raw in elements(list) {
         let message = turn(raw, &mut out.report);
-        out.event(session, Event::said(message, Call::default()));
+        out.event(session, Event::said(message, LogCall::default()));
     }
     out.close(session);
 }
 
-fn turn(raw: &str, report: &mut Report) -> Message {
+fn turn(raw: &str, report: &mut ImportReport) -> LogMessage {
     let found = members(raw);
     let (Some(from), Some(value)) = (text(&found, "from"), get(&found, "value")) else {
         return unread("of unknown form", raw, report);
@@ -86,7 +86,7 @@ fn turn(raw: &str, report: &mut Report) -> Message {
 
 /// The call in a value. Its text is an object with a name and arguments, or anything, which is kept
 /// as it is.
-fn call_of(value: &str, report: &mut Report) -> Part {
+fn call_of(value: &str, report: &mut ImportReport) -> LogPart {
     let decoded = string(value);
     let inner = decoded.as_deref().and_then(json_in).unwrap_or(value);
     let found = members(inner);

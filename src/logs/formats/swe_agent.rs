@@ -5,21 +5,21 @@
 
 use super::fields::{is, items};
 use super::openai::Chat;
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, Interner, converse};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::canonical;
-use crate::logs::log::{About, Event, Message, Origin, Request};
+use crate::logs::log::{About, Event, LogMessage, LogRequest, RequestOrigin};
 use crate::logs::output::Output;
 use crate::logs::report::Fate;
 
 /// An object with a history and a trajectory.
-pub(super) fn sniff(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_list = |name| is(found, name, ValueType::Array);
     (is_list("trajectory") && is_list("history")).into()
 }
 
-pub(super) fn read(record: &Record<'_>, out: &mut Output) {
+pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
     let found = members(record.raw);
     let trajectory = items(&found, "trajectory");
     let lists: Vec<Option<&str>> = trajectory.iter().map(|step| sent(step)).collect();
@@ -27,9 +27,9 @@ pub(super) fn read(record: &Record<'_>, out: &mut Output) {
     let mut about = About {
         location: record.location(),
         origin: if exact {
-            Origin::Request
+            RequestOrigin::Request
         } else {
-            Origin::Transcript
+            RequestOrigin::Transcript
         },
         ..About::default()
     };
@@ -47,7 +47,7 @@ pub(super) fn read(record: &Record<'_>, out: &mut Output) {
     if !exact {
         let history = items(&found, "history");
         let read = |raw: &&str| Chat.message(raw, &mut out.report);
-        let messages: Vec<Message> = history.iter().map(read).collect();
+        let messages: Vec<LogMessage> = history.iter().map(read).collect();
         out.report.line(Fate::Understood, "history");
         if !trajectory.is_empty() {
             let steps = trajectory.len();
@@ -62,9 +62,9 @@ pub(super) fn read(record: &Record<'_>, out: &mut Output) {
         out.report.line(Fate::Understood, "step");
         let read = |raw| seen.get(raw, || Chat.message(raw, &mut out.report));
         let messages = elements(list).into_iter().map(read).collect();
-        let request = Request {
+        let request = LogRequest {
             messages,
-            ..Request::default()
+            ..LogRequest::default()
         };
         out.event(session, Event::Request(request));
     }

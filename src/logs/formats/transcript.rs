@@ -14,8 +14,8 @@
 use super::fields::{role_name, text, time};
 use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
 use crate::logs::json::{canonical, compact, object, quoted};
-use crate::logs::log::{Field, Message, Part, object_without};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{LogField, LogMessage, LogPart, object_without};
+use crate::logs::report::{Fate, ImportReport};
 
 /// A type of part: its name, the member that is its content, the kind of its block. A text is a string.
 pub(super) type PartType<'a> = (&'a str, &'a str, &'static str);
@@ -30,20 +30,20 @@ pub(super) fn typed(
     found: &[Member<'_>],
     types: &[PartType<'_>],
     otherwise: impl FnOnce(&str) -> Option<&'static str>,
-    report: &mut Report,
-) -> Part {
+    report: &mut ImportReport,
+) -> LogPart {
     let name = text(found, "type").unwrap_or_default();
     let known = types.iter().find_map(|(known, member, kind)| {
         if *known != name {
             return None;
         }
         if *member == WHOLE {
-            return Some(Part::new(kind, object_without(found, &["type"])?));
+            return Some(LogPart::new(kind, object_without(found, &["type"])?));
         }
         let is_text = matches!(*kind, "text" | "result" | "thinking");
         let content = get(found, member)?;
         let fits = !is_text || value_type(content) == ValueType::String;
-        let mut part = fits.then(|| Part::new(kind, canonical(content)))?;
+        let mut part = fits.then(|| LogPart::new(kind, canonical(content)))?;
         part.keep_rest("data_part", found, &["type", member]);
         Some(part)
     });
@@ -58,10 +58,10 @@ pub(super) fn unknown(
     name: &str,
     kind: Option<&'static str>,
     raw: &str,
-    report: &mut Report,
-) -> Part {
+    report: &mut ImportReport,
+) -> LogPart {
     report.part(Fate::Verbatim, named(name));
-    Part::verbatim("part", kind, raw)
+    LogPart::verbatim("part", kind, raw)
 }
 
 pub(super) fn named(name: &str) -> &str {
@@ -72,9 +72,9 @@ pub(super) fn named(name: &str) -> &str {
     }
 }
 
-pub(super) fn unread(why: &str, raw: &str, report: &mut Report) -> Message {
+pub(super) fn unread(why: &str, raw: &str, report: &mut ImportReport) -> LogMessage {
     report.message(Fate::Verbatim, why);
-    Message::of(None, vec![Part::verbatim("message", None, raw)])
+    LogMessage::of(None, vec![LogPart::verbatim("message", None, raw)])
 }
 
 /// Appends the blocks of a content: a string is a text of this kind, and of a list `part` reads each
@@ -84,15 +84,15 @@ pub(super) fn contents(
     raw: &str,
     kind: &'static str,
     json: Accepted<'_>,
-    parts: &mut Vec<Part>,
-    report: &mut Report,
-    mut part: impl FnMut(&str, &mut Vec<Part>, &mut Report),
+    parts: &mut Vec<LogPart>,
+    report: &mut ImportReport,
+    mut part: impl FnMut(&str, &mut Vec<LogPart>, &mut ImportReport),
 ) -> Option<bool> {
     let first = parts.len();
     match value_type(raw) {
         ValueType::String => {
             report.part(Fate::Understood, kind);
-            parts.push(Part::new(kind, canonical(raw)));
+            parts.push(LogPart::new(kind, canonical(raw)));
             Some(false)
         }
         ValueType::Array => {
@@ -109,18 +109,22 @@ pub(super) fn contents(
     }
 }
 
-pub(super) fn message(role: &str, parts: Vec<Part>, report: &mut Report) -> Message {
+pub(super) fn message(role: &str, parts: Vec<LogPart>, report: &mut ImportReport) -> LogMessage {
     report.message(Fate::Understood, role_name(role));
-    Message::with_system(role, &["system"], parts)
+    LogMessage::with_system(role, &["system"], parts)
 }
 
 /// The parts of a content: a string, a list of parts, or nothing. `kind` is that of texts.
-pub(super) fn content(raw: Option<&str>, kind: &'static str, report: &mut Report) -> Vec<Part> {
+pub(super) fn content(
+    raw: Option<&str>,
+    kind: &'static str,
+    report: &mut ImportReport,
+) -> Vec<LogPart> {
     let mut parts = Vec::new();
     let Some(raw) = raw.filter(|raw| *raw != "null") else {
         return parts;
     };
-    let read = |raw: &str, parts: &mut Vec<Part>, report: &mut Report| {
+    let read = |raw: &str, parts: &mut Vec<LogPart>, report: &mut ImportReport| {
         parts.push(part(raw, kind, report));
     };
     match contents(raw, kind, Accepted::default(), &mut parts, report, read) {
@@ -128,13 +132,13 @@ pub(super) fn content(raw: Option<&str>, kind: &'static str, report: &mut Report
         Some(_) => {}
         None => {
             report.part(Fate::Verbatim, "content");
-            parts.push(Part::verbatim("content", Some(kind), raw));
+            parts.push(LogPart::verbatim("content", Some(kind), raw));
         }
     }
     parts
 }
 
-fn part(raw: &str, kind: &'static str, report: &mut Report) -> Part {
+fn part(raw: &str, kind: &'static str, report: &mut ImportReport) -> LogPart {
     let otherwise = |name: &str| match name {
         "image" | "image_url" | "input_image" => Some("image"),
         "reasoning" | "thinking" => Some("thinking"),
@@ -154,10 +158,10 @@ pub(super) fn call(
     id: Option<&str>,
     name: Option<&str>,
     arguments: &str,
-    report: &mut Report,
-) -> Part {
+    report: &mut ImportReport,
+) -> LogPart {
     report.part(Fate::Understood, "call");
-    Part::call(as_text(arguments), id, name)
+    LogPart::call(as_text(arguments), id, name)
 }
 
 /// A value as JSON text in a string; a string is itself.
@@ -174,8 +178,8 @@ pub(super) fn result(
     id: Option<&str>,
     name: Option<&str>,
     raw: Option<&str>,
-    report: &mut Report,
-) -> Message {
+    report: &mut ImportReport,
+) -> LogMessage {
     let mut made = message("tool", content(raw, "result", report), report);
     if made.parts.is_empty() {
         made.first().kind = Some("result");
@@ -189,10 +193,10 @@ pub(super) fn result(
 
 /// Keeps the members that are not in `known` and not null in `data_record` of the message's first block.
 pub(super) fn keep(
-    message: &mut Message,
+    message: &mut LogMessage,
     found: &[Member<'_>],
     known: &[&str],
-    report: &mut Report,
+    report: &mut ImportReport,
 ) {
     let rest: Vec<Member<'_>> = found
         .iter()
@@ -208,7 +212,11 @@ pub(super) fn keep(
 }
 
 /// The members of a record that are not in `known`, for the `meta` of its session.
-pub(super) fn record(found: &[Member<'_>], known: &[&str], report: &mut Report) -> Vec<Field> {
+pub(super) fn record(
+    found: &[Member<'_>],
+    known: &[&str],
+    report: &mut ImportReport,
+) -> Vec<LogField> {
     for (name, _) in found {
         if !known.contains(&&**name) {
             report.count_record_member(name);

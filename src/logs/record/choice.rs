@@ -8,7 +8,7 @@ use crate::store::SessionEntry;
 use crate::tree::hash::{hex, text_hash};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Fit {
+pub(super) struct SessionFit {
     /// How many messages both begin with.
     shared: usize,
     whole: bool,
@@ -22,7 +22,7 @@ pub(super) struct Fit {
 /// - the request has no reply in it yet, and has fewer messages than were sent last, or another system prompt: a
 ///   conversation that begins alike;
 /// - the request has replies, and shares neither one of them nor all that was sent last.
-pub(super) fn fit(request: &[Print], session: &[Print], at: i64) -> Option<Fit> {
+pub(super) fn fit(request: &[Print], session: &[Print], at: i64) -> Option<SessionFit> {
     let said = |prints: &[Print]| -> Vec<Print> {
         prints
             .iter()
@@ -55,7 +55,7 @@ pub(super) fn fit(request: &[Print], session: &[Print], at: i64) -> Option<Fit> 
         let has_reply = new.iter().take(shared).any(|print| print.reply);
         shared > 0 && (has_reply || shared >= sent)
     };
-    goes_on.then_some(Fit {
+    goes_on.then_some(SessionFit {
         shared,
         whole: shared == old.len(),
         at,

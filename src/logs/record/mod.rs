@@ -22,7 +22,7 @@ pub use call::{ProviderCall, Recorded};
 use crate::logs::Redaction;
 use crate::store::Store;
 use crate::support::diag::Error;
-use write::Sessions;
+use write::KnownSessions;
 
 /// Records provider calls into a store.
 ///
@@ -57,7 +57,7 @@ use write::Sessions;
 pub struct Recorder {
     store: Store,
     redact: Vec<Redaction>,
-    sessions: Sessions,
+    sessions: KnownSessions,
 }
 
 impl Recorder {
@@ -67,7 +67,7 @@ impl Recorder {
         Self {
             store,
             redact: Vec::new(),
-            sessions: Sessions::default(),
+            sessions: KnownSessions::default(),
         }
     }
 

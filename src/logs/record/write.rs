@@ -1,7 +1,7 @@
 //! From calls to snapshots and attempts.
 
 use super::call::{ProviderCall, Recorded};
-use super::choice::{Fit, fit, has_last_reply, is_of, source};
+use super::choice::{SessionFit, fit, has_last_reply, is_of, source};
 use crate::history::{Attempt, AttemptStatus};
 use crate::index::{Snapshot, SnapshotBuilder};
 use crate::json::canonical;
@@ -18,8 +18,8 @@ const KEPT: usize = 256;
 
 /// What is known of sessions, so that the next call of one need not read it.
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
-    known: HashMap<i64, Known>,
+pub(super) struct KnownSessions {
+    known: HashMap<i64, KnownSession>,
     touched: Option<i64>,
     clock: u64,
     /// The largest number given after a name.
@@ -27,7 +27,7 @@ pub(super) struct Sessions {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownSession {
     changed: i64,
     newest: Option<Arc<Snapshot>>,
     numbers: Numbers,
@@ -36,13 +36,13 @@ struct Known {
     used: u64,
 }
 
-struct Next {
+struct NextSnapshot {
     snapshot: Arc<Snapshot>,
     numbers: Numbers,
     prints: Vec<Print>,
 }
 
-impl Sessions {
+impl KnownSessions {
     pub(super) fn write(
         &mut self,
         ledger: &mut Ledger<'_>,
@@ -112,7 +112,7 @@ impl Sessions {
             }
         }
         let source = source(base, &prints);
-        let mut best: Option<(Fit, SessionEntry)> = None;
+        let mut best: Option<(SessionFit, SessionEntry)> = None;
         for row in ledger.of_source(&source)? {
             if !is_of(&row, base) || !self.know(ledger, &row)? {
                 continue;
@@ -198,12 +198,12 @@ impl Sessions {
         for id in ledger.used(row)? {
             numbers.note(&id);
         }
-        let mut known = Known {
+        let mut known = KnownSession {
             changed: row.changed,
             numbers,
             newest,
             used: self.clock,
-            ..Known::default()
+            ..KnownSession::default()
         };
         if let Some(snapshot) = &known.newest {
             let Some(prints) = prints_after(snapshot, numbers) else {
@@ -224,7 +224,7 @@ impl Sessions {
         row: &SessionEntry,
         live: LiveCall,
         attempts: Vec<String>,
-    ) -> Result<Next, Error> {
+    ) -> Result<NextSnapshot, Error> {
         let known = self.known.get(&row.session);
         let newest = known.and_then(|known| known.newest.clone());
         let numbers = known.map(|known| known.numbers).unwrap_or_default();
@@ -236,14 +236,14 @@ impl Sessions {
         })?;
         let snapshot = SnapshotBuilder::after(newest).next(document);
         let snapshot = snapshot.map_err(refused)?;
-        Ok(Next {
+        Ok(NextSnapshot {
             snapshot,
             numbers,
             prints,
         })
     }
 
-    fn note(&mut self, row: &SessionEntry, next: Next, commits: bool) {
+    fn note(&mut self, row: &SessionEntry, next: NextSnapshot, commits: bool) {
         self.clock += 1;
         let known = self.known.entry(row.session).or_default();
         known.changed = row.changed;

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::eval::{content_holds, node_holds, node_type_holds, scalar, sub_type};
 use super::stats::RunInput;
 use super::trace::Counters;
-use crate::index::{DictColumn, IntColumn, Piece, Posting, Segment, Snapshot, hash_text};
+use crate::index::{DictColumn, IntColumn, Posting, Segment, Snapshot, SnapshotPiece, hash_text};
 use crate::json::JsonValue;
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
 use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet, TextTest, ValueTest};
@@ -304,7 +304,7 @@ impl<'a> TestAccess<'a> {
     pub(super) fn retain(
         &self,
         rows: &mut SmallVec<[u32; 16]>,
-        piece: &Piece,
+        piece: &SnapshotPiece,
         input: RunInput<'_>,
         counters: &mut Counters,
     ) {
@@ -329,7 +329,7 @@ impl<'a> TestAccess<'a> {
     #[inline]
     pub(super) fn holds(
         &self,
-        piece: &Piece,
+        piece: &SnapshotPiece,
         row: u32,
         input: RunInput<'_>,
         counters: &mut Counters,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::cost::{marks_subtrees, uses_levels, walks_children};
 use super::stats::RunInput;
-use crate::index::{Bits, Piece, Posting, each_word, zip_words};
+use crate::index::{Bits, Posting, SnapshotPiece, each_word, zip_words};
 use crate::query::ir::Axis;
 use crate::tree::NodeClass;
 
@@ -111,7 +111,7 @@ pub(super) fn narrow_by_level(
     };
     let pieces = input.snapshot.pieces_in(window.clone());
     // A level without a posting list has no rows, or is too deep for one.
-    let known = |piece: &Piece| piece.segment().at_level(below).is_some();
+    let known = |piece: &SnapshotPiece| piece.segment().at_level(below).is_some();
     if !pieces.iter().all(known) {
         return false;
     }
@@ -224,7 +224,7 @@ fn fill_subtrees(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInp
 }
 
 /// One past the last row of the subtree of a row of `piece`.
-fn end_of(piece: &Piece, row: u32, input: RunInput<'_>) -> u32 {
+fn end_of(piece: &SnapshotPiece, row: u32, input: RunInput<'_>) -> u32 {
     let local = row - piece.shift();
     // The subtrees of the root and of `^seq` go on in other segments.
     if local < 2 || Some(row) == input.snapshot.seq_row() {
@@ -333,7 +333,7 @@ fn walk_children(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInp
 }
 
 /// Visits the blocks of an implicit core: rows of the segment and the ends of their subtrees.
-fn each_core_member(piece: &Piece, core: u32, mut visit: impl FnMut(u32, u32)) {
+fn each_core_member(piece: &SnapshotPiece, core: u32, mut visit: impl FnMut(u32, u32)) {
     let segment = piece.segment();
     let end = segment.end_of(core);
     let mut child = core + 1;
@@ -370,7 +370,7 @@ fn holds_level(left: &Bits, level: u32, window: &Range<u32>, input: RunInput<'_>
     })
 }
 
-fn holds_rows(left: &Bits, level: &Posting, piece: &Piece, input: RunInput<'_>) -> bool {
+fn holds_rows(left: &Bits, level: &Posting, piece: &SnapshotPiece, input: RunInput<'_>) -> bool {
     let mut all = true;
     level.for_each_in(piece.rows(), |local| {
         let row = local + piece.shift();
@@ -388,7 +388,7 @@ fn holds_words(
     level: &[u64],
     inner: &[u64],
     window: &Range<u32>,
-    piece: &Piece,
+    piece: &SnapshotPiece,
 ) -> bool {
     let start = piece.start().max(window.start) - piece.shift();
     let end = piece.end().min(window.end).saturating_sub(piece.shift());

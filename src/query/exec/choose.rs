@@ -4,7 +4,7 @@ use super::access::node_class;
 use super::stats::RunInput;
 use super::strategy::{NotChosen, RunGoal, Strategy};
 use super::word::{GroupWindow, WordWindow, windows_of};
-use crate::index::Piece;
+use crate::index::SnapshotPiece;
 use crate::query::ir::TypeTest;
 use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
@@ -94,12 +94,12 @@ pub fn strategy(bound: &Bound, input: RunInput<'_>, want: RunGoal) -> (Strategy,
 fn count(bound: &Bound, input: RunInput<'_>) -> Result<u64, &'static str> {
     let class = one_class(bound).ok_or("not one test of a class")?;
     let pieces = input.snapshot.pieces();
-    if !pieces.iter().all(Piece::is_whole) {
+    if !pieces.iter().all(SnapshotPiece::is_whole) {
         return Err("part of a segment is not in the snapshot");
     }
     // The list of a class has its nodes and no implicit core. Removed rows stay in lists, which is
     // why every piece must be whole.
-    let of_class = |piece: &Piece| u64::from(piece.segment().of_class(class).len());
+    let of_class = |piece: &SnapshotPiece| u64::from(piece.segment().of_class(class).len());
     Ok(pieces.iter().map(of_class).sum())
 }
 

@@ -12,7 +12,7 @@ use super::cost::fills_words;
 use super::eval::core_holds;
 use super::stats::RunInput;
 use super::trace::Counters;
-use crate::index::{Bits, Ones, Piece, zip_words};
+use crate::index::{Bits, Ones, SnapshotPiece, zip_words};
 use crate::query::ir::{Attr, Facet, TypeTest};
 use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet};
 use crate::support::cancel::ensure;
@@ -69,7 +69,7 @@ pub(super) fn fill_tests(
 }
 
 /// Adds the implicit cores of a piece; of the tests, only those of the depth facet decide.
-fn add_cores(tests: &[BoundTest], piece: &Piece, out: &mut Bits, input: RunInput<'_>) {
+fn add_cores(tests: &[BoundTest], piece: &SnapshotPiece, out: &mut Bits, input: RunInput<'_>) {
     let (cores, shift) = (piece.segment().cores(), piece.shift());
     if tests.iter().all(|test| depth_facet(test).is_none()) {
         return cores.or_into(out, piece.rows(), shift);
@@ -124,7 +124,7 @@ fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
 
 fn fill_piece(
     accesses: &mut SmallVec<[TestAccess<'_>; 6]>,
-    piece: &Piece,
+    piece: &SnapshotPiece,
     out: &mut Bits,
     input: RunInput<'_>,
     counters: &mut Counters,
@@ -171,7 +171,7 @@ fn fill_piece(
 /// Keeps the rows of `out`, all in one piece, that satisfy every access.
 fn narrow(
     accesses: &[TestAccess<'_>],
-    piece: &Piece,
+    piece: &SnapshotPiece,
     out: &mut Bits,
     input: RunInput<'_>,
     counters: &mut Counters,

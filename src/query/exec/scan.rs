@@ -6,14 +6,14 @@ use super::access::TestAccess;
 use super::cost::{compares_rows, compares_words};
 use super::stats::RunInput;
 use super::trace::Counters;
-use crate::index::{Bits, IntColumn, Ones, Piece, each_word};
+use crate::index::{Bits, IntColumn, Ones, SnapshotPiece, each_word};
 use crate::query::plan::NumberSet;
 use crate::support::cancel::ensure;
 
 impl TestAccess<'_> {
     pub(super) fn fill(
         &self,
-        piece: &Piece,
+        piece: &SnapshotPiece,
         out: &mut Bits,
         input: RunInput<'_>,
         counters: &mut Counters,
@@ -84,7 +84,7 @@ impl TestAccess<'_> {
     }
 }
 
-pub(super) fn remove_cores(piece: &Piece, out: &mut Bits) {
+pub(super) fn remove_cores(piece: &SnapshotPiece, out: &mut Bits) {
     let cores = piece.segment().cores();
     if !cores.is_empty() {
         cores.for_each_in(piece.rows(), |row| out.remove(row + piece.shift()));
@@ -93,7 +93,7 @@ pub(super) fn remove_cores(piece: &Piece, out: &mut Bits) {
 
 /// Adds the rows whose number in `column` is in `set`; `given` is the bit of rows with a number.
 fn fill_column(
-    piece: &Piece,
+    piece: &SnapshotPiece,
     column: &IntColumn,
     set: &NumberSet,
     given: Option<u8>,
@@ -117,7 +117,7 @@ fn fill_column(
 /// Adds the rows whose kind, or else part of the nodeType, has a dictionary code that is set in
 /// `kinds` or `types`.
 fn fill_kind(
-    piece: &Piece,
+    piece: &SnapshotPiece,
     kinds: &[bool],
     types: &[bool],
     out: &mut Bits,
@@ -164,7 +164,7 @@ fn among(column: &IntColumn, start: u32, rows: u32, ranges: &[(i64, i64)]) -> u6
     })
 }
 
-fn fill_ttl(piece: &Piece, set: &NumberSet, cycle: i64, out: &mut Bits) {
+fn fill_ttl(piece: &SnapshotPiece, set: &NumberSet, cycle: i64, out: &mut Bits) {
     let (segment, rows, shift) = (piece.segment(), piece.rows(), piece.shift());
     // Few rows have a ttl: each is read.
     let Some(given) = segment.with_ttl().dense_words() else {

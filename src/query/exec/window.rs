@@ -8,7 +8,7 @@ use super::access::row_holds;
 use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::{Counters, Trace};
-use crate::index::{NodeRef, Piece, Snapshot, UnitKind};
+use crate::index::{NodeRef, Snapshot, SnapshotPiece, UnitKind};
 use crate::query::ir::{DepthSet, TypeTest};
 use crate::query::plan::{BoundChain, BoundStep, BoundTest};
 
@@ -127,7 +127,7 @@ pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> Matched
     MatchedRows::of(row)
 }
 
-pub(super) fn unit_rows(piece: &Piece, row: u32) -> Range<u32> {
+pub(super) fn unit_rows(piece: &SnapshotPiece, row: u32) -> Range<u32> {
     let segment = piece.segment();
     let rows = segment.unit_rows(segment.unit_of(row - piece.shift()));
     rows.start + piece.shift()..rows.end + piece.shift()

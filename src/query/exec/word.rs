@@ -15,7 +15,7 @@ use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::{at_depths, intervals};
-use crate::index::{LEVEL_POSTINGS, Ones, Piece, Posting};
+use crate::index::{LEVEL_POSTINGS, Ones, Posting, SnapshotPiece};
 use crate::query::ir::{Axis, TypeTest};
 use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
@@ -26,7 +26,7 @@ pub(super) struct WordWindow<'a> {
     window: Range<u32>,
     /// Their depths, both included.
     depths: (i64, i64),
-    piece: &'a Piece,
+    piece: &'a SnapshotPiece,
     /// The first row of the window in the segment.
     start: u32,
     input: RunInput<'a>,

@@ -1,11 +1,11 @@
 //! The normalized form of a selector.
 //!
-//! Lowering turns a syntax tree into a [`Query`]: aliases are expanded, types have one vocabulary,
+//! Lowering turns a syntax tree into a [`SelectorQuery`]: aliases are expanded, types have one vocabulary,
 //! groups and braces become tests, and equal meanings become equal values wherever that is cheap.
 //! A query prints as canonical text, which parses back to the same query in the canonical edition,
 //! and its fingerprint is a hash of that text.
 //!
-//! Editions matter on the way in (`lower`); a [`Query`] does not depend on the edition it was written in.
+//! Editions matter on the way in (`lower`); a [`SelectorQuery`] does not depend on the edition it was written in.
 //! The module must not know any data: no tree, index or snapshot.
 
 mod compile;
@@ -39,9 +39,9 @@ pub use number::{Digits, ExactNumber};
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use purpose::{InsertionPoint, Purpose};
 pub use query::{
-    Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Condition, Controls, Facet,
-    Literal, NoAddress, NodeStep, Operand, PickOrTest, PickStep, Query, QueryStep, QueryTime,
-    RangeAnswer, RangeEnd, RowOrder, Test, Tests, TypeTest, Zone,
+    Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Controls, Facet, Literal,
+    NoAddress, NodeCondition, NodeStep, Operand, PickOrTest, PickStep, QueryStep, QueryTime,
+    RangeAnswer, RangeEnd, RowOrder, SelectorQuery, Test, Tests, TypeTest, Zone,
 };
 pub use required::{Required, fold};
 pub use short::{ShortMember, short_node};

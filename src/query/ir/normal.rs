@@ -14,17 +14,17 @@
 use super::contradiction;
 use super::depth::DepthSet;
 use super::query::{
-    Attr, AttrTest, Class, CompareOp, Controls, Literal, Operand, PickOrTest, Query, QueryStep,
-    Test, Tests, TypeTest,
+    Attr, AttrTest, Class, CompareOp, Controls, Literal, Operand, PickOrTest, QueryStep,
+    SelectorQuery, Test, Tests, TypeTest,
 };
 use crate::query::syntax::Span;
 use crate::support::diag::Warning;
 
 /// Called with the query after lowering (`"lower"`) and after each pass, by name.
-pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Query);
+pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &SelectorQuery);
 
 /// A pass over a query. The spans are those of its groups before the first pass; `contradictions` reads them.
-type NormalizePass = fn(&mut Query, &[Span], &mut Vec<Warning>);
+type NormalizePass = fn(&mut SelectorQuery, &[Span], &mut Vec<Warning>);
 
 /// The passes with their names; the module explains their order.
 const PASSES: [(&str, NormalizePass); 4] = [
@@ -37,11 +37,11 @@ const PASSES: [(&str, NormalizePass); 4] = [
 /// Runs all passes, showing the query to `observer` before the first and after each. `spans` are those of the
 /// groups, for warnings.
 pub(super) fn normalize(
-    mut query: Query,
+    mut query: SelectorQuery,
     spans: &[Span],
     warnings: &mut Vec<Warning>,
     mut observer: Option<Observer<'_>>,
-) -> Query {
+) -> SelectorQuery {
     if let Some(observer) = &mut observer {
         observer("lower", &query);
     }
@@ -63,7 +63,10 @@ pub(super) fn normalize(
 }
 
 /// Calls `change` for each list of tests: those of the steps, with what follows them, then the filters.
-fn each_tests(query: &mut Query, mut change: impl FnMut(&mut Tests, Option<&[PickOrTest]>)) {
+fn each_tests(
+    query: &mut SelectorQuery,
+    mut change: impl FnMut(&mut Tests, Option<&[PickOrTest]>),
+) {
     for (_, step) in query.chains.iter_mut().flat_map(|chain| &mut chain.steps) {
         if let QueryStep::Node(node) = step {
             change(&mut node.tests, Some(&node.tail));
@@ -74,7 +77,7 @@ fn each_tests(query: &mut Query, mut change: impl FnMut(&mut Tests, Option<&[Pic
 
 // ---- types ---------------------------------------------------------------------------------
 
-fn types(query: &mut Query, _: &[Span], _: &mut Vec<Warning>) {
+fn types(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
     each_tests(query, |tests, tail| {
         if tail.is_none() {
             return;
@@ -176,7 +179,7 @@ fn dedup_tail(tail: &mut Box<[PickOrTest]>) {
 
 // ---- order ---------------------------------------------------------------------------------
 
-fn sort_tests(query: &mut Query, _: &[Span], _: &mut Vec<Warning>) {
+fn sort_tests(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
     each_tests(query, |tests, tail| {
         for test in tests.iter_mut() {
             if let Test::Attr(test) = test {
@@ -260,7 +263,7 @@ fn always_true(test: &Test) -> bool {
 
 // ---- contradictions ------------------------------------------------------------------------
 
-fn contradictions(query: &mut Query, spans: &[Span], warnings: &mut Vec<Warning>) {
+fn contradictions(query: &mut SelectorQuery, spans: &[Span], warnings: &mut Vec<Warning>) {
     let several = query.chains.len() > 1;
     let mut spans = spans.iter();
     query.chains.retain(|chain| {
@@ -302,7 +305,7 @@ fn space_help(why: &str) -> Option<&'static str> {
 
 // ---- groups --------------------------------------------------------------------------------
 
-fn groups(query: &mut Query, _: &[Span], _: &mut Vec<Warning>) {
+fn groups(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
     if query.chains.len() > 1 {
         query.chains.sort();
         query.chains.dedup();

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use super::query::{
-    Attr, AttrTest, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, Query, Test,
+    Attr, AttrTest, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, SelectorQuery,
+    Test,
 };
 
-impl Query {
+impl SelectorQuery {
     /// The canonical text. Parses back to this query in the canonical edition.
     pub fn canonical_text(&self) -> String {
         let mut text = String::with_capacity(96);

@@ -1,6 +1,6 @@
 //! The types of the normalized form.
 //!
-//! A [`Query`] is a union of [`Chain`]s of [`QueryStep`]s, with filters and controls over the final
+//! A [`SelectorQuery`] is a union of [`Chain`]s of [`QueryStep`]s, with filters and controls over the final
 //! set. Different spellings have one form: `^sys` and `depth(-1)` are an anchor with a depth set;
 //! `:core`, `[offset=0]` and `cont(offset=0)` one attribute test; `.seg` and `.mt` one class; the
 //! hops of a position child steps.
@@ -17,7 +17,7 @@ use crate::support::macros::names;
 pub type Tests = SmallVec<[Test; 1]>;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Query {
+pub struct SelectorQuery {
     pub time: QueryTime,
     /// The groups of the union; empty means that the selector matches nothing (`none`).
     pub chains: SmallVec<[Chain; 1]>,
@@ -137,15 +137,15 @@ pub enum PickStep<C, N> {
     Last,
     /// `:nth(n)`
     Nth(N),
-    Test(Condition<C>),
+    Test(NodeCondition<C>),
 }
 
 /// One condition on a node.
-pub type Test = Condition<AttrTest>;
+pub type Test = NodeCondition<AttrTest>;
 
 /// One condition on a node; `C` is one on an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Condition<C> {
+pub enum NodeCondition<C> {
     Type(TypeTest),
     Depth(DepthSet),
     Attr(C),
@@ -364,7 +364,7 @@ impl Test {
     }
 }
 
-impl<C> Condition<C> {
+impl<C> NodeCondition<C> {
     /// The test, if it is of the type.
     pub(super) fn of_type(&self) -> Option<TypeTest> {
         match self {
@@ -392,7 +392,7 @@ impl<C> Condition<C> {
 
 impl<C, N> PickStep<C, N> {
     /// The test, if it is not a pick.
-    pub fn test(&self) -> Option<&Condition<C>> {
+    pub fn test(&self) -> Option<&NodeCondition<C>> {
         match self {
             Self::Test(test) => Some(test),
             Self::First | Self::Last | Self::Nth(_) => None,

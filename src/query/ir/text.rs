@@ -10,12 +10,12 @@ use super::depth::DepthSet;
 use super::name::{MODES, ORDERS};
 use super::query::{
     Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, Literal, NodeStep, Operand,
-    PickOrTest, Query, QueryStep, QueryTime, RangeEnd, Test, TypeTest,
+    PickOrTest, QueryStep, QueryTime, RangeEnd, SelectorQuery, Test, TypeTest,
 };
 use crate::query::syntax::words::tag_text;
 use crate::query::syntax::{is_name, joined, quote};
 
-impl Display for Query {
+impl Display for SelectorQuery {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.time != QueryTime::Working {
             write!(f, "{} ", self.time)?;
@@ -41,7 +41,7 @@ impl Display for Query {
     }
 }
 
-impl Query {
+impl SelectorQuery {
     fn search(&self) -> Option<&[Test]> {
         let [chain] = &*self.chains else {
             return None;

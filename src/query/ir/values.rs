@@ -3,11 +3,11 @@
 use super::name::normal_type;
 use super::normal::normalize;
 use super::query::{
-    Attr, AttrKind, AttrTest, CompareOp, Literal, NodeStep, Operand, PickOrTest, Query, QueryStep,
-    RowOrder, Test,
+    Attr, AttrKind, AttrTest, CompareOp, Literal, NodeStep, Operand, PickOrTest, QueryStep,
+    RowOrder, SelectorQuery, Test,
 };
 
-impl Query {
+impl SelectorQuery {
     /// Whether values can decide the order of rows: one of several groups pins a key, and a group
     /// that cannot match with its values does not count (LANGUAGE §6).
     pub fn order_depends_on_values(&self) -> bool {

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::predicate::Compare;
-use super::steps::{Group, GroupStep, RootOrSeq};
-use crate::query::ir::{Attr, Axis, Condition, Facet, PickStep, RangeAnswer, RowOrder};
+use super::steps::{GroupStep, PlannedGroup, RootOrSeq};
+use crate::query::ir::{Attr, Axis, Facet, NodeCondition, PickStep, RangeAnswer, RowOrder};
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -35,11 +35,11 @@ pub struct Bound {
     pub pattern_bytes: usize,
 }
 
-pub type BoundChain = Group<BoundFilter>;
+pub type BoundChain = PlannedGroup<BoundFilter>;
 
 pub type BoundStep = GroupStep<BoundFilter>;
 
-pub type BoundTest = Condition<AttrCondition>;
+pub type BoundTest = NodeCondition<AttrCondition>;
 
 pub type BoundPick = PickStep<AttrCondition, u64>;
 

@@ -3,16 +3,16 @@
 use smallvec::SmallVec;
 
 use super::steps::{
-    FilterPlan, Group, GroupStep, Plan, Predicate, RootOrSeq, SlotNumber, SlotTest,
+    FilterPlan, GroupStep, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber, SlotTest,
 };
 use crate::query::ir::{
-    Attr, Axis, Class, CompareOp, DepthSet, NodeStep, PickOrTest, PickStep, Query, QueryStep, Test,
-    TypeTest,
+    Attr, Axis, Class, CompareOp, DepthSet, NodeStep, PickOrTest, PickStep, QueryStep,
+    SelectorQuery, Test, TypeTest,
 };
 
 /// Compiles a query. Linear in its size.
-pub fn compile(query: &Query) -> Plan {
-    // Slots are numbered in the order of `Query::operands`, so a plan fits every query of its shape.
+pub fn compile(query: &SelectorQuery) -> Plan {
+    // Slots are numbered in the order of `SelectorQuery::operands`, so a plan fits every query of its shape.
     let mut slots = Slots(0);
     let chains = query.chains.iter().map(|chain| {
         let mut steps: Vec<GroupStep<FilterPlan>> = Vec::with_capacity(chain.steps.len());
@@ -27,7 +27,7 @@ pub fn compile(query: &Query) -> Plan {
         }
         group(steps)
     });
-    let chains: Box<[Group<FilterPlan>]> = chains.collect();
+    let chains: Box<[PlannedGroup<FilterPlan>]> = chains.collect();
     let filters = query.filters.iter().map(|test| slots.predicate(test));
     let filters: Box<[Predicate]> = filters.collect();
     let controls = &query.controls;
@@ -128,7 +128,7 @@ fn filter(
 }
 
 /// A group of these steps: where its matches can be.
-fn group(steps: Vec<GroupStep<FilterPlan>>) -> Group<FilterPlan> {
+fn group(steps: Vec<GroupStep<FilterPlan>>) -> PlannedGroup<FilterPlan> {
     let (mut separable, mut plain) = (true, true);
     let mut scope: Option<DepthSet> = None;
     // Whether the root or `^seq` can be in the left context.
@@ -156,7 +156,7 @@ fn group(steps: Vec<GroupStep<FilterPlan>>) -> Group<FilterPlan> {
         separable &= !left_ambient || filter.picks.is_empty();
         left_ambient = filter.ambient != RootOrSeq::Never;
     }
-    Group {
+    PlannedGroup {
         scope,
         separable,
         plain,
@@ -165,14 +165,14 @@ fn group(steps: Vec<GroupStep<FilterPlan>>) -> Group<FilterPlan> {
 }
 
 /// The slots of the keys that every group's last step, or a filter, pins (LANGUAGE §6).
-fn key_slots(chains: &[Group<FilterPlan>], filters: &[Predicate]) -> Box<[SlotNumber]> {
+fn key_slots(chains: &[PlannedGroup<FilterPlan>], filters: &[Predicate]) -> Box<[SlotNumber]> {
     // Whether the keys are the same is known once values are bound.
     if let Some(slot) = pinned_key(filters) {
         return Box::new([slot]);
     }
     // A filter that pins a key decides for the union. Otherwise every group has to pin one, in its
     // last step.
-    let pinned = |chain: &Group<FilterPlan>| match chain.steps.last()? {
+    let pinned = |chain: &PlannedGroup<FilterPlan>| match chain.steps.last()? {
         GroupStep::Filter(filter) => filter.key_slot,
         GroupStep::Zone { .. } => None,
     };

@@ -32,7 +32,9 @@ pub use display::{PlanLine, operand_label};
 pub use number_set::NumberSet;
 pub use predicate::Compare;
 pub use shape::{PlanShape, Sources, sources};
-pub use steps::{FilterPlan, Group, GroupStep, Plan, Predicate, RootOrSeq, SlotNumber, SlotTest};
+pub use steps::{
+    FilterPlan, GroupStep, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber, SlotTest,
+};
 pub(crate) use text_test::has_text;
 pub use text_test::{TextTest, UnfitValue};
 pub use value::Value;

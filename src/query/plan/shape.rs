@@ -4,13 +4,13 @@ use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use crate::query::ir::{Operand, PickOrTest, Query, QueryStep, Test};
+use crate::query::ir::{Operand, PickOrTest, QueryStep, SelectorQuery, Test};
 
 /// The operands that fill a plan's slots, in slot order.
 pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
 
 /// The operands of `query` in slot order. Linear in the query.
-pub fn sources(query: &Query) -> Sources<'_> {
+pub fn sources(query: &SelectorQuery) -> Sources<'_> {
     query.operands().collect()
 }
 
@@ -24,7 +24,7 @@ pub struct PlanShape(SmallVec<[u8; 128]>);
 
 impl PlanShape {
     /// The shape of a query. Linear in the query; small queries take no allocation.
-    pub fn of(query: &Query) -> Self {
+    pub fn of(query: &SelectorQuery) -> Self {
         // Every list is preceded by its length and every variant by a number, so no two queries of
         // different structure have the same bytes. Operands are left out: they are what queries of
         // one shape differ in.

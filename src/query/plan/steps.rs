@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::query::ir::{
-    Attr, Axis, CompareOp, Condition, DepthSet, PickStep, RangeAnswer, RowOrder, Zone,
+    Attr, Axis, CompareOp, DepthSet, NodeCondition, PickStep, RangeAnswer, RowOrder, Zone,
 };
 
 /// The number of a slot: a value that binding supplies. A selector has at most one literal for each
@@ -13,7 +13,7 @@ pub type SlotNumber = u32;
 /// A compiled query without its literals and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    pub chains: Box<[Group<FilterPlan>]>,
+    pub chains: Box<[PlannedGroup<FilterPlan>]>,
     pub filters: Box<[Predicate]>,
     pub order: RowOrder,
     /// The slots of the keys that the groups pin, one per group, or of the one a filter pins. If
@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group<F> {
+pub struct PlannedGroup<F> {
     /// The depths that can have matches; `None` for everywhere. Prunes segments first.
     pub scope: Option<DepthSet>,
     /// Whether units can be run one by one: no pick has a group that spans several.
@@ -66,7 +66,7 @@ pub enum RootOrSeq {
     Maybe,
 }
 
-pub type Predicate = Condition<SlotTest>;
+pub type Predicate = NodeCondition<SlotTest>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotTest {

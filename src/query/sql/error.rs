@@ -1,6 +1,6 @@
 //! What a dialect cannot say.
 
-use crate::query::ir::Query;
+use crate::query::ir::SelectorQuery;
 use crate::support::diag::{Code, Diagnostic, Error, Label};
 
 use super::dialect::Dialect;
@@ -54,7 +54,7 @@ impl Refused {
         }
     }
 
-    pub(super) fn into_error(self, query: &Query, dialect: Dialect) -> Error {
+    pub(super) fn into_error(self, query: &SelectorQuery, dialect: Dialect) -> Error {
         let text = query.canonical_text();
         let quote = if self.is_test { "`" } else { "" };
         let (construct, reason) = (&*self.construct, &self.reason);

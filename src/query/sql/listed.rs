@@ -1,6 +1,6 @@
 //! The rows of a result as lists: filtered, in order, each id or key once, and those of the window.
 
-use crate::query::ir::{Query, QueryTime, RangeAnswer};
+use crate::query::ir::{QueryTime, RangeAnswer, SelectorQuery};
 
 use super::error::Refused;
 use super::order::{Arrangement, OrderKeys, add_paths, window};
@@ -22,7 +22,7 @@ pub(super) enum SharedLists {
 }
 
 impl SharedLists {
-    pub(super) fn of(query: &Query) -> Self {
+    pub(super) fn of(query: &SelectorQuery) -> Self {
         match (query.time, query.controls.mode) {
             (QueryTime::Working | QueryTime::At(_), _) => Self::One,
             (QueryTime::All, _) | (_, RangeAnswer::Union) => Self::Merged,
@@ -45,7 +45,7 @@ impl SharedLists {
 }
 
 pub(super) struct Lister<'l> {
-    pub(super) query: &'l Query,
+    pub(super) query: &'l SelectorQuery,
     pub(super) tables: &'l Tables,
     pub(super) lists: SharedLists,
     /// What all of the statement reads.

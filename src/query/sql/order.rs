@@ -1,6 +1,6 @@
 //! The rows of a result: which nodes they are, in which order, and the window over them (LANGUAGE §6).
 
-use crate::query::ir::{Controls, Query, RowOrder};
+use crate::query::ir::{Controls, RowOrder, SelectorQuery};
 
 use super::error::Refused;
 use super::predicate::{DEPTH, NeededRows};
@@ -25,7 +25,7 @@ pub(super) fn key_order() -> [(String, &'static str); 5] {
 }
 
 impl Arrangement {
-    pub(super) fn of(query: &Query) -> Self {
+    pub(super) fn of(query: &SelectorQuery) -> Self {
         Self(match query.controls.order {
             RowOrder::Default if query.pinned_key().is_none() => RowOrder::Pre,
             order => order,

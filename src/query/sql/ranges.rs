@@ -1,6 +1,6 @@
 //! What changed between the lists of two snapshots (LANGUAGE §8, STORE §5).
 
-use crate::query::ir::{Query, RangeAnswer};
+use crate::query::ir::{RangeAnswer, SelectorQuery};
 
 use super::error::Refused;
 use super::order::{Arrangement, OrderKeys};
@@ -10,7 +10,7 @@ use super::words::{CommonTables, SelectQuery, any};
 
 /// Adds the pairs of snapshots and what changed in each, and returns the end of the statement.
 pub(super) fn changes(
-    query: &Query,
+    query: &SelectorQuery,
     tables: &Tables,
     listed: &str,
     with: &mut CommonTables,
@@ -86,7 +86,7 @@ fn at(listed: &str, alias: &str, end: &str) -> String {
 /// begins or ends can rows come or go, so a pair reads nothing else. A ttl that counts down changes with each
 /// snapshot, and the parent of a unit's top node with the root or `^seq`.
 pub(super) fn changes_of_units(
-    query: &Query,
+    query: &SelectorQuery,
     tables: &Tables,
     found: &str,
     needs: &mut NeededRows,
@@ -104,7 +104,7 @@ pub(super) fn changes_of_units(
 
 /// The matches, each with the first and the last snapshot of its version, and the keys of their order.
 fn matched_units(
-    query: &Query,
+    query: &SelectorQuery,
     tables: &Tables,
     found: &str,
     needs: &mut NeededRows,

@@ -1,6 +1,6 @@
 //! A whole statement: the steps of every group, their union, order and window, and what is shown.
 
-use crate::query::ir::{Query, RangeAnswer};
+use crate::query::ir::{RangeAnswer, SelectorQuery};
 use crate::support::diag::Error;
 
 use super::dialect::Dialect;
@@ -66,7 +66,7 @@ pub struct Options {
 ///
 /// # Errors
 /// `E_SQL` for what the dialect cannot say, with the construct and the reason.
-pub fn compile(query: &Query, dialect: Dialect) -> Result<Statement, Error> {
+pub fn compile(query: &SelectorQuery, dialect: Dialect) -> Result<Statement, Error> {
     compile_with(query, dialect, &Options::default())
 }
 
@@ -75,7 +75,7 @@ pub fn compile(query: &Query, dialect: Dialect) -> Result<Statement, Error> {
 /// # Errors
 /// `E_SQL` for what the dialect cannot say, with the construct and the reason.
 pub fn compile_with(
-    query: &Query,
+    query: &SelectorQuery,
     dialect: Dialect,
     options: &Options,
 ) -> Result<Statement, Error> {
@@ -93,7 +93,7 @@ pub fn compile_with(
 /// As [`compile_with`].
 #[cfg(feature = "store")]
 pub(crate) fn compile_group(
-    query: &Query,
+    query: &SelectorQuery,
     dialect: Dialect,
     sessions: usize,
 ) -> Result<Option<String>, Error> {
@@ -131,7 +131,7 @@ fn check(dialect: Dialect, options: &Options) -> Result<(), Refused> {
 const TABLES: usize = 960;
 
 fn build(
-    query: &Query,
+    query: &SelectorQuery,
     dialect: Dialect,
     schema: &str,
     sessions: SessionFilter,
@@ -196,7 +196,7 @@ fn build(
 }
 
 /// Whether what is queried of a node may not depend on the snapshot, as far as controls and picks tell.
-fn can_be_asked_once(query: &Query, lists: SharedLists) -> bool {
+fn can_be_asked_once(query: &SelectorQuery, lists: SharedLists) -> bool {
     let mut steps = query.chains.iter().flat_map(|chain| &chain.steps);
     let picked = steps.any(|(_, step)| step.picks());
     let shaped = query.controls.unique || query.controls.limit.is_some();
@@ -209,7 +209,7 @@ fn can_be_asked_once(query: &Query, lists: SharedLists) -> bool {
 
 /// The expressions and the end of a statement; and whether it is right, if units are queried once.
 fn write(
-    query: &Query,
+    query: &SelectorQuery,
     tables: &Tables,
     lists: SharedLists,
 ) -> Result<(CommonTables, SelectQuery, bool), Refused> {

@@ -30,7 +30,7 @@ impl OutsideUnits {
 }
 
 #[derive(Clone, Debug)]
-enum LeftContext {
+enum LeftSide {
     /// None: the step may match anywhere.
     None,
     /// The `^seq` node alone, which needs no rows of its own: it is what has units of rank 1 below it.
@@ -68,28 +68,28 @@ impl StepsWriter<'_> {
 
     /// Adds the steps of a chain. Returns the name of the last one, which has the chain's matches.
     pub(super) fn chain(&mut self, chain: &Chain) -> Result<String, Refused> {
-        let mut left = LeftContext::None;
+        let mut left = LeftSide::None;
         for (index, (axis, step)) in chain.steps.iter().enumerate() {
             let rest = chain.steps.get(index + 1..).unwrap_or_default();
             let name = format!("{}{}_{}", self.prefix, index + 1, label(step));
             left = match step {
                 QueryStep::Node(step) if is_seq(step) && index == 0 && !rest.is_empty() => {
-                    LeftContext::Seq
+                    LeftSide::Seq
                 }
                 QueryStep::Node(step) => self.node(&left, *axis, step, &name, rest)?,
                 QueryStep::Zone(zone) => self.zone(&left, *axis, *zone, &name, rest),
             };
         }
         match left {
-            LeftContext::Rows(rows) => Ok(rows.name),
+            LeftSide::Rows(rows) => Ok(rows.name),
             // A chain has a last step with rows.
-            LeftContext::None | LeftContext::Seq => Err(Refused::new("", "the chain is empty")),
+            LeftSide::None | LeftSide::Seq => Err(Refused::new("", "the chain is empty")),
         }
     }
 
     /// The start of a step: `n` joined to the rows of its left context, with the columns of every step. Returns
     /// the alias of the rows that have `session_id` and `seq`.
-    fn start(&mut self, left: &LeftContext, axis: Axis, last: bool) -> (SelectQuery, &'static str) {
+    fn start(&mut self, left: &LeftSide, axis: Axis, last: bool) -> (SelectQuery, &'static str) {
         let (mut select, rows) = self.reach(left, axis);
         let wide = select.from.iter().any(|line| line.starts_with(WIDE_JOIN));
         self.crossed |= wide;
@@ -111,14 +111,14 @@ impl StepsWriter<'_> {
     }
 
     /// The tables and joins of a step.
-    fn reach(&self, left: &LeftContext, axis: Axis) -> (SelectQuery, &'static str) {
+    fn reach(&self, left: &LeftSide, axis: Axis) -> (SelectQuery, &'static str) {
         let mut select = SelectQuery::default();
         let tables = self.tables;
         let rows = match left {
-            LeftContext::None | LeftContext::Seq => {
+            LeftSide::None | LeftSide::Seq => {
                 let node = tables.join_node("n", "p", "p.unit_id", "");
                 select = select.from("placed p").from(node);
-                if matches!(left, LeftContext::Seq) {
+                if matches!(left, LeftSide::Seq) {
                     select.add_filter("p.rank = 1");
                     if axis == Axis::Child {
                         select.add_filter("n.pre = 0");
@@ -126,7 +126,7 @@ impl StepsWriter<'_> {
                 }
                 return (select, "p");
             }
-            LeftContext::Rows(rows) => rows,
+            LeftSide::Rows(rows) => rows,
         };
         select.from.push(format!("{} q", rows.name));
         let (mut low, mut high) = if rows.zone {
@@ -183,12 +183,12 @@ impl StepsWriter<'_> {
     }
 
     /// What a step may match besides nodes inside a unit.
-    fn wide(left: &LeftContext, step: &QueryStep) -> OutsideUnits {
+    fn wide(left: &LeftSide, step: &QueryStep) -> OutsideUnits {
         let (root, seq) = match left {
-            LeftContext::None => (true, true),
-            LeftContext::Seq => (false, false),
+            LeftSide::None => (true, true),
+            LeftSide::Seq => (false, false),
             // A zone has its members, which may be the root or `^seq`; else only the root has `^seq` below.
-            LeftContext::Rows(rows) => (
+            LeftSide::Rows(rows) => (
                 rows.zone && rows.wide.root,
                 rows.wide.root || rows.zone && rows.wide.seq,
             ),
@@ -219,24 +219,24 @@ impl StepsWriter<'_> {
 
     fn zone(
         &mut self,
-        left: &LeftContext,
+        left: &LeftSide,
         axis: Axis,
         zone: Zone,
         name: &str,
         rest: Rest<'_>,
-    ) -> LeftContext {
+    ) -> LeftSide {
         let (mut select, _) = self.start(left, axis, rest.is_empty());
         let grouped = wants_groups(rest);
         let wide = Self::wide(left, &QueryStep::Zone(zone));
-        select.distinct = matches!(left, LeftContext::Rows(_));
+        select.distinct = matches!(left, LeftSide::Rows(_));
         if wide.is_any() {
             select.columns.push(WIDE_COLUMN.to_owned());
         }
         if grouped {
             let (height, [unit, pre]) = match left {
-                LeftContext::None => ("-1 as height", ["-1", "-1"]),
-                LeftContext::Seq => ("2 as height", ["-1", "-1"]),
-                LeftContext::Rows(left) => ("q.height", group_of(left)),
+                LeftSide::None => ("-1 as height", ["-1", "-1"]),
+                LeftSide::Seq => ("2 as height", ["-1", "-1"]),
+                LeftSide::Rows(left) => ("q.height", group_of(left)),
             };
             let group = format!("{height}, {unit} as g_unit, {pre} as g_pre");
             select.columns.push(group);
@@ -248,7 +248,7 @@ impl StepsWriter<'_> {
             _ => "n.sibling_offset = 0",
         });
         self.with.add(name, select);
-        LeftContext::Rows(StepRows {
+        LeftSide::Rows(StepRows {
             name: name.to_owned(),
             zone: true,
             grouped,
@@ -259,12 +259,12 @@ impl StepsWriter<'_> {
 
     fn node(
         &mut self,
-        left: &LeftContext,
+        left: &LeftSide,
         axis: Axis,
         step: &NodeStep,
         name: &str,
         rest: Rest<'_>,
-    ) -> Result<LeftContext, Refused> {
+    ) -> Result<LeftSide, Refused> {
         let class = step.type_test();
         let core = class == Some(TypeTest::Class(Class::Container));
         let wide = Self::wide(left, &QueryStep::Node(step.clone()));
@@ -290,12 +290,12 @@ impl StepsWriter<'_> {
         }
         if !step.picks() {
             self.add_joins(&mut select, predicates.needs, rows);
-            select.distinct = matches!(left, LeftContext::Rows(_));
+            select.distinct = matches!(left, LeftSide::Rows(_));
             self.with.add(name, select);
         } else {
             self.picked(left, rows, select, predicates, step, name)?;
         }
-        Ok(LeftContext::Rows(StepRows {
+        Ok(LeftSide::Rows(StepRows {
             name: name.to_owned(),
             zone: false,
             grouped: true,
@@ -309,7 +309,7 @@ impl StepsWriter<'_> {
     #[allow(clippy::too_many_arguments)]
     fn picked(
         &mut self,
-        left: &LeftContext,
+        left: &LeftSide,
         rows: &'static str,
         mut select: SelectQuery,
         mut predicates: Predicates,
@@ -334,7 +334,7 @@ impl StepsWriter<'_> {
         let mut group = "session_id, seq".to_owned();
         let mut from = format!("{name}_all");
         let mut nearest = None;
-        if let LeftContext::Rows(left) = left {
+        if let LeftSide::Rows(left) = left {
             let [unit, pre] = group_of(left);
             select.columns.push(format!("{unit} as in_unit"));
             select.columns.push(format!("{pre} as in_pre"));

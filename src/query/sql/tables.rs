@@ -1,7 +1,7 @@
 //! The tables of the layout, and the common table expressions that every statement begins with: which
 //! snapshots are queried, which units are in force in them, and what some tests read besides (STORE §2, §5).
 
-use crate::query::ir::{Address, Query, QueryTime, RangeAnswer, RangeEnd};
+use crate::query::ir::{Address, QueryTime, RangeAnswer, RangeEnd, SelectorQuery};
 
 use super::dialect::Dialect;
 use super::predicate::NeededRows;
@@ -176,7 +176,7 @@ impl Tables {
     }
 
     /// The snapshots that are queried: `asked`, with the cycle that a ttl counts from.
-    pub(super) fn asked(&self, query: &Query, with: &mut CommonTables) {
+    pub(super) fn asked(&self, query: &SelectorQuery, with: &mut CommonTables) {
         let snapshot = self.table("snapshot");
         let all = || SelectQuery::of("s.session_id, s.seq, s.cycle");
         let committed = || all().from(format!("{snapshot} s")).only("not s.working");

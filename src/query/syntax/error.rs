@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use crate::support::diag::{Code, Diagnostic, Edit, nearest};
+use crate::support::diag::{Code, Diagnostic, SelectorEdit, nearest};
 
 use super::ast::CompareOp;
 use super::span::Span;
@@ -149,7 +149,7 @@ hints! {
 
 impl SyntaxError {
     /// The replacement that undoes the mistake, where it is evident.
-    fn edit(&self) -> Option<Edit> {
+    fn edit(&self) -> Option<SelectorEdit> {
         let (start, end) = (self.span.start as usize, self.span.end as usize);
         let text = match &self.mistake {
             Mistake::QuoteKey(word) => format!("#{}", quote(word.trim_start_matches('#'))),
@@ -159,11 +159,11 @@ impl SyntaxError {
             }
             Mistake::BareComparison(text) => format!("[{text}]"),
             Mistake::UnknownTime(word) => meant_time(word)?,
-            Mistake::SpaceAfterTime(_) => return Some(Edit::new(end..end, " ")),
+            Mistake::SpaceAfterTime(_) => return Some(SelectorEdit::new(end..end, " ")),
             Mistake::SpacedColon => "..".to_owned(),
             _ => return None,
         };
-        Some(Edit::new(start..end, text))
+        Some(SelectorEdit::new(start..end, text))
     }
 
     /// The error as text, with its places.

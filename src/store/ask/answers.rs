@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::batches::Batches;
 use super::question::{Question, SessionAnswer, SessionIds};
 use crate::store::Store;
-use crate::store::read::catalog::{self, Glob, Listed};
+use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::support::diag::Error;
 
 /// How sessions are read, and why. See [`StoreIds::route`](crate::store::StoreIds::route).
@@ -62,7 +62,7 @@ impl<'s> StoreAnswers<'s> {
         store: &'s Store,
         glob: Glob,
         question: Question,
-        sessions: Arc<[Listed]>,
+        sessions: Arc<[ListedSession]>,
     ) -> Self {
         Self {
             store,
@@ -109,7 +109,11 @@ pub struct StoreIds {
 }
 
 impl StoreIds {
-    pub(super) fn new(question: Question, route: StoreRoute, sessions: Arc<[Listed]>) -> Self {
+    pub(super) fn new(
+        question: Question,
+        route: StoreRoute,
+        sessions: Arc<[ListedSession]>,
+    ) -> Self {
         Self {
             batches: Batches::new(question, Question::ids, sessions),
             route,

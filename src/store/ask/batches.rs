@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use rayon::prelude::*;
 
 use super::question::{Question, SESSIONS_OF_A_STATEMENT};
-use crate::store::read::catalog::Listed;
+use crate::store::read::catalog::ListedSession;
 use crate::store::read::open;
 use crate::support::cancel;
 use crate::support::diag::Error;
@@ -23,13 +23,13 @@ const BATCH_BY_STATEMENT: usize = 4 * SESSIONS_OF_A_STATEMENT;
 
 type Answered<T> = Vec<Result<T, Error>>;
 
-pub(super) type AnswerGroup<T> = fn(&Question, &[Listed]) -> Answered<T>;
+pub(super) type AnswerGroup<T> = fn(&Question, &[ListedSession]) -> Answered<T>;
 
 #[derive(Debug)]
 pub(super) struct Batches<T> {
     question: Arc<Question>,
     answer: AnswerGroup<T>,
-    list: Arc<[Listed]>,
+    list: Arc<[ListedSession]>,
     /// Sessions of the list whose batch was begun.
     begun: usize,
     pub(super) ready: VecDeque<Result<T, Error>>,
@@ -40,7 +40,11 @@ pub(super) struct Batches<T> {
 struct Ahead<T>(Receiver<std::thread::Result<Answered<T>>>);
 
 impl<T: Send + 'static> Batches<T> {
-    pub(super) fn new(question: Question, answer: AnswerGroup<T>, list: Arc<[Listed]>) -> Self {
+    pub(super) fn new(
+        question: Question,
+        answer: AnswerGroup<T>,
+        list: Arc<[ListedSession]>,
+    ) -> Self {
         Self {
             question: Arc::new(question),
             answer,
@@ -118,7 +122,11 @@ impl<T> Drop for Ahead<T> {
     }
 }
 
-fn batch<T: Send>(question: &Question, answer: AnswerGroup<T>, list: &[Listed]) -> Answered<T> {
+fn batch<T: Send>(
+    question: &Question,
+    answer: AnswerGroup<T>,
+    list: &[ListedSession],
+) -> Answered<T> {
     let tokens = cancel::here();
     let group = list.len().div_ceil(rayon::current_num_threads());
     let answers: Vec<Answered<T>> = list

@@ -3,10 +3,10 @@
 
 use crate::query::ir::Attr;
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
-use crate::store::database::sql::{Database, Value};
+use crate::store::database::sql::{Database, SqlValue};
 use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
-use crate::store::read::catalog::{self, Glob, Listed};
+use crate::store::read::catalog::{self, Glob, ListedSession};
 
 /// The statement that finds the units that a selector requires of a session, and its values.
 pub(crate) type SessionCandidate = (String, Vec<String>);
@@ -75,10 +75,10 @@ pub(crate) fn candidates(
     database: &mut dyn Database,
     wanted: &[SessionCandidate],
     glob: &Glob,
-) -> Result<Vec<Listed>> {
+) -> Result<Vec<ListedSession>> {
     let mut units = Vec::with_capacity(wanted.len());
     for (sql, values) in wanted {
-        let values: Vec<Value<'_>> = values.iter().map(|text| Value::Text(text)).collect();
+        let values: Vec<SqlValue<'_>> = values.iter().map(|text| SqlValue::Text(text)).collect();
         units.push((format!("in ({sql})"), values));
     }
     catalog::placing(database, &units, glob)

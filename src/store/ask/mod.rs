@@ -25,7 +25,7 @@ use crate::history::RangeOptions;
 use crate::query::sql::compile_group;
 use crate::store::Store;
 use crate::store::error::StoreError;
-use crate::store::read::catalog::{self, Glob, Listed};
+use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::store::read::open;
 use crate::support::diag::Error;
 
@@ -170,7 +170,7 @@ impl<'s> StoreSelection<'s> {
         }
     }
 
-    fn possible(&self, glob: &Glob) -> Result<Arc<[Listed]>, Error> {
+    fn possible(&self, glob: &Glob) -> Result<Arc<[ListedSession]>, Error> {
         let core = &self.store.core;
         Ok(match candidate(&**self.prepared.ready()?) {
             Some(wanted) => core
@@ -197,7 +197,7 @@ impl<'s> IntoIterator for StoreSelection<'s> {
 }
 
 /// A long list of all sessions stays in memory until something is committed to the store.
-fn listed(store: &Store, glob: &Glob) -> Result<Arc<[Listed]>, StoreError> {
+fn listed(store: &Store, glob: &Glob) -> Result<Arc<[ListedSession]>, StoreError> {
     let core = &store.core;
     let list = || core.read_once(|database| catalog::list(database, glob));
     if !glob.is_all() || core.read_once(catalog::last)? < MANY_FOR_LIST {
@@ -209,7 +209,7 @@ fn listed(store: &Store, glob: &Glob) -> Result<Arc<[Listed]>, StoreError> {
     if let Some(known) = known {
         return Ok(known);
     }
-    let list: Arc<[Listed]> = list()?.into();
+    let list: Arc<[ListedSession]> = list()?.into();
     open::lock(&store.open).keep_list(version, &list);
     Ok(list)
 }

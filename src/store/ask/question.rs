@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use crate::engine::{Answer, Prepared};
 use crate::history::{RangeOptions, Session};
 use crate::store::database::sql::Database;
-use crate::store::read::catalog::{self, Listed, SessionEntry};
+use crate::store::read::catalog::{self, ListedSession, SessionEntry};
 use crate::store::read::open::{self, OpenSessions};
 use crate::store::write::core::Core;
 use crate::support::diag::{Code, Error};
@@ -34,7 +34,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    pub(super) fn answers(&self, group: &[Listed]) -> Vec<Result<SessionAnswer, Error>> {
+    pub(super) fn answers(&self, group: &[ListedSession]) -> Vec<Result<SessionAnswer, Error>> {
         let mut sessions = self.sessions(group);
         let answers = group.iter().filter_map(|listed| {
             let session = sessions.remove(&listed.session);
@@ -44,7 +44,7 @@ impl Question {
     }
 
     /// Those that are missing have to be looked up alone, which shows what is wrong with them.
-    fn sessions(&self, group: &[Listed]) -> HashMap<i64, Arc<Session>> {
+    fn sessions(&self, group: &[ListedSession]) -> HashMap<i64, Arc<Session>> {
         let mut found = open::current(&self.open, group);
         let missing = group.iter().map(|listed| listed.session);
         let missing: Vec<i64> = missing.filter(|id| !found.contains_key(id)).collect();
@@ -65,7 +65,7 @@ impl Question {
     /// The answer of a session of a list; `None` if nothing matches, or it was deleted since.
     fn answer(
         &self,
-        listed: &Listed,
+        listed: &ListedSession,
         session: Option<Arc<Session>>,
     ) -> Result<Option<SessionAnswer>, Error> {
         let failed = match session {
@@ -87,7 +87,7 @@ impl Question {
     /// `None` if nothing matches, or if the session does not have the snapshot that was asked for.
     fn answer_of(
         &self,
-        listed: &Listed,
+        listed: &ListedSession,
         session: &Session,
     ) -> Result<Option<SessionAnswer>, Error> {
         let answer = match self.prepared.select_with(session, &self.options) {
@@ -105,7 +105,7 @@ impl Question {
         }))
     }
 
-    pub(super) fn ids(&self, group: &[Listed]) -> Vec<Result<SessionIds, Error>> {
+    pub(super) fn ids(&self, group: &[ListedSession]) -> Vec<Result<SessionIds, Error>> {
         if let Some(found) = self.ids_by_statement(group) {
             return found.into_iter().map(Ok).collect();
         }
@@ -122,7 +122,7 @@ impl Question {
     }
 
     /// `None` if a session was queried before, so that all are to be loaded.
-    fn ids_by_statement(&self, group: &[Listed]) -> Option<Vec<SessionIds>> {
+    fn ids_by_statement(&self, group: &[ListedSession]) -> Option<Vec<SessionIds>> {
         let (statement, last) = (self.statement.as_ref()?, group.last()?);
         if !open::lock(&self.open).are_new(group) {
             return None;

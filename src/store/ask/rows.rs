@@ -3,7 +3,7 @@
 use crate::query::sql::{Dialect, Options, Shape, Statement};
 use crate::store::Store;
 use crate::store::ask::StoreSelection;
-use crate::store::database::sql::{Row, int, text};
+use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::StoreError;
 use crate::support::diag::Error;
 
@@ -117,7 +117,7 @@ impl Store {
     }
 }
 
-fn read(row: &dyn Row, shape: Shape) -> Result<SqlRow, StoreError> {
+fn read(row: &dyn ResultRow, shape: Shape) -> Result<SqlRow, StoreError> {
     Ok(match shape {
         Shape::Nodes => SqlRow::Node {
             session: text(row, 0)?.to_owned(),

@@ -18,9 +18,9 @@ use crate::store::copy::manifest::{
     remove, sweep,
 };
 use crate::store::database::new_file::sync_name;
-use crate::store::database::sql::{Database, Value, int, one_int, text};
+use crate::store::database::sql::{Database, SqlValue, int, one_int, text};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::schema::{CopyFiles, TABLES, Table, list, table};
+use crate::store::layout::schema::{CopyFiles, StoreTable, TABLES, list, table};
 use crate::store::read::catalog::Glob;
 use crate::store::write::change::IN_FORCE;
 use crate::store::{Store, catalog};
@@ -197,7 +197,7 @@ const UNITS: &str = "(select distinct p.unit_id from placement p where p.session
 
 /// The statement for the rows of a session in a table of buckets: ?1 is the session, ?2
 /// its newest seq, ?3 is added to the numbers of units, and rows of units are those that are new after the seq ?4.
-fn rows_of(table: &Table) -> String {
+fn rows_of(table: &StoreTable) -> String {
     let end = format!("case when t.last_seq >= ?2 then {IN_FORCE} else t.last_seq end");
     let spelled = [
         ("unit_id", "t.unit_id + cast(?3 as bigint)"),
@@ -232,7 +232,7 @@ fn rows_of(table: &Table) -> String {
 }
 
 /// The values of the parameters that a statement has: the first ones.
-fn used<'v, 'a>(statement: &str, values: &'v [Value<'a>]) -> &'v [Value<'a>] {
+fn used<'v, 'a>(statement: &str, values: &'v [SqlValue<'a>]) -> &'v [SqlValue<'a>] {
     let has = |at: &usize| statement.contains(&format!("?{at}"));
     &values[..(1..=values.len()).take_while(has).count()]
 }
@@ -296,7 +296,7 @@ impl ExportRun<'_> {
         bucket: i64,
         next: &mut BucketManifest,
         old: &[Exported],
-        table: &Table,
+        table: &StoreTable,
     ) -> Result<bool, StoreError> {
         let (name, is_added) = (table.name, table.files == CopyFiles::Added);
         let file = if is_added {
@@ -312,7 +312,7 @@ impl ExportRun<'_> {
             if is_added && before >= session.last {
                 continue;
             }
-            let values: [Value<'_>; 4] = [
+            let values: [SqlValue<'_>; 4] = [
                 session.id.into(),
                 session.last.into(),
                 number(next.generation, session.id, 0)?.into(),
@@ -351,7 +351,7 @@ impl ExportRun<'_> {
         let copied: HashSet<i64> = sessions.iter().map(|session| session.id).collect();
         let ends = sessions.first().zip(sessions.last());
         let ends = ends.map_or((1, 0), |(first, last)| (first.id, last.id));
-        let values: [Value<'_>; 3] = [copy.buckets.into(), ends.0.into(), ends.1.into()];
+        let values: [SqlValue<'_>; 3] = [copy.buckets.into(), ends.0.into(), ends.1.into()];
         let mut files = Vec::new();
         let commits =
             "where t.session_id between ?2 and ?3 and not t.working order by t.session_id, t.seq";

@@ -17,10 +17,10 @@ use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{ColumnPath, Type as Schema, TypePtr};
 use sha2::{Digest, Sha256};
 
-use crate::store::database::sql::{Row, Type, Value};
+use crate::store::database::sql::{ResultRow, SqlValue, Type};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::schema::{Column, Table};
-use crate::support::scratch::Part;
+use crate::store::layout::schema::{StoreColumn, StoreTable};
+use crate::support::scratch::PartialFile;
 use crate::tree::hash::hex;
 
 /// The most rows of a row group. Engines skip whole ones, by their least and greatest values.
@@ -57,7 +57,7 @@ struct RowGroup {
 }
 
 impl RowGroup {
-    fn new(columns: &[Column]) -> Self {
+    fn new(columns: &[StoreColumn]) -> Self {
         let empty = columns.iter().map(|column| match column.kind {
             Type::Bool => ColumnValues::Bool(Vec::new()),
             Type::Id | Type::Int => ColumnValues::Int(Vec::new()),
@@ -72,25 +72,25 @@ impl RowGroup {
         }
     }
 
-    fn push(&mut self, kinds: &[Column], row: &dyn Row) -> Result<()> {
+    fn push(&mut self, kinds: &[StoreColumn], row: &dyn ResultRow) -> Result<()> {
         let columns = self.columns.iter_mut().zip(&mut self.given);
-        for (at, ((column, given), Column { kind, .. })) in columns.zip(kinds).enumerate() {
+        for (at, ((column, given), StoreColumn { kind, .. })) in columns.zip(kinds).enumerate() {
             let value = row.value(at, *kind)?;
             match (column, value) {
-                (ColumnValues::Bool(all), Value::Bool(value)) => all.push(value),
-                (ColumnValues::Int(all), Value::Int(value)) => all.push(value),
-                (ColumnValues::Real(all), Value::Real(value)) => all.push(value),
-                (ColumnValues::Bytes(all), Value::Text(text)) => {
+                (ColumnValues::Bool(all), SqlValue::Bool(value)) => all.push(value),
+                (ColumnValues::Int(all), SqlValue::Int(value)) => all.push(value),
+                (ColumnValues::Real(all), SqlValue::Real(value)) => all.push(value),
+                (ColumnValues::Bytes(all), SqlValue::Text(text)) => {
                     self.bytes += text.len();
                     all.push(text.into());
                 }
-                (ColumnValues::Bytes(all), Value::Bytes(bytes)) => {
+                (ColumnValues::Bytes(all), SqlValue::Bytes(bytes)) => {
                     self.bytes += bytes.len();
                     all.push(bytes.to_vec().into());
                 }
                 _ => {}
             }
-            given.push(i16::from(value != Value::Null));
+            given.push(i16::from(value != SqlValue::Null));
         }
         self.rows += 1;
         Ok(())
@@ -99,10 +99,10 @@ impl RowGroup {
 
 /// A file that is being written. It gets its name when it is whole; dropped before that, it is removed.
 pub(crate) struct FileWriter {
-    part: Part,
+    part: PartialFile,
     root: PathBuf,
     path: String,
-    kinds: Vec<Column>,
+    kinds: Vec<StoreColumn>,
     group: RowGroup,
     writer: SerializedFileWriter<File>,
     rows: u64,
@@ -110,14 +110,14 @@ pub(crate) struct FileWriter {
 
 impl FileWriter {
     /// The directories are made.
-    pub(crate) fn new(root: &Path, path: String, table: &Table) -> Result<Self> {
+    pub(crate) fn new(root: &Path, path: String, table: &StoreTable) -> Result<Self> {
         let target = root.join(&path);
         let io = |error| StoreError::Io(target.clone(), error);
         if let Some(directory) = target.parent() {
             std::fs::create_dir_all(directory).map_err(io)?;
         }
         // Until the file is complete its name begins with a full stop, and engines skip it.
-        let part = Part::file(&target, None).map_err(io)?;
+        let part = PartialFile::file(&target, None).map_err(io)?;
         let kinds = table.file_columns();
         let file = part.open().try_clone().map_err(io)?;
         let writer =
@@ -133,7 +133,7 @@ impl FileWriter {
         })
     }
 
-    pub(crate) fn push(&mut self, row: &dyn Row) -> Result<()> {
+    pub(crate) fn push(&mut self, row: &dyn ResultRow) -> Result<()> {
         self.group.push(&self.kinds, row)?;
         self.rows += 1;
         if self.group.rows >= ROWS || self.group.bytes >= BYTES {
@@ -213,9 +213,9 @@ pub(crate) fn physical(kind: Type) -> Physical {
 }
 
 /// The schema of a file. Every column may be null, so that a later layout may add some.
-fn schema(kinds: &[Column]) -> Result<TypePtr> {
+fn schema(kinds: &[StoreColumn]) -> Result<TypePtr> {
     let mut fields = Vec::with_capacity(kinds.len());
-    for Column { name, kind, .. } in kinds {
+    for StoreColumn { name, kind, .. } in kinds {
         let logical = (*kind == Type::Text).then_some(LogicalType::String);
         let field = Schema::primitive_type_builder(name, physical(*kind))
             .with_logical_type(logical)
@@ -227,7 +227,7 @@ fn schema(kinds: &[Column]) -> Result<TypePtr> {
     Ok(Arc::new(schema.build().map_err(failed)?))
 }
 
-fn properties(kinds: &[Column]) -> Result<WriterProperties> {
+fn properties(kinds: &[StoreColumn]) -> Result<WriterProperties> {
     let level = ZstdLevel::try_new(3).map_err(failed)?;
     let sorted = ["session_id", "unit_id", "pre"].iter().filter_map(|name| {
         let at = kinds.iter().position(|column| column.name == *name)?;
@@ -245,7 +245,7 @@ fn properties(kinds: &[Column]) -> Result<WriterProperties> {
         .set_created_by(format!("pactql {}", env!("CARGO_PKG_VERSION")))
         .set_compression(Compression::ZSTD(level))
         .set_sorting_columns((!sorted.is_empty()).then_some(sorted));
-    for Column { name, kind, .. } in kinds {
+    for StoreColumn { name, kind, .. } in kinds {
         // The least and greatest of long texts and of hashes lead to no rows.
         if *kind == Type::Bytes || LONG.contains(name) {
             let path = ColumnPath::from(*name);

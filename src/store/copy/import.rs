@@ -10,11 +10,11 @@ use hashbrown::HashMap;
 use super::file::{WrittenFile, hash_of};
 use super::manifest::{BucketManifest, CopyManifest};
 use super::read::FileRows;
-use crate::store::database::sql::{Database, Row, Value, first, int, text};
+use crate::store::database::sql::{Database, ResultRow, SqlValue, first, int, text};
 use crate::store::error::StoreError;
 use crate::store::layout::encode::{StoredBody, body_hash};
 use crate::store::layout::rows::{put_body, put_key};
-use crate::store::layout::schema::{Column, insert, sum, table};
+use crate::store::layout::schema::{StoreColumn, insert, sum, table};
 use crate::store::layout::sums::{update_attempt_sums, update_session_sum};
 use crate::store::manage::verify::{session as check_session, unit_faults};
 use crate::store::{Store, catalog};
@@ -217,13 +217,13 @@ impl ImportRun<'_> {
         let rows = FileRows::open(self.root, file, table)?;
         let at = |name| rows.at(name);
         // The sum is not in the file: it is computed.
-        let mut columns: Vec<Column> = table.columns().collect();
+        let mut columns: Vec<StoreColumn> = table.columns().collect();
         columns.retain(|column| column.name != "check_sum");
         let places: Vec<usize> = columns.iter().map(|column| at(column.name)).collect();
         let mut count = 0;
         rows.read(&mut |row| {
-            let mut values: Vec<Value<'_>> = Vec::with_capacity(columns.len());
-            for (Column { name, kind, .. }, at) in columns.iter().zip(&places) {
+            let mut values: Vec<SqlValue<'_>> = Vec::with_capacity(columns.len());
+            for (StoreColumn { name, kind, .. }, at) in columns.iter().zip(&places) {
                 values.push(match (table.name, *name) {
                     (_, "session_id") => known(&self.sessions, row, *at, "session")?.into(),
                     ("node" | "attr", "unit_id") => match known(units, row, *at, "unit")? {
@@ -231,7 +231,7 @@ impl ImportRun<'_> {
                         (_, false) => return Ok(()),
                     },
                     (_, "unit_id") => known(units, row, *at, "unit")?.0.into(),
-                    (_, "body_id") => Value::Null,
+                    (_, "body_id") => SqlValue::Null,
                     ("snapshot", "working") => false.into(),
                     _ => row.value(*at, *kind)?,
                 });
@@ -275,7 +275,7 @@ impl ImportRun<'_> {
 
 fn known<T: Copy>(
     all: &HashMap<i64, T>,
-    row: &dyn Row,
+    row: &dyn ResultRow,
     at: usize,
     what: &str,
 ) -> Result<T, StoreError> {

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::store::copy::file::WrittenFile;
 use crate::store::database::new_file::sync_name;
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::schema::{CopyFiles, LAYOUT, TABLES, Table};
-use crate::support::scratch::{Part, is_part};
+use crate::store::layout::schema::{CopyFiles, LAYOUT, StoreTable, TABLES};
+use crate::support::scratch::{PartialFile, is_part};
 
 /// The directory of the manifests. Engines pass over names that begin so.
 pub(crate) const DIRECTORY: &str = "_pactql";
@@ -165,7 +165,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 /// Writes a file, or replaces it in one moment; it is on the disk then.
 fn write(path: &Path, value: &impl Serialize) -> Result<()> {
     let io = |error| StoreError::Io(path.to_owned(), error);
-    let part = Part::file(path, None).map_err(io)?;
+    let part = PartialFile::file(path, None).map_err(io)?;
     let mut out = io::BufWriter::new(part.open());
     serde_json::to_writer(&mut out, value).map_err(|error| io(error.into()))?;
     out.write_all(b"\n")
@@ -256,12 +256,12 @@ pub(crate) fn clean(root: &Path, bucket: i64, manifest: &BucketManifest) -> Resu
     Ok(())
 }
 
-fn bucketed() -> impl Iterator<Item = &'static Table> {
+fn bucketed() -> impl Iterator<Item = &'static StoreTable> {
     let tables = TABLES.iter();
     tables.filter(|table| matches!(table.files, CopyFiles::Added | CopyFiles::Replaced))
 }
 
-fn is_ours(table: &Table, entry: &DirEntry) -> bool {
+fn is_ours(table: &StoreTable, entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let stem = name.to_str().and_then(|name| name.strip_suffix(".parquet"));
     let is_number = |text: &str| text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -16,9 +16,9 @@ use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::file::{BYTES, ColumnValues, ROWS, WrittenFile, hash_of, physical};
-use crate::store::database::sql::{Row, Type, Value};
+use crate::store::database::sql::{ResultRow, SqlValue, Type};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::schema::{Column, Table};
+use crate::store::layout::schema::{StoreColumn, StoreTable};
 
 /// The most bytes of the pages of a row group. A group ends with the row that takes it over [`BYTES`], and a database keeps
 /// no row of more than a gigabyte, here with its body.
@@ -28,13 +28,13 @@ pub(crate) struct FileRows {
     path: PathBuf,
     bytes: i64,
     reader: SerializedFileReader<File>,
-    kinds: Vec<Column>,
+    kinds: Vec<StoreColumn>,
     numbers: Vec<usize>,
 }
 
 impl FileRows {
     /// Refuses a file without the hash that `written` says, or without the columns of the table. Linear in the file.
-    pub(crate) fn open(root: &Path, written: &WrittenFile, table: &Table) -> Result<Self> {
+    pub(crate) fn open(root: &Path, written: &WrittenFile, table: &StoreTable) -> Result<Self> {
         let path = root.join(&written.path);
         if hash_of(&path)? != written.sha256 {
             return Err(StoreError::Damaged(format!(
@@ -51,7 +51,7 @@ impl FileRows {
         let kinds = table.file_columns();
         let columns = reader.metadata().file_metadata().schema_descr().columns();
         let mut numbers = Vec::with_capacity(kinds.len());
-        for Column { name, kind, .. } in &kinds {
+        for StoreColumn { name, kind, .. } in &kinds {
             let found = columns.iter().position(|column| {
                 column.name() == *name
                     && column.physical_type() == physical(*kind)
@@ -77,7 +77,7 @@ impl FileRows {
     }
 
     /// Calls `each` with every row, in order. Has one row group in memory.
-    pub(crate) fn read(&self, each: &mut dyn FnMut(&dyn Row) -> Result<()>) -> Result<()> {
+    pub(crate) fn read(&self, each: &mut dyn FnMut(&dyn ResultRow) -> Result<()>) -> Result<()> {
         for at in 0..self.reader.num_row_groups() {
             let group = guarded(&self.path, || self.group(at))?;
             for row in 0..group.rows {
@@ -247,13 +247,13 @@ struct GroupRow<'g> {
     row: usize,
 }
 
-impl Row for GroupRow<'_> {
-    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>> {
+impl ResultRow for GroupRow<'_> {
+    fn value(&self, at: usize, kind: Type) -> Result<SqlValue<'_>> {
         let wrong = |what| StoreError::Damaged(format!("column {at} of a file {what}"));
         let unlike = || wrong("has another type");
         let (column, places) = self.group.columns.get(at).ok_or_else(unlike)?;
         let Some(place) = places.get(self.row).copied().flatten() else {
-            return Ok(Value::Null);
+            return Ok(SqlValue::Null);
         };
         let place = place as usize;
         Ok(match (kind, column) {

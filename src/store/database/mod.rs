@@ -17,7 +17,7 @@ mod tests {
 
     use crate::store::database::home::{Home, HomeOptions};
     use crate::store::database::sql::{
-        Begin, Database, Savepoint, Type, Value, collect, first, int, text,
+        Begin, Database, Savepoint, SqlValue, Type, collect, first, int, text,
     };
     use crate::store::database::sqlite::{FileAccess, Sqlite};
     use crate::store::error::{Result, StoreError};
@@ -164,14 +164,24 @@ mod tests {
         let all = "insert into attr (unit_id, pre, name, ordinal, type, text, int, real, big) \
                values (?1, ?2, ?3, ?4, 'it''s ?5', ?5, ?6, ?7, ?8)";
         for (pre, [text, int, real, big]) in [
-            [Value::Null, Value::Null, Value::Null, Value::Null],
             [
-                Value::Text(&long),
+                SqlValue::Null,
+                SqlValue::Null,
+                SqlValue::Null,
+                SqlValue::Null,
+            ],
+            [
+                SqlValue::Text(&long),
                 i64::MAX.into(),
-                Value::Real(-0.1),
+                SqlValue::Real(-0.1),
                 "".into(),
             ],
-            ["x".into(), i64::MIN.into(), Value::Real(1e308), "9".into()],
+            [
+                "x".into(),
+                i64::MIN.into(),
+                SqlValue::Real(1e308),
+                "9".into(),
+            ],
         ]
         .into_iter()
         .enumerate()

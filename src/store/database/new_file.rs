@@ -4,7 +4,7 @@
 
 use crate::store::error::{Result, StoreError};
 use crate::support::cancel::{self, Cancelled};
-use crate::support::scratch::Part;
+use crate::support::scratch::PartialFile;
 use std::path::Path;
 
 /// The name of a copy that is not whole, in a directory of its own.
@@ -17,7 +17,7 @@ pub(crate) fn into_new_file(to: &Path, write: impl FnOnce(&Path) -> Result<()>) 
         return Err(io(std::io::ErrorKind::AlreadyExists.into()));
     }
     // In a directory of its own, so that what SQLite keeps beside it goes with it, whatever ends the program.
-    let part = Part::directory(to, is_copy).map_err(io)?;
+    let part = PartialFile::directory(to, is_copy).map_err(io)?;
     let copy = part.path().join(COPY);
     std::fs::File::create_new(&copy).map_err(io)?;
     write(&copy)?;

@@ -17,7 +17,7 @@ use crate::store::database::new_file::into_new_file;
 use crate::store::database::postgres_client::{
     ClientLink, PostgresRow, apart, in_runtime, parameter, respelled,
 };
-use crate::store::database::sql::{Backend, Begin, Database, Each, Savepoint, Value, one_int};
+use crate::store::database::sql::{Backend, Begin, Database, Each, Savepoint, SqlValue, one_int};
 use crate::store::database::sqlite::{FileAccess, Sqlite};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{self, TABLES};
@@ -201,7 +201,7 @@ impl Postgres {
     fn run(
         &mut self,
         sql: &str,
-        values: &[Value<'_>],
+        values: &[SqlValue<'_>],
         each: Each<'_>,
     ) -> Result<Result<u64>, postgres::Error> {
         let statement = match self.statements.get(sql) {
@@ -259,7 +259,7 @@ impl Postgres {
     }
 
     /// Runs a statement in the transaction, or in one of its own.
-    fn told(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<u64> {
+    fn told(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<u64> {
         let reads = sql.trim_start().starts_with("select");
         if self.state.is_none() {
             // `begin` reconnects if the connection was lost before; if it is lost later, the outcome is unknown.
@@ -312,11 +312,11 @@ impl Database for Postgres {
         Backend::Postgres
     }
 
-    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
+    fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64> {
         self.told(sql, values, &mut |_| Ok(()))
     }
 
-    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()> {
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()> {
         self.told(sql, values, each).map(|_| ())
     }
 

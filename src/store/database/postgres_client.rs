@@ -6,7 +6,7 @@
 use postgres::Client;
 use postgres::types::{FromSql, ToSql, Type as Stored};
 
-use crate::store::database::sql::{Row, Type, Value};
+use crate::store::database::sql::{ResultRow, SqlValue, Type};
 use crate::store::error::{Result, StoreError};
 
 /// Whether this thread belongs to a runtime, where the client may not wait.
@@ -84,7 +84,7 @@ pub(crate) fn respelled(sql: &str) -> String {
 /// A value in the type that the server found its parameter to have.
 pub(crate) fn parameter<'v>(
     at: usize,
-    value: Value<'v>,
+    value: SqlValue<'v>,
     kind: &Stored,
 ) -> Result<Box<dyn ToSql + Send + Sync + 'v>> {
     let wrong = || {
@@ -93,20 +93,24 @@ pub(crate) fn parameter<'v>(
     };
     let large = |_| wrong();
     Ok(match (kind, value) {
-        (&Stored::BOOL, Value::Null) => Box::new(None::<bool>),
-        (&Stored::BOOL, Value::Bool(value)) => Box::new(value),
-        (&Stored::INT2, Value::Null) => Box::new(None::<i16>),
-        (&Stored::INT2, Value::Int(value)) => Box::new(i16::try_from(value).map_err(large)?),
-        (&Stored::INT4, Value::Null) => Box::new(None::<i32>),
-        (&Stored::INT4, Value::Int(value)) => Box::new(i32::try_from(value).map_err(large)?),
-        (&Stored::INT8, Value::Null) => Box::new(None::<i64>),
-        (&Stored::INT8, Value::Int(value)) => Box::new(value),
-        (&Stored::FLOAT8, Value::Null) => Box::new(None::<f64>),
-        (&Stored::FLOAT8, Value::Real(value)) => Box::new(value),
-        (&Stored::TEXT | &Stored::VARCHAR | &Stored::NAME, Value::Null) => Box::new(None::<&str>),
-        (&Stored::TEXT | &Stored::VARCHAR | &Stored::NAME, Value::Text(value)) => Box::new(value),
-        (&Stored::BYTEA, Value::Null) => Box::new(None::<&[u8]>),
-        (&Stored::BYTEA, Value::Bytes(value)) => Box::new(value),
+        (&Stored::BOOL, SqlValue::Null) => Box::new(None::<bool>),
+        (&Stored::BOOL, SqlValue::Bool(value)) => Box::new(value),
+        (&Stored::INT2, SqlValue::Null) => Box::new(None::<i16>),
+        (&Stored::INT2, SqlValue::Int(value)) => Box::new(i16::try_from(value).map_err(large)?),
+        (&Stored::INT4, SqlValue::Null) => Box::new(None::<i32>),
+        (&Stored::INT4, SqlValue::Int(value)) => Box::new(i32::try_from(value).map_err(large)?),
+        (&Stored::INT8, SqlValue::Null) => Box::new(None::<i64>),
+        (&Stored::INT8, SqlValue::Int(value)) => Box::new(value),
+        (&Stored::FLOAT8, SqlValue::Null) => Box::new(None::<f64>),
+        (&Stored::FLOAT8, SqlValue::Real(value)) => Box::new(value),
+        (&Stored::TEXT | &Stored::VARCHAR | &Stored::NAME, SqlValue::Null) => {
+            Box::new(None::<&str>)
+        }
+        (&Stored::TEXT | &Stored::VARCHAR | &Stored::NAME, SqlValue::Text(value)) => {
+            Box::new(value)
+        }
+        (&Stored::BYTEA, SqlValue::Null) => Box::new(None::<&[u8]>),
+        (&Stored::BYTEA, SqlValue::Bytes(value)) => Box::new(value),
         _ => return Err(wrong()),
     })
 }
@@ -128,8 +132,8 @@ impl PostgresRow {
     }
 }
 
-impl Row for PostgresRow {
-    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>> {
+impl ResultRow for PostgresRow {
+    fn value(&self, at: usize, kind: Type) -> Result<SqlValue<'_>> {
         let stored = self.0.columns().get(at).map(postgres::Column::type_);
         Ok(match (kind, stored) {
             (Type::Id | Type::Int, _) => self.int(at, stored)?.into(),

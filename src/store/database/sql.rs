@@ -8,7 +8,7 @@ use crate::store::layout::wide::Wide;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum SqlValue<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -19,7 +19,7 @@ pub(crate) enum Value<'a> {
 
 macro_rules! value_from {
     ($($given:ty => $variant:ident),+) => {
-        $(impl<'a> From<$given> for Value<'a> {
+        $(impl<'a> From<$given> for SqlValue<'a> {
             fn from(value: $given) -> Self {
                 Self::$variant(value)
             }
@@ -29,7 +29,7 @@ macro_rules! value_from {
 
 value_from!(i64 => Int, bool => Bool, f64 => Real, &'a str => Text, &'a [u8] => Bytes, &'a [u8; 32] => Bytes);
 
-impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+impl<'a, T: Into<SqlValue<'a>>> From<Option<T>> for SqlValue<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
@@ -39,7 +39,7 @@ macro_rules! row_values {
     ($($name:ident $kind:ident $given:ty),+) => {
         $(fn $name(&self, at: usize) -> Result<Option<$given>> {
             Ok(match self.value(at, Type::$kind)? {
-                Value::$kind(value) => Some(value),
+                SqlValue::$kind(value) => Some(value),
                 _ => None,
             })
         })+
@@ -47,9 +47,9 @@ macro_rules! row_values {
 }
 
 /// A row of a result. Columns are numbered from 0; `None` is null.
-pub(crate) trait Row {
+pub(crate) trait ResultRow {
     /// The value of a column, of this type or null; one of another type is an error.
-    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>>;
+    fn value(&self, at: usize, kind: Type) -> Result<SqlValue<'_>>;
 
     row_values!(int Int i64, bool Bool bool, text Text &str, bytes Bytes &[u8]);
 }
@@ -76,7 +76,7 @@ impl Type {
     }
 }
 
-pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn Row) -> Result<()>;
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&dyn ResultRow) -> Result<()>;
 
 /// Whose SQL a database speaks, for the few statements that differ: the layout and the catalog of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +120,10 @@ pub(crate) trait Database: Send {
     fn dialect(&self) -> Backend;
 
     /// Runs a statement. Returns the number of rows inserted, changed or deleted.
-    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64>;
+    fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64>;
 
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
-    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()>;
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()>;
 
     /// Runs `select COLUMNS REST`, whose columns have these types, and puts the rows into `into`, which is emptied first.
     fn query_wide(
@@ -131,7 +131,7 @@ pub(crate) trait Database: Send {
         columns: &str,
         kinds: &[Type],
         rest: &str,
-        values: &[Value<'_>],
+        values: &[SqlValue<'_>],
         into: &mut Wide,
     ) -> Result<()> {
         into.clear();
@@ -220,8 +220,8 @@ pub(crate) fn end_part<T, E: From<StoreError>>(
 pub(crate) fn collect<T>(
     database: &mut dyn Database,
     sql: &str,
-    values: &[Value<'_>],
-    mut read: impl FnMut(&dyn Row) -> Result<T>,
+    values: &[SqlValue<'_>],
+    mut read: impl FnMut(&dyn ResultRow) -> Result<T>,
 ) -> Result<Vec<T>> {
     let mut all = Vec::new();
     database.query(sql, values, &mut |row| {
@@ -235,35 +235,35 @@ pub(crate) fn collect<T>(
 pub(crate) fn first<T>(
     database: &mut dyn Database,
     sql: &str,
-    values: &[Value<'_>],
-    read: impl FnMut(&dyn Row) -> Result<T>,
+    values: &[SqlValue<'_>],
+    read: impl FnMut(&dyn ResultRow) -> Result<T>,
 ) -> Result<Option<T>> {
     Ok(collect(database, sql, values, read)?.pop())
 }
 
 /// The parameters of a list that is not empty. The last number fills it up, so that there are few different statements.
-pub(crate) fn parameters(numbers: &[i64]) -> (String, Vec<Value<'static>>) {
+pub(crate) fn parameters(numbers: &[i64]) -> (String, Vec<SqlValue<'static>>) {
     let filled = numbers.len().next_power_of_two();
     let last = numbers.last().into_iter().cycle();
     let values = numbers.iter().chain(last).take(filled);
     let names: Vec<String> = (1..=filled).map(|at| format!("?{at}")).collect();
     (
         names.join(", "),
-        values.map(|number| Value::Int(*number)).collect(),
+        values.map(|number| SqlValue::Int(*number)).collect(),
     )
 }
 
 /// An integer that is never null.
-pub(crate) fn int(row: &dyn Row, at: usize) -> Result<i64> {
+pub(crate) fn int(row: &dyn ResultRow, at: usize) -> Result<i64> {
     row.int(at)?.ok_or_else(|| null(at))
 }
 
 /// A text that is never null.
-pub(crate) fn text(row: &dyn Row, at: usize) -> Result<&str> {
+pub(crate) fn text(row: &dyn ResultRow, at: usize) -> Result<&str> {
     row.text(at)?.ok_or_else(|| null(at))
 }
 
-pub(crate) fn digest(row: &dyn Row, at: usize) -> Result<[u8; 32]> {
+pub(crate) fn digest(row: &dyn ResultRow, at: usize) -> Result<[u8; 32]> {
     let bytes = row.bytes(at)?.ok_or_else(|| null(at))?;
     let wrong = || StoreError::Damaged(format!("a hash of {} bytes", bytes.len()));
     bytes.try_into().map_err(|_| wrong())
@@ -277,7 +277,7 @@ fn null(at: usize) -> StoreError {
 pub(crate) fn ints(
     database: &mut dyn Database,
     sql: &str,
-    values: &[Value<'_>],
+    values: &[SqlValue<'_>],
 ) -> Result<Vec<i64>> {
     collect(database, sql, values, |row| int(row, 0))
 }
@@ -286,7 +286,7 @@ pub(crate) fn ints(
 pub(crate) fn one_int(
     database: &mut dyn Database,
     sql: &str,
-    values: &[Value<'_>],
+    values: &[SqlValue<'_>],
 ) -> Result<Option<i64>> {
     Ok(first(database, sql, values, |row| row.int(0))?.flatten())
 }
@@ -294,7 +294,7 @@ pub(crate) fn one_int(
 pub(crate) fn texts(
     database: &mut dyn Database,
     sql: &str,
-    values: &[Value<'_>],
+    values: &[SqlValue<'_>],
 ) -> Result<Vec<String>> {
     collect(database, sql, values, |row| Ok(text(row, 0)?.to_owned()))
 }

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 use crate::query::ir::Patterns;
 use crate::store::database::new_file::{cancelled, into_new_file};
 use crate::store::database::sql::{
-    Backend, Begin, Database, Each, Row, Savepoint, Type, Value, one_int,
+    Backend, Begin, Database, Each, ResultRow, Savepoint, SqlValue, Type, one_int,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::wide::Wide;
@@ -286,7 +286,7 @@ impl Database for Sqlite {
         Backend::Sqlite
     }
 
-    fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
+    fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64> {
         let run = || {
             self.connection
                 .prepare_cached(sql)?
@@ -296,7 +296,7 @@ impl Database for Sqlite {
         Ok(changed as u64)
     }
 
-    fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()> {
+    fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()> {
         let mine = |error| self.error(&error);
         let mut statement = self.connection.prepare_cached(sql).map_err(mine)?;
         let mut rows = statement.query(params_from_iter(values)).map_err(mine)?;
@@ -311,7 +311,7 @@ impl Database for Sqlite {
         columns: &str,
         _kinds: &[Type],
         rest: &str,
-        values: &[Value<'_>],
+        values: &[SqlValue<'_>],
         into: &mut Wide,
     ) -> Result<()> {
         into.clear();
@@ -463,37 +463,37 @@ fn said(path: &Path, error: &rusqlite::Error) -> StoreError {
     StoreError::Database(format!("{path}: {what}"))
 }
 
-impl ToSql for Value<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match *self {
-            Value::Null => ValueRef::Null,
-            Value::Bool(value) => ValueRef::Integer(value.into()),
-            Value::Int(value) => ValueRef::Integer(value),
-            Value::Real(value) => ValueRef::Real(value),
-            Value::Text(value) => ValueRef::Text(value.as_bytes()),
-            Value::Bytes(value) => ValueRef::Blob(value),
+            SqlValue::Null => ValueRef::Null,
+            SqlValue::Bool(value) => ValueRef::Integer(value.into()),
+            SqlValue::Int(value) => ValueRef::Integer(value),
+            SqlValue::Real(value) => ValueRef::Real(value),
+            SqlValue::Text(value) => ValueRef::Text(value.as_bytes()),
+            SqlValue::Bytes(value) => ValueRef::Blob(value),
         }))
     }
 }
 
 struct SqliteRow<'r, 's>(&'r rusqlite::Row<'s>);
 
-impl Row for SqliteRow<'_, '_> {
-    fn value(&self, at: usize, kind: Type) -> Result<Value<'_>> {
+impl ResultRow for SqliteRow<'_, '_> {
+    fn value(&self, at: usize, kind: Type) -> Result<SqlValue<'_>> {
         let damaged = |what: String| StoreError::Damaged(format!("column {at} of a result{what}"));
         let value = self.0.get_ref(at);
         let value = value.map_err(|error| damaged(format!(": {error}")))?;
         Ok(match (kind, value) {
-            (_, ValueRef::Null) => Value::Null,
-            (Type::Id | Type::Int, ValueRef::Integer(value)) => Value::Int(value),
-            (Type::Bool, ValueRef::Integer(value)) => Value::Bool(value != 0),
-            (Type::Real, ValueRef::Integer(value)) => Value::Real(value as f64),
-            (Type::Real, ValueRef::Real(value)) => Value::Real(value),
+            (_, ValueRef::Null) => SqlValue::Null,
+            (Type::Id | Type::Int, ValueRef::Integer(value)) => SqlValue::Int(value),
+            (Type::Bool, ValueRef::Integer(value)) => SqlValue::Bool(value != 0),
+            (Type::Real, ValueRef::Integer(value)) => SqlValue::Real(value as f64),
+            (Type::Real, ValueRef::Real(value)) => SqlValue::Real(value),
             (Type::Text, ValueRef::Text(text)) => {
                 let text = std::str::from_utf8(text);
-                Value::Text(text.map_err(|_| damaged(" is not UTF-8".to_owned()))?)
+                SqlValue::Text(text.map_err(|_| damaged(" is not UTF-8".to_owned()))?)
             }
-            (Type::Bytes, ValueRef::Blob(value)) => Value::Bytes(value),
+            (Type::Bytes, ValueRef::Blob(value)) => SqlValue::Bytes(value),
             _ => {
                 let (found, expected) = (value.data_type(), kind.noun());
                 return Err(damaged(format!(" is {found}, not {expected}")));

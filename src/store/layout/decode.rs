@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::json::{JsonValue, Reader, StoredValue, members, string};
-use crate::store::database::sql::{Database, Row, Type, Value, int, parameters, text};
+use crate::store::database::sql::{Database, ResultRow, SqlValue, Type, int, parameters, text};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::present;
 use crate::store::layout::wide::{Cells, Wide};
@@ -248,7 +248,7 @@ impl Units {
 
 impl Wanted<'_> {
     /// Where the rows are, in which `TABLE` stands for `node` or `attr`; the condition; its values.
-    fn rows(&self) -> (&'static str, String, Vec<Value<'static>>) {
+    fn rows(&self) -> (&'static str, String, Vec<SqlValue<'static>>) {
         match self {
             Self::Units(units) | Self::Outlines(units) => {
                 let (names, values) = parameters(units);
@@ -261,7 +261,7 @@ impl Wanted<'_> {
             Self::Session(session, first, last) => {
                 let from = "(select distinct unit_id from placement where session_id = ?1 \
                      and first_seq <= ?3 and last_seq >= ?2) p join TABLE n on n.unit_id = p.unit_id";
-                let values = [session, first, last].map(|value| Value::Int(*value));
+                let values = [session, first, last].map(|value| SqlValue::Int(*value));
                 (from, "true".to_owned(), values.to_vec())
             }
         }
@@ -420,7 +420,7 @@ fn is_json(text: &str) -> bool {
 }
 
 /// The attribute of a row; `None` if the value is in `extra`.
-fn read_attr(row: &dyn Row) -> Result<Option<AttributeRow>> {
+fn read_attr(row: &dyn ResultRow) -> Result<Option<AttributeRow>> {
     let (name, ordinal) = (text(row, 2)?, int(row, 3)?);
     let is_tag = name == TAGS.name && ordinal >= 0;
     let (is_tag, value) = match (text(row, 4)?, row.text(5)?) {

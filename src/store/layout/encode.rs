@@ -11,7 +11,7 @@ use crate::history::tracked;
 use crate::index::{NodeRef, UnitKey, UnitKind, UnitRef};
 use crate::json::{Appended, JsonValue, elements, write_string};
 use crate::query::ir::{ExactNumber, normal_type};
-use crate::store::database::sql::{Row, int, text};
+use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::Result;
 use crate::store::layout::present;
 use crate::tree::alias::{CADENCE, TAGS};
@@ -21,7 +21,7 @@ use crate::tree::{NodeClass, Present as Given, header, is_header, text_list};
 pub(crate) type Hash = [u8; 32];
 
 #[derive(Debug)]
-pub(crate) struct UnitRows {
+pub(crate) struct EncodedUnit {
     pub(crate) kind: &'static str,
     pub(crate) hash: Hash,
     /// Distinguishes units with equal canonical bytes and different spellings; 0 for the canonical spelling.
@@ -41,7 +41,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(crate) fn read(row: &dyn Row, from: usize) -> Result<Self> {
+    pub(crate) fn read(row: &dyn ResultRow, from: usize) -> Result<Self> {
         Ok(Self {
             rank: int(row, from)?,
             offset: int(row, from + 1)?,
@@ -119,7 +119,7 @@ pub(crate) fn body_hash(json: bool, text: &str) -> Hash {
 }
 
 /// The rows of a unit: its nodes and implicit cores in document order. Linear in the nodes and their texts.
-pub(crate) fn encode(unit: UnitRef<'_>) -> UnitRows {
+pub(crate) fn encode(unit: UnitRef<'_>) -> EncodedUnit {
     let (kind, top, segment) = (unit.kind(), unit.top(), unit.segment());
     let order = Order {
         rank: rank(kind),
@@ -178,7 +178,7 @@ pub(crate) fn encode(unit: UnitRef<'_>) -> UnitRows {
         };
         nodes.push(made);
     }
-    UnitRows {
+    EncodedUnit {
         kind: kind.as_str(),
         hash: digest.finalize().into(),
         spelling: spelling.map_or(0, |spelling| first_bytes(spelling.finalize().into())),

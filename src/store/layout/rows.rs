@@ -1,12 +1,12 @@
 //! Rows of `unit`, `node`, `attr` and `body`: their values, and inserting them once.
 
-use crate::store::database::sql::{Database, Value, first, int};
+use crate::store::database::sql::{Database, SqlValue, first, int};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::{AttrColumns, NodeColumns, StoredBody, UnitRows};
+use crate::store::layout::encode::{AttrColumns, EncodedUnit, NodeColumns, StoredBody};
 use crate::store::layout::schema::insert;
 
 /// In one order for all writers: two that insert the same ones at once wait for each other, and never both.
-pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&UnitRows]) -> Result<()> {
+pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&EncodedUnit]) -> Result<()> {
     let nodes = units.iter().flat_map(|unit| &unit.nodes);
     let mut bodies: Vec<&StoredBody> = nodes.filter_map(|node| node.body.as_ref()).collect();
     bodies.sort_unstable_by_key(|body| body.hash);
@@ -22,7 +22,7 @@ pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&UnitRows]) -> 
     Ok(())
 }
 
-pub(crate) fn put_unit(database: &mut dyn Database, unit: &UnitRows) -> Result<i64> {
+pub(crate) fn put_unit(database: &mut dyn Database, unit: &EncodedUnit) -> Result<i64> {
     let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];
     let (unit_id, is_new) = put_key(database, &key)?;
     if is_new {
@@ -34,7 +34,7 @@ pub(crate) fn put_unit(database: &mut dyn Database, unit: &UnitRows) -> Result<i
 }
 
 /// The id of the unit version with a kind, a hash and a spelling, and whether it was inserted now: its nodes were not.
-pub(crate) fn put_key(database: &mut dyn Database, key: &[Value<'_>; 3]) -> Result<(i64, bool)> {
+pub(crate) fn put_key(database: &mut dyn Database, key: &[SqlValue<'_>; 3]) -> Result<(i64, bool)> {
     let insert = "insert into unit (kind, hash, spelling) values (?1, ?2, ?3) \
          on conflict (kind, hash, spelling) do nothing returning unit_id";
     let find = "select unit_id from unit where kind = ?1 and hash = ?2 and spelling = ?3";
@@ -53,8 +53,8 @@ pub(crate) fn put_body(database: &mut dyn Database, body: &StoredBody) -> Result
 /// The id of a row that is there once, and whether it was inserted now.
 fn put_once(
     database: &mut dyn Database,
-    (insert, row): (&str, &[Value<'_>]),
-    (find, key): (&str, &[Value<'_>]),
+    (insert, row): (&str, &[SqlValue<'_>]),
+    (find, key): (&str, &[SqlValue<'_>]),
 ) -> Result<(i64, bool)> {
     if let Some(id) = first(database, insert, row, |row| int(row, 0))? {
         return Ok((id, true));
@@ -70,7 +70,7 @@ pub(crate) fn node_row(
     unit: i64,
     pre: i64,
     body: Option<i64>,
-) -> [Value<'_>; 29] {
+) -> [SqlValue<'_>; 29] {
     [
         unit.into(),
         pre.into(),
@@ -104,7 +104,7 @@ pub(crate) fn node_row(
     ]
 }
 
-pub(crate) fn attr_row(attr: &AttrColumns, unit: i64, pre: i64) -> [Value<'_>; 9] {
+pub(crate) fn attr_row(attr: &AttrColumns, unit: i64, pre: i64) -> [SqlValue<'_>; 9] {
     [
         unit.into(),
         pre.into(),

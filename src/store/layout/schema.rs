@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use sha2::{Digest, Sha256};
 
 use crate::store::database::sql::{
-    Backend, Begin, Database, Row, Type, Value, collect, first, int, one_int, text, texts,
+    Backend, Begin, Database, ResultRow, SqlValue, Type, collect, first, int, one_int, text, texts,
     transaction,
 };
 use crate::store::error::{Result, StoreError};
@@ -20,7 +20,7 @@ pub(crate) const LAYOUT: i64 = 1;
 /// `PACT`: what `file` and other tools know a store in SQLite by, at offset 68 of the file.
 const APPLICATION_ID: i64 = 0x5041_4354;
 
-pub(crate) struct Table {
+pub(crate) struct StoreTable {
     pub(crate) name: &'static str,
     row: &'static str,
     /// `name type`, with `?` after the type where it may be null. An `id` is an integer that the database
@@ -48,7 +48,7 @@ pub(crate) enum CopyFiles {
     Replaced,
 }
 
-const PLAIN: Table = Table {
+const PLAIN: StoreTable = StoreTable {
     name: "",
     row: "",
     columns: "",
@@ -59,15 +59,15 @@ const PLAIN: Table = Table {
 };
 
 /// The tables, each after those it refers to.
-pub(crate) const TABLES: &[Table] = &[
-    Table {
+pub(crate) const TABLES: &[StoreTable] = &[
+    StoreTable {
         name: "format",
         row: "the layout",
         columns: "version int, written_by text, check_sum int",
         files: CopyFiles::Whole,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "session",
         row: "a session",
         columns: "session_id id, name text, created_at_ns int, source text?, parent_id int?, \
@@ -77,7 +77,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Whole,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "snapshot",
         row: "a commit, or the working state",
         columns: "session_id int, seq int, cycle int?, working bool, committed_at_ns int, meta text, \
@@ -87,7 +87,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Whole,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "unit",
         row: "a version of a unit",
         columns: "unit_id id, kind text, hash bytes, spelling int",
@@ -95,7 +95,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Added,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "placement",
         row: "when a unit version is in force: from first_seq to last_seq",
         columns: "session_id int, unit_id int, first_seq int, last_seq int, sibling_offset int, \
@@ -104,14 +104,14 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Replaced,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "body",
         row: "a content, once",
         columns: "body_id id, hash bytes, json bool, text text",
         unique: "hash",
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "node",
         row: "a node of a unit version",
         columns: "unit_id int, pre int, pre_end int, parent_pre int?, core_pre int?, level int, \
@@ -124,7 +124,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Added,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "attr",
         row: "a value that a selector can ask for by a custom name, or a tag",
         columns: "unit_id int, pre int, name text, ordinal int, type text, text text?, int int?, \
@@ -134,7 +134,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Added,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "attempt",
         row: "a provider call",
         columns: "session_id int, attempt_id text, number int, cycle_id int, status text, started_at text, \
@@ -144,7 +144,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Replaced,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "pin",
         row: "a reference that keeps a node",
         columns: "session_id int, pin_id text, id text, owner text?, expires_at_ns int?, check_sum int",
@@ -153,7 +153,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Replaced,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "retired",
         row: "an id that was in use and may not be used again",
         columns: "session_id int, id text, check_sum int",
@@ -162,7 +162,7 @@ pub(crate) const TABLES: &[Table] = &[
         files: CopyFiles::Replaced,
         ..PLAIN
     },
-    Table {
+    StoreTable {
         name: "lease",
         row: "who writes a session",
         columns: "session_id int, owner text, fence int, expires_at_ns int",
@@ -171,7 +171,7 @@ pub(crate) const TABLES: &[Table] = &[
     },
 ];
 
-pub(crate) fn table(name: &str) -> &'static Table {
+pub(crate) fn table(name: &str) -> &'static StoreTable {
     let found = TABLES.iter().find(|table| table.name == name);
     found.unwrap_or(&TABLES[0])
 }
@@ -219,22 +219,22 @@ const INDEXES: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub(crate) struct StoreColumn {
     pub(crate) name: &'static str,
     pub(crate) kind: Type,
     null: bool,
 }
 
-impl Table {
-    pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
+impl StoreTable {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = StoreColumn> {
         // They are read once: rows are compared and summed by them.
-        static ALL: LazyLock<Vec<Vec<Column>>> =
+        static ALL: LazyLock<Vec<Vec<StoreColumn>>> =
             LazyLock::new(|| TABLES.iter().map(|table| table.read_columns()).collect());
         let at = TABLES.iter().position(|table| table.name == self.name);
         ALL[at.unwrap_or(0)].iter().copied()
     }
 
-    fn read_columns(&self) -> Vec<Column> {
+    fn read_columns(&self) -> Vec<StoreColumn> {
         let columns = self.columns.split(", ").filter_map(|column| {
             let (name, kind) = column.split_once(' ')?;
             let bare = kind.trim_end_matches('?');
@@ -247,7 +247,7 @@ impl Table {
                 _ => Type::Text,
             };
             let null = column.ends_with('?');
-            Some(Column { name, kind, null })
+            Some(StoreColumn { name, kind, null })
         });
         columns.collect()
     }
@@ -259,13 +259,13 @@ impl Table {
 
     /// In a copy sums and counters are left out; a row of a unit says its session, and one of a node its content.
     #[cfg(feature = "parquet")]
-    pub(crate) fn file_columns(&self) -> Vec<Column> {
-        let extra = |name, kind| Column {
+    pub(crate) fn file_columns(&self) -> Vec<StoreColumn> {
+        let extra = |name, kind| StoreColumn {
             name,
             kind,
             null: true,
         };
-        let mut all: Vec<Column> = self.columns().collect();
+        let mut all: Vec<StoreColumn> = self.columns().collect();
         all.retain(|column| !["changed", "check_sum", "runtime_sum"].contains(&column.name));
         if self.files == CopyFiles::Added {
             all.insert(0, extra("session_id", Type::Int));
@@ -293,7 +293,11 @@ impl Table {
         format!("insert into {name} ({columns}) values ({marks}){twice}")
     }
 
-    pub(crate) fn values<'r>(&self, row: &'r dyn Row, from: usize) -> Result<Vec<Value<'r>>> {
+    pub(crate) fn values<'r>(
+        &self,
+        row: &'r dyn ResultRow,
+        from: usize,
+    ) -> Result<Vec<SqlValue<'r>>> {
         let columns = self.columns().enumerate();
         columns
             .map(|(at, column)| row.value(from + at, column.kind))
@@ -334,11 +338,11 @@ impl Table {
 
 /// Columns in a statement, some spelled otherwise.
 pub(crate) fn list(
-    columns: impl IntoIterator<Item = Column>,
+    columns: impl IntoIterator<Item = StoreColumn>,
     alias: &str,
     spelled: &[(&str, &str)],
 ) -> String {
-    let each = columns.into_iter().map(|Column { name, .. }| {
+    let each = columns.into_iter().map(|StoreColumn { name, .. }| {
         let other = spelled.iter().find(|(column, _)| *column == name);
         other.map_or_else(|| format!("{alias}{name}"), |(_, sql)| (*sql).to_owned())
     });
@@ -346,15 +350,19 @@ pub(crate) fn list(
 }
 
 /// Inserts a row: the values of all columns but a sum, which is computed. One that notes an id again changes nothing.
-pub(crate) fn insert(database: &mut dyn Database, table: &str, values: &[Value<'_>]) -> Result<()> {
+pub(crate) fn insert(
+    database: &mut dyn Database,
+    table: &str,
+    values: &[SqlValue<'_>],
+) -> Result<()> {
     static INSERTS: LazyLock<Vec<String>> =
-        LazyLock::new(|| TABLES.iter().map(Table::insert).collect());
+        LazyLock::new(|| TABLES.iter().map(StoreTable::insert).collect());
     let at = TABLES.iter().position(|other| other.name == table);
     let (table, sql) = (&TABLES[at.unwrap_or(0)], &INSERTS[at.unwrap_or(0)]);
     if table.columns.ends_with("check_sum int") {
         let summed = table.columns().zip(values);
         let summed = summed.filter(|(column, _)| is_summed(table, column));
-        let summed: Vec<Value<'_>> = summed.map(|(_, value)| *value).collect();
+        let summed: Vec<SqlValue<'_>> = summed.map(|(_, value)| *value).collect();
         let mut row = values.to_vec();
         row.push(sum(&summed).into());
         database.execute(sql, &row)?;
@@ -368,19 +376,19 @@ pub(crate) fn insert(database: &mut dyn Database, table: &str, values: &[Value<'
 ///
 /// A value is a byte 0 if it is null; else a byte 1, the number of bytes of its text in eight bytes (big-endian),
 /// and the text in UTF-8: of an integer its decimal digits, of a boolean `true` or `false`, of bytes hexadecimal digits.
-pub(crate) fn sum(values: &[Value<'_>]) -> i64 {
+pub(crate) fn sum(values: &[SqlValue<'_>]) -> i64 {
     let mut hash = Sha256::new();
     for value in values {
         let text = match value {
-            Value::Null => {
+            SqlValue::Null => {
                 hash.update([0]);
                 continue;
             }
-            Value::Bool(value) => value.to_string().into(),
-            Value::Int(value) => value.to_string().into(),
-            Value::Real(value) => value.to_string().into(),
-            Value::Text(value) => Cow::Borrowed(*value),
-            Value::Bytes(value) => hex(value).into(),
+            SqlValue::Bool(value) => value.to_string().into(),
+            SqlValue::Int(value) => value.to_string().into(),
+            SqlValue::Real(value) => value.to_string().into(),
+            SqlValue::Text(value) => Cow::Borrowed(*value),
+            SqlValue::Bytes(value) => hex(value).into(),
         };
         hash.update([1]);
         hash.update((text.len() as u64).to_be_bytes());
@@ -391,14 +399,14 @@ pub(crate) fn sum(values: &[Value<'_>]) -> i64 {
     i64::from_be_bytes(bytes)
 }
 
-fn is_summed(table: &Table, column: &Column) -> bool {
+fn is_summed(table: &StoreTable, column: &StoreColumn) -> bool {
     match table.name {
         "snapshot" => ["working", "committed_at_ns", "usage"].contains(&column.name),
         _ => column.name != "check_sum",
     }
 }
 
-pub(crate) fn summed(table: &Table) -> impl Iterator<Item = Column> {
+pub(crate) fn summed(table: &StoreTable) -> impl Iterator<Item = StoreColumn> {
     let columns = table.columns();
     columns.filter(|column| is_summed(table, column))
 }
@@ -551,22 +559,22 @@ pub(crate) fn check(database: &mut dyn Database, place: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Value, sum};
+    use super::{SqlValue, sum};
 
     #[test]
     fn sums_are_over_defined_bytes() {
         // SHA-256 of 01 00…01 61 00 01 00…02 31 32 01 00…04 74 72 75 65, computed elsewhere.
         let values = [
-            Value::Text("a"),
-            Value::Null,
-            Value::Int(12),
-            Value::Bool(true),
+            SqlValue::Text("a"),
+            SqlValue::Null,
+            SqlValue::Int(12),
+            SqlValue::Bool(true),
         ];
         assert_eq!(sum(&values), -91_580_177_785_060_149);
         assert_ne!(
             sum(&["ab".into(), "c".into()]),
             sum(&["a".into(), "bc".into()])
         );
-        assert_ne!(sum(&["".into()]), sum(&[Value::Null]));
+        assert_ne!(sum(&["".into()]), sum(&[SqlValue::Null]));
     }
 }

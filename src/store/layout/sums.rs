@@ -1,8 +1,8 @@
 //! Sums of rows that no hash covers, so that `verify` finds whatever was altered.
 
-use crate::store::database::sql::{Database, Row, Type, Value, collect, first, int};
+use crate::store::database::sql::{Database, ResultRow, SqlValue, Type, collect, first, int};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::schema::{Column, insert, list, sum, summed, table};
+use crate::store::layout::schema::{StoreColumn, insert, list, sum, summed, table};
 
 /// The tables whose rows have a sum besides `session`: what a row is, for messages.
 const ROWS: &[(&str, &str)] = &[
@@ -35,9 +35,9 @@ const SESSION_KINDS: [Type; 8] = {
     [Text, Int, Text, Int, Int, Text, Int, Bytes]
 };
 
-fn sum_at(row: &dyn Row, from: usize, kinds: impl IntoIterator<Item = Type>) -> Result<i64> {
+fn sum_at(row: &dyn ResultRow, from: usize, kinds: impl IntoIterator<Item = Type>) -> Result<i64> {
     let values = (from..).zip(kinds).map(|(at, kind)| row.value(at, kind));
-    Ok(sum(&values.collect::<Result<Vec<Value<'_>>, _>>()?))
+    Ok(sum(&values.collect::<Result<Vec<SqlValue<'_>>, _>>()?))
 }
 
 /// Computes the sum of a row of `session` again, after it or the session's snapshots were changed.
@@ -53,7 +53,7 @@ pub(crate) fn update_session_sum(database: &mut dyn Database, session: i64) -> R
 
 /// Computes the sums of a session's attempts again, after they were copied from another session.
 pub(crate) fn update_attempt_sums(database: &mut dyn Database, session: i64) -> Result<()> {
-    let columns: Vec<Column> = summed(table("attempt")).collect();
+    let columns: Vec<StoreColumn> = summed(table("attempt")).collect();
     let select = list(columns.iter().copied(), "", &[]);
     let select = format!("select number, {select} from attempt where session_id = ?1");
     let sums = collect(database, &select, &[session.into()], |row| {
@@ -102,7 +102,7 @@ pub(crate) fn check_sums(database: &mut dyn Database, found: &mut Vec<Finding>) 
          where runtime is not null or runtime_sum is not null order by name";
     check(runtimes, &[Type::Text], what)?;
     for (name, what) in ROWS {
-        let columns: Vec<Column> = summed(table(name)).collect();
+        let columns: Vec<StoreColumn> = summed(table(name)).collect();
         let select = format!(
             "select s.name, t.check_sum, {} from {name} t join session s \
              on s.session_id = t.session_id order by s.name",

@@ -91,7 +91,7 @@ pub(crate) struct Cells<'w> {
     at: usize,
 }
 
-enum Cell<'w> {
+enum WideCell<'w> {
     Null,
     Int(i64),
     Text(&'w [u8]),
@@ -100,29 +100,29 @@ enum Cell<'w> {
 
 impl<'w> Cells<'w> {
     #[inline]
-    fn next(&mut self) -> Cell<'w> {
+    fn next(&mut self) -> WideCell<'w> {
         self.at += 1;
-        self.read().unwrap_or(Cell::Other)
+        self.read().unwrap_or(WideCell::Other)
     }
 
     #[inline]
-    fn read(&mut self) -> Option<Cell<'w>> {
+    fn read(&mut self) -> Option<WideCell<'w>> {
         let (mark, left) = self.left.split_first()?;
         self.left = left;
         Some(match *mark {
-            NULL => Cell::Null,
+            NULL => WideCell::Null,
             INT => {
                 let (value, left) = self.left.split_first_chunk()?;
                 self.left = left;
-                Cell::Int(i64::from_le_bytes(*value))
+                WideCell::Int(i64::from_le_bytes(*value))
             }
             TEXT => {
                 let (len, left) = self.left.split_first_chunk()?;
                 let (text, left) = left.split_at_checked(u32::from_le_bytes(*len) as usize)?;
                 self.left = left;
-                Cell::Text(text)
+                WideCell::Text(text)
             }
-            _ => Cell::Other,
+            _ => WideCell::Other,
         })
     }
 
@@ -136,21 +136,21 @@ impl<'w> Cells<'w> {
     #[inline]
     pub(crate) fn int(&mut self) -> Result<Option<i64>> {
         match self.next() {
-            Cell::Null => Ok(None),
-            Cell::Int(value) => Ok(Some(value)),
-            Cell::Text(_) | Cell::Other => Err(self.unlike("an integer")),
+            WideCell::Null => Ok(None),
+            WideCell::Int(value) => Ok(Some(value)),
+            WideCell::Text(_) | WideCell::Other => Err(self.unlike("an integer")),
         }
     }
 
     #[inline]
     pub(crate) fn text(&mut self) -> Result<Option<&'w str>> {
         match self.next() {
-            Cell::Null => Ok(None),
-            Cell::Text(text) => match std::str::from_utf8(text) {
+            WideCell::Null => Ok(None),
+            WideCell::Text(text) => match std::str::from_utf8(text) {
                 Ok(text) => Ok(Some(text)),
                 Err(_) => Err(self.unlike("UTF-8")),
             },
-            Cell::Int(_) | Cell::Other => Err(self.unlike("a text")),
+            WideCell::Int(_) | WideCell::Other => Err(self.unlike("a text")),
         }
     }
 

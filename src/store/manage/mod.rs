@@ -13,7 +13,7 @@ pub(crate) mod whole;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::engine::{Beside, Kept, index_at};
+use crate::engine::{Beside, ContextState, index_at};
 use crate::support::diag::Error;
 use crate::support::macros::setters;
 
@@ -158,7 +158,7 @@ impl Store {
     ///
     /// # Errors
     /// `E_SESSION_NOT_FOUND`; those of the database.
-    pub fn kept(&self, name: &str) -> Result<Option<Kept>, Error> {
+    pub fn kept(&self, name: &str) -> Result<Option<ContextState>, Error> {
         let read = self.core.read(|database| {
             let entry = catalog::get(database, name)?;
             if entry.runtime.is_none() {
@@ -167,7 +167,7 @@ impl Store {
             let attempts = records::attempts(database, entry.session)?;
             Ok(Some((Beside::read(database, &entry)?, attempts)))
         })?;
-        let kept = |(beside, attempts)| Ok(Kept::stored(beside)?.with_attempts(attempts));
+        let kept = |(beside, attempts)| Ok(ContextState::stored(beside)?.with_attempts(attempts));
         read.map(kept).transpose()
     }
 

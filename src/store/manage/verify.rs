@@ -7,12 +7,12 @@ use sha2::Digest;
 
 use crate::index::{UnitKind, UnitRef};
 use crate::store::database::sql::{
-    Backend, Database, Value, collect, int, ints, one_int, text, texts,
+    Backend, Database, SqlValue, collect, int, ints, one_int, text, texts,
 };
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::{AttrColumns, UnitRows, body_hash, encode};
+use crate::store::layout::encode::{AttrColumns, EncodedUnit, body_hash, encode};
 use crate::store::layout::rows::{attr_row, node_row};
-use crate::store::layout::schema::{self, Table, list, table};
+use crate::store::layout::schema::{self, StoreTable, list, table};
 use crate::store::layout::sums::{Finding, check_sums, holds};
 use crate::store::manage::whole::{SnapshotLink, add_units, base_hash, links, unit_changes};
 use crate::store::read::catalog::{self, SessionEntry};
@@ -137,7 +137,7 @@ fn units(database: &mut dyn Database, found: &mut Vec<Finding>) -> Result<()> {
 pub(crate) fn unit_faults(
     database: &mut dyn Database,
     rows: &str,
-    values: &[Value<'_>],
+    values: &[SqlValue<'_>],
 ) -> Result<Vec<(i64, String)>> {
     let sql = format!("select unit_id, kind, hash, spelling from unit {rows} order by unit_id");
     let all = collect(database, &sql, values, |row| {
@@ -185,8 +185,8 @@ fn unit_fault(
 }
 
 /// A row of a unit as text: the number of its node, its values, and the hash of the content in the place of its number.
-fn row_text(table: &Table, mut values: Vec<Value<'_>>, hash: Option<&[u8]>) -> String {
-    let Value::Int(pre) = values[1] else {
+fn row_text(table: &StoreTable, mut values: Vec<SqlValue<'_>>, hash: Option<&[u8]>) -> String {
+    let SqlValue::Int(pre) = values[1] else {
         return String::new();
     };
     if let Some(body) = table.columns().position(|column| column.name == "body_id") {
@@ -195,7 +195,7 @@ fn row_text(table: &Table, mut values: Vec<Value<'_>>, hash: Option<&[u8]>) -> S
     format!("{} {pre} {:?} {hash:?}", table.name, &values[2..])
 }
 
-fn rows_of(unit: &UnitRows) -> Vec<String> {
+fn rows_of(unit: &EncodedUnit) -> Vec<String> {
     let (node_table, attr_table) = (table("node"), table("attr"));
     let (mut nodes, mut attrs) = (Vec::new(), Vec::new());
     for (pre, node) in (0..).zip(&unit.nodes) {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::index::UnitRef;
 use crate::json::{Appended, write_string};
 use crate::store::database::sql::{
-    Database, Value, collect, digest, first, int, ints, one_int, text, texts,
+    Database, SqlValue, collect, digest, first, int, ints, one_int, text, texts,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{Hash, encode};
@@ -42,7 +42,7 @@ pub(crate) fn fork(
         return Err(StoreError::Coded(Code::SnapshotNotFound, what));
     }
     let session = catalog::create(database, to, None, Some((from.session, seq)))?;
-    let values: [Value<'_>; 3] = [session.into(), from.session.into(), seq.into()];
+    let values: [SqlValue<'_>; 3] = [session.into(), from.session.into(), seq.into()];
     let end = format!("case when last_seq >= ?3 then {IN_FORCE} else last_seq end");
     for (name, rows) in [
         ("snapshot", "seq <= ?3"),
@@ -79,7 +79,7 @@ pub(crate) fn rename(database: &mut dyn Database, from: &str, to: &str) -> Resul
 pub(crate) fn delete(database: &mut dyn Database, name: &str) -> Result<()> {
     let entry = catalog::get(database, name)?;
     check_free(database, entry.session, name)?;
-    let session = [Value::Int(entry.session)];
+    let session = [SqlValue::Int(entry.session)];
     let units = "select distinct unit_id from placement where session_id = ?1";
     let units = ints(database, units, &session)?;
     let forks = "select session_id from session where parent_id = ?1";
@@ -108,7 +108,7 @@ pub(crate) fn prune(
     let Some((oldest, last)) = entry.seqs else {
         return Ok((0, 0, 0));
     };
-    let session = Value::Int(entry.session);
+    let session = SqlValue::Int(entry.session);
     let mut kept = last;
     if let Some(count) = newest {
         let count = i64::try_from(count.max(1)).unwrap_or(i64::MAX);

@@ -1,7 +1,7 @@
 //! The sessions of a store: rows of `session`, by names and patterns of names.
 
 use crate::store::database::sql::{
-    Database, Row, Value, collect, first, int, ints, one_int, parameters, text, texts,
+    Database, ResultRow, SqlValue, collect, first, int, ints, one_int, parameters, text, texts,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::{RECORDED, sum};
@@ -48,7 +48,7 @@ const SELECT: &str = "select s.session_id, s.name, s.created_at_ns, s.source, p.
      left join snapshot n on n.session_id = s.session_id and n.seq = \
      (select seq from snapshot where session_id = s.session_id and not working order by seq desc limit 1)";
 
-fn entry(row: &dyn Row) -> Result<SessionEntry> {
+fn entry(row: &dyn ResultRow) -> Result<SessionEntry> {
     let owned = |at| Ok::<_, StoreError>(row.text(at)?.map(ToOwned::to_owned));
     Ok(SessionEntry {
         session: int(row, 0)?,
@@ -133,7 +133,8 @@ pub(crate) fn of_response(
 /// The largest number after `name/` in the name of a session; 1 if there is none. Linear in the names that begin so.
 pub(crate) fn last_number(database: &mut dyn Database, name: &str) -> Result<u64> {
     let prefix = format!("{name}/");
-    let number = |row: &dyn Row| Ok(text(row, 1)?.strip_prefix(&prefix).map(str::parse::<u64>));
+    let number =
+        |row: &dyn ResultRow| Ok(text(row, 1)?.strip_prefix(&prefix).map(str::parse::<u64>));
     let numbers = with_prefix(database, LIST, &prefix, number)?;
     Ok(numbers.into_iter().flatten().flatten().fold(1, u64::max))
 }
@@ -146,7 +147,7 @@ pub(crate) fn some(database: &mut dyn Database, sessions: &[i64]) -> Result<Vec<
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedSession {
     pub(crate) session: i64,
     pub(crate) name: String,
     pub(crate) changed: i64,
@@ -154,8 +155,8 @@ pub(crate) struct Listed {
 
 const LIST: &str = "select s.session_id, s.name, s.changed from session s";
 
-fn listed(row: &dyn Row) -> Result<Listed> {
-    Ok(Listed {
+fn listed(row: &dyn ResultRow) -> Result<ListedSession> {
+    Ok(ListedSession {
         session: int(row, 0)?,
         name: text(row, 1)?.to_owned(),
         changed: int(row, 2)?,
@@ -167,23 +168,23 @@ pub(crate) fn matching(database: &mut dyn Database, glob: &Glob) -> Result<Vec<S
     matching_rows(database, SELECT, glob, entry)
 }
 
-pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<Listed>> {
+pub(crate) fn list(database: &mut dyn Database, glob: &Glob) -> Result<Vec<ListedSession>> {
     matching_rows(database, LIST, glob, listed)
 }
 
 /// The sessions that place, at any time, a unit for which one of the conditions, each with its values, holds.
 pub(crate) fn placing(
     database: &mut dyn Database,
-    units: &[(String, Vec<Value<'_>>)],
+    units: &[(String, Vec<SqlValue<'_>>)],
     glob: &Glob,
-) -> Result<Vec<Listed>> {
+) -> Result<Vec<ListedSession>> {
     let mut found = Vec::new();
     for (units, values) in units {
         let placed = format!("select p.session_id from placement p where p.unit_id {units}");
         let sql = format!("{LIST} where s.session_id in ({placed})");
         found.extend(collect(database, &sql, values, listed)?);
     }
-    found.retain(|session: &Listed| glob.matches(&session.name));
+    found.retain(|session: &ListedSession| glob.matches(&session.name));
     found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     found.dedup();
     Ok(found)
@@ -227,7 +228,7 @@ pub(crate) fn matching_rows<T>(
     database: &mut dyn Database,
     select: &str,
     glob: &Glob,
-    mut read: impl FnMut(&dyn Row) -> Result<T>,
+    mut read: impl FnMut(&dyn ResultRow) -> Result<T>,
 ) -> Result<Vec<T>> {
     let all = with_prefix(database, select, glob.prefix(), |row| {
         let matches = glob.matches(text(row, 1)?);
@@ -241,11 +242,11 @@ fn with_prefix<T>(
     database: &mut dyn Database,
     select: &str,
     prefix: &str,
-    read: impl FnMut(&dyn Row) -> Result<T>,
+    read: impl FnMut(&dyn ResultRow) -> Result<T>,
 ) -> Result<Vec<T>> {
     let end = after(prefix);
-    let mut values: Vec<Value<'_>> = vec![prefix.into()];
-    values.extend(end.as_deref().map(Value::from));
+    let mut values: Vec<SqlValue<'_>> = vec![prefix.into()];
+    values.extend(end.as_deref().map(SqlValue::from));
     let below = if end.is_some() {
         " and s.name < ?2"
     } else {

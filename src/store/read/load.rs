@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::history::Part;
+use crate::history::SnapshotPart;
 use crate::index::{Layout, Meta, Segment, Snapshot, UnitKind, UnitPart, UnitRef, Writer};
 use crate::json::{get, members};
-use crate::store::database::sql::{Database, Row, Value, collect, first, int, ints, one_int, text};
+use crate::store::database::sql::{
+    Database, ResultRow, SqlValue, collect, first, int, ints, one_int, text,
+};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::decode::{Units, Wanted};
 use crate::store::layout::encode::{Order, rank};
@@ -30,7 +32,7 @@ const PLACE: &str = "p.unit_id, u.kind, p.rank, p.sibling_offset, p.created_at_n
 
 impl Placement {
     /// What a part of a tree has of its placements, which are in document order.
-    pub(crate) fn only(places: &mut Vec<Self>, part: &Part) {
+    pub(crate) fn only(places: &mut Vec<Self>, part: &SnapshotPart) {
         let turns = places.iter().filter(|place| place.kind == UnitKind::Turn);
         let mut older = (turns.count() as u64).saturating_sub(part.turns);
         places.retain(|place| match place.kind {
@@ -53,7 +55,7 @@ impl Placement {
     }
 }
 
-fn place(row: &dyn Row) -> Result<Placement> {
+fn place(row: &dyn ResultRow) -> Result<Placement> {
     let name = text(row, 1)?;
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {name:?}"));
     let kind = UnitKind::parse(name).ok_or_else(unknown)?;
@@ -237,7 +239,7 @@ pub(crate) fn turns_after(database: &mut dyn Database, now: Now, order: &Order) 
          and last_seq = {IN_FORCE} and +first_seq <= ?2 \
          and (sibling_offset, created_at_ns, creation_index, id) > (?3, ?4, ?5, ?6)"
     );
-    let values: [Value<'_>; 6] = [
+    let values: [SqlValue<'_>; 6] = [
         session.into(),
         seq.into(),
         order.offset.into(),

@@ -12,7 +12,7 @@ mod plans {
 
     use crate::store::database::home::{Home, HomeOptions};
     use crate::store::database::sql::{
-        Backend, Begin, Database, Each, Savepoint, Value, collect, text,
+        Backend, Begin, Database, Each, Savepoint, SqlValue, collect, text,
     };
     use crate::store::error::Result;
     use crate::store::layout::decode::{Units, Wanted};
@@ -31,11 +31,11 @@ mod plans {
             self.database.dialect()
         }
 
-        fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
+        fn execute(&mut self, sql: &str, values: &[SqlValue<'_>]) -> Result<u64> {
             self.database.execute(sql, values)
         }
 
-        fn query(&mut self, sql: &str, values: &[Value<'_>], each: Each<'_>) -> Result<()> {
+        fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()> {
             let explain = format!("explain query plan {sql}");
             let steps = collect(self.database, &explain, values, |row| {
                 Ok(text(row, 3)?.to_owned())

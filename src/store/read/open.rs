@@ -1,7 +1,7 @@
 //! The sessions that are open for reading, and how much memory they take.
 
 use crate::store::error::{Result, StoreError};
-use crate::store::read::catalog::{self, Listed, SessionEntry};
+use crate::store::read::catalog::{self, ListedSession, SessionEntry};
 use crate::store::read::stored::Stored;
 use crate::store::write::core::Core;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(crate) struct OpenSessions {
     growing: Vec<i64>,
     clock: u64,
     /// All sessions of the store, and the number of its last commit when they were listed.
-    list: Option<(i64, Arc<[Listed]>)>,
+    list: Option<(i64, Arc<[ListedSession]>)>,
     /// Sessions that were queried without being opened.
     asked: RoaringTreemap,
     /// Whether a session had to go, as all together were over the budget.
@@ -52,7 +52,7 @@ impl OpenSessions {
     }
 
     /// Whether none of these sessions is open, and none was queried before or memory is short: then none is opened.
-    pub(crate) fn are_new(&self, list: &[Listed]) -> bool {
+    pub(crate) fn are_new(&self, list: &[ListedSession]) -> bool {
         let mut numbers = list.iter().map(|listed| listed.session);
         numbers.all(|id| {
             let was_asked = u64::try_from(id).is_ok_and(|id| self.asked.contains(id));
@@ -60,7 +60,7 @@ impl OpenSessions {
         })
     }
 
-    pub(crate) fn note_asked(&mut self, list: &[Listed]) {
+    pub(crate) fn note_asked(&mut self, list: &[ListedSession]) {
         let numbers = list.iter().map(|listed| u64::try_from(listed.session));
         self.asked.extend(numbers.flatten());
     }
@@ -74,13 +74,13 @@ impl OpenSessions {
         self.by_id.len()
     }
 
-    pub(crate) fn list(&self, version: i64) -> Option<Arc<[Listed]>> {
+    pub(crate) fn list(&self, version: i64) -> Option<Arc<[ListedSession]>> {
         let (known, list) = self.list.as_ref()?;
         (*known == version).then(|| Arc::clone(list))
     }
 
     /// Keeps the list of all sessions, if it is a small part of the budget.
-    pub(crate) fn keep_list(&mut self, version: i64, list: &Arc<[Listed]>) {
+    pub(crate) fn keep_list(&mut self, version: i64, list: &Arc<[ListedSession]>) {
         let names = list.iter().map(|listed| listed.name.len());
         let bytes = size_of_val(&**list) + names.sum::<usize>();
         self.list = (bytes <= self.share()).then(|| (version, Arc::clone(list)));
@@ -236,7 +236,10 @@ pub(crate) fn session(
     session
 }
 
-pub(crate) fn current(open: &Mutex<OpenSessions>, list: &[Listed]) -> HashMap<i64, Arc<Session>> {
+pub(crate) fn current(
+    open: &Mutex<OpenSessions>,
+    list: &[ListedSession],
+) -> HashMap<i64, Arc<Session>> {
     let mut open = lock(open);
     open.count();
     let mut found = HashMap::with_capacity(list.len());

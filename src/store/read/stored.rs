@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use hashbrown::HashMap;
 
 use crate::engine::Beside;
-use crate::history::{Attempts, LoadFailure, Part, Position, Source};
+use crate::history::{Attempts, LoadFailure, Position, SnapshotPart, SnapshotSource};
 use crate::index::{Meta, Snapshot, UnitKind};
 use crate::store::database::sql::{Database, ints, one_int};
 use crate::store::error::{Result, StoreError};
@@ -201,7 +201,7 @@ impl Stored {
         &self,
         database: &mut dyn Database,
         seq: i64,
-        part: &Part,
+        part: &SnapshotPart,
         in_force: bool,
     ) -> Result<Vec<Placement>> {
         if !in_force {
@@ -224,7 +224,7 @@ impl Stored {
     }
 }
 
-impl Source for Stored {
+impl SnapshotSource for Stored {
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
         let (first, last) = self.entry.seqs.unwrap_or((1, 0));
         let cycles = self.read(|database, same| {
@@ -258,7 +258,11 @@ impl Source for Stored {
         })
     }
 
-    fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+    fn part(
+        &self,
+        position: Position,
+        part: &SnapshotPart,
+    ) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
         let seq = self.seq(position);
         self.read(|database, same| {
             if position == Position::Working {

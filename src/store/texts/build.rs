@@ -11,11 +11,11 @@ use crate::engine::searched;
 use crate::index::UnitKind;
 use crate::query::ir::{Required, fold};
 use crate::store::database::sql::{
-    Backend, Database, Value, collect, first, int, ints, one_int, text,
+    Backend, Database, SqlValue, collect, first, int, ints, one_int, text,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::sums::Finding;
-use crate::store::read::catalog::{self, Glob, Listed};
+use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::store::read::load::restore_unit;
 use crate::store::texts::grams::{expression, grams, vector};
 use crate::store::texts::tables::{create, drop_text_index, through};
@@ -94,7 +94,7 @@ fn add_unit(database: &mut dyn Database, unit: i64, kind: &str) -> Result<usize>
 
 fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64> {
     let hash = text_hash(folded);
-    let hash = Value::Bytes(&hash);
+    let hash = SqlValue::Bytes(&hash);
     let find = "select text_id from text_doc where hash = ?1";
     if let Some(known) = one_int(database, find, &[hash])? {
         return Ok(known);
@@ -125,7 +125,7 @@ pub(crate) fn with_text(
     database: &mut dyn Database,
     required: &Required,
     glob: &Glob,
-) -> Result<Option<Vec<Listed>>> {
+) -> Result<Option<Vec<ListedSession>>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };

@@ -92,7 +92,8 @@ impl Store {
         let found = self
             .core
             .read(|database| build::with_text(database, required, &glob))?;
-        let names = |found: Vec<catalog::Listed>| found.into_iter().map(|listed| listed.name);
+        let names =
+            |found: Vec<catalog::ListedSession>| found.into_iter().map(|listed| listed.name);
         Ok(found.map(|found| names(found).collect()))
     }
 

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::store::database::sql::{Backend, Database, Value, ints, one_int};
+use crate::store::database::sql::{Backend, Database, SqlValue, ints, one_int};
 use crate::store::error::Result;
 
 /// How texts are folded and cut; an index of another number is made again. Letters are paired by the tables of
@@ -114,13 +114,13 @@ pub(crate) fn forget(database: &mut dyn Database, units: &[i64]) -> Result<()> {
     }
     let mut texts = BTreeSet::new();
     for unit in units {
-        let unit = [Value::Int(*unit)];
+        let unit = [SqlValue::Int(*unit)];
         let sql = "select text_id from text_unit where unit_id = ?1";
         texts.extend(ints(database, sql, &unit)?);
         database.execute("delete from text_unit where unit_id = ?1", &unit)?;
     }
     for text in texts {
-        let text = [Value::Int(text)];
+        let text = [SqlValue::Int(text)];
         let gone = database.execute(
             "delete from text_doc where text_id = ?1 \
              and not exists (select 1 from text_unit where text_id = ?1)",

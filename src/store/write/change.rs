@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::history::History;
 use crate::index::{Meta, Snapshot};
 use crate::json::{Appended, write_string, write_value};
-use crate::store::database::sql::{Backend, Database, Value, digest, first, int, ints};
+use crate::store::database::sql::{Backend, Database, SqlValue, digest, first, int, ints};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::{Hash, Order, UnitRows, encode};
+use crate::store::layout::encode::{EncodedUnit, Hash, Order, encode};
 use crate::store::layout::rows::{put_in_order, put_unit};
 use crate::store::layout::schema::insert;
 use crate::store::read::catalog::{self, SessionEntry};
@@ -26,7 +26,7 @@ pub(crate) const IN_FORCE: i64 = i64::MAX;
 /// What a commit or a working state changes, to be written. Made without a database.
 #[derive(Debug)]
 pub(crate) struct SnapshotChange {
-    came: Vec<UnitRows>,
+    came: Vec<EncodedUnit>,
     /// Ids of the top nodes of the units that went, in document order.
     gone: Vec<String>,
     /// `None` of a working state.
@@ -108,7 +108,7 @@ pub(crate) struct SessionRows {
 }
 
 impl Placed {
-    fn new(unit: i64, rows: &UnitRows) -> Self {
+    fn new(unit: i64, rows: &EncodedUnit) -> Self {
         Self {
             unit,
             hash: rows.hash,
@@ -207,7 +207,7 @@ impl SessionRows {
         for unit in new {
             written.came.push(self.place(database, unit, seq)?);
         }
-        let row: [Value<'_>; 11] = [
+        let row: [SqlValue<'_>; 11] = [
             self.session.into(),
             seq.into(),
             change.cycle.into(),
@@ -215,10 +215,10 @@ impl SessionRows {
             now.into(),
             change.meta.as_str().into(),
             (&hash).into(),
-            Value::Null,
-            Value::Null,
-            Value::Null,
-            Value::Null,
+            SqlValue::Null,
+            SqlValue::Null,
+            SqlValue::Null,
+            SqlValue::Null,
         ];
         insert(database, "snapshot", &row)?;
         garbage::units(database, &loose)?;
@@ -226,15 +226,15 @@ impl SessionRows {
     }
 
     /// What a change does, and the units that come, which are not placed yet.
-    fn plan<'c>(&self, change: &'c SnapshotChange) -> Result<(Written, Vec<&'c UnitRows>)> {
+    fn plan<'c>(&self, change: &'c SnapshotChange) -> Result<(Written, Vec<&'c EncodedUnit>)> {
         // A unit that was indexed twice came and went, and is the same.
-        let is_same = |unit: &UnitRows| {
+        let is_same = |unit: &EncodedUnit| {
             let placed = self.placed.get(&unit.order.id);
             placed
                 .is_some_and(|placed| (placed.hash, placed.spelling) == (unit.hash, unit.spelling))
                 && change.gone.contains(&unit.order.id)
         };
-        let (same, new): (Vec<&UnitRows>, Vec<&UnitRows>) =
+        let (same, new): (Vec<&EncodedUnit>, Vec<&EncodedUnit>) =
             change.came.iter().partition(|u| is_same(u));
         let mut gone: Vec<Placed> = Vec::new();
         for id in &change.gone {
@@ -276,10 +276,10 @@ impl SessionRows {
         Err(StoreError::Damaged(what))
     }
 
-    fn place(&self, database: &mut dyn Database, unit: &UnitRows, seq: i64) -> Result<Placed> {
+    fn place(&self, database: &mut dyn Database, unit: &EncodedUnit, seq: i64) -> Result<Placed> {
         let unit_id = put_unit(database, unit)?;
         let order = &unit.order;
-        let row: [Value<'_>; 10] = [
+        let row: [SqlValue<'_>; 10] = [
             self.session.into(),
             unit_id.into(),
             seq.into(),

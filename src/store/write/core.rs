@@ -7,7 +7,7 @@ use crate::store::database::home::Home;
 use crate::store::database::sql::{Backend, Begin, Database, transaction};
 use crate::store::error::Result;
 use crate::store::write::queue::Queue;
-use crate::store::write::writer::{SessionWriter, Step, all_fail, run};
+use crate::store::write::writer::{CommitStep, SessionWriter, all_fail, run};
 
 /// Numbers the writers of this process, as each needs a name of its own.
 static WRITERS: AtomicU64 = AtomicU64::new(1);
@@ -34,7 +34,7 @@ impl Core {
         SessionWriter::open(&mut *database, name, &owner, lasts)
     }
 
-    pub(crate) fn keep(&self, step: Step) -> (Step, Result<()>) {
+    pub(crate) fn keep(&self, step: CommitStep) -> (CommitStep, Result<()>) {
         if self.batched {
             return self.queue.keep(step, |steps| self.keep_all(steps));
         }
@@ -44,7 +44,7 @@ impl Core {
         (step, result.unwrap_or(Ok(())))
     }
 
-    pub(crate) fn keep_all(&self, steps: &mut [Step]) -> Vec<Result<()>> {
+    pub(crate) fn keep_all(&self, steps: &mut [CommitStep]) -> Vec<Result<()>> {
         match self.home.writer() {
             Ok(mut writer) => run(&mut *writer, steps),
             Err(error) => all_fail(steps.len(), error),

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use crate::engine::{Beside, Kept};
+use crate::engine::{Beside, ContextState};
 use crate::history::{History, Session};
 use crate::store::Store;
 use crate::store::database::sql::{Database, Savepoint, end_part};
@@ -62,7 +62,7 @@ impl Ready {
             None => Beside::default(),
         };
         if let Some(json) = session.kept() {
-            beside = Kept::read(json)?.into_beside();
+            beside = ContextState::read(json)?.into_beside();
         }
         beside.attempts = history.attempts().clone();
         Ok(Self {

@@ -12,7 +12,7 @@ use crate::runtime::Commit;
 use crate::store::error::{Result, StoreError};
 use crate::store::write::change::SnapshotChange;
 use crate::store::write::core::Core;
-use crate::store::write::writer::{SessionWriter, Step};
+use crate::store::write::writer::{CommitStep, SessionWriter};
 use crate::support::diag::Error;
 
 /// The session of a store that a context writes. Dropping it gives the lease back.
@@ -40,21 +40,21 @@ impl StoreKeeper {
         older: Option<&Snapshot>,
         newer: Option<&Snapshot>,
         mut beside: Beside,
-    ) -> Result<Step, Error> {
+    ) -> Result<CommitStep, Error> {
         let lost =
             || StoreError::Refused("an earlier step of this session has panicked".to_owned());
         let writer = self.writer.take().ok_or_else(lost)?;
         beside.retired.splice(..0, self.unnoted.drain(..));
         beside.settled = writer.settled;
         beside.pins = beside.pins.filter(|pins| *pins != writer.pins);
-        Ok(Step {
+        Ok(CommitStep {
             change: newer.map(|newer| SnapshotChange::between(older, newer)),
             writer,
             beside,
         })
     }
 
-    fn ended(&mut self, step: Step, result: Result<()>) -> Result<(), Error> {
+    fn ended(&mut self, step: CommitStep, result: Result<()>) -> Result<(), Error> {
         if result.is_err() {
             self.unnoted = step.beside.retired;
         }

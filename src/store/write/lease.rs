@@ -1,6 +1,6 @@
 //! Who writes a session: leases with fences (STORE §3).
 
-use crate::store::database::sql::{Database, Value, first, int, one_int, text};
+use crate::store::database::sql::{Database, SqlValue, first, int, one_int, text};
 use crate::store::error::{Result, StoreError};
 use crate::support::cancel;
 use crate::support::diag::Code;
@@ -100,7 +100,7 @@ impl Lease {
     /// Sets when the lease runs out. Returns whether it is still held.
     fn set(&self, database: &mut dyn Database, until: i64) -> Result<bool> {
         let sql = "update lease set expires_at_ns = ?4 where session_id = ?1 and owner = ?2 and fence = ?3";
-        let owner = Value::Text(&self.owner);
+        let owner = SqlValue::Text(&self.owner);
         let values = [self.session.into(), owner, self.fence.into(), until.into()];
         Ok(database.execute(sql, &values)? == 1)
     }

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::store::error::{Result, StoreError};
-use crate::store::write::writer::Step;
+use crate::store::write::writer::CommitStep;
 use crate::support::cancel;
 
 #[derive(Debug, Default)]
@@ -18,12 +18,12 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct QueueState {
-    waiting: Vec<(Arc<StepSlot>, Step)>,
+    waiting: Vec<(Arc<StepSlot>, CommitStep)>,
     busy: bool,
 }
 
 /// A step that was kept, and its result.
-type StepSlot = Mutex<Option<(Step, Result<()>)>>;
+type StepSlot = Mutex<Option<(CommitStep, Result<()>)>>;
 
 /// A lock whose holder panicked holds what it held before: every change under it is one assignment.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -35,7 +35,7 @@ pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct QueueTurn<'q> {
     queue: &'q Queue,
     slots: Vec<Arc<StepSlot>>,
-    steps: Vec<Step>,
+    steps: Vec<CommitStep>,
     results: Vec<Result<()>>,
 }
 
@@ -63,9 +63,9 @@ impl Queue {
     /// Returns when the step is durable or has failed.
     pub(crate) fn keep(
         &self,
-        step: Step,
-        run: impl FnOnce(&mut [Step]) -> Vec<Result<()>>,
-    ) -> (Step, Result<()>) {
+        step: CommitStep,
+        run: impl FnOnce(&mut [CommitStep]) -> Vec<Result<()>>,
+    ) -> (CommitStep, Result<()>) {
         let slot = Arc::new(StepSlot::default());
         let mut state = lock(&self.state);
         state.waiting.push((Arc::clone(&slot), step));
@@ -124,7 +124,7 @@ mod tests {
         let step = |session: &str| {
             let mut database = home.writer().unwrap();
             let writer = SessionWriter::open(&mut *database, session, "test", 1_000_000_000);
-            Step {
+            CommitStep {
                 writer: writer.unwrap(),
                 change: None,
                 beside: Beside {

@@ -4,7 +4,7 @@
 use crate::engine::Beside;
 use crate::history::{Attempt, AttemptEntry, AttemptStatus, Attempts};
 use crate::json::{get, members};
-use crate::store::database::sql::{Database, Value, collect, first, int, one_int, text, texts};
+use crate::store::database::sql::{Database, SqlValue, collect, first, int, one_int, text, texts};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::schema::insert;
 use crate::store::layout::sums::{put_retired, update_session_sum};
@@ -63,7 +63,7 @@ fn put_attempts(
         let attempt = &entry.attempt;
         let request = serde_json::to_string(&entry.sent).unwrap_or_default();
         let tokens = |tokens: Option<u64>| tokens.and_then(|tokens| i64::try_from(tokens).ok());
-        let values: [Value<'_>; 14] = [
+        let values: [SqlValue<'_>; 14] = [
             session.into(),
             attempt.attempt_id.as_str().into(),
             number.into(),
@@ -143,10 +143,10 @@ fn put_pins(database: &mut dyn Database, session: i64, pins: &[(String, String)]
     for (name, id) in pins {
         let values = [
             session.into(),
-            Value::Text(name),
-            Value::Text(id),
-            Value::Null,
-            Value::Null,
+            SqlValue::Text(name),
+            SqlValue::Text(id),
+            SqlValue::Null,
+            SqlValue::Null,
         ];
         insert(database, "pin", &values)?;
     }

@@ -25,7 +25,7 @@ pub(crate) struct SessionWriter {
 
 /// What is to be written in one transaction, alone or with others: a commit, or a working state.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct CommitStep {
     pub(crate) writer: SessionWriter,
     /// The snapshot; `None` if a working state that was saved is to go and none replaces it.
     pub(crate) change: Option<SnapshotChange>,
@@ -84,7 +84,7 @@ impl SessionWriter {
     }
 }
 
-impl Step {
+impl CommitStep {
     fn write(&mut self, database: &mut dyn Database) -> Result<Option<Written>> {
         let writer = &self.writer;
         let now = writer.lease.renew(database, &writer.name)?;
@@ -121,7 +121,7 @@ impl Step {
 const TRIES: usize = 5;
 
 /// As [`run_once`]; steps that the database refused because of another transaction are tried again.
-pub(crate) fn run(database: &mut dyn Database, steps: &mut [Step]) -> Vec<Result<()>> {
+pub(crate) fn run(database: &mut dyn Database, steps: &mut [CommitStep]) -> Vec<Result<()>> {
     let conflict = |result: &Result<()>| matches!(result, Err(StoreError::Conflict(..)));
     let mut results = run_once(database, steps);
     // SQLite has waited as long as it was allowed to.
@@ -143,7 +143,7 @@ pub(crate) fn run(database: &mut dyn Database, steps: &mut [Step]) -> Vec<Result
 
 /// Each gets its own result: one that is refused leaves nothing, and the others stay. If the transaction itself fails, as
 /// of a full disk, each step is kept by itself.
-fn run_once(database: &mut dyn Database, steps: &mut [Step]) -> Vec<Result<()>> {
+fn run_once(database: &mut dyn Database, steps: &mut [CommitStep]) -> Vec<Result<()>> {
     match together(database, steps) {
         Ok(results) => results,
         Err(_) if steps.len() > 1 => {
@@ -158,10 +158,10 @@ fn run_once(database: &mut dyn Database, steps: &mut [Step]) -> Vec<Result<()>> 
 }
 
 /// With an error nothing was kept, or it is not known of a step that is alone.
-fn together(database: &mut dyn Database, steps: &mut [Step]) -> Result<Vec<Result<()>>> {
+fn together(database: &mut dyn Database, steps: &mut [CommitStep]) -> Result<Vec<Result<()>>> {
     // A working state that is replaced leaves units that another session may be about to place. There may
     // be one that was kept although its transaction was reported as failed.
-    let replaces = |step: &Step| step.writer.saved || step.writer.doubtful;
+    let replaces = |step: &CommitStep| step.writer.saved || step.writer.doubtful;
     let alone = steps.iter().any(replaces);
     database.begin(if alone { Begin::Alone } else { Begin::Write })?;
     let several = steps.len() > 1;

@@ -55,14 +55,14 @@ impl Label {
 
 /// A replacement of a part of the selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct SelectorEdit {
     /// The part; empty where something is inserted.
     pub span: Range<usize>,
     /// What to write there.
     pub text: String,
 }
 
-impl Edit {
+impl SelectorEdit {
     /// Replaces `span` by `text`.
     pub fn new(span: impl Into<Range<usize>>, text: impl Into<String>) -> Self {
         Self {
@@ -97,7 +97,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The replacements that undo this mistake, if known.
     #[serde(skip)]
-    pub(super) edits: Vec<Edit>,
+    pub(super) edits: Vec<SelectorEdit>,
     /// The whole selector, corrected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) correction: Option<Box<str>>,
@@ -147,12 +147,12 @@ impl Diagnostic {
     }
 
     /// The replacements that undo this mistake; empty if they are not known.
-    pub fn edits(&self) -> &[Edit] {
+    pub fn edits(&self) -> &[SelectorEdit] {
         &self.edits
     }
 
     /// Adds a replacement that helps to undo this mistake.
-    pub fn add_edit(&mut self, edit: Edit) {
+    pub fn add_edit(&mut self, edit: SelectorEdit) {
         self.edits.push(edit);
     }
 

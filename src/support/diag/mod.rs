@@ -14,7 +14,7 @@ mod render;
 mod suggest;
 
 pub use code::Code;
-pub use diagnostic::{Diagnostic, Edit, Label, Severity};
+pub use diagnostic::{Diagnostic, Label, SelectorEdit, Severity};
 pub use error::{Error, Warning};
 pub use render::{ColorChoice, render_diagnostic};
 pub use suggest::{SIMILARITY, nearest, nearest_at};

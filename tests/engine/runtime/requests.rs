@@ -3,7 +3,7 @@
 
 use pactql::{
     Context, Message, NewNode, Policy, Provider,
-    context::{Kept, StepClock, sent},
+    context::{ContextState, StepClock, sent},
     render::request,
 };
 
@@ -83,7 +83,7 @@ fn every_request_comes_back_whatever_happened_since() {
             if rng.chance(20) {
                 // Another process goes on with it.
                 let kept = serde_json::to_string(&context.kept()).unwrap();
-                let kept: Kept = serde_json::from_str(&kept).unwrap();
+                let kept: ContextState = serde_json::from_str(&kept).unwrap();
                 context = builder().resume_kept(&context.session(), &kept).unwrap();
             }
         }

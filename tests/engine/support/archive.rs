@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pactql::internals::history::{Archive, LoadFailure, Part, Position, Source};
+use pactql::internals::history::{Archive, LoadFailure, Position, SnapshotPart, SnapshotSource};
 use pactql::internals::index::Snapshot;
 use pactql::{Code, History, Session};
 
@@ -47,7 +47,7 @@ impl Fake {
     /// The same session, of which nothing is in memory.
     pub(crate) fn session(self: &Arc<Self>) -> Session {
         self.asked.lock().unwrap().clear();
-        let source = Arc::clone(self) as Arc<dyn Source>;
+        let source = Arc::clone(self) as Arc<dyn SnapshotSource>;
         let archive = Archive::new(source, self.cycles.len(), self.working);
         Session::new(History::new_lazy(Arc::new(archive)))
     }
@@ -87,7 +87,7 @@ impl Fake {
     }
 }
 
-impl Source for Fake {
+impl SnapshotSource for Fake {
     fn cycles(&self) -> Result<Arc<[i64]>, LoadFailure> {
         self.ask("cycles".to_owned())?;
         Ok(Arc::clone(&self.cycles))
@@ -103,7 +103,11 @@ impl Source for Fake {
         Ok(self.make(self.cycles.len()))
     }
 
-    fn part(&self, position: Position, part: &Part) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
+    fn part(
+        &self,
+        position: Position,
+        part: &SnapshotPart,
+    ) -> Result<Option<Arc<Snapshot>>, LoadFailure> {
         let ids = part.ids.iter().flatten().map(|id| format!(" #{id}"));
         let turns = match part.turns {
             u64::MAX => "all".to_owned(),

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pactql::internals::history::Part;
+use pactql::internals::history::SnapshotPart;
 use pactql::internals::index::{
     Layout, Merge, Meta, Segment, Snapshot, UnitKind, UnitPart, Writer,
 };
-use pactql::internals::tree::{NONE, NodeClass, Row, Tree, header};
+use pactql::internals::tree::{NONE, NodeClass, Tree, TreeRow, header};
 
 /// A session in units.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ impl Kept {
 
     /// A part of the snapshot at an index, which shares nothing; without `^sys` if that is not asked
     /// for. Turns that are left out are counted.
-    pub(crate) fn part(&self, at: usize, part: &Part) -> Snapshot {
+    pub(crate) fn part(&self, at: usize, part: &SnapshotPart) -> Snapshot {
         let (meta, units) = &self.snapshots[at];
         let mut depth = (units.iter())
             .filter(|unit| self.units[**unit].kind == UnitKind::Turn)
@@ -121,7 +121,7 @@ impl Kept {
                     UnitKind::Loose => depth < part.turns,
                 };
             depth -= u64::from(unit.kind == UnitKind::Turn);
-            let spine = |row: &Row| matches!(row.class, NodeClass::Root | NodeClass::Seq);
+            let spine = |row: &TreeRow| matches!(row.class, NodeClass::Root | NodeClass::Seq);
             if wanted {
                 let rows = tree.add(unit, &mut expires, |_| true);
                 parts.push(UnitPart::Fresh(unit.kind, rows));
@@ -235,7 +235,7 @@ impl Copy {
         &mut self,
         unit: &Unit,
         expires: &mut Vec<u32>,
-        wanted: impl Fn(&Row) -> bool,
+        wanted: impl Fn(&TreeRow) -> bool,
     ) -> Range<u32> {
         let from = &*unit.tree;
         let rows = unit.rows.clone();

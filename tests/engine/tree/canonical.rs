@@ -3,7 +3,7 @@
 
 use pactql::internals::json::{canonical, write_float, write_string};
 use pactql::internals::tree::Fields;
-use pactql::internals::tree::document::Body;
+use pactql::internals::tree::document::DocumentBody;
 use pactql::internals::tree::hash::{content_hash, hex};
 use pactql::internals::tree::read_document;
 use proptest::prelude::*;
@@ -154,7 +154,7 @@ fn content_hashes() {
     ];
     for (node, expected) in cases {
         let document = read_document(format!("{{\"root\":{node}}}").as_bytes()).expect(node);
-        let Body::Full(tree) = document.body else {
+        let DocumentBody::Full(tree) = document.body else {
             panic!("a full document")
         };
         let [_, role, kind, _] = tree.headers(0).texts;

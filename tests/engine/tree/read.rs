@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use pactql::internals::tree::document::Body;
+use pactql::internals::tree::document::DocumentBody;
 use pactql::internals::tree::{
     Document, Fields, NodeClass, Present, Tree, read_document, read_lines,
 };
@@ -18,7 +18,7 @@ fn read(text: &str) -> Document {
 
 fn tree(text: &str) -> Tree {
     match read(text).body {
-        Body::Full(tree) => tree,
+        DocumentBody::Full(tree) => tree,
         other => panic!("{other:?}: {text}"),
     }
 }
@@ -63,7 +63,7 @@ fn document_members() {
     assert_eq!(document.spec_version.as_deref(), Some(r#""PACT\/0.1.0""#));
     let extra: Vec<(&str, &str)> = document.extra.iter().map(|(n, v)| (&**n, &**v)).collect();
     assert_eq!(extra, [("a", "null"), ("x", "[1, 2]")]);
-    let Body::Full(tree) = &document.body else {
+    let DocumentBody::Full(tree) = &document.body else {
         panic!("a full document")
     };
     assert_eq!(ids(tree), ["^root"]);
@@ -540,7 +540,7 @@ fn lines() {
     let documents = read_lines(text.as_bytes()).expect("two documents");
     assert_eq!(documents.len(), 2);
     assert!(documents[1].working);
-    let Body::Delta(delta) = &documents[1].body else {
+    let DocumentBody::Delta(delta) = &documents[1].body else {
         panic!("a delta")
     };
     assert_eq!(delta.base, 1);

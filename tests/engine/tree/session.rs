@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use pactql::internals::tree::source::{Limits, SourceError, read_all, read_files, read_source};
 use pactql::internals::tree::{
-    Document, Fault, InputError, Meta, Tree, read_document, read_lines, read_slice, whole_trees,
+    Document, InputError, InputFault, Meta, Tree, read_document, read_lines, read_slice,
+    whole_trees,
 };
 use pactql::{Session, error::LoadError};
 
@@ -234,7 +235,7 @@ fn differences_that_cannot_be() {
 }
 
 /// The faults of a session; the same whether deltas are applied to trees or to the index.
-fn faults(text: &[u8]) -> Vec<Fault> {
+fn faults(text: &[u8]) -> Vec<InputFault> {
     let error = Session::from_slice(text).expect_err("a session at fault");
     let by_trees: Vec<InputError> = whole_trees(read_slice(text).expect("documents"))
         .filter_map(Result::err)

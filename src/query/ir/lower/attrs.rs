@@ -11,7 +11,7 @@ use crate::query::ir::purpose::Purpose;
 use crate::query::ir::query::{Attr, AttrKind, AttrTest, CompareOp, Literal, Operand, Test, Tests};
 use crate::query::syntax::ast::{AttrName, Attrs, Brackets, LiteralSyntax, Prop};
 use crate::query::syntax::{Span, Spanned, is_name, quote};
-use crate::support::diag::{Code, Edit};
+use crate::support::diag::{Code, SelectorEdit};
 
 impl Lowerer {
     pub(super) fn attrs(&mut self, attrs: &Attrs<'_>, span: Span, tests: &mut Tests) -> bool {
@@ -238,7 +238,7 @@ impl Lowerer {
     fn not_a_number(&mut self, name: &AttrName<'_>, text: &str, span: Span) -> Option<Operand> {
         let plain = text.parse::<i64>().is_ok().then(|| text.trim());
         let help = plain.map(|plain| format!("remove the quotes: `{plain}`"));
-        let edit = plain.map(|plain| Edit::new(span, plain));
+        let edit = plain.map(|plain| SelectorEdit::new(span, plain));
         let words: [&dyn Display; 3] = [&name.text, &text, &help.unwrap_or_default()];
         self.mistake(span, faults::NO_NUMBER, &words, edit)
     }

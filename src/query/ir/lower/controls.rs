@@ -12,7 +12,7 @@ use crate::query::ir::query::{AttrKind, Controls, Literal, Operand, QueryTime, T
 use crate::query::syntax::ast::{Brackets, Control, Filter};
 use crate::query::syntax::words::CONTROLS;
 use crate::query::syntax::{Span, is_name, quote};
-use crate::support::diag::{Edit, nearest};
+use crate::support::diag::{SelectorEdit, nearest};
 
 #[derive(Default)]
 pub(super) struct Filters {
@@ -153,7 +153,7 @@ impl Lowerer {
         let help = known.map(|known| format!("did you mean `@{known}`?"));
         let list = "the controls are `@limit`, `@p`, `@first`, `@order`, `@unique` and `@mode`";
         let help = help.unwrap_or_else(|| list.to_owned());
-        let edit = known.map(|known| Edit::new(span, format!("@{known}")));
+        let edit = known.map(|known| SelectorEdit::new(span, format!("@{known}")));
         self.mistake(span, faults::UNKNOWN_CONTROL, &[&name, &help], edit)
     }
 
@@ -194,7 +194,7 @@ impl Lowerer {
             Some(meant) => format!("did you mean `@{name}={meant}`?"),
             None => format!("the values are {list}"),
         };
-        let edit = meant.map(|meant| Edit::new(value.span, meant));
+        let edit = meant.map(|meant| SelectorEdit::new(value.span, meant));
         let words: [&dyn Display; 3] = [&name, value, &help];
         self.mistake(value.span, faults::UNKNOWN_VALUE, &words, edit)
     }

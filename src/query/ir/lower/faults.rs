@@ -6,11 +6,11 @@ use std::fmt::Display;
 
 use crate::query::ir::edition::Edition;
 use crate::query::syntax::Span;
-use crate::support::diag::{Code, Diagnostic, Edit};
+use crate::support::diag::{Code, Diagnostic, SelectorEdit};
 
 use super::lowerer::{Lowerer, MAX_MISTAKES};
 
-pub(super) struct Fault {
+pub(super) struct LoweringFault {
     code: Code,
     message: &'static str,
     label: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Fault {
 
 macro_rules! faults {
     ($($NAME:ident $Code:ident: $message:literal, $label:literal, $help:literal;)*) => {
-        $(pub(super) const $NAME: &Fault = &Fault {
+        $(pub(super) const $NAME: &LoweringFault = &LoweringFault {
             code: Code::$Code,
             message: $message,
             label: $label,
@@ -130,7 +130,7 @@ faults! {
         "write `@t-*` for the oldest snapshot, or `@*` alone for all";
 }
 
-impl Fault {
+impl LoweringFault {
     fn filled(template: &str, words: &[&dyn Display]) -> String {
         let mut out = String::with_capacity(template.len() + 16);
         let mut parts = template.split('%');
@@ -151,7 +151,7 @@ impl Lowerer {
     pub(super) fn fault<T: Default>(
         &mut self,
         span: Span,
-        fault: &Fault,
+        fault: &LoweringFault,
         words: &[&dyn Display],
     ) -> T {
         self.mistake(span, fault, words, None)
@@ -161,24 +161,24 @@ impl Lowerer {
     pub(super) fn mended<T: Default>(
         &mut self,
         span: Span,
-        fault: &Fault,
+        fault: &LoweringFault,
         words: &[&dyn Display],
         place: Span,
         text: impl Into<String>,
     ) -> T {
-        self.mistake(span, fault, words, Some(Edit::new(place, text)))
+        self.mistake(span, fault, words, Some(SelectorEdit::new(place, text)))
     }
 
     /// As [`Lowerer::fault`], with the replacement that undoes the mistake, if it is known.
     pub(super) fn mistake<T: Default>(
         &mut self,
         span: Span,
-        fault: &Fault,
+        fault: &LoweringFault,
         words: &[&dyn Display],
-        edit: Option<Edit>,
+        edit: Option<SelectorEdit>,
     ) -> T {
-        let message = Fault::filled(fault.message, words);
-        let help = Fault::filled(fault.help, words);
+        let message = LoweringFault::filled(fault.message, words);
+        let help = LoweringFault::filled(fault.help, words);
         self.record(fault.code, span, message, fault.label, help, edit)
     }
 
@@ -190,7 +190,7 @@ impl Lowerer {
         message: String,
         label: &str,
         help: String,
-        edit: Option<Edit>,
+        edit: Option<SelectorEdit>,
     ) -> T {
         if self.errors.len() < MAX_MISTAKES {
             let mut error = Diagnostic::error(code, message).at(span, label);

@@ -18,7 +18,7 @@ use crate::query::ir::query::{
 use crate::query::syntax::ast::{Brackets, DepthItem, Hop, HopHead, HopPart, PositionSyntax};
 use crate::query::syntax::words::{CALLED_PSEUDOS, CLASSES, PLAIN_PSEUDOS};
 use crate::query::syntax::{Span, Spanned};
-use crate::support::diag::{Edit, nearest};
+use crate::support::diag::{SelectorEdit, nearest};
 
 #[derive(Default)]
 struct HopsRead {
@@ -344,7 +344,7 @@ impl Lowerer {
                 "hops are depths such as `d1`, `seg`, `cont`, `block`, `*` and offsets".to_owned()
             }
         };
-        let edit = edit.map(|text| Edit::new(span, text));
+        let edit = edit.map(|text| SelectorEdit::new(span, text));
         self.mistake(span, faults::UNKNOWN_HOP, &[&word, &help], edit)
     }
 

@@ -9,14 +9,14 @@ use crate::query::ir::edition::Edition;
 use crate::query::ir::normal::{Observer, normalize};
 use crate::query::ir::pattern::Patterns;
 use crate::query::ir::purpose::{InsertionPoint, Purpose};
-use crate::query::ir::query::Query;
+use crate::query::ir::query::SelectorQuery;
 use crate::query::syntax::ast::Selector;
 use crate::query::syntax::{MAX_MISTAKES, Span};
 use crate::support::diag::{Diagnostic, Warning};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lowered {
-    pub query: Query,
+    pub query: SelectorQuery,
     pub warnings: Vec<Warning>,
     /// The byte range of the time, if the selector names one.
     pub time: Option<Range<usize>>,
@@ -87,7 +87,7 @@ pub(in crate::query::ir) fn check_pieces(
 pub(in crate::query::ir) fn lower_leniently(
     selector: &Selector<'_>,
     edition: Edition,
-) -> Option<Query> {
+) -> Option<SelectorQuery> {
     let mut lowerer = Lowerer::new(edition, selector.time.is_some());
     lowerer.lenient = true;
     let (query, spans) = lowerer.selector(selector)?;
@@ -110,14 +110,17 @@ pub(in crate::query::ir) fn notes(
 
 impl Lowerer {
     /// The query before normalization, and the spans of its groups.
-    fn selector(&mut self, selector: &Selector<'_>) -> Option<(Query, SmallVec<[Span; 1]>)> {
+    fn selector(
+        &mut self,
+        selector: &Selector<'_>,
+    ) -> Option<(SelectorQuery, SmallVec<[Span; 1]>)> {
         let time = self.time(selector.time.as_ref());
         let body = self.body(selector);
         let filters = self.filters(&selector.filters, time);
         let (time, body, filters) = (time?, body?, filters?);
         let mut tests = body.filters;
         tests.extend(filters.tests);
-        let query = Query {
+        let query = SelectorQuery {
             time,
             chains: body.chains,
             filters: tests,

@@ -13,7 +13,7 @@ use crate::query::ir::query::{
 use crate::query::syntax::ast::{GroupSyntax, Nth, StepPart, StepSyntax, WordOrParam};
 use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, ROOTS};
 use crate::query::syntax::{Span, Spanned, quote};
-use crate::support::diag::{Edit, nearest};
+use crate::support::diag::{SelectorEdit, nearest};
 
 /// All pseudo-classes, for suggestions.
 const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
@@ -186,7 +186,7 @@ impl Lowerer {
                     Some(root) => format!("did you mean `{root}`?"),
                     None => "the roots are `^root`, `^sys`, `^seq` and `^ah`".to_owned(),
                 };
-                let edit = root.map(|root| Edit::new(span, root));
+                let edit = root.map(|root| SelectorEdit::new(span, root));
                 return self.mistake(span, fault, &[&name, &help], edit);
             }
         };
@@ -293,7 +293,8 @@ impl Lowerer {
                 let list = "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, \
                             `:nth(…)` and `:depth(…)`";
                 let help = help.unwrap_or_else(|| list.to_owned());
-                let edit = known.map(|known| Edit::new(span, format!(":{known}{}", called(known))));
+                let edit = known
+                    .map(|known| SelectorEdit::new(span, format!(":{known}{}", called(known))));
                 return self.mistake(span, faults::UNKNOWN_PSEUDO, &[&name, &help], edit);
             }
         }
