@@ -118,7 +118,7 @@ pub use query::plan::Value;
 pub use render::provider::Provider;
 pub use runtime::{NewNode, Policy};
 #[cfg(feature = "store")]
-pub use store::{Store, StoreBuilder};
+pub use store::build::{Store, StoreBuilder};
 pub use support::cancel::{Cancel, Cancelled};
 pub use support::diag::{Code, ColorChoice, Error};
 

@@ -150,7 +150,7 @@ pub(crate) struct Redacted {
 /// let mut redactor = Redactor::new(["sk-[a-z0-9]+"])?;
 /// assert_eq!(redactor.redact("the key is sk-abc123."), "the key is [redacted].");
 /// assert_eq!(redactor.count(), 1);
-/// # Ok::<(), pactql::inspect::share::BadPattern>(())
+/// # Ok::<(), pactql::logs::BadPattern>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {

@@ -1,11 +1,10 @@
-//! Opening a store.
+//! A store, and opening it.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::store::Store;
 use crate::store::database::home::{Home, HomeOptions, StorePlace};
 use crate::store::error::StoreError;
 use crate::store::read::open::OpenSessions;
@@ -25,6 +24,39 @@ pub enum Durability {
     /// disk. For many sessions that commit often: each waits a little longer, and all together are faster,
     /// the more so the slower the disk is.
     Batched,
+}
+
+/// Sessions in a SQLite file or, with the feature `postgres`, in PostgreSQL (STORE §1 to §4).
+///
+/// A store is shared by threads, and by any number of processes: one writes a session at a time, any number
+/// read it. A commit is on the disk when [`Context::commit`](crate::Context::commit) returns.
+///
+/// ```
+/// use pactql::{Context, Message, Provider, Store};
+/// # let dir = std::env::temp_dir().join(format!("pactql-store-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// # let path = dir.join("agents.db");
+/// let store = Store::open(&path)?;
+/// let mut context = store.write("support-42")?; // one writer a session
+/// context.append(Message::user("Where is my refund?"))?;
+/// let request = context.render(Provider::OpenAi)?; // what to send
+/// context.reply(Message::assistant("On its way."))?;
+/// context.commit()?; // durable when it returns
+/// drop(context);
+///
+/// let session = store.session("support-42")?;
+/// assert_eq!(store.engine().rows(&session, "@t0 ^seq .cb")?.count(), 2);
+/// for found in store.select("@t0 .cb[role='user']")? {
+///     println!("{}", found?.session);
+/// }
+/// # std::fs::remove_dir_all(dir)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Store {
+    pub(super) core: Arc<Core>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) open: Arc<Mutex<OpenSessions>>,
 }
 
 /// Settings of a [`Store`].

@@ -16,7 +16,7 @@
 //! | copies as Parquet files, and statements that name their tables | `copy`, `views` |
 
 mod ask;
-mod build;
+pub(crate) mod build;
 #[cfg(feature = "parquet")]
 mod copy;
 mod database;
@@ -35,15 +35,18 @@ mod write;
 mod server;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub use ask::StoreSelection;
 pub use ask::answers::{StoreAnswers, StoreIds, StoreReason, StoreRoute};
 pub use ask::question::{SessionAnswer, SessionIds};
 pub use ask::rows::SqlRow;
-pub use build::{Durability, StoreBuilder};
+pub use build::Durability;
+pub(crate) use build::{Store, StoreBuilder};
 #[cfg(feature = "parquet")]
 pub use copy::{ParquetExport, ParquetExported, ParquetImported};
+#[cfg(feature = "mcp")]
+pub(crate) use database::sqlite::{FileId, id_of};
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub(crate) use read::catalog::SessionEntry;
 pub use texts::TextIndex;
@@ -57,44 +60,10 @@ use crate::history::Session;
 use crate::runtime::Commit;
 use crate::store::error::StoreError;
 use crate::store::read::catalog;
-use crate::store::read::open::{self, OpenSessions};
-use crate::store::write::core::Core;
+use crate::store::read::open;
 use crate::store::write::keeper::{StoreKeeper, commit_all};
 use crate::store::write::records;
 use crate::support::diag::Error;
-
-/// Sessions in a SQLite file or, with the feature `postgres`, in PostgreSQL (STORE §1 to §4).
-///
-/// A store is shared by threads, and by any number of processes: one writes a session at a time, any number
-/// read it. A commit is on the disk when [`Context::commit`] returns.
-///
-/// ```
-/// use pactql::{Context, Message, Provider, Store};
-/// # let dir = std::env::temp_dir().join(format!("pactql-store-{}", std::process::id()));
-/// # std::fs::create_dir_all(&dir)?;
-/// # let path = dir.join("agents.db");
-/// let store = Store::open(&path)?;
-/// let mut context = store.write("support-42")?; // one writer a session
-/// context.append(Message::user("Where is my refund?"))?;
-/// let request = context.render(Provider::OpenAi)?; // what to send
-/// context.reply(Message::assistant("On its way."))?;
-/// context.commit()?; // durable when it returns
-/// drop(context);
-///
-/// let session = store.session("support-42")?;
-/// assert_eq!(store.engine().rows(&session, "@t0 ^seq .cb")?.count(), 2);
-/// for found in store.select("@t0 .cb[role='user']")? {
-///     println!("{}", found?.session);
-/// }
-/// # std::fs::remove_dir_all(dir)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct Store {
-    core: Arc<Core>,
-    engine: Arc<Engine>,
-    open: Arc<Mutex<OpenSessions>>,
-}
 
 impl Store {
     /// Opens the store in the SQLite file at a path; one that is missing is made.

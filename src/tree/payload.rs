@@ -1,4 +1,4 @@
-//! Payload records: the fields of a node that the columns of [`super::Row`] cannot represent.
+//! Payload records: the fields of a node that the columns of [`super::TreeRow`] cannot represent.
 //!
 //! These are `content`, `content_hash`, `created_at_iso`, `tags`, `tag`, `cadence`, `cad`,
 //! `removable`, `provenance`, `parent_id`, custom fields, and any header given as an explicit null.

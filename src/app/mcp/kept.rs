@@ -7,7 +7,7 @@ use super::root::Root;
 use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, sessions};
 use crate::history::Session;
-use crate::store::Store;
+use crate::store::{FileId, Store, id_of};
 use crate::support::cancel;
 use crate::support::diag::{Diagnostic, Error};
 use crate::tree::source::{is_several, read_all, read_files};
@@ -17,7 +17,6 @@ use quick_cache::Weighter;
 use quick_cache::sync::{Cache, GuardResult};
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -232,21 +231,7 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Open stores by their paths below the root, and which files they were.
 #[derive(Debug, Default)]
-pub(super) struct OpenStores(Mutex<HashMap<PathBuf, (FileId, Arc<Store>)>>);
-
-type FileId = Option<(u64, u64)>;
-
-#[cfg(unix)]
-fn id(file: &File) -> std::io::Result<FileId> {
-    use std::os::unix::fs::MetadataExt;
-    let data = file.metadata()?;
-    Ok(Some((data.dev(), data.ino())))
-}
-
-#[cfg(not(unix))]
-fn id(_: &File) -> std::io::Result<FileId> {
-    Ok(None)
-}
+pub(super) struct OpenStores(Mutex<HashMap<PathBuf, (Option<FileId>, Arc<Store>)>>);
 
 impl OpenStores {
     /// The session that an address names, as it is now.
@@ -302,10 +287,11 @@ impl OpenStores {
     }
 }
 
-fn identity(root: &Root, place: &Path, name: &str) -> Result<FileId, Failure> {
+fn identity(root: &Root, place: &Path, name: &str) -> Result<Option<FileId>, Failure> {
     let failed = |error| Failure::file(name, &error);
     let file = root.handle.open(place).map_err(failed)?;
-    id(&file.into_std()).map_err(failed)
+    let file = file.into_std().metadata().map_err(failed)?;
+    Ok(id_of(&file))
 }
 
 fn shown(name: &str) -> String {

@@ -14,6 +14,6 @@ mod page;
 mod receipt;
 mod table;
 
-pub use crate::json::{BadPattern, Redactor};
+pub use crate::json::Redactor;
 pub use page::{Page, page};
 pub use receipt::{Receipt, ReceiptBlock, ReceiptPrefix, ReceiptStep, receipt};

@@ -2,7 +2,7 @@
 //!
 //! A session file is JSON Lines: a line for each snapshot as [`write_session`] writes them, the working
 //! state if there is one, and one line `{"runtime": {…}}` with what a context keeps and no document says
-//! ([`crate::context::Kept`]). Every reader of sessions takes such a file and skips that line.
+//! ([`crate::context::ContextState`]). Every reader of sessions takes such a file and skips that line.
 //!
 //! This module must not know selectors, arguments or providers. `durable` has what the operating system does.
 

@@ -13,7 +13,7 @@
 //! 2. Count every record with `report.line`, every message and part with `report.message` and
 //!    `report.part`; [`transcript`] says what becomes of contents, parts, calls and results, and counts
 //!    them. What has no field of its own becomes `data_part` or `data_…`
-//!    ([`Part::keep_rest`](super::log::Part::keep_rest)). Nothing with text in it is left out without
+//!    ([`LogPart::keep_rest`](super::log::LogPart::keep_rest)). Nothing with text in it is left out without
 //!    being counted as skipped, with a reason.
 //! 3. Add an entry to `formats!`.
 //! 4. Write fixtures by hand under `tests/cases/logs/NAME/`, say in their names that they are

@@ -3,6 +3,7 @@
 //! The file is in WAL mode: readers see whole commits and never wait; a commit is on the disk when it
 //! returns. This file knows no table.
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -69,16 +70,20 @@ const LONGEST_BUSY: Duration = Duration::from_millis(i32::MAX as u64);
 
 pub(crate) type FileId = (u64, u64);
 
+/// `None` where the system does not number files.
 #[cfg(unix)]
-pub(crate) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
+pub(crate) fn id_of(file: &Metadata) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
-    let file = std::fs::metadata(path)?;
-    Ok(Some((file.dev(), file.ino())))
+    Some((file.dev(), file.ino()))
 }
 
 #[cfg(not(unix))]
+pub(crate) fn id_of(_: &Metadata) -> Option<FileId> {
+    None
+}
+
 pub(crate) fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
-    std::fs::metadata(path).map(|_| None)
+    Ok(id_of(&path.metadata()?))
 }
 
 impl Sqlite {
