@@ -139,8 +139,8 @@ commands! {
     Edit(edit::EditArgs),
     Context(context::ContextArgs),
     Fmt(selector::FmtArgs),
-    CompletionsArgs(CompletionsArgs),
-    ManArgs(ManArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Print a completion script for a shell.
