@@ -58,8 +58,8 @@ fn main() {
     let history = session.history();
     let mut texts: BTreeSet<String> = BTreeSet::new();
     for snapshot in history.committed().iter() {
-        for block in Thread::of(snapshot, Contents::All).blocks() {
-            texts.extend(Wording::of(block).texts().map(str::to_owned));
+        for block in Thread::from_snapshot(snapshot, Contents::All).blocks() {
+            texts.extend(Wording::from_block(block).texts().map(str::to_owned));
         }
     }
     let bytes: usize = texts.iter().map(String::len).sum();
@@ -77,7 +77,7 @@ fn main() {
             .tokenizer(*tokenizer);
         let mut found = 0;
         let report = best(|| {
-            found = TokenReport::of(&engine, &session, &options)
+            found = TokenReport::new(&engine, &session, &options)
                 .unwrap()
                 .distinct
                 .tokens
@@ -93,6 +93,6 @@ fn main() {
     let search = Search::new("w[o0]rd12 ", false).unwrap();
     let options = ReportOptions::new(Part::all()).search(search);
     let mut lines = 0;
-    let time = best(|| lines = GrepReport::of(&engine, &session, &options).unwrap().lines);
+    let time = best(|| lines = GrepReport::new(&engine, &session, &options).unwrap().lines);
     println!("grep: {lines} lines in {time:.1?}");
 }

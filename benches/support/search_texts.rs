@@ -35,7 +35,7 @@ pub(super) fn search(scratch: &Scratch, effort: Effort) {
     let lines = |store: &Store, names: &[String]| -> u64 {
         let found = names.iter().map(|name| {
             let session = store.session(name).expect("a session");
-            let found = GrepReport::of(&engine, &session, &options).expect("an answer");
+            let found = GrepReport::new(&engine, &session, &options).expect("an answer");
             found.lines
         });
         found.sum()

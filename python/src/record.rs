@@ -172,7 +172,7 @@ pub(crate) fn assemble(
     events: &str,
 ) -> PyResult<(Option<String>, bool, Option<String>)> {
     let provider = provider(api)?;
-    let reply = py.detach(|| StreamedReply::of(provider, events));
+    let reply = py.detach(|| StreamedReply::from_events(provider, events));
     Ok((reply.response, reply.whole, reply.error))
 }
 

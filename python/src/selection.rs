@@ -292,7 +292,7 @@ impl Selection {
         let query = Query::new(query);
         let (fit, list, positions) = forks::shared(py, || {
             let list = self.inner.list();
-            let fit = pactql::selection::Fit::of(self.inner.nodes_from(0), &query, budget);
+            let fit = pactql::selection::Fit::choose(self.inner.nodes_from(0), &query, budget);
             // An id is in a selection once.
             let all = list.nodes().iter().enumerate();
             let all: HashMap<&str, usize> = all.map(|(at, node)| (node.id(), at)).collect();

@@ -111,7 +111,7 @@ impl Session {
         options: ReportOptions,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.check(py)?;
-        let report = forks::shared(py, || R::of(&self.engine, &self.session, &options));
+        let report = forks::shared(py, || R::new(&self.engine, &self.session, &options));
         json::report(py, &report.or_raise(py)?)
     }
 

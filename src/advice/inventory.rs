@@ -31,7 +31,7 @@ struct CountedNode<'a> {
 }
 
 impl<'a> CountedNode<'a> {
-    fn of(node: NodeRef<'a>) -> Self {
+    fn from_node(node: NodeRef<'a>) -> Self {
         Self {
             id: node.id(),
             texts: [node.role(), node.kind(), node.key()],
@@ -51,7 +51,7 @@ impl<'a> Inventory<'a> {
             let dead: Vec<u32> = unit.dead_rows().collect();
             if units.insert((Arc::as_ptr(unit.segment()), unit.index(), dead)) {
                 let live = unit.nodes().inspect(|_| ensure());
-                nodes.extend(live.filter(|node| seen.insert(CountedNode::of(*node))));
+                nodes.extend(live.filter(|node| seen.insert(CountedNode::from_node(*node))));
             }
         }
         Self { nodes }

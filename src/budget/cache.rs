@@ -98,7 +98,7 @@ impl Cache {
         let tokens = cancel::here();
         let candidates = entries.par_iter().map(|entry| {
             tokens.within(cancel::check)?;
-            let measure = ScoreCounts::of(&self.content(entry)?, query);
+            let measure = ScoreCounts::count(&self.content(entry)?, query);
             let id = &*entry.id;
             Ok(Candidate { id, measure })
         });

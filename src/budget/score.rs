@@ -61,7 +61,7 @@ pub struct ScoreCounts {
 
 impl ScoreCounts {
     /// Measures a content against a query. Linear; memory for one word.
-    pub fn of(content: &str, query: &Query) -> Self {
+    pub fn count(content: &str, query: &Query) -> Self {
         let mut measure = Self {
             bytes: content.len() as u64,
             ..Self::default()

@@ -159,7 +159,7 @@ impl PlanCache {
     ) -> Result<(Prepared, Outcome), Error> {
         let lowered = crate::query::ir::compile_for(text, edition, purpose)
             .map_err(|refused| correct(refused, edition, purpose))?;
-        let shape = PlanShape::of(&lowered.query);
+        let shape = PlanShape::from_query(&lowered.query);
         let known = texts.and_then(|_| self.shapes.get(shape.bytes()));
         let (plan, outcome) = match known {
             Some(plan) => {

@@ -38,13 +38,13 @@ impl Selection {
     /// query, taken in order of score, then id (RUNTIME §6, source 004). Reads every block once, on
     /// several threads, whose number the result does not show.
     pub fn fit(&self, query: &Query, budget: u64) -> Fit<'_> {
-        Fit::of(self.nodes(), query, budget)
+        Fit::choose(self.nodes(), query, budget)
     }
 }
 
 impl<'a> Fit<'a> {
     /// As [`Selection::fit`], of these nodes, in any order.
-    pub fn of(nodes: impl IntoIterator<Item = Node<'a>>, query: &Query, budget: u64) -> Self {
+    pub fn choose(nodes: impl IntoIterator<Item = Node<'a>>, query: &Query, budget: u64) -> Self {
         let mut others = 0;
         let mut blocks = Vec::new();
         for node in nodes.into_iter().inspect(|_| ensure()) {
@@ -57,7 +57,7 @@ impl<'a> Fit<'a> {
         let tokens = cancel::here();
         let candidate = |node: &Node<'_>| {
             ensure();
-            ScoreCounts::of(&node.text(), query)
+            ScoreCounts::count(&node.text(), query)
         };
         let candidates: Vec<Candidate<'_>> = blocks
             .par_iter()

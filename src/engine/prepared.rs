@@ -290,7 +290,7 @@ impl Prepared {
         let extent = extent.chain(errors.into_iter().map(|error| error.message));
         warnings.extend(extent.map(Warning::new));
         let latest = self.statement.query.controls.mode == RangeAnswer::Latest;
-        let union = RowSource::Union(Union::of(span, latest));
+        let union = RowSource::Union(Union::new(span, latest));
         Selection::lazy(&self.statement, bound, history, union).with_warnings(warnings)
     }
 

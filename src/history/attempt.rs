@@ -99,11 +99,11 @@ struct KeptAttempts {
 impl Attempts {
     pub(crate) fn read(json: &str) -> Result<Self, serde_json::Error> {
         let beside: KeptAttempts = serde_json::from_str(json)?;
-        Ok(Self::of(beside.attempts))
+        Ok(Self::from_entries(beside.attempts))
     }
 
     /// Oldest first.
-    pub(crate) fn of(entries: impl IntoIterator<Item = AttemptEntry>) -> Self {
+    pub(crate) fn from_entries(entries: impl IntoIterator<Item = AttemptEntry>) -> Self {
         let entries = entries.into_iter().map(Arc::new);
         Self(SharedList::default().with_end(0, entries))
     }
@@ -193,7 +193,7 @@ impl Attempts {
                 ..Sent::default()
             };
         }
-        Self::of(entries)
+        Self::from_entries(entries)
     }
 
     /// The records that the request of a cycle had: of its newest completed attempt, or else of its

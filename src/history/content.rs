@@ -262,7 +262,7 @@ const MIME: &[&str] = &["mime", "content_mime", "content_type"];
 const ENCODING: &[&str] = &["encoding", "content_encoding"];
 
 impl Material {
-    fn of(self, node: NodeRef<'_>) -> Option<String> {
+    fn read(self, node: NodeRef<'_>) -> Option<String> {
         let first = |names: &[&str]| names.iter().find_map(|name| node.field(name)).map(shown);
         match self {
             Self::Content => first(&["content"]),
@@ -319,7 +319,7 @@ pub fn materialize(newer: NodeRef<'_>, older: NodeRef<'_>, fields: &[Material]) 
             .into_iter()
             .filter(|field| fields.contains(field))
             .map(|field| {
-                let value = field.of(node);
+                let value = field.read(node);
                 let value = value.and_then(|json| RawValue::from_string(json).ok());
                 (field, value.unwrap_or_else(|| RawValue::NULL.to_owned()))
             });

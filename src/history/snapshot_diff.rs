@@ -32,7 +32,7 @@ pub enum At {
 }
 
 impl At {
-    pub(crate) fn of(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
+    pub(crate) fn find(self, history: &History) -> Result<&Arc<Snapshot>, Unresolved> {
         match self {
             Self::Working => history.latest().ok_or_else(|| history.nothing()),
             Self::Committed(address) => history.at(address),
@@ -211,7 +211,7 @@ pub fn diff(
     options: &DiffOptions,
 ) -> Result<SnapshotDiff, (At, Unresolved)> {
     let named = |at: At| {
-        let snapshot = at.of(history).map_err(|error| (at, error))?;
+        let snapshot = at.find(history).map_err(|error| (at, error))?;
         Ok((Arc::clone(snapshot), at))
     };
     let (a, b) = (named(a)?, named(b)?);

@@ -28,7 +28,7 @@ impl Union {
         }
     }
 
-    pub(crate) fn of(span: SnapshotRange, latest: bool) -> Self {
+    pub(crate) fn new(span: SnapshotRange, latest: bool) -> Self {
         Self {
             snapshots: span.oldest..span.newest + 1,
             latest,
@@ -53,7 +53,7 @@ pub(crate) fn run_union<'a>(
     visit: &mut dyn FnMut(usize, NodeRef<'a>) -> bool,
 ) {
     // The tail acts on the whole list, not on each snapshot.
-    let mut tail = ResultTail::of(bound);
+    let mut tail = ResultTail::new(bound);
     let local = bound.is_unit_local();
     let mut seen: HashSet<&str> = HashSet::new();
     // Ids of newer snapshots that the next older one does not share: `latest` must not return an

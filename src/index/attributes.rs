@@ -85,11 +85,11 @@ impl<'a> Collector<'a> {
                 }
             }
             // These two are indexed under one name, whichever spelling a node has.
-            if has_cadence && let Some(value) = CADENCE.of(record()) {
+            if has_cadence && let Some(value) = CADENCE.find(record()) {
                 let found = self.found.entry(CADENCE.name).or_default();
                 found.add(value, row);
             }
-            if has_tags && let Some(value) = TAGS.of(record()) {
+            if has_tags && let Some(value) = TAGS.find(record()) {
                 self.tagged.push(row);
                 for tag in text_list(value) {
                     let list = self.tags.entry(tag).or_default();

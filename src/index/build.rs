@@ -111,7 +111,7 @@ impl SegmentBuilder {
         self.begin_tree(tree);
         self.reserve(tree.rows.len(), 0);
         if tree.payload.len() >= SHARED {
-            self.payload = Collected::of(&tree.payload);
+            self.payload = Collected::shared(&tree.payload);
         }
     }
 
@@ -420,7 +420,8 @@ impl SegmentBuilder {
         let types = &mut self.texts[header::NODE_TYPE].dictionary;
         let implied = types.values().iter().map(|name| name.starts_with(IMPLIED));
         let type_implied = implied.collect();
-        *types = Dictionary::of(types.values().iter().map(|name| name[1..].into()).collect());
+        *types =
+            Dictionary::from_values(types.values().iter().map(|name| name[1..].into()).collect());
         let texts = self
             .texts
             .map(|text| DictColumn::new(&text.codes, text.dictionary));

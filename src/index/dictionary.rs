@@ -79,7 +79,7 @@ mod tests {
             let codes: Vec<u32> = (0..1_000)
                 .map(|row| if row % 7 == 0 { NONE } else { row % distinct })
                 .collect();
-            let column = DictColumn::new(&codes, Dictionary::of(values.clone()));
+            let column = DictColumn::new(&codes, Dictionary::from_values(values.clone()));
             for (row, &code) in codes.iter().enumerate() {
                 assert_eq!(column.code(row as u32), (code != NONE).then_some(code));
             }

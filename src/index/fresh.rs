@@ -44,7 +44,7 @@ pub(super) struct Earlier<'a> {
 
 impl<'a> Earlier<'a> {
     /// The previous version of a unit of `tree`; `None` if its records are too small.
-    pub(super) fn of(
+    pub(super) fn find(
         segment: &'a Segment,
         rows: Range<u32>,
         tree: &Tree,

@@ -111,7 +111,7 @@ pub(super) struct Collected {
 
 impl Collected {
     /// All records of a tree, at the places they have there.
-    pub(super) fn of(bytes: &Arc<String>) -> Self {
+    pub(super) fn shared(bytes: &Arc<String>) -> Self {
         let mut all = Self {
             whole: true,
             ..Self::default()
@@ -408,6 +408,11 @@ mod tests {
         let (records, places) = segment(&[0, 0]);
         assert_eq!(records.len(), 0);
         assert!(places.iter().all(|place| records.get(*place).is_empty()));
-        assert!(Collected::of(&Arc::default()).finish().chunks.is_empty());
+        assert!(
+            Collected::shared(&Arc::default())
+                .finish()
+                .chunks
+                .is_empty()
+        );
     }
 }

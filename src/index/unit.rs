@@ -41,7 +41,7 @@ impl<'a> UnitRef<'a> {
         }
     }
 
-    pub fn of(node: NodeRef<'a>) -> Self {
+    pub fn containing(node: NodeRef<'a>) -> Self {
         Self::new(node.snapshot(), node.piece() as usize, node.unit())
     }
 

@@ -304,12 +304,12 @@ impl<'a> NodeRef<'a> {
 
     /// The tags, a list of strings or one string; `None` if absent or null.
     pub fn tags(self) -> Option<JsonValue<'a>> {
-        TAGS.of(self.fields())
+        TAGS.find(self.fields())
     }
 
     /// The cadence; `None` if absent or null.
     pub fn cadence(self) -> Option<i64> {
-        CADENCE.of(self.fields())?.integer()
+        CADENCE.find(self.fields())?.integer()
     }
 
     /// The content hash (RUNTIME §2), computed, as lower-case hex digits.

@@ -204,7 +204,7 @@ impl Writer {
                     });
                     let earlier = earlier.as_ref().filter(|_| layout != Layout::Whole);
                     let earlier = earlier.and_then(|(segment, rows)| {
-                        Earlier::of(segment, rows.clone(), tree, unit.rows.clone())
+                        Earlier::find(segment, rows.clone(), tree, unit.rows.clone())
                     });
                     builder.reserve_for(tree, unit.rows.clone(), earlier.is_none());
                     builder.add_tree_unit(tree, unit.rows, unit.kind, version, ttls, earlier);

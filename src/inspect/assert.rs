@@ -57,7 +57,7 @@ pub struct AssertReport {
 }
 
 impl Report for AssertReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let empty = session.history().latest_position().is_err();
         let mut requests: Option<PrefixReport> = None;
         let mut checked = Vec::with_capacity(options.conditions.len());
@@ -145,7 +145,7 @@ fn failures(
                 Some(found) => found,
                 None => {
                     let options = ReportOptions::default().tokenizer(tokenizer);
-                    PrefixReport::of(engine, session, &options)?
+                    PrefixReport::new(engine, session, &options)?
                 }
             };
             let steps = requests.insert(found).steps.iter();
@@ -154,7 +154,7 @@ fn failures(
         Condition::Unused(most) => {
             let all = Part::default().at("@history");
             let options = ReportOptions::new(all).tokenizer(tokenizer);
-            let mut tools = UnusedReport::of(engine, session, &options)?.tools;
+            let mut tools = UnusedReport::new(engine, session, &options)?.tools;
             if tools.len() as u64 <= *most {
                 tools.clear();
             }

@@ -50,7 +50,7 @@ pub(super) fn is_zero(count: &usize) -> bool {
 impl Call {
     /// What a snapshot says. Linear in its `meta` and `usage`.
     #[must_use]
-    pub fn of(snapshot: &Snapshot) -> Self {
+    pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         let extra = &snapshot.meta().extra;
         let of = |wanted: &str| {
             let found = extra.iter().find(|(name, _)| **name == *wanted);
@@ -125,7 +125,7 @@ pub fn provider_of(snapshot: &Snapshot) -> Provider {
         Some(Some("anthropic")) => Provider::Anthropic,
         Some(Some("openai-responses")) => Provider::OpenAiResponses,
         Some(None) => Provider::OpenAi,
-        _ => match Call::of(snapshot).model {
+        _ => match Call::from_snapshot(snapshot).model {
             Some(model) if model.contains("claude") => Provider::Anthropic,
             _ => Provider::OpenAi,
         },

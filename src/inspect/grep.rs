@@ -26,7 +26,7 @@ use std::fmt::Write as _;
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let options = ReportOptions::new(Part::all()).search(Search::new("refund", true)?);
-/// let found = GrepReport::of(&Engine::new(), &session, &options)?;
+/// let found = GrepReport::new(&Engine::new(), &session, &options)?;
 /// assert!(found.lines > 0 && found.blocks.iter().all(|block| !block.lines.is_empty()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -59,7 +59,7 @@ pub struct FoundBlock {
 }
 
 impl Report for GrepReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let Some(search) = &options.search else {
             return Ok(Self {
                 lines: 0,
@@ -127,7 +127,7 @@ impl LineFinder<'_> {
                 continue;
             }
             let nodes = unit.nodes().inspect(|_| ensure());
-            let found = nodes.filter_map(|node| self.node(node, Region::of(node)?, label));
+            let found = nodes.filter_map(|node| self.node(node, Region::containing(node)?, label));
             let found: Vec<usize> = found.collect();
             found.iter().for_each(|block| self.see(*block, label));
             if whole {

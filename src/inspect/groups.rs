@@ -105,7 +105,7 @@ impl Counts {
 
     /// The tokens of what rendering sends of a block. Linear in its content.
     pub fn block(&mut self, block: &ThreadBlock) -> u64 {
-        let wording = Wording::of(block);
+        let wording = Wording::from_block(block);
         wording.texts().map(|text| self.text(text)).sum()
     }
 
@@ -237,7 +237,7 @@ impl Groups {
             if self.by == By::Tool {
                 self.tools.note(node);
             }
-            let Some(region) = Region::of(node) else {
+            let Some(region) = Region::containing(node) else {
                 continue;
             };
             let (group, totals) = self.block(node, region, counts);
@@ -267,7 +267,7 @@ impl Groups {
             By::Turn => Some(turn(node, region).to_owned()),
             By::Tool => match node.kind()? {
                 "tool" if region != Region::Sys => None,
-                "tool" | "call" | "result" | "error" => self.tools.of(node),
+                "tool" | "call" | "result" | "error" => self.tools.name(node),
                 _ => None,
             },
         }
@@ -293,7 +293,7 @@ pub(super) fn role<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
 
 fn turn<'a>(node: NodeRef<'a>, region: Region) -> &'a str {
     match region {
-        Region::Seq => UnitRef::of(node).top().id(),
+        Region::Seq => UnitRef::containing(node).top().id(),
         Region::Sys | Region::Ah => region.name(),
     }
 }
@@ -313,7 +313,7 @@ impl ToolNames {
     }
 
     /// The tool that a block defines, calls, or is a result of.
-    pub(super) fn of(&self, node: NodeRef<'_>) -> Option<String> {
+    pub(super) fn name(&self, node: NodeRef<'_>) -> Option<String> {
         match node.kind() {
             Some("call") => call_name(node),
             Some("tool") => tool_name(node),

@@ -194,7 +194,7 @@ impl ChosenSnapshot {
         let rows = self.rows.clone().unwrap_or_else(all).into_iter();
         let nodes = rows.flat_map(|rows| self.snapshot.nodes_in(rows));
         let nodes = nodes.inspect(|_| ensure());
-        nodes.filter_map(|node| Some((node, Region::of(node)?)))
+        nodes.filter_map(|node| Some((node, Region::containing(node)?)))
     }
 }
 
@@ -203,7 +203,7 @@ impl ChosenSnapshot {
 pub(super) struct UnitKey(u64, Vec<u32>);
 
 impl UnitKey {
-    pub(super) fn of(unit: UnitRef<'_>) -> Self {
+    pub(super) fn new(unit: UnitRef<'_>) -> Self {
         let start = unit.rows().start;
         // Most have none.
         let dead = unit.dead_rows().map(|row| row - start);
@@ -233,7 +233,7 @@ pub enum Region {
 
 impl Region {
     /// The region of a block; `None` if it is not sent.
-    pub(super) fn of(node: NodeRef<'_>) -> Option<Self> {
+    pub(super) fn containing(node: NodeRef<'_>) -> Option<Self> {
         if node.class() != NodeClass::Block {
             return None;
         }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let options = ReportOptions::new(Part::default().over("@t-1..@t0"));
-/// let report = StepReport::of(&Engine::new(), &session, &options)?;
+/// let report = StepReport::new(&Engine::new(), &session, &options)?;
 /// assert_eq!(report.steps.len(), 2);
 /// assert!(report.to_text(&options).contains("what happened"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,7 +38,7 @@ pub trait Report: Serialize + Sized {
     /// # Errors
     /// The time is none, or no snapshot has it; every error of the selector; a request that the provider has
     /// no form for, in reports that need it; a snapshot of a store cannot be loaded.
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error>;
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error>;
 
     /// The report as text. Every line ends in a line feed.
     fn text(&self, options: &ReportOptions, paint: Paint) -> String;

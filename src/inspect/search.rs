@@ -49,7 +49,7 @@ impl Search {
         Ok(Self {
             pattern,
             #[cfg(feature = "store")]
-            required: Required::of(&whole),
+            required: Required::from_pattern(&whole),
             context: 0,
         })
     }

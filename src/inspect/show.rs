@@ -28,7 +28,7 @@ use std::fmt::Write as _;
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let options = ReportOptions::new(Part::default().at("@t0"));
-/// let report = ShowReport::of(&Engine::new(), &session, &options)?;
+/// let report = ShowReport::new(&Engine::new(), &session, &options)?;
 /// let new = report.snapshots[0].blocks.iter().filter(|block| block.news == News::Added);
 /// assert!(new.count() > 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -41,7 +41,7 @@ pub struct ShowReport {
 }
 
 impl Report for ShowReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let (snapshots, _) = options.each(engine, &history, |chosen, counts| {
             Ok(one(&history, chosen, options.before_reply, counts)?)
@@ -91,7 +91,7 @@ fn one(
             depth: turn.and_then(NodeRef::depth),
             role: role(node, region).to_owned(),
             kind: node.kind().map(str::to_owned),
-            tool: tools.of(node),
+            tool: tools.name(node),
             call_id: field_text(node, "data_call_id"),
             reply,
             error: is_error(node),
@@ -112,7 +112,7 @@ fn one(
         label: chosen.at.to_string(),
         cycle,
         time: time_of(snapshot),
-        call: Call::of(snapshot),
+        call: Call::from_snapshot(snapshot),
         parameters: parameters_of(snapshot).map(Into::into),
         tokenizer: counts.tokenizer(),
         tokens: blocks.iter().map(|block| block.tokens).sum(),
@@ -146,7 +146,7 @@ pub(super) fn text_of(node: NodeRef<'_>, region: Region) -> String {
 }
 
 fn turn_of(node: NodeRef<'_>, region: Region) -> Option<NodeRef<'_>> {
-    let unit = (region == Region::Seq).then(|| UnitRef::of(node))?;
+    let unit = (region == Region::Seq).then(|| UnitRef::containing(node))?;
     (unit.kind() == UnitKind::Turn).then(|| unit.top())
 }
 

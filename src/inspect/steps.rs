@@ -102,7 +102,7 @@ pub enum StepEvent {
 }
 
 impl Report for StepReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_all()?;
         let wanted = options.part.or_history().snapshots(engine, &history)?;
@@ -119,7 +119,7 @@ impl Report for StepReport {
             if !wanted.contains(&entry.cycle) {
                 continue;
             }
-            let call = Call::of(snapshot);
+            let call = Call::from_snapshot(snapshot);
             let prefix = prefixes.get(&entry.cycle);
             steps.push(Step {
                 label: entry.label.clone(),

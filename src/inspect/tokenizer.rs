@@ -86,7 +86,7 @@ impl Tokenizer {
     ) -> Self {
         let model = snapshots
             .rev()
-            .find_map(|snapshot| Call::of(snapshot).model);
+            .find_map(|snapshot| Call::from_snapshot(snapshot).model);
         model.map_or_else(Self::default, |model| Self::for_model(&model))
     }
 

@@ -27,7 +27,7 @@ use std::fmt::Write as _;
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let options = ReportOptions::new(Part::default().at("@t0")).by(By::Role);
-/// let report = TokenReport::of(&Engine::new(), &session, &options)?;
+/// let report = TokenReport::new(&Engine::new(), &session, &options)?;
 /// let newest = &report.snapshots[0];
 /// let sum: u64 = newest.groups.iter().map(|group| group.totals.tokens).sum();
 /// assert_eq!(sum, newest.totals.tokens);
@@ -61,7 +61,7 @@ pub struct Cost {
 impl Cost {
     /// What a call cost by the provider's counts, if the report is of the whole request and they are known, or
     /// else by ours of request and reply.
-    pub(super) fn of(
+    pub(super) fn new(
         prices: &Prices,
         call: &Call,
         (request, reply): (u64, u64),
@@ -100,17 +100,17 @@ pub struct SnapshotTokens {
 }
 
 impl Report for TokenReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let mut groups = Groups::new(options.by);
         let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
             let groups = groups.add_up(chosen, counts);
             let totals: Totals = groups.iter().map(|group| group.totals).sum();
             let reply = reply(chosen, counts);
-            let call = Call::of(&chosen.snapshot);
+            let call = Call::from_snapshot(&chosen.snapshot);
             let counted = (totals.tokens.saturating_sub(reply.tokens), reply.tokens);
             Ok(SnapshotTokens {
-                cost: Cost::of(&options.prices, &call, counted, chosen.rows.is_none()),
+                cost: Cost::new(&options.prices, &call, counted, chosen.rows.is_none()),
                 label: chosen.at.to_string(),
                 cycle: chosen.snapshot.cycle(),
                 totals,
@@ -143,7 +143,7 @@ fn reply(chosen: &ChosenSnapshot, counts: &mut Counts) -> Totals {
     let last = snapshot.last_of_seq().into_iter();
     let nodes = last.flat_map(|top| snapshot.nodes_in(top.row()..snapshot.end(top.row())));
     let nodes = nodes.filter(|node| is_reply(*node, &cycle) && chosen.has(*node));
-    let blocks = nodes.filter_map(|node| Some((node, Region::of(node)?)));
+    let blocks = nodes.filter_map(|node| Some((node, Region::containing(node)?)));
     blocks
         .map(|(node, region)| counts.node(node, region == Region::Sys))
         .sum()
@@ -212,7 +212,7 @@ impl Top {
     /// Adds a part of a session. Groups by turn have its name before them, as ids repeat.
     ///
     /// # Errors
-    /// As [`Report::of`].
+    /// As [`Report::new`].
     pub fn add(
         &mut self,
         engine: &Engine,

@@ -29,7 +29,7 @@ use std::fmt::Write as _;
 /// use pactql::inspect::{DuplicateReport, Report, ReportOptions};
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let report = DuplicateReport::of(&Engine::new(), &session, &ReportOptions::default())?;
+/// let report = DuplicateReport::new(&Engine::new(), &session, &ReportOptions::default())?;
 /// assert_eq!(report.snapshots.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -75,7 +75,7 @@ pub struct Duplicate {
 }
 
 impl Report for DuplicateReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let mut finder = CopyFinder::default();
         let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
@@ -128,7 +128,7 @@ impl CopyFinder {
         copies.sort_unstable_by_key(|(_, rows)| rows[0]);
         let texts = copies.into_iter().map(|(hash, rows)| {
             let mut blocks = rows.iter().map(|row| chosen.snapshot.node(*row)).peekable();
-            let first = blocks.peek().map(|node| (*node, Region::of(*node)));
+            let first = blocks.peek().map(|node| (*node, Region::containing(*node)));
             let text = first.and_then(|(node, region)| text_of(node, region?));
             let text = text.unwrap_or_default();
             let tokens = counts.text(&text);
@@ -207,7 +207,7 @@ fn range(report: &DuplicateReport, paint: Paint) -> String {
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/greenhouse.jsonl")?;
 /// let options = ReportOptions::new(Part::default().at("@history"));
-/// let report = UnusedReport::of(&Engine::new(), &session, &options)?;
+/// let report = UnusedReport::new(&Engine::new(), &session, &options)?;
 /// assert_eq!(report.snapshots, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -280,7 +280,7 @@ impl UnusedTool {
 }
 
 impl Report for UnusedReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         let mut calls = CalledTools::default();
         let mut tools: BTreeMap<String, UnusedTool> = BTreeMap::new();
@@ -288,14 +288,16 @@ impl Report for UnusedReport {
         let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
             let snapshot = &chosen.snapshot;
             calls.read(snapshot);
-            let call = Call::of(snapshot);
+            let call = Call::from_snapshot(snapshot);
             let price = call.model.as_deref();
             let price = price.and_then(|model| options.prices.find(model));
             model = call.model.clone().or(model.take());
             let mut seen: HashSet<String> = HashSet::new();
             let nodes = snapshot.nodes_in(snapshot.sys_rows());
             let defined = nodes.filter(|node| {
-                node.kind() == Some("tool") && Region::of(*node).is_some() && chosen.has(*node)
+                node.kind() == Some("tool")
+                    && Region::containing(*node).is_some()
+                    && chosen.has(*node)
             });
             for node in defined {
                 let name = tool_name(node).unwrap_or_else(|| node.id().to_owned());

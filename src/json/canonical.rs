@@ -213,7 +213,7 @@ fn write_nested<S: Sink + ?Sized>(out: &mut S, raw: &str) -> io::Result<()> {
     let mut jumps = Jumps::default();
     let checked = jumps.check(&mut Reader::new(raw));
     let (_, own) = checked.map_err(|Halt| io::Error::from(io::ErrorKind::InvalidData))?;
-    let json = jumps.of(raw, own);
+    let json = jumps.accepted(raw, own);
     let mut open: Vec<OpenValue<'_>> = Vec::new();
     let mut next = Some(raw);
     loop {

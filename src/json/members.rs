@@ -44,7 +44,7 @@ impl Jumps {
     }
 
     /// Looks into the text that a checked reader began with.
-    pub(crate) fn of<'a>(&'a self, text: &'a str, own: Range<usize>) -> Accepted<'a> {
+    pub(crate) fn accepted<'a>(&'a self, text: &'a str, own: Range<usize>) -> Accepted<'a> {
         Accepted {
             text,
             jumps: self.spans.get(own).unwrap_or_default(),
@@ -351,7 +351,7 @@ mod tests {
         for text in &texts {
             let mut jumps = Jumps::default();
             let (value, own) = jumps.check(&mut Reader::new(text)).expect("JSON");
-            let json = jumps.of(text, own);
+            let json = jumps.accepted(text, own);
             let mut waiting = vec![value];
             let mut seen = 0;
             while let Some(raw) = waiting.pop() {

@@ -43,7 +43,7 @@ pub fn lost_in_export<'a>(
     let mut older: Option<&Arc<Snapshot>> = None;
     for snapshot in committed {
         let older = older.replace(snapshot);
-        match DocumentForm::of(older.map(|older| &**older), snapshot, false) {
+        match DocumentForm::choose(older.map(|older| &**older), snapshot, false) {
             DocumentForm::Difference(line) => again.line(snapshot, line)?,
             DocumentForm::Whole { stated } => again.document(snapshot, stated)?,
         }

@@ -38,7 +38,7 @@ pub(super) fn write_next(
     full: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    match DocumentForm::of(older, snapshot, full) {
+    match DocumentForm::choose(older, snapshot, full) {
         DocumentForm::Difference(line) => out.write_all(line.as_bytes()),
         DocumentForm::Whole { stated } => write_whole(snapshot, stated, out),
     }
@@ -51,7 +51,7 @@ pub(super) enum DocumentForm {
 
 impl DocumentForm {
     /// The form of the snapshot after `older`; with `full`, a whole document.
-    pub(super) fn of(older: Option<&Snapshot>, snapshot: &Snapshot, full: bool) -> Self {
+    pub(super) fn choose(older: Option<&Snapshot>, snapshot: &Snapshot, full: bool) -> Self {
         let counted = older.map_or(Some(1), |older| older.cycle().checked_add(1));
         let stated = snapshot.meta().cycle_given || counted != Some(snapshot.cycle());
         let base = older.filter(|_| !full);

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// use pactql::Provider;
 /// let events = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"On its\"}}]}\n\n\
 ///               data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" way.\"}}]}\n\n";
-/// let reply = StreamedReply::of(Provider::OpenAi, events);
+/// let reply = StreamedReply::from_events(Provider::OpenAi, events);
 /// assert!(reply.response.is_some_and(|json| json.contains("On its way.")));
 /// assert!(!reply.whole); // there is more to come, or the stream was cut off
 /// ```
@@ -34,7 +34,7 @@ pub struct StreamedReply {
 impl StreamedReply {
     /// Puts the events of a response together, as far as they go. Linear in the text.
     #[must_use]
-    pub fn of(provider: Provider, events: &str) -> Self {
+    pub fn from_events(provider: Provider, events: &str) -> Self {
         let events = data_of(events);
         match provider {
             Provider::Anthropic => blocks(&events),
@@ -87,7 +87,7 @@ impl Default for Grown {
 }
 
 impl Grown {
-    fn of(raw: &str) -> Self {
+    fn parse(raw: &str) -> Self {
         let mut grown = match value_type(raw) {
             ValueType::String => Self::Text(String::new()),
             ValueType::Object => Self::default(),
@@ -111,7 +111,7 @@ impl Grown {
                         Some(before) if !NAMES.contains(&&*name) => before.add(value),
                         Some(_) if value == "null" => {}
                         _ => {
-                            known.insert(name.into_owned(), Self::of(value));
+                            known.insert(name.into_owned(), Self::parse(value));
                         }
                     }
                 }
@@ -122,10 +122,10 @@ impl Grown {
                     let next = known.last_key_value().map_or(0, |(last, _)| last + 1);
                     let at = known.entry(index.unwrap_or(next));
                     at.and_modify(|before| before.add(value))
-                        .or_insert_with(|| Self::of(value));
+                        .or_insert_with(|| Self::parse(value));
                 }
             }
-            (before, _) => *before = Self::of(raw),
+            (before, _) => *before = Self::parse(raw),
         }
     }
 
@@ -207,7 +207,7 @@ fn chunks(events: &[String]) -> StreamedReply {
         if let Grown::Object(known) = &mut message {
             for (name, implied) in [("role", "\"assistant\""), ("content", "null")] {
                 let member = known.entry(name.to_owned());
-                member.or_insert_with(|| Grown::of(implied));
+                member.or_insert_with(|| Grown::parse(implied));
             }
         }
         let stop = stop.unwrap_or_else(|| "null".to_owned());
@@ -241,7 +241,7 @@ fn blocks(events: &[String]) -> StreamedReply {
                 usage.note(&members(get(&start, "usage").unwrap_or_default()), &[]);
             }
             "content_block_start" => {
-                let block = Grown::of(get(&found, "content_block").unwrap_or("{}"));
+                let block = Grown::parse(get(&found, "content_block").unwrap_or("{}"));
                 blocks.insert(at, (block, String::new()));
             }
             "content_block_delta" => {

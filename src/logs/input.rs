@@ -83,7 +83,7 @@ struct LogValue<'a> {
 
 impl<'a> CheckedInput<'a> {
     fn json(&'a self, value: &LogValue<'a>) -> Accepted<'a> {
-        self.jumps.of(value.text, value.jumps.clone())
+        self.jumps.accepted(value.text, value.jumps.clone())
     }
 
     pub(super) fn lines(&'a self) -> Option<Vec<LogRecord<'a>>> {

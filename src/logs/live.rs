@@ -28,7 +28,7 @@ pub(crate) struct Print {
 }
 
 impl Print {
-    fn of(message: &LogMessage) -> Self {
+    fn from_message(message: &LogMessage) -> Self {
         let mut text = message.role.clone().unwrap_or_default();
         let parts = message.parts.iter();
         for part in parts.filter(|part| part.content.is_some()) {
@@ -53,7 +53,7 @@ impl Print {
         let sent = builder.sent();
         let print = |(message, last): (&Rc<LogMessage>, bool)| Self {
             last,
-            ..Self::of(message)
+            ..Self::from_message(message)
         };
         sent.map(print).collect()
     }
@@ -113,7 +113,7 @@ impl LiveCall {
             .request
             .messages
             .iter()
-            .map(|message| Print::of(message))
+            .map(|message| Print::from_message(message))
             .collect()
     }
 

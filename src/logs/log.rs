@@ -50,7 +50,7 @@ impl LogMessage {
         hasher.finish()
     }
 
-    pub(super) fn of(role: Option<String>, parts: Vec<LogPart>) -> Self {
+    pub(super) fn new(role: Option<String>, parts: Vec<LogPart>) -> Self {
         Self {
             reply: role.as_deref() == Some("assistant"),
             role,
@@ -62,7 +62,7 @@ impl LogMessage {
     pub(super) fn with_system(role: &str, system: &[&str], parts: Vec<LogPart>) -> Self {
         Self {
             system: system.contains(&role),
-            ..Self::of(Some(role.to_owned()), parts)
+            ..Self::new(Some(role.to_owned()), parts)
         }
     }
 

@@ -33,7 +33,7 @@ pub fn stem(name: &str) -> &str {
 /// ```
 #[must_use]
 pub fn session_names(stem: &str, sessions: &[ImportedSession]) -> Vec<String> {
-    let known: Vec<KnownNames<'_>> = sessions.iter().map(KnownNames::of).collect();
+    let known: Vec<KnownNames<'_>> = sessions.iter().map(KnownNames::from_session).collect();
     names(stem, &known, &mut HashSet::new())
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct KnownNames<'a> {
 }
 
 impl<'a> KnownNames<'a> {
-    pub(crate) fn of(session: &'a ImportedSession) -> Self {
+    pub(crate) fn from_session(session: &'a ImportedSession) -> Self {
         Self {
             name: session.name.as_deref(),
             parent: session.parent.as_deref(),

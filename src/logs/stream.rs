@@ -151,7 +151,7 @@ impl PreparedLine<'_> {
             raw: self.text.get(raw.clone()).unwrap_or_default(),
             list: "",
             at: RecordAt::Line(line),
-            json: jumps.of(&self.text, own.clone()),
+            json: jumps.accepted(&self.text, own.clone()),
             number,
         })
     }

@@ -46,7 +46,7 @@ struct MessagePart {
 }
 
 impl MessagePart {
-    fn of(members: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Self {
+    fn new(members: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Self {
         let members = members.into_iter();
         let json = object(members.filter_map(|(name, value)| Some((name, value?))));
         Self { json, plain: None }
@@ -73,7 +73,7 @@ fn system_part(block: &ThreadBlock) -> Result<Option<MessagePart>, RenderError> 
         let json = imported_part(block);
         return Ok(Some(MessagePart { json, plain }));
     }
-    Ok(match SentPiece::of(block)? {
+    Ok(match SentPiece::from_block(block)? {
         SentPiece::Text(text) => text_part(text, cache_control(block)),
         SentPiece::Document(Media::Text(text)) => text_part(quoted(&text), cache_control(block)),
         _ => None,
@@ -172,7 +172,7 @@ impl ToolResult<'_> {
             ("is_error", self.is_error.map(str::to_owned)),
             ("cache_control", self.cache),
         ];
-        MessagePart::of(members)
+        MessagePart::new(members)
     }
 }
 
@@ -216,7 +216,7 @@ fn part(block: &ThreadBlock, piece: SentPiece) -> Option<MessagePart> {
             ("cache_control", cache),
         ],
     };
-    Some(MessagePart::of(members))
+    Some(MessagePart::new(members))
 }
 
 /// The part of a text; `None` for an empty one.
@@ -229,7 +229,7 @@ fn text_part(text: String, cache: Option<String>) -> Option<MessagePart> {
     }
     let members = [("type", Some(quoted("text"))), ("text", Some(text))];
     let cache = ("cache_control", cache);
-    Some(MessagePart::of(members.into_iter().chain([cache])))
+    Some(MessagePart::new(members.into_iter().chain([cache])))
 }
 
 fn plain_part(text: String) -> MessagePart {

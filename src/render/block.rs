@@ -117,14 +117,14 @@ impl ThreadBlock {
     }
 
     /// The block of a node; `system` says whether it is under `^sys`.
-    pub(crate) fn of(node: NodeRef<'_>, system: bool) -> Self {
+    pub(crate) fn from_node(node: NodeRef<'_>, system: bool) -> Self {
         Self {
             parent: node.parent().map_or("", NodeRef::id).into(),
             ..Self::apart(node, system)
         }
     }
 
-    /// As [`ThreadBlock::of`], without what it is in: only the node is read.
+    /// As [`ThreadBlock::from_node`], without what it is in: only the node is read.
     pub(super) fn apart(node: NodeRef<'_>, system: bool) -> Self {
         let default = if system { "system" } else { "user" };
         let kind = node.kind();

@@ -74,7 +74,7 @@ impl<'a> Grouping<'a> {
         block: Cow<'a, ThreadBlock>,
         out: &mut Vec<String>,
     ) -> Result<bool, RenderError> {
-        let next = SentBlock::of(self.provider, block)?;
+        let next = SentBlock::new(self.provider, block)?;
         let is_nothing = says_nothing(&next, self.provider);
         let ends = self.open.last().is_some_and(|last| {
             let was_whole = last.piece.is_none();

@@ -22,7 +22,7 @@ pub(super) enum SentPiece {
 
 impl SentPiece {
     /// Reads a block.
-    pub(super) fn of(block: &ThreadBlock) -> Result<Self, RenderError> {
+    pub(super) fn from_block(block: &ThreadBlock) -> Result<Self, RenderError> {
         let content = block.content().filter(|content| *content != "null");
         if let Some(what) = block.text("data_verbatim") {
             return Ok(of_verbatim(&what, block.content()));
@@ -51,7 +51,10 @@ pub(super) struct SentBlock<'a> {
 }
 
 impl<'a> SentBlock<'a> {
-    pub(super) fn of(provider: Provider, block: Cow<'a, ThreadBlock>) -> Result<Self, RenderError> {
+    pub(super) fn new(
+        provider: Provider,
+        block: Cow<'a, ThreadBlock>,
+    ) -> Result<Self, RenderError> {
         let form = match provider {
             Provider::OpenAi => CHAT,
             provider => provider.name(),
@@ -60,7 +63,7 @@ impl<'a> SentBlock<'a> {
         let piece = if as_it_came {
             None
         } else {
-            Some(SentPiece::of(&block)?)
+            Some(SentPiece::from_block(&block)?)
         };
         Ok(Self { block, piece })
     }

@@ -50,7 +50,7 @@ fn instructions(source: Source<'_>) -> Result<Option<(String, String)>, RenderEr
     let (Some(block), None) = (blocks.next(), blocks.next()) else {
         return Ok(None);
     };
-    Ok(match SentPiece::of(&block)? {
+    Ok(match SentPiece::from_block(&block)? {
         SentPiece::Text(text) if role(&block) == "system" => Some((block.id().to_owned(), text)),
         _ => None,
     })

@@ -29,7 +29,7 @@ pub enum Contents {
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let thread = Thread::of(&newest, Contents::All);
+/// let thread = Thread::from_snapshot(&newest, Contents::All);
 /// assert_eq!(thread.blocks()[0].id(), "cb:persona");
 ///
 /// // It comes back from its records, and renders as the snapshot does.
@@ -46,7 +46,7 @@ pub struct Thread {
 impl Thread {
     /// The thread of a snapshot. Linear in its nodes.
     #[must_use]
-    pub fn of(snapshot: &Snapshot, contents: Contents) -> Self {
+    pub fn from_snapshot(snapshot: &Snapshot, contents: Contents) -> Self {
         Self {
             blocks: blocks(snapshot, contents).collect(),
             parameters: parameters(snapshot),
@@ -57,7 +57,7 @@ impl Thread {
     /// expired, was pruned or was removed since the call is not in it.
     #[must_use]
     pub fn request(snapshot: &Snapshot) -> Self {
-        Self::of(snapshot, Contents::Request)
+        Self::from_snapshot(snapshot, Contents::Request)
     }
 
     /// The blocks in order, tool definitions included.
@@ -128,7 +128,7 @@ pub(super) fn blocks(
         if reply.is_some() && node.field("data_reply") == reply.as_deref().map(JsonValue::Number) {
             return None;
         }
-        Some(ThreadBlock::of(node, system))
+        Some(ThreadBlock::from_node(node, system))
     })
 }
 

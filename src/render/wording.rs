@@ -14,9 +14,9 @@ use crate::json::string;
 ///
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
 /// let newest = session.history().latest().expect("a snapshot").clone();
-/// let thread = Thread::of(&newest, Contents::All);
+/// let thread = Thread::from_snapshot(&newest, Contents::All);
 /// let call = thread.blocks().iter().find(|block| block.kind() == Some("call")).expect("a call");
-/// let wording = Wording::of(call);
+/// let wording = Wording::from_block(call);
 /// assert!(wording.name.is_some() && wording.text.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -34,7 +34,7 @@ pub struct Wording {
 impl Wording {
     /// Reads a block. Linear in its content.
     #[must_use]
-    pub fn of(block: &ThreadBlock) -> Self {
+    pub fn from_block(block: &ThreadBlock) -> Self {
         if block.is_tool() {
             let definition = block.definition();
             return Self {
@@ -47,7 +47,7 @@ impl Wording {
             text: plain(&text),
             ..Self::default()
         };
-        match SentPiece::of(block) {
+        match SentPiece::from_block(block) {
             Ok(SentPiece::Nothing) => Self::default(),
             Ok(SentPiece::Text(found) | SentPiece::Thinking(found)) => text(found),
             Ok(SentPiece::Document(Media::Text(found))) => Self {
@@ -65,10 +65,10 @@ impl Wording {
         }
     }
 
-    /// As [`Wording::of`], of the block of a node; `system` says that it is under `^sys`. No other node is
+    /// As [`Wording::from_block`], of the block of a node; `system` says that it is under `^sys`. No other node is
     /// read.
     pub(crate) fn of_node(node: NodeRef<'_>, system: bool) -> Self {
-        Self::of(&ThreadBlock::apart(node, system))
+        Self::from_block(&ThreadBlock::apart(node, system))
     }
 
     /// The name and the text.

@@ -136,7 +136,7 @@ impl Workspace {
             return Err(region(message).help("put its blocks into `^ah`"));
         }
         let parent = node.parent().map_or("", |parent| parent.id());
-        let mut body = NodeBody::of(node, |name| !is_column(name));
+        let mut body = NodeBody::from_node(node, |name| !is_column(name));
         body.cycle = self.cycle();
         let mut fresh = Fresh::new(parent.into(), node.offset(), body);
         if fresh.field("created_at_iso").is_none() {

@@ -95,7 +95,7 @@ impl Workspace {
                 format!("`{id}` is a container and cannot take the place of `{other}` in a core");
             return Err(placement(message).help("make the summary a block"));
         }
-        NodePlace::of(state, first).check(&draft)?;
+        NodePlace::new(state, first).check(&draft)?;
         let ids = topmost.iter().map(|node| Arc::from(node.id())).collect();
         if draft.iter().any(|node| node.body.ttl == Some(0)) {
             return Err(
@@ -308,7 +308,7 @@ impl Workspace {
         let Some(first) = topmost.first() else {
             return;
         };
-        let place = NodePlace::of(state, *first);
+        let place = NodePlace::new(state, *first);
         // What was asked for may not be possible any more, as the nodes may have been moved.
         let level = state.location(*first).level;
         let height = heights(&compaction.summary);
@@ -336,7 +336,7 @@ impl Workspace {
         let last = state.last_child(seq).map_or(0, |last| last.offset().max(0));
         let (seq, head): (Arc<str>, Arc<str>) = (seq.id().into(), head.id().into());
         let turn_id = self.free_id(&format!("mt:{cycle}"))?;
-        let turn = DraftNode::of(Arc::clone(&turn_id), NodeClass::Turn);
+        let turn = DraftNode::new(Arc::clone(&turn_id), NodeClass::Turn);
         let turn = self.make(turn, seq, last)?;
         self.overlay.insert(turn);
         let state = self.state();
@@ -360,7 +360,7 @@ impl Workspace {
         let mut core_id = Arc::clone(&turn_id);
         if !has_core {
             let id = self.free_id(&format!("mc:{cycle}"))?;
-            let core = DraftNode::of(Arc::clone(&id), NodeClass::Container);
+            let core = DraftNode::new(Arc::clone(&id), NodeClass::Container);
             let core = self.make(core, Arc::clone(&turn_id), 0)?;
             self.overlay.insert(core);
             core_id = id;

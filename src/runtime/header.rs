@@ -32,7 +32,7 @@ pub(super) struct DraftNode {
 }
 
 impl DraftNode {
-    pub(super) fn of(id: Arc<str>, class: NodeClass) -> Self {
+    pub(super) fn new(id: Arc<str>, class: NodeClass) -> Self {
         let body = NodeBody {
             id,
             node_type: class.as_str().into(),
@@ -82,9 +82,9 @@ pub(super) fn is_column(name: &str) -> bool {
 const FILLED: [&str; 3] = ["cycle", "created_at_ns", "creation_index"];
 
 pub(super) fn read(node: &NewNode) -> Result<DraftNode, Refusal> {
-    let name = Name::of(node);
+    let name = Name::from_node(node);
     name.check_json(node)?;
-    let mut draft = DraftNode::of("".into(), NodeClass::Block);
+    let mut draft = DraftNode::new("".into(), NodeClass::Block);
     let body = &mut draft.body;
     body.fields.reserve(node.members.len());
     for (member, json) in &node.members {
@@ -223,7 +223,7 @@ impl std::fmt::Display for Name {
 }
 
 impl Name {
-    fn of(node: &NewNode) -> Self {
+    fn from_node(node: &NewNode) -> Self {
         let id = node.member("id").and_then(string);
         Self(id.map_or_else(|| "the new node".into(), |id| format!("`{id}`").into()))
     }

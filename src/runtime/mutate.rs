@@ -242,7 +242,7 @@ impl Workspace {
         check_removable(state, old, &kept)?;
         let location = state.location(old);
         let mut draft = self.draft(node, location.level.saturating_sub(1))?;
-        let place = NodePlace::of(state, old);
+        let place = NodePlace::new(state, old);
         place.check(&draft)?;
         let successor = &mut draft[0].body;
         if successor.key.is_none() {
@@ -315,7 +315,7 @@ pub(super) struct NodePlace {
 }
 
 impl NodePlace {
-    pub(super) fn of(state: State<'_>, node: StateNode<'_>) -> Self {
+    pub(super) fn new(state: State<'_>, node: StateNode<'_>) -> Self {
         let (offset, created_at_ns, creation_index, _) = node.sort_key();
         let parent = state.parent(node);
         let made = || crate::tree::timestamp::rfc3339_of_nanos(created_at_ns);

@@ -81,7 +81,7 @@ impl DerefMut for Fresh {
 
 impl NodeBody {
     /// What a node of a snapshot is, with those of its fields that `keeps` takes.
-    pub(super) fn of(node: NodeRef<'_>, keeps: impl Fn(&str) -> bool) -> Self {
+    pub(super) fn from_node(node: NodeRef<'_>, keeps: impl Fn(&str) -> bool) -> Self {
         let fields = node.fields().filter(|(name, _)| keeps(name));
         Self {
             id: node.id().into(),

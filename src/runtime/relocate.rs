@@ -198,7 +198,7 @@ fn successor(node: StateNode<'_>, change: Option<&LifecycleChange>) -> NodeBody 
     let keeps = |name: &str| name != "created_at_iso" && !is_column(name);
     match node {
         StateNode::Old(old) => {
-            let mut body = NodeBody::of(old, keeps);
+            let mut body = NodeBody::from_node(old, keeps);
             let change = change.copied().unwrap_or_default();
             body.ttl = change.ttl.unwrap_or(body.ttl);
             body.priority = change.priority.unwrap_or(body.priority);

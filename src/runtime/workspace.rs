@@ -263,7 +263,7 @@ impl Workspace {
             if self.state().region(class).is_none() {
                 let parent: Arc<str> = self.base.root().id().into();
                 let id = self.free_id(class.as_str());
-                let made = id.and_then(|id| self.make(DraftNode::of(id, class), parent, 0));
+                let made = id.and_then(|id| self.make(DraftNode::new(id, class), parent, 0));
                 if let Ok(fresh) = made {
                     self.overlay.insert(fresh);
                 }

@@ -33,7 +33,7 @@ impl Aliased {
     }
 
     /// The header's value among a node's fields; `None` if absent or null. Linear in the fields.
-    pub fn of<'a>(
+    pub fn find<'a>(
         &self,
         fields: impl Iterator<Item = (&'a str, JsonValue<'a>)>,
     ) -> Option<JsonValue<'a>> {
@@ -59,7 +59,7 @@ mod tests {
     fn the_name_wins_over_the_alias_and_null_is_absent() {
         let tags = |fields: &[(&'static str, &'static str)]| {
             let fields = fields.iter();
-            let found = TAGS.of(fields.map(|(name, json)| (*name, JsonValue::stored(json))));
+            let found = TAGS.find(fields.map(|(name, json)| (*name, JsonValue::stored(json))));
             found.map(JsonValue::canonical)
         };
         assert_eq!(tags(&[("tag", "1"), ("tags", "2")]), Some("2".to_owned()));

@@ -244,7 +244,7 @@ pub struct Dictionary {
 
 impl Dictionary {
     /// A dictionary of these strings.
-    pub fn of(values: Vec<Box<str>>) -> Self {
+    pub fn from_values(values: Vec<Box<str>>) -> Self {
         let mut made = Self {
             values,
             table: HashTable::new(),

@@ -33,7 +33,7 @@ struct ReadSizes {
 
 impl ReadSizes {
     /// Of a file of this many bytes.
-    fn of(bytes: u64) -> Self {
+    fn for_bytes(bytes: u64) -> Self {
         let part = |part: u64, least: usize, most: usize| {
             usize::try_from(bytes / part).map_or(most, |bytes| bytes.clamp(least, most))
         };
@@ -136,12 +136,12 @@ impl DocumentStream {
         }
         let (reader, packed) = unpacked(file)?;
         let size = if packed { 0 } else { data.len() };
-        let sizes = ReadSizes::of(data.len());
-        Self::of(reader, path, limits, size, sizes)
+        let sizes = ReadSizes::for_bytes(data.len());
+        Self::from_reader(reader, path, limits, size, sizes)
     }
 
     /// A reader of a text of about `size` bytes; 0 if that is not known.
-    fn of(
+    fn from_reader(
         reader: Box<dyn Read>,
         path: &Path,
         limits: Limits,
@@ -301,7 +301,8 @@ mod tests {
         };
         let reader = Box::new(Cursor::new(text.as_bytes().to_vec()));
         let size = text.len() as u64;
-        let stream = DocumentStream::of(reader, Path::new(name), Limits::default(), size, sizes);
+        let stream =
+            DocumentStream::from_reader(reader, Path::new(name), Limits::default(), size, sizes);
         let mut stream = stream.expect("memory")?;
         let mut all = Vec::new();
         loop {
@@ -420,12 +421,12 @@ mod tests {
     #[test]
     fn no_more_is_read_than_may_be() {
         let text = document();
-        let sizes = ReadSizes::of(0);
+        let sizes = ReadSizes::for_bytes(0);
         let limits = Limits {
             max_input: text.len() as u64 - 1,
         };
         let reader = Box::new(Cursor::new(text.into_bytes()));
-        let stream = DocumentStream::of(reader, Path::new("a.json"), limits, 0, sizes);
+        let stream = DocumentStream::from_reader(reader, Path::new("a.json"), limits, 0, sizes);
         assert!(stream.expect("memory").is_none());
     }
 }

@@ -92,19 +92,19 @@ fn inspecting_stops() {
     let options = ReportOptions::new(Part::all()).tokenizer(Tokenizer::Bytes4);
     let options = options.search(search);
     stops("show", 300, 64, || {
-        let _ = ShowReport::of(&engine, &session, &options);
+        let _ = ShowReport::new(&engine, &session, &options);
     });
     stops("grep", 300, 64, || {
-        let _ = GrepReport::of(&engine, &session, &options);
+        let _ = GrepReport::new(&engine, &session, &options);
     });
     stops("tokens", 300, 64, || {
-        let _ = TokenReport::of(&engine, &session, &options);
+        let _ = TokenReport::new(&engine, &session, &options);
     });
     stops("steps", 300, 3_000, || {
-        let _ = StepReport::of(&engine, &session, &options);
+        let _ = StepReport::new(&engine, &session, &options);
     });
     stops("prefix", 300, 64, || {
-        let _ = PrefixReport::of(&engine, &session, &options);
+        let _ = PrefixReport::new(&engine, &session, &options);
     });
     stops("why empty", 300, 300, || {
         let rows = engine.rows(&session, "@* .cb[content~'nothing']").unwrap();

@@ -729,7 +729,7 @@ fn halves_of_surrogate_pairs_are_replaced() {
     let sent = sent(&session, api);
     assert_eq!(sent, [request(api, &[user("half \u{fffd}")])]);
     let newest = session.history().latest().expect("a snapshot").clone();
-    let thread = Thread::of(&newest, pactql::render::Contents::All);
+    let thread = Thread::from_snapshot(&newest, pactql::render::Contents::All);
     let rendered = render::request(&thread, api).expect("a thread");
     let rendered: Value = serde_json::from_str(&rendered).expect("JSON");
     assert_eq!(rendered["messages"][1]["content"], "reply \u{fffd}");
@@ -834,7 +834,7 @@ fn streams_come_together_wherever_they_are_cut() {
         return;
     }
     for (api, events, whole) in streams() {
-        let all = StreamedReply::of(api, &events);
+        let all = StreamedReply::from_events(api, &events);
         assert!(all.whole, "{api}");
         let found: Value = serde_json::from_str(&all.response.expect("a response")).expect("JSON");
         let found = match api {
@@ -847,7 +847,7 @@ fn streams_come_together_wherever_they_are_cut() {
             let Some(part) = events.get(..end) else {
                 continue;
             };
-            let cut = StreamedReply::of(api, part);
+            let cut = StreamedReply::from_events(api, part);
             if let Some(response) = cut.response {
                 serde_json::from_str::<Value>(&response)
                     .unwrap_or_else(|error| panic!("{error}: {response}"));

@@ -88,7 +88,7 @@ pub(super) fn append(
 ) -> Result<(), Failure> {
     let paint = how.with.paint();
     let (title, prefix) = (labels.title(paint), labels.prefix());
-    let previews = || Previews::of(prepared.query(), paint);
+    let previews = || Previews::new(prepared.query(), paint);
     let no_nodes = || {
         Failure::value("a range has differences, not nodes")
             .with_help("--format json, table or ids")

@@ -84,7 +84,7 @@ impl RunCommand for BenchArgs {
         drop(progress);
         let mut total = Tally::new()?;
         tallies.iter().for_each(|tally| total.add(tally));
-        let index = Sizes::of(&sessions);
+        let index = Sizes::measure(&sessions);
         let after = engine.cache_stats();
         let hits = (after.text_hits + after.shape_hits) - (before.text_hits + before.shape_hits);
         let misses = after.misses - before.misses;

@@ -181,7 +181,7 @@ impl RunCommand for EditArgs {
 
 fn make(file: &str, how: &HowArgs) -> Result<Exit, Failure> {
     let context = how.builder().build();
-    if StoreAddress::of(file).is_some() {
+    if StoreAddress::parse(file).is_some() {
         return write_to(file, context).map(|()| Exit::Ok);
     }
     check_plain_file(file)?;
@@ -311,7 +311,7 @@ impl Fork {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let to = self.output.as_ref().or(self.to.as_ref());
         let to = to.map_or("", |to| to);
-        let (from, target) = (StoreAddress::of(&self.session), StoreAddress::of(to));
+        let (from, target) = (StoreAddress::parse(&self.session), StoreAddress::parse(to));
         if self.output.is_none() && target.is_none() {
             return Err(
                 Failure::usage("the new file is the value of `-o`").with_help(

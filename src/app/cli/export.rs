@@ -54,13 +54,13 @@ pub(super) struct ExportArgs {
 impl RunCommand for ExportArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let output = self.output.as_deref().filter(|path| *path != input::STDIN);
-        let address = StoreAddress::of(&self.session);
+        let address = StoreAddress::parse(&self.session);
         if (self.full || self.seal) && !self.jsonl && address.is_none() {
             let option = if self.full { "--full" } else { "--seal" };
             return Err(Failure::usage(format!("`{option}` needs `--jsonl`"))
                 .with_help("give both, for the whole session"));
         }
-        if let Some(path) = output.filter(|path| StoreAddress::of(path).is_some()) {
+        if let Some(path) = output.filter(|path| StoreAddress::parse(path).is_some()) {
             let message = format!("`export` writes files, and `{path}` is a store");
             let (session, path) = (quoted(&self.session), quoted(path));
             return Err(Failure::usage(message).with_help(if self.at.is_some() {

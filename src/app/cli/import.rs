@@ -39,7 +39,7 @@ impl RunCommand for ImportArgs {
         if self.follow {
             return follow(&importing);
         }
-        let mut read = Read::of(&importing)?;
+        let mut read = Read::new(&importing)?;
         // Nothing is written until everything has been read without a fault.
         let sessions = std::mem::take(&mut read.sessions);
         let written = match importing.target {
@@ -130,7 +130,7 @@ impl ImportArgs {
     fn target(&self) -> Result<ImportTarget<'_>, Failure> {
         let target = match self.output.as_deref() {
             None | Some("-") => ImportTarget::Stdout,
-            Some(word) => match StoreAddress::of(word) {
+            Some(word) => match StoreAddress::parse(word) {
                 Some(address) => ImportTarget::Store(address),
                 None if word.ends_with('/') || Path::new(word).is_dir() => {
                     ImportTarget::Directory(word)
@@ -175,7 +175,7 @@ impl ImportArgs {
             }
             _ => return Err(several(target, sessions.len())),
         }
-        Ok(ImportedCounts::of(sessions))
+        Ok(ImportedCounts::count(sessions))
     }
 
     fn write_log(&self, named: &Named, out: &mut dyn Write) -> io::Result<()> {

@@ -201,10 +201,10 @@ fn logs_of(imported: Imported) -> OfFile {
 
 impl Read {
     /// Reads all inputs, files in parallel. Of several failures the first in order is returned.
-    pub(super) fn of(importing: &Importing<'_>) -> Result<Self, Failure> {
+    pub(super) fn new(importing: &Importing<'_>) -> Result<Self, Failure> {
         let mut read = Self::default();
         for run in runs(&importing.args.logs) {
-            if let Some(address) = StoreAddress::of(&run[0]) {
+            if let Some(address) = StoreAddress::parse(&run[0]) {
                 let store = address.store;
                 importing.check_redacted(store)?;
                 if !importing.is_into_store() {
@@ -292,7 +292,8 @@ impl Read {
 impl Importing<'_> {
     /// The files of inputs that are files and directories, to follow them.
     pub(super) fn files(&self) -> Result<Vec<LogSource>, Failure> {
-        let is_other = |word: &&String| *word == input::STDIN || StoreAddress::of(word).is_some();
+        let is_other =
+            |word: &&String| *word == input::STDIN || StoreAddress::parse(word).is_some();
         if let Some(word) = self.args.logs.iter().find(is_other) {
             return Err(Failure::usage(format!("`{word}` cannot be followed"))
                 .with_help("`--follow` reads files and directories"));
@@ -434,7 +435,7 @@ impl Importing<'_> {
         taken: &mut HashSet<String>,
     ) -> Vec<Named> {
         let known = imported.iter().map(|made| match made {
-            ReadSession::Log(log) => KnownNames::of(log),
+            ReadSession::Log(log) => KnownNames::from_session(log),
             ReadSession::Session(_) | ReadSession::Stored(..) => KnownNames::default(),
         });
         let names = logs::names(&file.stem, &known.collect::<Vec<_>>(), taken);

@@ -39,7 +39,7 @@ pub(super) struct ImportedCounts {
 }
 
 impl ImportedCounts {
-    pub(super) fn of(sessions: &[Named]) -> Self {
+    pub(super) fn count(sessions: &[Named]) -> Self {
         let mut written = Self::default();
         for named in sessions {
             match named.made.copied() {
@@ -124,7 +124,7 @@ pub(super) fn write_store(
             return Err(exists(address, &first.name, before, taken.count()));
         }
     }
-    let mut written = ImportedCounts::of(&sessions);
+    let mut written = ImportedCounts::count(&sessions);
     written.existing = before - sessions.len();
     // The logs that have something in the store: a session, or another of the same log.
     let is_known = |named: &Named| {

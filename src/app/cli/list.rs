@@ -59,7 +59,7 @@ impl RunCommand for ListArgs {
         let words = &self.sessions.sessions;
         let mut listed = Vec::new();
         for word in words {
-            match StoreAddress::of(word) {
+            match StoreAddress::parse(word) {
                 Some(address) => self.of_store(address, words.len() > 1, &mut listed)?,
                 None => {
                     let word = std::slice::from_ref(word);
@@ -171,7 +171,7 @@ fn described(opened: &Opened, at: Option<&str>) -> Result<(Value, String), Failu
     let seen: u64 = snapshots.map(|snapshot| snapshot.len() as u64).sum();
     let (oldest, newest) = (history.cycles().min(), history.cycles().max());
     let (committed, working) = (history.committed().len(), history.working().is_some());
-    let index = Sizes::of(std::slice::from_ref(session));
+    let index = Sizes::measure(std::slice::from_ref(session));
     let end = ending_of_session(&opened.name)?;
     let mut text = format!("snapshots    {committed}");
     text.push_str(if working {
@@ -288,7 +288,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn of(sessions: &[Arc<Session>]) -> Self {
+    pub(super) fn measure(sessions: &[Arc<Session>]) -> Self {
         let mut segments: Vec<Arc<Segment>> = Vec::new();
         for session in sessions {
             let history = session.history();

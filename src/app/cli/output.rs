@@ -201,7 +201,7 @@ pub(super) struct Previews {
 }
 
 impl Previews {
-    pub(super) fn of(query: &SelectorQuery, paint: Paint) -> Self {
+    pub(super) fn new(query: &SelectorQuery, paint: Paint) -> Self {
         let mut patterns = Patterns::new();
         let texts = contents(query).into_iter();
         Self {

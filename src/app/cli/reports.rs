@@ -168,7 +168,7 @@ impl RunCommand for StepsArgs {
 struct LogReport(Log);
 
 impl Report for LogReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let selector = options.part.selector.as_deref().unwrap_or("*");
         Ok(Self(engine.log(session, selector)?))
     }

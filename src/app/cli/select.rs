@@ -117,7 +117,7 @@ impl SelectArgs {
             )
             .with_help("leave `--via sql` out"));
         }
-        let Some(address) = StoreAddress::of(name) else {
+        let Some(address) = StoreAddress::parse(name) else {
             return Err(
                 Failure::usage(format!("`--via sql` asks a store, and `{name}` is none"))
                     .with_help("pactql import SESSION -o agents.db"),
@@ -285,7 +285,7 @@ impl SelectArgs {
 
 /// The address of sessions of a store, if a name is one of several.
 fn whole(name: &str) -> Option<StoreAddress<'_>> {
-    StoreAddress::of(name).filter(|address| address.is_several())
+    StoreAddress::parse(name).filter(|address| address.is_several())
 }
 
 struct Answers<'a> {

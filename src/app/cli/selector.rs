@@ -51,7 +51,7 @@ impl RunCommand for ExplainArgs {
             return Err(Failure::usage("`--analyze` needs a session")
                 .with_help("pactql explain SESSION SELECTOR --analyze"));
         }
-        let store = session.and_then(|name| StoreAddress::of(name));
+        let store = session.and_then(|name| StoreAddress::parse(name));
         let store = store.filter(|address| address.is_several());
         let session = match session {
             Some(name) if store.is_none() => Some(sessions::open(name, with.limits)?),
@@ -149,7 +149,7 @@ impl RunCommand for SqlArgs {
         }
         // clap wants one of both.
         let selector = self.selector.as_slice();
-        if let Some(address) = selector.iter().find_map(|word| StoreAddress::of(word)) {
+        if let Some(address) = selector.iter().find_map(|word| StoreAddress::parse(word)) {
             let store = address.store;
             return Err(Failure::usage(format!(
                 "`{store}` is a store; `sql` prints a statement and asks no store"

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
 pub(super) fn ending_of_session(name: &str) -> Result<Option<Ending>, Failure> {
     let path = Path::new(name);
-    if StoreAddress::of(name).is_some() || !path.is_file() || !is_lines_by_name(path) {
+    if StoreAddress::parse(name).is_some() || !path.is_file() || !is_lines_by_name(path) {
         return Ok(None);
     }
     Ok(Some(ending_of(path)?))
@@ -77,7 +77,7 @@ type StoresByName = HashMap<String, Store>;
 
 fn stores_of(names: &[String]) -> Result<StoresByName, Failure> {
     let mut open = StoresByName::new();
-    for address in names.iter().filter_map(|name| StoreAddress::of(name)) {
+    for address in names.iter().filter_map(|name| StoreAddress::parse(name)) {
         if !open.contains_key(address.store) {
             let store = open_store(address.store, Access::Read)?;
             open.insert(address.store.to_owned(), store);
@@ -98,7 +98,7 @@ pub(super) fn resume(
     limits: Limits,
     builder: ContextBuilder,
 ) -> Result<Context, Failure> {
-    match StoreAddress::of(name) {
+    match StoreAddress::parse(name) {
         Some(address) => {
             let session = address.one()?;
             stores::resume(&open_store(address.store, Access::Read)?, session, builder)
@@ -113,7 +113,7 @@ fn read(
     limits: Limits,
     stores: &StoresByName,
 ) -> Result<(Arc<Session>, String), Failure> {
-    if let Some(address) = StoreAddress::of(name) {
+    if let Some(address) = StoreAddress::parse(name) {
         let store = stores.get(address.store);
         let store = store.ok_or_else(|| Failure::internal("the store is not open"))?;
         let session = store.session(address.one()?)?;
@@ -142,7 +142,7 @@ fn read(
 
 /// Words in runs: one store each, or files that follow each other.
 pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
-    let is_file = |word: &String| StoreAddress::of(word).is_none();
+    let is_file = |word: &String| StoreAddress::parse(word).is_none();
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
@@ -163,7 +163,7 @@ fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
     let mut all = Vec::new();
     let mut several = false;
     for name in names {
-        match StoreAddress::of(name) {
+        match StoreAddress::parse(name) {
             None if let Some(files) = sessions_in(Path::new(name))? => {
                 several = true;
                 all.extend(files.iter().map(|file| file.display().to_string()));
@@ -332,7 +332,7 @@ impl Opened {
         engine: &Engine,
         options: &ReportOptions,
     ) -> Result<R, Failure> {
-        R::of(engine, &self.session, options).map_err(|error| self.failure(error))
+        R::new(engine, &self.session, options).map_err(|error| self.failure(error))
     }
 
     pub(super) fn failure(&self, error: crate::support::diag::Error) -> Failure {
@@ -364,7 +364,7 @@ impl SessionsArgs {
         let mut count = 0;
         let mut several = words.len() > 1;
         for run in runs(words) {
-            if let Some(address) = StoreAddress::of(&run[0]) {
+            if let Some(address) = StoreAddress::parse(&run[0]) {
                 several |= address.is_several();
                 count += self.of_store(address, several, to_open, &mut visit)?;
                 continue;

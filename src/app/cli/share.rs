@@ -90,7 +90,7 @@ impl ShareArgs {
         if let Some(name) = session.name() {
             return name.to_owned();
         }
-        match StoreAddress::of(name) {
+        match StoreAddress::parse(name) {
             _ if name == input::STDIN => input::STDIN_NAME.to_owned(),
             Some(address) => address.one().unwrap_or(name).to_owned(),
             None => {

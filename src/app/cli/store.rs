@@ -111,7 +111,7 @@ impl RunCommand for StoreArgs {
 
 /// The address that a word must be.
 fn address<'a>(command: &str, word: &'a str) -> Result<StoreAddress<'a>, Failure> {
-    StoreAddress::of(word).ok_or_else(|| {
+    StoreAddress::parse(word).ok_or_else(|| {
         Failure::usage(format!(
             "`store {command}` takes a store, and `{word}` is none"
         ))
@@ -145,14 +145,14 @@ fn one<'a>(command: &str, word: &'a str) -> Result<(&'a str, &'a str), Failure> 
 fn rename(session: &str, name: &str, wait: Wait) -> Result<Exit, Failure> {
     let (store, from) = one("rename", session)?;
     let whole = format!("{store}#{name}");
-    let to = match StoreAddress::of(name) {
+    let to = match StoreAddress::parse(name) {
         Some(address) if address.store == store => new_name(address)?,
         Some(_) => {
             return Err(Failure::usage("a session stays in its store")
                 .with_help("`pactql import` copies one into another store"));
         }
         None => {
-            StoreAddress::of(&whole).map(new_name).transpose()?;
+            StoreAddress::parse(&whole).map(new_name).transpose()?;
             name
         }
     };

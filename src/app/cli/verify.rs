@@ -31,7 +31,7 @@ pub(super) struct VerifyArgs {
 
 impl RunCommand for VerifyArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        if let Some(address) = StoreAddress::of(&self.session).filter(|a| a.is_several()) {
+        if let Some(address) = StoreAddress::parse(&self.session).filter(|a| a.is_several()) {
             return store(address, with.is_json_in_pipe());
         }
         let session = sessions::open(&self.session, with.limits)?;

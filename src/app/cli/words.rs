@@ -24,14 +24,14 @@ fn reads_as_selector(word: &str) -> bool {
 /// Whether a word names a file, one that exists or one with the ending of a session or a log; or a store
 /// or its sessions.
 pub(super) fn is_file(word: &str) -> bool {
-    exists(word) || has_file_ending(word) || StoreAddress::of(word).is_some()
+    exists(word) || has_file_ending(word) || StoreAddress::parse(word).is_some()
 }
 
 /// Whether there is a file, a directory or a store with this name, or it means standard input.
 pub(super) fn exists(word: &str) -> bool {
     word == "-"
         || Path::new(word).exists()
-        || StoreAddress::of(word).is_some_and(StoreAddress::exists)
+        || StoreAddress::parse(word).is_some_and(StoreAddress::exists)
 }
 
 fn has_file_ending(word: &str) -> bool {

@@ -174,7 +174,7 @@ impl WriteArgs {
             return Err(Failure::usage("standard input cannot be written in place")
                 .with_help("-o FILE writes the session to a file"));
         }
-        if let Some(address) = StoreAddress::of(&self.session) {
+        if let Some(address) = StoreAddress::parse(&self.session) {
             let name = address.one()?;
             let store = open_store(address.store, Access::Write)?;
             return self.wait.until_free(|| {
@@ -218,7 +218,7 @@ impl Writing<'_> {
 
 /// Writes a session to a file, or to a new session of a store.
 pub(super) fn write_to(output: &str, mut context: Context) -> Result<(), Failure> {
-    let Some(address) = StoreAddress::of(output) else {
+    let Some(address) = StoreAddress::parse(output) else {
         return Ok(write_file(Path::new(output), context)?);
     };
     let name = new_name(address)?;
@@ -247,7 +247,7 @@ pub(super) fn new_name(address: StoreAddress<'_>) -> Result<&str, Failure> {
 
 /// Checks where a session is written to: a file, or a new session of a store.
 pub(super) fn check_target(name: &str, inputs: &[&str], force: bool) -> Result<(), Failure> {
-    if let Some(address) = StoreAddress::of(name) {
+    if let Some(address) = StoreAddress::parse(name) {
         let session = new_name(address)?;
         if !force {
             return Ok(());

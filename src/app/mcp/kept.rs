@@ -97,7 +97,7 @@ impl LoadedSessions {
         let place = root.resolve(name)?.ok_or_else(missing)?;
         let load = |stamp: &Stamp| self.load(root, stamp, Path::new(name));
         for _ in 0..TRIES {
-            let stamp = Stamp::of(root, &place, name)?;
+            let stamp = Stamp::read(root, &place, name)?;
             self.cache.remove_if(&place, |loaded| loaded.stamp != stamp);
             let loaded = self.loaded(&place, || {
                 let (session, said) = load(&stamp)?;
@@ -114,7 +114,7 @@ impl LoadedSessions {
                 return Ok(loaded.session);
             }
         }
-        let (session, _) = load(&Stamp::of(root, &place, name)?)?;
+        let (session, _) = load(&Stamp::read(root, &place, name)?)?;
         Ok(Arc::new(session))
     }
 
@@ -182,7 +182,7 @@ impl Stamp {
     /// # Errors
     /// It is neither a file nor a directory, or a link in the directory leads out of the root;
     /// failures of the file system.
-    fn of(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
+    fn read(root: &Root, place: &Path, name: &str) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::file(name, &error);
         let part = |name: OsString, place: PathBuf, data: &Metadata| FileState {
             name,
@@ -358,7 +358,7 @@ mod tests {
         fs::create_dir_all(dir.join("session/below")).expect("a directory");
         let root = Root::open(&dir).expect("a directory");
         let place = dir.join("session");
-        let state = || Stamp::of(&root, Path::new("session"), "session");
+        let state = || Stamp::read(&root, Path::new("session"), "session");
         let stamp = || state().expect("a state");
         let write = |name: &str, text: &str| fs::write(place.join(name), text).expect("a file");
         write("a.json", "{}");

@@ -195,7 +195,7 @@ fn report<R: Report>(
         .tokenizer(tokenizer(arguments)?)
         .provider(arguments.text("as").and_then(Provider::parse));
     let session = state.kept.open(&state.root, arguments.needed("session"))?;
-    let report = R::of(&Engine::new(), &session, &options)?;
+    let report = R::new(&Engine::new(), &session, &options)?;
     Ok(print(report)?.into())
 }
 

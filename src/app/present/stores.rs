@@ -63,7 +63,7 @@ impl<'a> StoreAddress<'a> {
 
     /// Reads a word; `None` if it is the path of something else. A `#` that comes before `.db` is part of
     /// the path; a word that begins as a selector names a store only if there is one.
-    pub(crate) fn of(word: &'a str) -> Option<Self> {
+    pub(crate) fn parse(word: &'a str) -> Option<Self> {
         let path = Path::new(word);
         let is_there = !is_url(word) && !word.starts_with("sqlite:") && path.exists();
         let found = if is_there {
@@ -321,7 +321,7 @@ mod tests {
             (".db", None),
             (".cb[content='x.db#y", None),
         ] {
-            let found = StoreAddress::of(word).map(|address| (address.store, address.which));
+            let found = StoreAddress::parse(word).map(|address| (address.store, address.which));
             assert_eq!(found, expected, "{word}");
             if !word.contains(['[', '@']) && !word.starts_with(['#', '.']) {
                 let spelled = StoreAddress::spelled(word);
@@ -330,6 +330,6 @@ mod tests {
             }
         }
         // A directory, and a file whose name has a `#`, are what they are.
-        assert_eq!(StoreAddress::of("src"), None);
+        assert_eq!(StoreAddress::parse("src"), None);
     }
 }

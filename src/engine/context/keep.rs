@@ -157,7 +157,7 @@ impl ContextBuilder {
             context.named.insert(name.clone(), reference);
         }
         if !kept.attempts.is_empty() {
-            let attempts = Attempts::of(kept.attempts.iter().cloned());
+            let attempts = Attempts::from_entries(kept.attempts.iter().cloned());
             let history = context.session.history();
             context.session = Arc::new(Session::new(history.with_attempts(attempts)));
         }

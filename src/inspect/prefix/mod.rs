@@ -55,7 +55,7 @@ use std::sync::Arc;
 /// use pactql::inspect::{PrefixReport, Report, ReportOptions};
 /// use pactql::{Engine, Session};
 /// let session = Session::open("fixtures/support-agent.jsonl")?;
-/// let found = PrefixReport::of(&Engine::new(), &session, &ReportOptions::default())?;
+/// let found = PrefixReport::new(&Engine::new(), &session, &ReportOptions::default())?;
 /// assert_eq!(found.steps.len(), 6);
 /// let reused: Vec<u64> = found.steps.iter().map(|step| step.reused_percent()).collect();
 /// assert!(reused.iter().all(|percent| *percent <= 100));
@@ -176,7 +176,7 @@ impl Difference {
 }
 
 impl Report for PrefixReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_attempts()?;
         if options.provider.is_none() && history.attempts().is_empty() {
@@ -351,7 +351,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn step(&mut self, history: &History, snapshot: &Snapshot) -> Result<PrefixStep, RenderError> {
-        let call = Call::of(snapshot);
+        let call = Call::from_snapshot(snapshot);
         let before = self.requests.advance(history, snapshot)?;
         let older_tokens = self.count_blocks(&before);
         let front = self.count_front();

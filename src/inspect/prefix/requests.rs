@@ -277,7 +277,7 @@ impl SentRequests {
             let mut replies: Vec<Box<str>> = Vec::new();
             let mut left_out = false;
             for node in unit.nodes().inspect(|_| ensure()) {
-                let Some(region) = Region::of(node) else {
+                let Some(region) = Region::containing(node) else {
                     continue;
                 };
                 if let Some(reply) = node.field("data_reply") {
@@ -291,12 +291,12 @@ impl SentRequests {
                     }
                 }
                 let key = node.version();
-                let block = || Arc::new(ThreadBlock::of(node, region == Region::Sys));
+                let block = || Arc::new(ThreadBlock::from_node(node, region == Region::Sys));
                 self.known.entry(key).or_insert_with(block);
                 keys.push(key);
             }
             self.units.push(UnitBlocks {
-                key: UnitKey::of(unit),
+                key: UnitKey::new(unit),
                 replies,
                 left_out,
                 end: start + keys.len(),
@@ -312,7 +312,7 @@ impl SentRequests {
 impl UnitBlocks {
     /// Whether a unit gives the same blocks in the request of a cycle.
     fn is(&self, unit: UnitRef<'_>, cycle: &str) -> bool {
-        self.key == UnitKey::of(unit)
+        self.key == UnitKey::new(unit)
             && !self.replies.iter().any(|reply| **reply == *cycle)
             && !self.left_out
     }

@@ -79,7 +79,7 @@ impl Page {
 /// ```
 #[must_use]
 pub fn page(history: &History, title: &str, redactor: &mut Redactor, counts: &mut Counts) -> Page {
-    let table = ShareTable::of(history, counts);
+    let table = ShareTable::new(history, counts);
     let (found, no_prefixes) = by_cycle(history, None, counts);
     let mut writer = PageWriter {
         table: &table,
@@ -98,7 +98,7 @@ pub fn page(history: &History, title: &str, redactor: &mut Redactor, counts: &mu
         let base = of
             .before
             .and_then(|at| Some((at, &**texts.get(at as usize)?)));
-        WrittenText::of(text, base)
+        WrittenText::new(text, base)
     });
     let data = Data {
         format: "pactql page 1",
@@ -333,7 +333,7 @@ pub(super) enum WrittenText<'a> {
 
 impl<'a> WrittenText<'a> {
     /// `text` by the text `base`, which has a number, if that is less than half as long. Linear in both.
-    pub(super) fn of(text: &'a str, base: Option<(u32, &str)>) -> Self {
+    pub(super) fn new(text: &'a str, base: Option<(u32, &str)>) -> Self {
         let Some((base, other)) = base.filter(|_| text.len() >= LEAST_BYTES) else {
             return Self::Whole(text);
         };
@@ -468,7 +468,7 @@ mod tests {
             start in "[aé😀]{0,200}", end in "[aé😀]{0,200}", a in "[aé😀]{0,9}", b in "[aé😀]{0,9}",
         ) {
             let (base, text) = (format!("{start}{a}{end}"), format!("{start}{b}{end}"));
-            let written = WrittenText::of(&text, Some((0, &base)));
+            let written = WrittenText::new(&text, Some((0, &base)));
             prop_assert_eq!(read(&written, &[&base]), text);
         }
     }
@@ -477,7 +477,7 @@ mod tests {
     fn a_long_text_is_what_changed() {
         let rules = "Answer in one sentence. ".repeat(40);
         let (base, text) = (format!("10:00 {rules}"), format!("10:01 {rules}"));
-        let written = WrittenText::of(&text, Some((7, &base)));
+        let written = WrittenText::new(&text, Some((7, &base)));
         let (head, tail) = (4, 1 + rules.len());
         assert_eq!(
             written,
@@ -488,9 +488,9 @@ mod tests {
                 middle: "1"
             }
         );
-        assert_eq!(WrittenText::of(&rules, None), WrittenText::Whole(&rules));
+        assert_eq!(WrittenText::new(&rules, None), WrittenText::Whole(&rules));
         assert_eq!(
-            WrittenText::of("short", Some((7, "short"))),
+            WrittenText::new("short", Some((7, "short"))),
             WrittenText::Whole("short")
         );
     }

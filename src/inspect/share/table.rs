@@ -66,7 +66,7 @@ pub(super) type Splice = (usize, usize, Vec<u32>);
 impl ShareTable {
     /// The table of the committed snapshots of `history`, which are all in memory. Costs what changes
     /// between neighbours, and a comparison of their units.
-    pub(super) fn of(history: &History, counts: &mut Counts) -> Self {
+    pub(super) fn new(history: &History, counts: &mut Counts) -> Self {
         let mut builder = TableBuilder {
             table: Self::default(),
             counts,
@@ -106,7 +106,7 @@ struct TableBuilder<'a> {
 impl TableBuilder<'_> {
     fn step(&mut self, snapshot: &Arc<Snapshot>) {
         let units: Vec<UnitRef<'_>> = snapshot.units().collect();
-        let same = |(known, unit): &(&KnownUnit, &UnitRef<'_>)| known.key == UnitKey::of(**unit);
+        let same = |(known, unit): &(&KnownUnit, &UnitRef<'_>)| known.key == UnitKey::new(**unit);
         let first = self.units.iter().zip(&units).take_while(same).count();
         let (known, rest) = (&self.units[first..], &units[first..]);
         let ends = known.iter().rev().zip(rest.iter().rev());
@@ -121,12 +121,12 @@ impl TableBuilder<'_> {
         for unit in &units[first..units.len() - last] {
             let turn = (unit.kind() == UnitKind::Turn).then(|| unit.top().id());
             for node in unit.nodes() {
-                if let Some(region) = Region::of(node) {
+                if let Some(region) = Region::containing(node) {
                     fresh.push(self.block(snapshot, node, region, turn));
                 }
             }
             self.units.push(KnownUnit {
-                key: UnitKey::of(*unit),
+                key: UnitKey::new(*unit),
                 end: start + fresh.len(),
             });
         }
@@ -145,7 +145,7 @@ impl TableBuilder<'_> {
         let (tokens, bytes) = self.list.iter().fold((0, 0), sizes);
         self.table.steps.push(TableStep {
             snapshot: Arc::clone(snapshot),
-            call: Call::of(snapshot),
+            call: Call::from_snapshot(snapshot),
             splices,
             blocks: self.list.len(),
             tokens,
@@ -184,7 +184,7 @@ impl TableBuilder<'_> {
             turn,
             role: role(node, region).to_owned(),
             kind: node.kind().map(str::to_owned),
-            tool: self.tools.of(node),
+            tool: self.tools.name(node),
             call_id: field_text(node, "data_call_id"),
             reply: node.field("data_reply").map(|reply| reply.json().into()),
             error: is_error(node),

@@ -39,7 +39,7 @@ struct Orphan {
 }
 
 impl Orphan {
-    fn of(number: usize, n: usize, shown: &ShownMessage) -> Self {
+    fn new(number: usize, n: usize, shown: &ShownMessage) -> Self {
         Self {
             id: block_id(number, n),
             order_ns: shown.order_ns + 2 + n as i64,
@@ -268,7 +268,7 @@ impl Builder {
         }
         if let Some(shown) = shown {
             let gone = parts.len()..shown.message.blocks().len();
-            orphans.extend(gone.map(|n| Orphan::of(number, n, &shown)));
+            orphans.extend(gone.map(|n| Orphan::new(number, n, &shown)));
         }
         let entry = &mut self.entries[at];
         entry.shown = Some(ShownMessage {
@@ -299,7 +299,7 @@ impl Builder {
         for entry in std::mem::take(&mut self.gone) {
             if let Some(shown) = entry.shown {
                 let gone = 0..shown.message.blocks().len();
-                orphans.extend(gone.map(|n| Orphan::of(entry.number, n, &shown)));
+                orphans.extend(gone.map(|n| Orphan::new(entry.number, n, &shown)));
             }
         }
         // The order of the snapshot before: ^sys, then turn by turn.

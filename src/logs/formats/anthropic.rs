@@ -123,7 +123,7 @@ pub(super) fn of_content(
         return None;
     }
     report.message(Fate::Understood, role_name(&role));
-    Some(LogMessage::of(Some(role.into_owned()), parts))
+    Some(LogMessage::new(Some(role.into_owned()), parts))
 }
 
 fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
@@ -143,7 +143,7 @@ fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
     report.message(Fate::Verbatim, "of unknown form");
     let role = text(&found, "role").map(|role| role.into_owned());
     let part = LogPart::verbatim("message", None, raw).with("data_form", FORM.to_owned());
-    LogMessage::of(role, vec![part])
+    LogMessage::new(role, vec![part])
 }
 
 /// Appends the blocks of a message's content. Returns false if it is neither a string nor a list.

@@ -96,7 +96,7 @@ fn read_step(raw: &str, step: &[Member<'_>], session: SessionId, out: &mut Outpu
         _ => {
             out.report.message(Fate::Verbatim, "of unknown source");
             let part = LogPart::verbatim("message", None, raw);
-            let message = LogMessage::of(None, vec![part]).at(time);
+            let message = LogMessage::new(None, vec![part]).at(time);
             out.event(session, Event::Message(message));
             return;
         }

@@ -485,5 +485,5 @@ fn verbatim(line: &LogRecord<'_>, found: &[Member<'_>], time: Option<i64>) -> Lo
     let short = without_result(line.raw, found);
     let part = LogPart::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
     let part = part.with("data_form", quoted("anthropic"));
-    LogMessage::of(Some("user".to_owned()), vec![part]).at(time)
+    LogMessage::new(Some("user".to_owned()), vec![part]).at(time)
 }

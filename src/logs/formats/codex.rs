@@ -180,7 +180,7 @@ impl Rollout {
         let Some(history) = get(payload, "replacement_history") else {
             let part = LogPart::new("summary", quoted(&summary));
             let part = part.with("data_form", quoted("openai-responses"));
-            let message = LogMessage::of(Some("user".to_owned()), vec![part]).at(time);
+            let message = LogMessage::new(Some("user".to_owned()), vec![part]).at(time);
             let compacted = Event::compacted(vec![message], usize::MAX, said, time);
             out.event(self.session, compacted);
             return;

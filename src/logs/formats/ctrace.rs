@@ -41,7 +41,9 @@ impl LogReader for Ctrace {
         let blocks: Vec<Vec<Member<'_>>> = blocks.into_iter().map(members).collect();
         let is_tool = |block: &&Vec<Member<'_>>| kind(block) == "tool_schema";
         let definitions = blocks.iter().filter(is_tool);
-        let definitions: Vec<String> = definitions.filter_map(|block| of(block, "text")).collect();
+        let definitions: Vec<String> = definitions
+            .filter_map(|block| owned(block, "text"))
+            .collect();
         let rest: Vec<&Vec<Member<'_>>> = blocks.iter().filter(|block| !is_tool(block)).collect();
         let form = form(&found, &rest);
         let mut messages = Vec::new();
@@ -66,10 +68,10 @@ impl LogReader for Ctrace {
         let error = get_string(&found, "error").map(canonical);
         let attempt = error.map(|error| failed(&error));
         let run = get(&found, "run").unwrap_or("{}");
-        let id = of(&members(run), "id").unwrap_or_default();
+        let id = owned(&members(run), "id").unwrap_or_default();
         let meta = vec![("run".into(), canonical(run))];
         self.sessions
-            .call((id, of(&found, "agent")), meta, (request, attempt), out);
+            .call((id, owned(&found, "agent")), meta, (request, attempt), out);
     }
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {
@@ -77,7 +79,7 @@ impl LogReader for Ctrace {
     }
 }
 
-fn of(found: &[Member<'_>], name: &str) -> Option<String> {
+fn owned(found: &[Member<'_>], name: &str) -> Option<String> {
     text(found, name).map(|text| text.into_owned())
 }
 
@@ -90,7 +92,7 @@ fn form(found: &[Member<'_>], blocks: &[&Vec<Member<'_>>]) -> Provider {
         return Provider::Anthropic;
     }
     let is_item = |block: &&Vec<Member<'_>>| {
-        let text = of(block, "text").unwrap_or_default();
+        let text = owned(block, "text").unwrap_or_default();
         let part = members(&text);
         self::text(&part, "type")
             .is_some_and(|kind| matches!(&*kind, "function_call" | "function_call_output"))
@@ -116,11 +118,13 @@ fn written(form: Provider, blocks: &[&Vec<Member<'_>>]) -> Vec<(String, Vec<Stri
     let mut messages = Vec::new();
     let mut open: Option<Open> = None;
     for block in blocks {
-        let role = of(block, "role").unwrap_or_default();
+        let role = owned(block, "role").unwrap_or_default();
         let raw = get(block, "text").unwrap_or("\"\"");
         let body = string(raw).unwrap_or_default();
         let is_tagged = text(block, "label_source").as_deref() == Some("tagged");
-        let label = of(block, "label").filter(|_| is_tagged).unwrap_or_default();
+        let label = owned(block, "label")
+            .filter(|_| is_tagged)
+            .unwrap_or_default();
         let part = json_in(&body).filter(|body| body.starts_with('{'));
         let is_part = kind(block) != "message";
         if let (Provider::OpenAiResponses, true, Some(item)) = (form, is_part, part)

@@ -31,13 +31,13 @@ pub(in crate::logs) fn read(
     report: &mut ImportReport,
 ) -> ReadCall {
     match provider {
-        Provider::Anthropic => of(&Messages, provider, request, response, report),
-        Provider::OpenAiResponses => of(&Responses, provider, request, response, report),
-        Provider::OpenAi | Provider::Thread => of(&Chat, provider, request, response, report),
+        Provider::Anthropic => read_as(&Messages, provider, request, response, report),
+        Provider::OpenAiResponses => read_as(&Responses, provider, request, response, report),
+        Provider::OpenAi | Provider::Thread => read_as(&Chat, provider, request, response, report),
     }
 }
 
-fn of<A: Api>(
+fn read_as<A: Api>(
     api: &A,
     provider: Provider,
     request: &str,
@@ -100,7 +100,7 @@ fn lossless(
         made.first().set("data_form", quoted(provider.name()));
     }
     let role = text(&members(raw), "role").map(|role| role.into_owned());
-    LogMessage::of(role, made.parts)
+    LogMessage::new(role, made.parts)
 }
 
 fn blocks(message: &LogMessage) -> Vec<ThreadBlock> {

@@ -135,7 +135,7 @@ impl OpenHandsRun {
             self.observation(&observation, &found, out)
         } else {
             out.report.line(Fate::Verbatim, "unknown event");
-            Some(LogMessage::of(
+            Some(LogMessage::new(
                 None,
                 vec![LogPart::verbatim("message", None, raw)],
             ))

@@ -229,7 +229,7 @@ impl EntryList {
             ..LogCall::used(get(found, "usage"), &said)
         };
         self.messages += 1;
-        let message = LogMessage::of(Some("assistant".to_owned()), parts).at(time);
+        let message = LogMessage::new(Some("assistant".to_owned()), parts).at(time);
         out.event(self.session, Event::said(message, call));
     }
 }
@@ -246,7 +246,7 @@ fn of_user(mut parts: Vec<LogPart>, time: Option<i64>) -> LogMessage {
             part.set("data_form", FORM.to_owned());
         }
     }
-    LogMessage::of(Some("user".to_owned()), parts).at(time)
+    LogMessage::new(Some("user".to_owned()), parts).at(time)
 }
 
 fn summary(found: &[Member<'_>]) -> LogPart {
@@ -266,7 +266,7 @@ fn result(found: &[Member<'_>], time: Option<i64>, report: &mut ImportReport) ->
     }
     let known = words![role content timestamp toolCallId toolName isError];
     keep(&mut parts, found, &known);
-    LogMessage::of(Some("tool".to_owned()), parts).at(time)
+    LogMessage::new(Some("tool".to_owned()), parts).at(time)
 }
 
 fn keep(parts: &mut [LogPart], found: &[Member<'_>], known: &[&str]) {

@@ -183,7 +183,7 @@ fn unknown(found: &[Member<'_>], kind: &str, raw: &str, report: &mut ImportRepor
         (_, true) => Some("assistant".to_owned()),
         _ => None,
     });
-    LogMessage::of(role, vec![part])
+    LogMessage::new(role, vec![part])
 }
 
 /// Adds the form of a list, and the other members of its item, to the first part.
@@ -224,7 +224,7 @@ fn call(found: &[Member<'_>], member: &str, report: &mut ImportReport) -> Option
     report.message(Fate::Understood, "call");
     report.part(Fate::Understood, "call");
     let part = LogPart::call(canonical(arguments), Some(id), Some(name));
-    let message = LogMessage::of(Some("assistant".to_owned()), vec![part]);
+    let message = LogMessage::new(Some("assistant".to_owned()), vec![part]);
     let known = ["type", "call_id", "name", member];
     Some(finish(message, None, found, &known))
 }
@@ -237,7 +237,7 @@ fn output(
     let id = get_string(found, "call_id")?;
     let (parts, shape) = content(get(found, "output"), "result", "input_text", json, report)?;
     report.message(Fate::Understood, "output");
-    let mut message = LogMessage::of(Some("tool".to_owned()), parts);
+    let mut message = LogMessage::new(Some("tool".to_owned()), parts);
     if message.parts.is_empty() {
         message.first().kind = Some("result");
     }
@@ -273,7 +273,7 @@ fn reasoning(
         parts.push(LogPart::new("thinking", quoted("")));
     }
     parts[0].keep_rest("data_part", found, &["type", "summary"]);
-    let message = LogMessage::of(Some("assistant".to_owned()), parts);
+    let message = LogMessage::new(Some("assistant".to_owned()), parts);
     Some(finish(message, shape, &[], &[]))
 }
 

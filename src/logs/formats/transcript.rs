@@ -74,7 +74,7 @@ pub(super) fn named(name: &str) -> &str {
 
 pub(super) fn unread(why: &str, raw: &str, report: &mut ImportReport) -> LogMessage {
     report.message(Fate::Verbatim, why);
-    LogMessage::of(None, vec![LogPart::verbatim("message", None, raw)])
+    LogMessage::new(None, vec![LogPart::verbatim("message", None, raw)])
 }
 
 /// Appends the blocks of a content: a string is a text of this kind, and of a list `part` reads each

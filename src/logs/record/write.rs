@@ -81,7 +81,7 @@ impl KnownSessions {
         let settled = attempts.len();
         if notes {
             attempt.params = params(&next.snapshot);
-            let thread = Thread::of(&next.snapshot, Contents::Request);
+            let thread = Thread::from_snapshot(&next.snapshot, Contents::Request);
             attempts = attempts.begun(attempt.clone(), thread.records().collect());
         }
         let commits = has_reply || !failed;
@@ -337,7 +337,7 @@ fn said(attempt: &Attempt) -> String {
 }
 
 fn params(snapshot: &Snapshot) -> String {
-    let thread = Thread::of(snapshot, Contents::Request);
+    let thread = Thread::from_snapshot(snapshot, Contents::Request);
     hex(&text_hash(&canonical(thread.parameters().unwrap_or("{}"))))
 }
 

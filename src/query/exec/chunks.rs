@@ -35,7 +35,7 @@ pub(super) fn each(
         trace.counters.pieces_pruned += snapshot.pieces().len() as u64;
         return;
     };
-    let mut tail = ResultTail::of(bound);
+    let mut tail = ResultTail::new(bound);
     let mut wanted = true;
     let (mut start, mut size) = (extent.start, FIRST_CHUNK);
     while start < extent.end && wanted && !tail.is_done() {

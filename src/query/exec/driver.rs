@@ -79,7 +79,7 @@ fn found(
 fn finish(bound: &Bound, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows {
     let rows = arrange(bound.order, snapshot, rows);
     if bound.has_tail() {
-        ResultTail::of(bound).apply(snapshot, rows)
+        ResultTail::new(bound).apply(snapshot, rows)
     } else {
         rows
     }
@@ -134,7 +134,7 @@ pub fn count(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> u64 {
         choice => {
             let rows = found(choice, bound, input, trace);
             // A page of a count is arithmetic; `@unique` has to look at the rows.
-            let counted = ResultTail::of(bound).count(rows.len() as u64);
+            let counted = ResultTail::new(bound).count(rows.len() as u64);
             counted.unwrap_or_else(|| finish(bound, input.snapshot, rows).len() as u64)
         }
     }

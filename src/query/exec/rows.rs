@@ -28,7 +28,7 @@ impl MatchedRows {
     }
 
     #[inline]
-    pub fn of(row: Option<u32>) -> Self {
+    pub fn from_row(row: Option<u32>) -> Self {
         Self::Word {
             start: row.unwrap_or(0),
             word: u64::from(row.is_some()),

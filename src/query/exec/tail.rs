@@ -15,7 +15,7 @@ pub struct ResultTail<'a> {
 }
 
 impl<'a> ResultTail<'a> {
-    pub fn of(bound: &Bound) -> Self {
+    pub fn new(bound: &Bound) -> Self {
         let (skip, limit) = bound.page.unwrap_or((0, u64::MAX));
         Self {
             seen: bound.unique.then(HashSet::new),

@@ -92,7 +92,7 @@ fn by_id(
             let tests = &filter.tests;
             let holds = tests.len() == 1 || row_holds(tests, row, input, &mut trace.counters);
             trace.step(0, || u64::from(holds), Some(1));
-            return ControlFlow::Break(MatchedRows::of(holds.then_some(row)));
+            return ControlFlow::Break(MatchedRows::from_row(holds.then_some(row)));
         }
         // What is below the root or `^seq` may be in any unit.
         if node.unit_kind() != UnitKind::Preamble {
@@ -124,7 +124,7 @@ pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> Matched
         trace.counters.probes += 1;
         trace.step(0, || 1, Some(1));
     }
-    MatchedRows::of(row)
+    MatchedRows::from_row(row)
 }
 
 pub(super) fn unit_rows(piece: &SnapshotPiece, row: u32) -> Range<u32> {

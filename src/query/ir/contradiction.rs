@@ -285,7 +285,10 @@ fn is_number(test: &AttrTest) -> bool {
 }
 
 fn numbers_exclude(a: (CompareOp, &Literal), b: (CompareOp, &Literal)) -> bool {
-    let (Some(x), Some(y)) = (ExactNumber::of(a.1), ExactNumber::of(b.1)) else {
+    let (Some(x), Some(y)) = (
+        ExactNumber::from_literal(a.1),
+        ExactNumber::from_literal(b.1),
+    ) else {
         return false;
     };
     let order = x.compare(&y);

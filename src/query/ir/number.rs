@@ -72,7 +72,7 @@ impl<'a> ExactNumber<'a> {
     }
 
     /// The number of a literal; `None` for a null and for a text.
-    pub fn of(literal: &'a Literal) -> Option<Self> {
+    pub fn from_literal(literal: &'a Literal) -> Option<Self> {
         match literal {
             Literal::Int(value) => Some(Self::Int(i128::from(*value))),
             Literal::Decimal(value, _) => Some(Self::decimal(*value)),

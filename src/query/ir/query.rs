@@ -298,7 +298,7 @@ pub enum AttrKind {
 }
 
 impl QueryStep {
-    pub(super) fn of(tests: impl Into<Tests>) -> Self {
+    pub(super) fn from_tests(tests: impl Into<Tests>) -> Self {
         Self::Node(NodeStep {
             tests: tests.into(),
             tail: Box::default(),
@@ -347,7 +347,7 @@ impl NodeStep {
 }
 
 impl Test {
-    pub(super) fn of(attr: Attr, op: CompareOp, literal: Literal) -> Self {
+    pub(super) fn new(attr: Attr, op: CompareOp, literal: Literal) -> Self {
         Self::Attr(AttrTest {
             attr,
             op,
@@ -356,7 +356,7 @@ impl Test {
     }
 
     pub(super) fn of_tag(tag: &str) -> Self {
-        Self::of(Attr::Tags, CompareOp::Eq, Literal::Text(tag.into()))
+        Self::new(Attr::Tags, CompareOp::Eq, Literal::Text(tag.into()))
     }
 
     pub(super) fn operand(&self) -> Option<&Operand> {

@@ -36,7 +36,7 @@ pub enum Required {
 impl Required {
     /// What every match of a pattern contains; `None` if nothing is known, or if it is not a pattern. Linear in
     /// the pattern.
-    pub fn of(pattern: &str) -> Option<Self> {
+    pub fn from_pattern(pattern: &str) -> Option<Self> {
         let parsed = regex_syntax::parse(pattern).ok()?;
         required(&parsed).filter(|required| {
             let (texts, depth) = required.size();
@@ -236,7 +236,7 @@ mod tests {
             ("(foo.*bar|baz)", Some("((foo&bar)|baz)")),
             ("rm -rf", Some("rm -rf")),
         ] {
-            let found = Required::of(pattern);
+            let found = Required::from_pattern(pattern);
             let found = found.as_ref().map(shown);
             assert_eq!(found.as_deref(), required, "{pattern}");
         }

@@ -24,7 +24,7 @@ pub struct PlanShape(SmallVec<[u8; 128]>);
 
 impl PlanShape {
     /// The shape of a query. Linear in the query; small queries take no allocation.
-    pub fn of(query: &SelectorQuery) -> Self {
+    pub fn from_query(query: &SelectorQuery) -> Self {
         // Every list is preceded by its length and every variant by a number, so no two queries of
         // different structure have the same bytes. Operands are left out: they are what queries of
         // one shape differ in.

@@ -22,7 +22,7 @@ pub(super) enum SharedLists {
 }
 
 impl SharedLists {
-    pub(super) fn of(query: &SelectorQuery) -> Self {
+    pub(super) fn from_query(query: &SelectorQuery) -> Self {
         match (query.time, query.controls.mode) {
             (QueryTime::Working | QueryTime::At(_), _) => Self::One,
             (QueryTime::All, _) | (_, RangeAnswer::Union) => Self::Merged,
@@ -80,7 +80,7 @@ impl Lister<'_> {
 
     /// Adds `matched`: the matches that pass the filters, with the keys of their order, which are returned.
     fn matched(&mut self, found: &str) -> Result<OrderKeys, Refused> {
-        let arrangement = Arrangement::of(self.query);
+        let arrangement = Arrangement::from_query(self.query);
         let mut predicates = Predicates::new(self.tables.dialect, self.tables.table("attr"), false);
         predicates.needs = arrangement.needs();
         // The steps hand on the order of their nodes, and their ids.
@@ -88,7 +88,7 @@ impl Lister<'_> {
             && self.query.filters.is_empty()
             && !self.query.controls.unique
             && self.lists != SharedLists::Each;
-        let select = SelectQuery::of("f.session_id, f.seq, f.id").from(format!("{found} f"));
+        let select = SelectQuery::new("f.session_id, f.seq, f.id").from(format!("{found} f"));
         let mut select = select.only("f.id is not null");
         if !light {
             let node = self
@@ -175,7 +175,7 @@ impl Lister<'_> {
 
     /// The rows of a list at `m`, with what every list hands on.
     fn handed_on(&self, list: &str) -> SelectQuery {
-        let mut select = SelectQuery::of("m.session_id, m.seq, m.id").from(format!("{list} m"));
+        let mut select = SelectQuery::new("m.session_id, m.seq, m.id").from(format!("{list} m"));
         if self.query.controls.unique {
             select = select.and("m.key");
         }
@@ -194,7 +194,7 @@ impl Lister<'_> {
 /// Adds `present`: the newest of the snapshots that has each id.
 fn add_present(tables: &Tables, with: &mut CommonTables) {
     let node = tables.join_node("n", "o", "o.unit_id", "n.id is not null");
-    let present = SelectQuery::of("o.session_id, n.id, max(o.seq) as seq").from("placed o");
+    let present = SelectQuery::new("o.session_id, n.id, max(o.seq) as seq").from("placed o");
     let present = present.from(tables.ordered(&node));
     with.add("present", present.end("group by o.session_id, n.id"));
 }

@@ -90,7 +90,7 @@ pub(super) fn int_test(
     let numbers = || {
         literals
             .iter()
-            .filter_map(|literal| ExactNumber::of(literal))
+            .filter_map(|literal| ExactNumber::from_literal(literal))
     };
     match op {
         CompareOp::Eq | CompareOp::Ne => {

@@ -25,7 +25,7 @@ pub(super) fn key_order() -> [(String, &'static str); 5] {
 }
 
 impl Arrangement {
-    pub(super) fn of(query: &SelectorQuery) -> Self {
+    pub(super) fn from_query(query: &SelectorQuery) -> Self {
         Self(match query.controls.order {
             RowOrder::Default if query.pinned_key().is_none() => RowOrder::Pre,
             order => order,
@@ -124,7 +124,7 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut CommonTables) {
     let joined = dialect.joined(&part, "m.pre");
     let part_of = || {
         let columns = format!("f.session_id, f.seq, f.unit_id, f.pre, {joined} as path");
-        let part = SelectQuery::of(columns).from(format!("{found} f"));
+        let part = SelectQuery::new(columns).from(format!("{found} f"));
         part.end("group by f.session_id, f.seq, f.unit_id, f.pre")
     };
     let up_to = "m.pre <= f.pre and m.pre_end > f.pre and m.id is not null";
@@ -135,7 +135,7 @@ pub(super) fn add_paths(tables: &Tables, found: &str, with: &mut CommonTables) {
     let tops = part_of().from(tops).from(above("r.unit_id", over));
     with.add("above", tops);
     let columns = "i.session_id, i.seq, i.unit_id, i.pre, coalesce(u.path, '') || i.path as path";
-    let paths = SelectQuery::of(columns).from("inside i").from(
+    let paths = SelectQuery::new(columns).from("inside i").from(
         "left join above u on u.session_id = i.session_id and u.seq = i.seq \
          and u.unit_id = i.unit_id and u.pre = i.pre",
     );

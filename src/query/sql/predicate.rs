@@ -417,7 +417,7 @@ impl Predicates {
     }
 
     fn same(&self, test: &AttrTest, literal: &Literal) -> Result<String, Refused> {
-        Ok(match ExactNumber::of(literal) {
+        Ok(match ExactNumber::from_literal(literal) {
             Some(number) => {
                 let equal = self.compared(test, CompareOp::Eq, &number)?;
                 all(["a.type in ('int', 'real')".to_owned(), equal])
@@ -451,7 +451,7 @@ impl Predicates {
         };
         let as_number = match literal {
             Literal::Text(text) => ExactNumber::of_text(text),
-            literal => ExactNumber::of(literal),
+            literal => ExactNumber::from_literal(literal),
         };
         let text = format!("a.text {op} {}", self.dialect.text(&text));
         let Some(number) = as_number else {

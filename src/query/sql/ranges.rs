@@ -27,7 +27,7 @@ fn end(tables: &Tables, order: &str) -> SelectQuery {
         "row_number() over (partition by d.session_id order by d.newer desc, \
          case d.change when 'added' then 0 when 'removed' then 1 else 2 end, {order}) as ord"
     );
-    SelectQuery::of("z.name as session, d.newer, d.older, d.change, d.id")
+    SelectQuery::new("z.name as session, d.newer, d.older, d.change, d.id")
         .and(place)
         .from("changes d")
         .from(format!("join {session} z on z.session_id = d.session_id"))
@@ -36,12 +36,12 @@ fn end(tables: &Tables, order: &str) -> SelectQuery {
 
 fn pairs(mode: RangeAnswer) -> SelectQuery {
     match mode {
-        RangeAnswer::Reduce => SelectQuery::of("session_id, max(seq) as newer, min(seq) as older")
+        RangeAnswer::Reduce => SelectQuery::new("session_id, max(seq) as newer, min(seq) as older")
             .from("asked")
             .end("group by session_id")
             .end("having max(seq) > min(seq)"),
         RangeAnswer::Pairwise | RangeAnswer::Union | RangeAnswer::Latest => {
-            SelectQuery::of("a.session_id, a.seq as newer, b.seq as older")
+            SelectQuery::new("a.session_id, a.seq as newer, b.seq as older")
                 .from("asked a")
                 .from("join asked b on b.session_id = a.session_id and b.seq = a.seq - 1")
         }
@@ -54,7 +54,7 @@ fn newer(listed: &str) -> SelectQuery {
     let kind = "case when o.id is null then 'added' else 'changed' end as change";
     let missing = "o.id is null".to_owned();
     let differences = ["version", "parent", "ttl"].map(differs);
-    SelectQuery::of(format!(
+    SelectQuery::new(format!(
         "p.session_id, p.newer, p.older, {kind}, m.id, m.ord"
     ))
     .from("pairs p")
@@ -68,7 +68,7 @@ fn newer(listed: &str) -> SelectQuery {
 
 /// The rows of the older lists that the newer ones do not have.
 fn removed(listed: &str) -> SelectQuery {
-    SelectQuery::of("p.session_id, p.newer, p.older, 'removed' as change, o.id, o.ord")
+    SelectQuery::new("p.session_id, p.newer, p.older, 'removed' as change, o.id, o.ord")
         .from("pairs p")
         .from(format!("join {}", at(listed, "o", "older")))
         .from(format!(
@@ -120,7 +120,7 @@ fn matched_units(
              and {alias}.begins <= f.{at} and {alias}.ends >= f.{at}"
         )
     };
-    let mut matched = SelectQuery::of(
+    let mut matched = SelectQuery::new(
         "f.session_id, f.first_seq as begins, f.seq as ends, f.id, f.rank, n.class, n.version, \
          n.parent_pre, coalesce(np.id, t.id) as parent, coalesce(np.id, u.id) as last_parent, \
          n.ttl, n.expires",
@@ -134,7 +134,7 @@ fn matched_units(
     for test in &query.filters {
         matched.add_filter(predicates.test(test)?);
     }
-    let order = OrderKeys::add(Arrangement::of(query), &mut matched);
+    let order = OrderKeys::add(Arrangement::from_query(query), &mut matched);
     matched.from.extend(tables.joins(predicates.needs, "f"));
     needs.add(predicates.needs);
     Ok((matched, order))
@@ -143,7 +143,7 @@ fn matched_units(
 /// The root and the `^seq` node of each version of a preamble.
 fn tops(tables: &Tables) -> SelectQuery {
     let node = tables.join_node("x", "r", "r.unit_id", "x.class in ('^root', '^seq')");
-    SelectQuery::of("r.session_id, r.first_seq as begins, r.seq as ends, x.class, x.id")
+    SelectQuery::new("r.session_id, r.first_seq as begins, r.seq as ends, x.class, x.id")
         .from("placed r")
         .from(node)
         .only("r.rank = 0")
@@ -151,7 +151,7 @@ fn tops(tables: &Tables) -> SelectQuery {
 
 /// The snapshots in which the root or `^seq` has another id than in the one before.
 fn moved() -> SelectQuery {
-    SelectQuery::of("a.session_id, a.begins as newer, a.class")
+    SelectQuery::new("a.session_id, a.begins as newer, a.class")
         .from("tops a")
         .from(
             "join tops b on b.session_id = a.session_id and b.class = a.class \
@@ -168,7 +168,7 @@ fn unlike(a: &str, b: &str) -> String {
 /// A change of `m`, with the keys of its order.
 fn change(newer: &str, kind: &str, keys: &str) -> SelectQuery {
     let pair = format!("m.session_id, {newer} as newer, {newer} - 1 as older");
-    SelectQuery::of(format!("{pair}, {kind} as change, m.id, {keys}")).from("matched m")
+    SelectQuery::new(format!("{pair}, {kind} as change, m.id, {keys}")).from("matched m")
 }
 
 /// The rows of versions that begin, which are new or differ from the version before.

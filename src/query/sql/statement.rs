@@ -97,7 +97,7 @@ pub(crate) fn compile_group(
     dialect: Dialect,
     sessions: usize,
 ) -> Result<Option<String>, Error> {
-    if query.is_none() || SharedLists::of(query) == SharedLists::Each {
+    if query.is_none() || SharedLists::from_query(query) == SharedLists::Each {
         return Ok(None);
     }
     let built = build(query, dialect, "", SessionFilter::Numbered(sessions));
@@ -146,7 +146,7 @@ fn build(
         sessions,
         once: false,
     };
-    let lists = SharedLists::of(query);
+    let lists = SharedLists::from_query(query);
     let shape = match lists {
         SharedLists::Each => Shape::Changes,
         _ => Shape::Nodes,
@@ -204,7 +204,7 @@ fn can_be_asked_once(query: &SelectorQuery, lists: SharedLists) -> bool {
         SharedLists::Each => !shaped && query.controls.mode == RangeAnswer::Pairwise,
         _ => true,
     };
-    !picked && each && Arrangement::of(query).is_fixed()
+    !picked && each && Arrangement::from_query(query).is_fixed()
 }
 
 /// The expressions and the end of a statement; and whether it is right, if units are queried once.
@@ -267,7 +267,7 @@ fn found(ends: Vec<String>, tables: &Tables, with: &mut CommonTables) -> String 
     }
     let columns = tables.handed_on();
     let ends = ends.into_iter();
-    let selects = ends.map(|end| SelectQuery::of(&*columns).from(end));
+    let selects = ends.map(|end| SelectQuery::new(&*columns).from(end));
     with.add_union("found", selects.collect());
     "found".to_owned()
 }
@@ -275,7 +275,7 @@ fn found(ends: Vec<String>, tables: &Tables, with: &mut CommonTables) -> String 
 fn ids(tables: &Tables, listed: &str, order: &str) -> SelectQuery {
     let session = tables.table("session");
     let session = format!("join {session} z on z.session_id = r.session_id");
-    SelectQuery::of("z.name as session, r.id")
+    SelectQuery::new("z.name as session, r.id")
         .from(format!("{listed} r"))
         .from(tables.ordered(&session))
         .end(format!("order by session, {order}"))
@@ -285,7 +285,7 @@ fn nodes(tables: &Tables, listed: &str) -> SelectQuery {
     let (session, snapshot) = (tables.table("session"), tables.table("snapshot"));
     let snapshot = format!("join {snapshot} s on s.session_id = r.session_id and s.seq = r.seq");
     let session = format!("join {session} z on z.session_id = r.session_id");
-    SelectQuery::of("z.name as session, r.seq, s.cycle as snapshot, r.id, r.ord")
+    SelectQuery::new("z.name as session, r.seq, s.cycle as snapshot, r.id, r.ord")
         .from(format!("{listed} r"))
         .from(tables.ordered(&snapshot))
         .from(tables.ordered(&session))

@@ -356,14 +356,14 @@ impl StepsWriter<'_> {
                     Predicates::new(self.dialect(), self.tables.table("attr"), predicates.core);
                 let condition = predicates.test(test)?;
                 let node = (self.tables).join_node("n", "s", "s.unit_id", "n.pre = s.pre");
-                let mut select = SelectQuery::of("s.*").from(rows).from(node);
+                let mut select = SelectQuery::new("s.*").from(rows).from(node);
                 self.add_joins(&mut select, predicates.needs, "s");
                 select.filters.extend(keep.take());
                 (format!("{name}_test{}", index + 1), select.only(condition))
             } else {
                 at += 1;
                 let (order, place) = self.place(tail, &order)?;
-                let mut select = SelectQuery::of(format!(
+                let mut select = SelectQuery::new(format!(
                     "s.*, row_number() over (partition by {group} order by {order}) as place{at}"
                 ))
                 .from(rows);
@@ -375,7 +375,7 @@ impl StepsWriter<'_> {
             self.with.add(&next, select);
             from = next;
         }
-        let kept = SelectQuery::of(out.join(", ")).from(from);
+        let kept = SelectQuery::new(out.join(", ")).from(from);
         let keep = keep.unwrap_or_else(|| "true".to_owned());
         self.with.add(name, kept.only(keep));
         Ok(())

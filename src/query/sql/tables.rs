@@ -96,14 +96,14 @@ impl Tables {
         };
         let mut with = CommonTables::default();
         let session = self.table("session");
-        let chosen = SelectQuery::of("z.session_id, z.bucket").from(format!("{session} z"));
+        let chosen = SelectQuery::new("z.session_id, z.bucket").from(format!("{session} z"));
         let named = self.dialect.name_matches("z.name", pattern);
         with.add("chosen", chosen.only(named));
         for name in CHOSEN {
             if name == "attr" && !needs.attr {
                 continue;
             }
-            let mut rows = SelectQuery::of("*").from(format!("{}{name}", self.schema));
+            let mut rows = SelectQuery::new("*").from(format!("{}{name}", self.schema));
             if name != "snapshot" {
                 rows.add_filter("bucket in (select bucket from chosen)");
             }
@@ -178,7 +178,7 @@ impl Tables {
     /// The snapshots that are queried: `asked`, with the cycle that a ttl counts from.
     pub(super) fn asked(&self, query: &SelectorQuery, with: &mut CommonTables) {
         let snapshot = self.table("snapshot");
-        let all = || SelectQuery::of("s.session_id, s.seq, s.cycle");
+        let all = || SelectQuery::new("s.session_id, s.seq, s.cycle");
         let committed = || all().from(format!("{snapshot} s")).only("not s.working");
         let newest = |select: SelectQuery, on: &str| {
             let joined = format!("join {snapshot} s on s.session_id = m.session_id and {on}");
@@ -193,7 +193,7 @@ impl Tables {
                 self.newest("true", with);
                 // A working state without a cycle counts from that of the newest snapshot.
                 let columns = "s.session_id, s.seq, coalesce(s.cycle, o.cycle, 0) as cycle";
-                newest(SelectQuery::of(columns), "s.seq = m.seq").from(format!(
+                newest(SelectQuery::new(columns), "s.seq = m.seq").from(format!(
                     "left join {snapshot} o on o.session_id = s.session_id and o.seq = s.seq - 1"
                 ))
             }
@@ -233,7 +233,7 @@ impl Tables {
 
     /// Adds `newest`: the newest and the oldest of the snapshots for which a condition holds.
     fn newest(&self, condition: &str, with: &mut CommonTables) {
-        let mut select = SelectQuery::of("session_id, max(seq) as seq, min(seq) as oldest")
+        let mut select = SelectQuery::new("session_id, max(seq) as seq, min(seq) as oldest")
             .from(self.table("snapshot"))
             .only(condition)
             .end("group by session_id");
@@ -248,7 +248,7 @@ impl Tables {
     pub(super) fn placed(&self, with: &mut CommonTables) {
         let placement = self.table("placement");
         let (seq, asked, on) = if self.once {
-            let bounds = SelectQuery::of("session_id, min(seq) as oldest, max(seq) as newest");
+            let bounds = SelectQuery::new("session_id, min(seq) as oldest, max(seq) as newest");
             let bounds = bounds.from("asked").end("group by session_id");
             with.add("bounds", bounds);
             (
@@ -265,7 +265,7 @@ impl Tables {
             )
         };
         let join = format!("join {placement} p on p.session_id = a.session_id and {on}");
-        let placed = SelectQuery::of(format!(
+        let placed = SelectQuery::new(format!(
             "a.session_id, {seq}, p.unit_id, p.rank, p.turn, p.sibling_offset, p.created_at_ns, \
              p.creation_index, p.id as top"
         ));
@@ -276,7 +276,7 @@ impl Tables {
     /// parents of the top nodes of units, `born` with the first cycle of each id.
     pub(super) fn extras(&self, needs: NeededRows, with: &mut CommonTables) {
         if needs.reads_turns() {
-            let turns = SelectQuery::of(
+            let turns = SelectQuery::new(
                 "p.*, row_number() over (partition by session_id, seq order by sibling_offset desc, \
                  created_at_ns desc, creation_index desc, top desc) as depth",
             );
@@ -284,7 +284,7 @@ impl Tables {
         }
         if needs.parent {
             let tops = "n.class = case p.rank when 1 then '^seq' else '^root' end";
-            let parents = SelectQuery::of("p.session_id, p.seq, p.unit_id, n.id as parent")
+            let parents = SelectQuery::new("p.session_id, p.seq, p.unit_id, n.id as parent")
                 .from("placed p")
                 .from(
                     "join placed r on r.session_id = p.session_id and r.seq = p.seq and r.rank = 0",
@@ -298,7 +298,7 @@ impl Tables {
             // Later snapshots have greater cycles.
             let began =
                 format!("join {snapshot} s on s.session_id = p.session_id and s.seq = p.first_seq");
-            let born = SelectQuery::of("p.session_id, n.id, min(s.cycle) as cycle")
+            let born = SelectQuery::new("p.session_id, n.id, min(s.cycle) as cycle")
                 .from("(select distinct session_id from asked) a")
                 .from(format!("join {placement} p on p.session_id = a.session_id"))
                 .from(began)
@@ -340,7 +340,7 @@ fn ends_of_range() -> SelectQuery {
     let bounds = "(select session_id, min(seq) as oldest, max(seq) as newest from ranged \
                   group by session_id) m";
     let ends = "m.session_id = s.session_id and (s.seq = m.oldest or s.seq = m.newest)";
-    SelectQuery::of("s.session_id, s.seq, s.cycle")
+    SelectQuery::new("s.session_id, s.seq, s.cycle")
         .from("ranged s")
         .from(format!("join {bounds} on {ends}"))
 }

@@ -70,7 +70,7 @@ pub(super) struct SelectQuery {
 }
 
 impl SelectQuery {
-    pub(super) fn of(columns: impl Into<String>) -> Self {
+    pub(super) fn new(columns: impl Into<String>) -> Self {
         Self {
             columns: vec![columns.into()],
             ..Self::default()
@@ -152,7 +152,7 @@ impl CommonTables {
         for (index, part) in selects.chunks(MANY).enumerate() {
             let own = format!("{name}_{}", index + 1);
             self.0.push((own.clone(), part.to_vec()));
-            parts.push(SelectQuery::of("*").from(own));
+            parts.push(SelectQuery::new("*").from(own));
         }
         self.add_union(name, parts);
     }

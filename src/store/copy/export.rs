@@ -308,7 +308,7 @@ impl ExportRun<'_> {
         let mut writer = FileWriter::new(self.root, path.clone(), table)?;
         let statement = rows_of(table);
         for session in &next.sessions {
-            let before = of(old, session.id).map_or(i64::MIN, |old| old.last);
+            let before = find(old, session.id).map_or(i64::MIN, |old| old.last);
             if is_added && before >= session.last {
                 continue;
             }
@@ -442,7 +442,7 @@ pub(crate) fn number(generation: i64, session: i64, unit: i64) -> Result<i64> {
     Ok((session << (UNIT_BITS + GENERATION_BITS)) | (generation << UNIT_BITS))
 }
 
-pub(crate) fn of(sessions: &[Exported], id: i64) -> Option<&Exported> {
+pub(crate) fn find(sessions: &[Exported], id: i64) -> Option<&Exported> {
     let at = sessions.binary_search_by_key(&id, |session| session.id);
     at.ok().and_then(|at| sessions.get(at))
 }
@@ -454,10 +454,10 @@ pub(crate) fn placed(
     known: &[Exported],
     sessions: &[Exported],
 ) -> Result<(Vec<Exported>, bool)> {
-    let mut altered = known.iter().any(|old| of(sessions, old.id).is_none());
+    let mut altered = known.iter().any(|old| find(sessions, old.id).is_none());
     let mut all = Vec::with_capacity(sessions.len());
     for session in sessions {
-        let old = of(known, session.id);
+        let old = find(known, session.id);
         let seqs = (old.map_or(0, |old| old.last), session.last);
         let (then, now) = digests(database, session.id, seqs)?;
         altered |= old.is_some_and(|old| old.placed != then);

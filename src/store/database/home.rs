@@ -63,10 +63,10 @@ const IDLE: usize = 8;
 
 impl StorePlace {
     /// Understands `PATH`, `sqlite:PATH`, `postgres://…` and `postgresql://…`.
-    fn of(url: &str) -> Result<Self> {
+    fn parse(url: &str) -> Result<Self> {
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             #[cfg(feature = "postgres")]
-            return Ok(Self::Server(Box::new(ServerAddress::of(url)?)));
+            return Ok(Self::Server(Box::new(ServerAddress::parse(url)?)));
             #[cfg(not(feature = "postgres"))]
             return Err(StoreError::Refused(
                 "this program was built without PostgreSQL; build it with `--features postgres`"
@@ -131,7 +131,7 @@ impl Home {
 
     /// Makes the store if it is missing and the options allow that.
     pub(crate) fn open(url: &str, options: &HomeOptions) -> Result<Self> {
-        Self::open_at(StorePlace::of(url)?, options)
+        Self::open_at(StorePlace::parse(url)?, options)
     }
 
     pub(crate) fn open_at(place: StorePlace, options: &HomeOptions) -> Result<Self> {

@@ -42,7 +42,7 @@ pub(crate) struct ServerAddress {
 impl ServerAddress {
     /// Understands `postgres://USER@HOST:PORT/DATABASE?schema=NAME`, with other parameters of the client library. An error
     /// does not say the address: a password may be in it.
-    pub(crate) fn of(url: &str) -> Result<Self> {
+    pub(crate) fn parse(url: &str) -> Result<Self> {
         let refused = |why: String| Err(StoreError::Refused(why));
         let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
         let parameters = parameters.split('&').filter(|part| !part.is_empty());
@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn addresses() {
-        let of = |url: &str| ServerAddress::of(url);
+        let of = |url: &str| ServerAddress::parse(url);
         let address = of("postgres://me:secret@host:1/db?schema=x_1&password=secret").ok();
         let address = address.unwrap();
         assert_eq!(address.schema, "x_1");

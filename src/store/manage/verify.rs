@@ -166,7 +166,7 @@ fn unit_fault(
     (hash, spelling): (Option<&[u8]>, Option<i64>),
 ) -> Result<Option<String>> {
     let made = restore_unit(database, unit, kind, &[])?;
-    let encoded = encode(UnitRef::of(made.root()));
+    let encoded = encode(UnitRef::containing(made.root()));
     let name = &encoded.order.id;
     if hash != Some(&encoded.hash[..]) || spelling != Some(encoded.spelling) {
         return Ok(Some(format!("unit {name:?} is not what its hash says")));

@@ -264,7 +264,7 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     let mut old = Vec::new();
     for place in &units {
         let made = restore_unit(database, place.unit, place.kind, ids)?;
-        let unit = put_unit(database, &encode(UnitRef::of(made.root())))?;
+        let unit = put_unit(database, &encode(UnitRef::containing(made.root())))?;
         if unit == place.unit {
             continue;
         }

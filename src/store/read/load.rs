@@ -367,7 +367,7 @@ impl UnitCache {
                 .restore_next(previous, &gone, &fresh.tree, &fresh.expires, parts, meta);
         for place in came {
             if let Some(node) = made.snapshot.find(&place.order.id) {
-                self.know(place.unit, UnitRef::of(node));
+                self.know(place.unit, UnitRef::containing(node));
             }
         }
         for output in made.merges.iter().map(|merge| &merge.output) {
@@ -424,7 +424,7 @@ fn check_change(previous: &Snapshot, gone: &[&Placement], came: &[&Placement]) -
     // The unit that had an id; it must go if another unit brings the id.
     let top = |id: &str| {
         let node = previous.find(id)?;
-        Some(UnitRef::of(node).top().id())
+        Some(UnitRef::containing(node).top().id())
     };
     let stays = |id: &String| top(id).is_some_and(|top| !leaving.contains(top));
     let is_sound = preambles(gone) == preambles(came)

@@ -116,7 +116,7 @@ pub(crate) fn attempts(database: &mut dyn Database, session: i64) -> Result<Vec<
 }
 
 pub(crate) fn all_attempts(database: &mut dyn Database, session: i64) -> Result<Attempts> {
-    Ok(Attempts::of(attempts(database, session)?))
+    Ok(Attempts::from_entries(attempts(database, session)?))
 }
 
 /// Removes the attempts before a cycle. Later ones keep what they were sent.

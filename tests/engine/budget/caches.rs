@@ -127,9 +127,9 @@ fn a_budget_of_nothing_takes_nothing_and_no_terms_score_nothing() {
 fn a_word_counts_once_however_often_the_query_has_it() {
     let query = Query::new("A b a  A");
     assert_eq!(query.terms(), ["a", "b", "a", "a"]);
-    let measure = ScoreCounts::of("a A c", &query);
+    let measure = ScoreCounts::count("a A c", &query);
     assert_eq!((measure.term_matches, measure.total_words), (2, 3));
-    assert_eq!(ScoreCounts::of("a a", &query).score(), 1.0);
+    assert_eq!(ScoreCounts::count("a a", &query).score(), 1.0);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn lower_case_is_that_of_unicode() {
         ("深圳 深圳\u{3000}深圳市", "深圳", 2),
         ("a\u{200b}b", "a", 0),
     ] {
-        let measure = ScoreCounts::of(content, &Query::new(query));
+        let measure = ScoreCounts::count(content, &Query::new(query));
         assert_eq!(measure.term_matches, matches, "{content}");
     }
 }
@@ -174,7 +174,7 @@ proptest! {
         let documents: Vec<(String, String)> = contents.into_iter().collect();
         let query_ = Query::new(&*query);
         let measures: Vec<ScoreCounts> = documents.iter()
-            .map(|(_, content)| ScoreCounts::of(content, &query_)).collect();
+            .map(|(_, content)| ScoreCounts::count(content, &query_)).collect();
         let mut candidates: Vec<Candidate<'_>> = documents.iter().zip(&measures)
             .map(|((id, _), &measure)| Candidate { id, measure }).collect();
         let names = |candidates: &[Candidate<'_>]| -> Vec<(String, f32)> {
@@ -583,7 +583,7 @@ fn what_is_put_in_order_part_by_part_is_filled_as_a_whole() {
         .iter()
         .map(|(id, content)| Candidate {
             id,
-            measure: ScoreCounts::of(content, &query),
+            measure: ScoreCounts::count(content, &query),
         })
         .collect();
     for budget in [1, 5, 64, 65, 333, 2_000, 4_001, 9_000, u64::MAX] {

@@ -89,7 +89,7 @@ fn conditions_hold_or_say_where_they_do_not() {
     ];
     for (line, failures, first) in cases {
         let condition = Condition::parse(line).expect(line);
-        let found = AssertReport::of(
+        let found = AssertReport::new(
             &engine,
             &session,
             &ReportOptions::default().conditions(vec![(1, condition)]),

@@ -18,7 +18,7 @@ fn found(
 ) -> String {
     let search = Search::new(pattern, ignore_case).unwrap().context(context);
     let options = ReportOptions::new(part.clone()).search(search);
-    let found = GrepReport::of(&Engine::new(), session, &options).unwrap();
+    let found = GrepReport::new(&Engine::new(), session, &options).unwrap();
     let mut lines = 0;
     let blocks = found.blocks.iter().map(|block| {
         let each = block.lines.iter().map(|line| {
@@ -108,7 +108,7 @@ fn lines_that_match() {
             // An empty match is at every letter, and the search ends.
             let search = Search::new(pattern, false).unwrap();
             let options = ReportOptions::new(part.clone()).search(search);
-            let found = GrepReport::of(&Engine::new(), &travel(), &options).unwrap();
+            let found = GrepReport::new(&Engine::new(), &travel(), &options).unwrap();
             let line = &found.blocks[0].lines[0];
             assert_eq!(line.ranges.len(), line.text.len() + 1);
             continue;
@@ -167,8 +167,8 @@ fn searched(session: &Session, pattern: &regex::Regex) -> BTreeMap<(String, Stri
         } else {
             format!("@c{}", snapshot.cycle())
         };
-        for block in Thread::of(snapshot, Contents::All).blocks() {
-            let wording = Wording::of(block);
+        for block in Thread::from_snapshot(snapshot, Contents::All).blocks() {
+            let wording = Wording::from_block(block);
             let text = wording.texts().collect::<Vec<_>>().join(" ");
             let mut lines = text
                 .split('\n')
@@ -193,7 +193,7 @@ fn random_sessions_agree_with_a_search_of_each_snapshot() {
         let search = Search::new(pattern, false);
         let search = search.map_err(|error| TestCaseError::fail(error.to_string()))?;
         let options = ReportOptions::new(Part::all()).search(search);
-        let found = GrepReport::of(&Engine::new(), &session, &options);
+        let found = GrepReport::new(&Engine::new(), &session, &options);
         let found = found.map_err(|error| TestCaseError::fail(error.to_string()))?;
         let expected = searched(&session, &regex::Regex::new(pattern).unwrap());
         let found: Vec<[String; 3]> = found

@@ -29,7 +29,7 @@ fn compare(requests: &[String]) -> PrefixReport {
 
 fn of(session: &Session) -> PrefixReport {
     let options = ReportOptions::default().tokenizer(Tokenizer::Bytes4);
-    PrefixReport::of(&Engine::new(), session, &options).expect("requests")
+    PrefixReport::new(&Engine::new(), session, &options).expect("requests")
 }
 
 /// The members of an object in the order of the text.

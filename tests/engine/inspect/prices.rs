@@ -96,7 +96,7 @@ fn costs_of_calls() {
     let (engine, session) = (Engine::new(), travel());
     let costs = |part: &Part, model: &str| {
         let options = ReportOptions::new(part.clone()).prices(prices(model));
-        let report = TokenReport::of(&engine, &session, &options).unwrap();
+        let report = TokenReport::new(&engine, &session, &options).unwrap();
         let costs = report.snapshots.into_iter().map(|snapshot| {
             let cost = snapshot.cost?;
             Some((cost.nano_dollars, cost.estimate))
@@ -112,7 +112,7 @@ fn costs_of_calls() {
     assert_eq!(all[0], Some((Money(352 * 2_000 + 31 * 10_000), false)));
     // A part of a request has no counts of the provider.
     let part = Part::default().only(".cb[role=user]");
-    let report = TokenReport::of(&engine, &session, &ReportOptions::new(part.clone())).unwrap();
+    let report = TokenReport::new(&engine, &session, &ReportOptions::new(part.clone())).unwrap();
     let sent = report.snapshots[0].totals.tokens;
     assert_eq!(costs(&part, "gpt-4o"), [Some((Money(sent * 2_000), true))]);
 }

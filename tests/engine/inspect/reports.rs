@@ -6,7 +6,7 @@ use pactql::inspect::{By, Call, Part, Report, ReportOptions, TokenReport, Tokeni
 
 /// The groups of a report as `name tokens/bytes/blocks`.
 fn groups(part: &Part, by: By) -> String {
-    let report = TokenReport::of(
+    let report = TokenReport::new(
         &Engine::new(),
         &travel(),
         &ReportOptions::new(part.clone())
@@ -79,19 +79,19 @@ fn blocks_in_groups() {
 fn the_tokenizer_fits_the_model_and_the_provider_is_beside() {
     let (session, engine) = (travel(), Engine::new());
     let newest = session.history().latest().unwrap().clone();
-    let call = Call::of(&newest);
+    let call = Call::from_snapshot(&newest);
     assert_eq!(call.model.as_deref(), Some("gpt-4o-2024-08-06"));
     assert_eq!(
         (call.input_tokens, call.output_tokens),
         (Some(677), Some(28))
     );
     let report =
-        TokenReport::of(&engine, &session, &ReportOptions::default().by(By::Role)).unwrap();
+        TokenReport::new(&engine, &session, &ReportOptions::default().by(By::Role)).unwrap();
     let expected = Tokenizer::for_model("gpt-4o");
     assert_eq!(report.tokenizer, expected);
     assert_eq!(report.snapshots[0].call, call);
     // A session that names no model.
-    let report = TokenReport::of(
+    let report = TokenReport::new(
         &engine,
         &greenhouse(),
         &ReportOptions::default().by(By::Role),
@@ -137,7 +137,7 @@ fn refusals() {
         if let Some(selector) = selector {
             part = part.only(selector);
         }
-        let error = TokenReport::of(
+        let error = TokenReport::new(
             &Engine::new(),
             &greenhouse(),
             &ReportOptions::new(part).by(By::Role),

@@ -31,7 +31,7 @@ fn all_shown(session: &Session) -> Vec<Shown> {
     }
     let all = Part::default().at("@history");
     let options = ReportOptions::new(all).tokenizer(Tokenizer::Bytes4);
-    let report = ShowReport::of(&Engine::new(), session, &options);
+    let report = ShowReport::new(&Engine::new(), session, &options);
     report.expect("the history").snapshots
 }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 /// Blocks, bytes, tokens and media of a snapshot, counted block by block.
 fn counted(snapshot: &Snapshot, scope: Contents) -> [u64; 4] {
     let mut sums = [0; 4];
-    for block in Thread::of(snapshot, scope).blocks() {
-        let wording = Wording::of(block);
+    for block in Thread::from_snapshot(snapshot, scope).blocks() {
+        let wording = Wording::from_block(block);
         sums[0] += 1;
         sums[3] += u64::from(wording.media);
         for text in wording.texts() {
@@ -33,7 +33,7 @@ fn check(session: &Session) -> Result<(), String> {
     for by in By::ALL {
         let report = |part: &Part| {
             let options = ReportOptions::new(part.clone()).by(by);
-            TokenReport::of(&engine, session, &options.tokenizer(Tokenizer::Bytes4))
+            TokenReport::new(&engine, session, &options.tokenizer(Tokenizer::Bytes4))
         };
         let all = report(&range).map_err(|error| error.to_string())?;
         let whole = report(&range.clone().only("*")).map_err(|error| error.to_string())?;
@@ -62,8 +62,8 @@ fn check(session: &Session) -> Result<(), String> {
                 &found,
                 &place,
             )?;
-            for block in Thread::of(snapshot, Contents::All).blocks() {
-                texts.extend(Wording::of(block).texts().map(str::to_owned));
+            for block in Thread::from_snapshot(snapshot, Contents::All).blocks() {
+                texts.extend(Wording::from_block(block).texts().map(str::to_owned));
             }
         }
         let sizes = |report: &TokenReport| {

@@ -48,7 +48,7 @@ fn tools_that_are_never_called() {
         ),
     ] {
         let options = ReportOptions::new(part(time, selector)).tokenizer(Tokenizer::Bytes4);
-        let report = UnusedReport::of(&Engine::new(), &travel(), &options.prices(prices.clone()));
+        let report = UnusedReport::new(&Engine::new(), &travel(), &options.prices(prices.clone()));
         let report = report.unwrap();
         let mut tools: Vec<String> = Vec::new();
         for tool in &report.tools {
@@ -70,7 +70,7 @@ fn tools_that_are_never_called() {
     // No price, no cost.
     let none = Prices::parse(r#"{"date":"d","models":{}}"#).unwrap();
     let options = ReportOptions::new(part("@history", "")).prices(none);
-    let report = UnusedReport::of(&Engine::new(), &travel(), &options).unwrap();
+    let report = UnusedReport::new(&Engine::new(), &travel(), &options).unwrap();
     assert!(report.tools.iter().all(|tool| tool.nano_dollars.is_none()));
     assert_eq!(report.model.as_deref(), Some("gpt-4o-2024-08-06"));
 }
@@ -85,7 +85,7 @@ fn texts_that_are_sent_twice() {
         ("@t0", ".mt:depth(1)", ""),
     ] {
         let options = ReportOptions::new(part(time, selector)).tokenizer(Tokenizer::Bytes4);
-        let report = DuplicateReport::of(&Engine::new(), &travel(), &options).unwrap();
+        let report = DuplicateReport::new(&Engine::new(), &travel(), &options).unwrap();
         let found = report.snapshots[0].texts.iter().map(|text| {
             assert_eq!(
                 text.repeated_tokens,
@@ -136,8 +136,11 @@ fn repeated(session: &Session) -> Vec<BTreeMap<String, usize>> {
     let history = session.history();
     let each = history.committed().iter().map(|snapshot| {
         let mut texts: BTreeMap<String, usize> = BTreeMap::new();
-        for block in Thread::of(snapshot, Contents::All).blocks() {
-            if let Some(text) = Wording::of(block).text.filter(|text| !text.is_empty()) {
+        for block in Thread::from_snapshot(snapshot, Contents::All).blocks() {
+            if let Some(text) = Wording::from_block(block)
+                .text
+                .filter(|text| !text.is_empty())
+            {
                 *texts.entry(text).or_default() += 1;
             }
         }
@@ -158,7 +161,7 @@ fn random_sessions_agree_with_a_search() {
         let fail = |error: pactql::Error| TestCaseError::fail(error.to_string());
         let (engine, all) = (Engine::new(), Part::default().at("@history"));
         let options = ReportOptions::new(all.clone()).tokenizer(Tokenizer::Bytes4);
-        let report = DuplicateReport::of(&engine, &session, &options).map_err(fail)?;
+        let report = DuplicateReport::new(&engine, &session, &options).map_err(fail)?;
         for (found, expected) in report.snapshots.iter().zip(repeated(&session)) {
             let found = found
                 .texts
@@ -169,11 +172,11 @@ fn random_sessions_agree_with_a_search() {
         // The names of tools by their definitions, and of those that were called.
         let (mut defined, mut called) = (BTreeSet::new(), BTreeSet::new());
         for snapshot in history.committed().iter() {
-            for block in Thread::of(snapshot, Contents::All).blocks() {
+            for block in Thread::from_snapshot(snapshot, Contents::All).blocks() {
                 if block.is_tool() {
                     defined.insert(block.key().map(str::to_owned));
                 } else if block.kind() == Some("call") {
-                    called.extend(Wording::of(block).name);
+                    called.extend(Wording::from_block(block).name);
                 }
             }
         }
@@ -182,7 +185,7 @@ fn random_sessions_agree_with_a_search() {
             .flatten()
             .filter(|name| !called.contains(*name));
         let named: Vec<String> = named.cloned().collect();
-        let report = UnusedReport::of(&engine, &session, &options).map_err(fail)?;
+        let report = UnusedReport::new(&engine, &session, &options).map_err(fail)?;
         let tools: BTreeSet<String> = report.tools.into_iter().map(|tool| tool.name).collect();
         random::same!(
             named.iter().all(|name| tools.contains(name)),
@@ -192,7 +195,7 @@ fn random_sessions_agree_with_a_search() {
         // Sums over all requests are those of the snapshots.
         let mut top = Top::new(None, Tokenizer::Bytes4);
         top.add(&engine, "s", &session, &all).map_err(fail)?;
-        let report = TokenReport::of(&engine, &session, &options).map_err(fail)?;
+        let report = TokenReport::new(&engine, &session, &options).map_err(fail)?;
         let sum: u64 = report.snapshots.iter().map(|each| each.totals.tokens).sum();
         let found = top.groups.first().map_or(0, |group| group.totals.tokens);
         random::same!(found, sum, "top");

@@ -21,12 +21,12 @@ fn missing(session: &Session, provider: Provider) -> Vec<String> {
         // Requests spell some letters with `\u`.
         let value: serde_json::Value = serde_json::from_str(&request).unwrap();
         let plain = value.to_string();
-        for block in Thread::of(snapshot, Contents::All).blocks() {
+        for block in Thread::from_snapshot(snapshot, Contents::All).blocks() {
             // A definition is translated for another provider.
             if block.is_tool() && provider != Provider::OpenAi {
                 continue;
             }
-            for text in Wording::of(block).texts() {
+            for text in Wording::from_block(block).texts() {
                 let quoted = serde_json::json!(text).to_string();
                 let quoted = &quoted[1..quoted.len() - 1];
                 // Text as a string, or JSON as it is.

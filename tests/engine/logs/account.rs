@@ -76,7 +76,7 @@ impl Printed {
     fn snapshot(&mut self, number: usize, session: &Session, time: &str, faults: &mut Faults) {
         let mut options = ReportOptions::new(Part::default().at(time)).tokenizer(Tokenizer::Bytes4);
         options.full = true;
-        let report = ShowReport::of(&Engine::new(), session, &options).expect("a snapshot");
+        let report = ShowReport::new(&Engine::new(), session, &options).expect("a snapshot");
         let text = report.to_text(&options);
         let mut rest = &*text;
         for shown in &report.snapshots {

@@ -384,7 +384,7 @@ fn a_thread_comes_back_from_its_records() {
             {"id":"a","nodeType":"cb","role":"assistant","kind":"text","data_z":[1],"data_a":null,"content":{"y":1,"x":"é"}},
             {"id":"r","nodeType":"cb","role":"assistant","content":null,"data_reply":3}]}]}]}}"#;
     let session = Session::read(document.as_bytes());
-    let thread = Thread::of(session.current(), Contents::All);
+    let thread = Thread::from_snapshot(session.current(), Contents::All);
     let records: Vec<String> = thread.records().map(|record| record.to_string()).collect();
     let expected = [
         r#"{"id":"t","role":"system","kind":"tool","key":"f","parent":"s","system":true,"content":{"name":"f","input_schema":{"type":"object"}}}"#,

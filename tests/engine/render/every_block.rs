@@ -20,7 +20,7 @@ fn random_sessions_are_rendered() {
         let (history, again) = (session.history(), again.history());
         if let (Some(snapshot), Some(equal)) = (history.latest(), again.latest()) {
             for provider in Provider::ALL {
-                let thread = Thread::of(snapshot, Contents::All);
+                let thread = Thread::from_snapshot(snapshot, Contents::All);
                 let records: Vec<_> = thread.records().collect();
                 let back = Thread::from_records(&records);
                 same!(back.as_ref(), Ok(&thread), "records");

@@ -49,7 +49,7 @@ fn document(request: &Value, mut sys: Value, mut turn: Value, mut head: Value) -
 fn request(snapshot: &Snapshot, provider: Provider) -> Value {
     let text =
         render::request(snapshot, provider).unwrap_or_else(|error| panic!("{provider}: {error}"));
-    let thread = Thread::of(snapshot, Contents::All);
+    let thread = Thread::from_snapshot(snapshot, Contents::All);
     assert_eq!(
         render::request(&thread, provider).unwrap(),
         text,

@@ -107,7 +107,7 @@ fn tools_make_a_request_of_the_messages_and_keep_their_order() {
     assert_eq!(openai["tools"].as_array().map(Vec::len), Some(2));
     let responses = request(&snapshot, Provider::OpenAiResponses);
     assert_eq!(responses["instructions"], "Be brief.");
-    let thread = Thread::of(&snapshot, Contents::All);
+    let thread = Thread::from_snapshot(&snapshot, Contents::All);
     let texts: Vec<String> = thread.tools().map(|text| text.into_owned()).collect();
     assert_eq!(texts, [tool("z").to_string(), tool("a").to_string()]);
     // The thread has the definitions as blocks.

@@ -172,7 +172,7 @@ fn agrees(store: &Store, rng: &mut Rng) -> usize {
         let options = ReportOptions::new(Part::all()).search(search.clone());
         for info in store.sessions(glob).unwrap() {
             let session = store.session(&info.name).unwrap();
-            let lines = GrepReport::of(store.engine(), &session, &options)
+            let lines = GrepReport::new(store.engine(), &session, &options)
                 .unwrap()
                 .lines;
             if !found.contains(&info.name) {

@@ -58,13 +58,13 @@ impl Lowerer {
                 let what = format!("`[{name}]`");
                 return self.lacks(Edition::Canonical, prop.span(), &what, help);
             }
-            tests.push(Test::of(Attr::Ttl, CompareOp::Eq, Literal::Int(1)));
-            tests.extend(more.then(|| Test::of(Attr::Cadence, CompareOp::Eq, Literal::Int(1))));
+            tests.push(Test::new(Attr::Ttl, CompareOp::Eq, Literal::Int(1)));
+            tests.extend(more.then(|| Test::new(Attr::Cadence, CompareOp::Eq, Literal::Int(1))));
             return Some(());
         }
         let attr = self.attr(name)?;
         let Some((op, value)) = &prop.test else {
-            tests.push(Test::of(attr, CompareOp::Ne, Literal::Null));
+            tests.push(Test::new(attr, CompareOp::Ne, Literal::Null));
             return Some(());
         };
         let (op, op_span) = (op.node, op.span);

@@ -164,7 +164,7 @@ impl Lowerer {
             SearchKind::Shallow => Axis::Child,
             _ => Axis::Descendant,
         };
-        steps.push((axis, QueryStep::of(tests)));
+        steps.push((axis, QueryStep::from_tests(tests)));
         let steps = steps.into();
         let chain = Chain { steps };
         let written = match search.kind {

@@ -42,7 +42,7 @@ impl HopsRead {
             None => smallvec![Test::Type(TypeTest::Root)],
         };
         self.steps
-            .insert(0, (Axis::Descendant, QueryStep::of(first)));
+            .insert(0, (Axis::Descendant, QueryStep::from_tests(first)));
         Chain {
             steps: self.steps.into(),
         }
@@ -128,7 +128,7 @@ impl Lowerer {
             self.confirm(hop, &mut hops.anchor)?;
         } else {
             let tests = self.hop(hop)?;
-            hops.steps.push((Axis::Child, QueryStep::of(tests)));
+            hops.steps.push((Axis::Child, QueryStep::from_tests(tests)));
         }
         Some(())
     }
@@ -245,7 +245,7 @@ impl Lowerer {
                 .then_some((None, None)),
             HopHead::Int(written) => {
                 let offset = self.offset(written, hop)?;
-                tests.push(Test::of(Attr::Offset, CompareOp::Eq, Literal::Int(offset)));
+                tests.push(Test::new(Attr::Offset, CompareOp::Eq, Literal::Int(offset)));
                 Some((None, None))
             }
             HopHead::Word("end") => {
@@ -257,7 +257,7 @@ impl Lowerer {
                     (Some(_), ..) => Some((Some(head), sub)),
                     // `1:block`: the word after the colon is the class.
                     (None, Ok(offset), Some(sub)) => {
-                        tests.push(Test::of(Attr::Offset, CompareOp::Eq, Literal::Int(offset)));
+                        tests.push(Test::new(Attr::Offset, CompareOp::Eq, Literal::Int(offset)));
                         let (class, rest) = split_type(sub);
                         Some((Some(self.hop_class(class, hop.span)?), rest))
                     }

@@ -231,7 +231,7 @@ impl Lowerer {
 
     /// Adds the tests of a type and a kind, as the edition reads them (LANGUAGE §1).
     pub(super) fn class_or_type(&mut self, head: &str, sub: Option<&str>, tests: &mut Tests) {
-        let is = |attr, text: &str| Test::of(attr, CompareOp::Eq, Literal::Text(text.into()));
+        let is = |attr, text: &str| Test::new(attr, CompareOp::Eq, Literal::Text(text.into()));
         match (Class::from_word(head), sub) {
             (Some(class), None) => tests.push(Test::Type(TypeTest::Class(class))),
             (_, Some(sub)) if self.edition == Edition::V01 => {
@@ -280,7 +280,7 @@ impl Lowerer {
     fn pseudo(&mut self, name: &str, span: Span, draft: &mut StepDraft) -> Option<()> {
         if let Some(zone) = Zone::parse(name) {
             draft.basis = true;
-            draft.narrow(Test::of(Attr::Offset, zone.offsets(), Literal::Int(0)));
+            draft.narrow(Test::new(Attr::Offset, zone.offsets(), Literal::Int(0)));
             return Some(());
         }
         match name {
