@@ -12,7 +12,7 @@
 //!     sessions     which sessions there are, and what they have
 //!       found      files that may be sessions
 //!       state      what calls share: engines, the root, loaded sessions
-//!         kept     sessions that stay loaded, stores that stay open
+//!         loaded   sessions that stay loaded, stores that stay open
 //!           root   the directory that may be read
 //! ```
 //! [`crate::app::present`] and the modules below it make the results, in the same bytes as the command
@@ -21,9 +21,9 @@
 mod arguments;
 mod context;
 mod found;
-mod kept;
 mod lines;
 mod load;
+mod loaded;
 mod pact;
 mod root;
 mod server;

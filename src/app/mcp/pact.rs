@@ -33,7 +33,9 @@ pub(super) fn select(state: &ServerState, arguments: &Arguments) -> Result<ToolA
     }
     // An invalid selector is reported before anything is read.
     let prepared = engine.prepare(selector)?;
-    let session = state.kept.open(&state.root, arguments.needed("session"))?;
+    let session = state
+        .loaded
+        .open(&state.root, arguments.needed("session"))?;
     let answer = prepared.select_with(&session, &range_options(arguments))?;
     let budget = arguments.count("budget").map(|tokens| TokenBudget {
         query: Query::new(arguments.text("query").unwrap_or_default()),
@@ -86,7 +88,7 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Tool
     // An invalid selector is reported before anything is read.
     state.engine(edition)?.prepare(selector)?;
     let session = session
-        .map(|name| state.kept.open(&state.root, name))
+        .map(|name| state.loaded.open(&state.root, name))
         .transpose()?;
     // A new engine, so that an explanation does not depend on earlier calls.
     let engine = Engine::builder().edition(edition).build();
@@ -104,7 +106,9 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
         // An invalid selector is reported before anything is read.
         engine.prepare(selector)?;
     }
-    let session = state.kept.open(&state.root, arguments.needed("session"))?;
+    let session = state
+        .loaded
+        .open(&state.root, arguments.needed("session"))?;
     let options = DiffOptions {
         moves: arguments.flag("moves"),
         content: arguments
@@ -122,7 +126,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
         let message = format!("expected a store, found `{}`", clean(word, 200));
         Failure::value(message).with_help("a store is a file whose name ends in .db")
     })?;
-    let store = state.kept.stores.open(&state.root, address.store)?;
+    let store = state.loaded.stores.open(&state.root, address.store)?;
     if address.which == Which::One("") {
         address.one_in(|| Ok(Arc::clone(&store)))?;
     }
@@ -194,7 +198,9 @@ fn report<R: Report>(
     let options = ReportOptions { part, ..options }
         .tokenizer(tokenizer(arguments)?)
         .provider(arguments.text("as").and_then(Provider::parse));
-    let session = state.kept.open(&state.root, arguments.needed("session"))?;
+    let session = state
+        .loaded
+        .open(&state.root, arguments.needed("session"))?;
     let report = R::new(&Engine::new(), &session, &options)?;
     Ok(print(report)?.into())
 }

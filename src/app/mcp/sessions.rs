@@ -102,7 +102,7 @@ impl ListingMaker<'_> {
         match candidate {
             FoundCandidate::File(part) => self.file(part),
             FoundCandidate::Store(part) => {
-                let store = self.state.kept.stores.open(&self.state.root, &part.path);
+                let store = self.state.loaded.stores.open(&self.state.root, &part.path);
                 let Ok(infos) = store.and_then(|store| Ok(store.sessions("")?)) else {
                     cancel::check()?;
                     self.other(part.path);
@@ -156,7 +156,7 @@ impl ListingMaker<'_> {
             return true;
         }
         self.bytes -= size;
-        let Ok(opened) = self.state.kept.open(&self.state.root, &session) else {
+        let Ok(opened) = self.state.loaded.open(&self.state.root, &session) else {
             return false;
         };
         let described = describe(session, bytes, &opened, &mut self.listing.attributes);

@@ -1,6 +1,6 @@
 //! What a server is to be, what its calls share, and what each returns.
 
-use super::kept::LoadedSessions;
+use super::loaded::LoadedSessions;
 use super::root::Root;
 use crate::app::present::Failure;
 use crate::engine::Engine;
@@ -19,7 +19,7 @@ pub(crate) struct ServerOptions {
 #[derive(Debug)]
 pub(super) struct ServerState {
     pub(super) root: Root,
-    pub(super) kept: LoadedSessions,
+    pub(super) loaded: LoadedSessions,
     /// One engine for each edition, which keeps its plans between calls.
     engines: [Engine; Edition::ALL.len()],
 }
@@ -28,7 +28,7 @@ impl ServerState {
     pub(super) fn new(root: Root, limits: Limits) -> Self {
         Self {
             root,
-            kept: LoadedSessions::new(limits),
+            loaded: LoadedSessions::new(limits),
             engines: Edition::ALL.map(|edition| Engine::builder().edition(edition).build()),
         }
     }

@@ -114,7 +114,7 @@ impl McpTool {
         };
         let mut answer = answer.map_err(|failure| self.refused(failure))?;
         if let Some(session) = arguments.text("session") {
-            let said = state.kept.said(&state.root, session);
+            let said = state.loaded.said(&state.root, session);
             answer.said.insert_str(0, &said);
         }
         Ok(answer)

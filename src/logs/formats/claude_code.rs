@@ -50,7 +50,7 @@ struct Child {
     session: String,
 }
 
-type SubagentsByParent = HashMap<String, Child>;
+type SubagentsByPrompt = HashMap<String, Child>;
 
 impl LogReader for ClaudeCode {
     fn record(&mut self, record: &LogRecord<'_>, records: &dyn Records, out: &mut Output) {
@@ -93,7 +93,7 @@ impl LogReader for ClaudeCode {
 
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
         let alone = self.main.is_empty();
-        let mut children = SubagentsByParent::new();
+        let mut children = SubagentsByPrompt::new();
         for (name, lines) in &self.agents {
             let first = lines.lines().first().map_or(0, |line| line.number);
             if let Some(prompt) = prompt(first, records) {
@@ -232,7 +232,7 @@ fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
 fn tell(
     lines: &[&BranchLine],
     mut about: About,
-    children: &SubagentsByParent,
+    children: &SubagentsByPrompt,
     records: &dyn Records,
     out: &mut Output,
 ) -> Vec<usize> {
@@ -284,7 +284,7 @@ fn response_id(line: &BranchLine) -> Option<&str> {
 
 struct BranchReader<'a> {
     session: SessionId,
-    children: &'a SubagentsByParent,
+    children: &'a SubagentsByPrompt,
     /// What calls ask subagents for, by the id of the call.
     prompts: HashMap<String, String>,
     /// A compaction whose summary has not come yet.
