@@ -229,9 +229,12 @@ const OPEN: usize = 16;
 /// The files that SQLite has beside that of a store.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Open stores by their paths below the root, and which files they were.
+/// Open stores by their paths below the root.
 #[derive(Debug, Default)]
-pub(super) struct OpenStores(Mutex<HashMap<PathBuf, (Option<FileId>, Arc<Store>)>>);
+pub(super) struct OpenStores(Mutex<HashMap<PathBuf, OpenStore>>);
+
+/// A store, and which file it was.
+type OpenStore = (Option<FileId>, Arc<Store>);
 
 impl OpenStores {
     /// The session that an address names, as it is now.

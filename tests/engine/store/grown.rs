@@ -702,9 +702,10 @@ fn another_log_that_ends_alike_takes_nothing_back() {
     let folder = Folder::quick();
     let path = folder.file("a.db");
     let store = Store::open(&path).expect("a store");
-    let [a, b, c, d] = ["a", "b", "c", "d"].map(|text| block(text, text));
-    let one = windows(&[&[a.clone()], &[a, b.clone()], &[d.clone()]]);
-    let other = windows(&[&[c.clone()], &[b, c.clone()], &[d, c]]);
+    let blocks =
+        |names: &[&str]| -> Vec<Value> { names.iter().map(|name| block(name, name)).collect() };
+    let one = windows(&[&blocks(&["a"]), &blocks(&["a", "b"]), &blocks(&["d"])]);
+    let other = windows(&[&blocks(&["c"]), &blocks(&["b", "c"]), &blocks(&["d", "c"])]);
     store.import_log(&one, Some("one.jsonl")).expect("imported");
     let before = said(&store, &path);
     let error = store
