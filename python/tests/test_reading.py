@@ -354,7 +354,7 @@ def test_an_engine_of_another_edition(session: pactql.Session) -> None:
     engine = pactql.Engine(edition="v0.1")
     assert engine.select(session, "#cb:u2").ids() == ["cb:u2"]
     assert engine.format("#cb:u2") == "@t0 {id='cb:u2'}"
-    with pytest.raises(ValueError, match="is no edition"):
+    with pytest.raises(ValueError, match="unknown edition"):
         pactql.Engine(edition="v9")  # type: ignore[arg-type]
 
 
@@ -408,7 +408,7 @@ def test_render_is_the_request(fixtures: Path) -> None:
     log = pactql.import_log(fixtures / "chat.openai.json")
     messages = json.loads(log.sessions[0].render("openai"))
     assert messages[0]["role"] == "system"
-    with pytest.raises(ValueError, match="is no provider"):
+    with pytest.raises(ValueError, match="unknown provider"):
         log.sessions[0].render("acme")  # type: ignore[arg-type]
 
 
