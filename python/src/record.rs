@@ -141,6 +141,8 @@ fn provider(api: &str) -> PyResult<Provider> {
         "openai" => Ok(Provider::OpenAi),
         "openai-responses" => Ok(Provider::OpenAiResponses),
         "anthropic" => Ok(Provider::Anthropic),
+        "gemini" => Ok(Provider::Gemini),
+        "bedrock" => Ok(Provider::Bedrock),
         _ => Err(PyValueError::new_err(format!("`{api}` is not an API"))),
     }
 }

@@ -300,7 +300,7 @@ impl Session {
     }
 
     /// A snapshot as the request that a provider is sent: the JSON text. `openai`, `openai-responses`, `anthropic`,
-    /// or `thread`. Without `at`, the working state, or else the newest snapshot.
+    /// `gemini`, `bedrock`, or `thread`. Without `at`, the working state, or else the newest snapshot.
     #[pyo3(signature = (provider, at = None, /))]
     fn render(&self, py: Python<'_>, provider: &str, at: Option<&str>) -> PyResult<String> {
         let provider = crate::values::provider(provider)?;

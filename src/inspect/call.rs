@@ -63,9 +63,10 @@ impl Call {
         let attempts = get(&meta, "attempts").map(elements).unwrap_or_default();
         let last = attempts.last().map(|attempt| members(attempt));
         let error = last.and_then(|attempt| get(&attempt, "error").map(error_text));
+        let asked = text(get(&request, "model")).or_else(|| text(get(&request, "modelId")));
         Self {
             // The one that answered may be a dated version of the one in the request.
-            model: text(get(&request, "model")).or_else(|| text(get(&usage, "model"))),
+            model: asked.or_else(|| text(get(&usage, "model"))),
             input_tokens: number("input_tokens"),
             cached_tokens: number("cached_tokens"),
             cache_write_tokens: number("cache_write_tokens"),
@@ -121,9 +122,9 @@ pub fn provider_of(snapshot: &Snapshot) -> Provider {
         node.field("data_message")?;
         Some(node.field("data_form").and_then(JsonValue::text))
     });
+    let known = |form: &str| Provider::ALL.into_iter().find(|known| known.name() == form);
     match imported {
-        Some(Some("anthropic")) => Provider::Anthropic,
-        Some(Some("openai-responses")) => Provider::OpenAiResponses,
+        Some(Some(form)) if known(form).is_some() => known(form).unwrap_or_default(),
         Some(None) => Provider::OpenAi,
         _ => match Call::from_snapshot(snapshot).model {
             Some(model) if model.contains("claude") => Provider::Anthropic,

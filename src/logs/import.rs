@@ -70,7 +70,7 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
         bytes
     };
     let mut redacted = Redacted::default();
-    let text = input::text(bytes)?;
+    let text = input::json(bytes)?;
     let text = redact_log(&text, &options.redact, &mut redacted);
     counted.redacted(&redacted);
     let mut out = Output::default();
@@ -140,7 +140,7 @@ pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
     }
     let options = ImportOptions::default();
     let mut report = ImportReport::default();
-    let text = input::text(bytes)?;
+    let text = input::json(bytes)?;
     let checked = input::check(&text, false, &mut report)?;
     let found = checked.find(&options, &mut report)?;
     Ok(match &found {

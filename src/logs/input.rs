@@ -3,6 +3,7 @@
 use super::formats::{Format, LogRecord, RecordAt, detect, is_message};
 use super::pointer::Pointer;
 use super::report::{Fate, ImportReport};
+use super::yaml::{is_cassette, to_json};
 use crate::json::{
     Accepted, Halt, Jumps, Reader, Redaction, ValueType, elements, members, value_type,
 };
@@ -251,6 +252,15 @@ fn refuse(message: String) -> InputError {
 
 pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
     utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
+}
+
+/// The text of an input; one of YAML as JSON.
+pub(super) fn json(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
+    let text = text(bytes)?;
+    if is_cassette(&text) {
+        return to_json(&text).map(Cow::Owned);
+    }
+    Ok(text)
 }
 
 /// As [`text`], of a piece that is not the beginning. A letter that is cut off at the end becomes U+FFFD, so its line is

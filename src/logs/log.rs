@@ -6,6 +6,7 @@
 
 use super::json::{canonical, object, quoted};
 use crate::json::Member;
+use crate::render::Provider;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -176,8 +177,16 @@ pub(super) struct LogTool {
     pub(super) name: String,
     /// JSON text in the spelling it came in.
     pub(super) definition: String,
-    /// The API it was sent to, if it would be sent there in another form than it has.
-    pub(super) form: Option<&'static str>,
+    /// Custom fields, sorted by name.
+    pub(super) data: Vec<LogField>,
+}
+
+impl LogTool {
+    /// The custom field of the API it was sent to, if it would be sent there in another form than it has.
+    pub(super) fn of_form(form: Option<Provider>) -> Vec<LogField> {
+        let form = form.map(|form| ("data_form".into(), quoted(form.name())));
+        form.into_iter().collect()
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,8 @@ mod change;
 mod ctrace;
 mod delta;
 mod equality;
-#[cfg(feature = "store")]
+// Public with `record`, which needs stores.
+#[cfg_attr(not(feature = "store"), expect(unreachable_pub))]
 mod events;
 mod export;
 pub(crate) mod file;
@@ -48,6 +49,7 @@ mod spool;
 mod stream;
 mod surrogates;
 mod usage;
+mod yaml;
 
 pub use crate::json::{BadPattern, Redaction};
 #[doc(hidden)]

@@ -8,33 +8,70 @@
 //! | `cost_usd` | the price |
 //! | `provider` | the provider's own object |
 //!
-//! Anthropic and pi count cached tokens beside the input; the names here follow OpenAI, which counts
-//! them in it. This file must not know trees.
+//! Anthropic, Bedrock and pi count cached tokens beside the input; the names here follow OpenAI, which
+//! counts them in it. This file must not know trees.
 
 use super::json::canonical;
 use super::log::{LogCall, LogField};
 use crate::json::{Member, get, members};
 
+/// What is counted, in the providers' names.
+const INPUT: [&str; 6] = [
+    "prompt_tokens",
+    "input_tokens",
+    "input",
+    "inputTokens",
+    "promptTokenCount",
+    "prompt_token_count",
+];
+/// Beside the input, not in it: read from the cache, written to it, and what Gemini's own tools add.
+const READ: [&str; 3] = [
+    "cache_read_input_tokens",
+    "cacheRead",
+    "cacheReadInputTokens",
+];
+const WRITTEN: [&str; 3] = [
+    "cache_creation_input_tokens",
+    "cacheWrite",
+    "cacheWriteInputTokens",
+];
+const ADDED: [&str; 2] = ["toolUsePromptTokenCount", "tool_use_prompt_token_count"];
+/// In the input.
+const CACHED: [&str; 3] = [
+    "cached_input_tokens",
+    "cachedContentTokenCount",
+    "cached_content_token_count",
+];
+const OUTPUT: [&str; 4] = [
+    "completion_tokens",
+    "output_tokens",
+    "output",
+    "outputTokens",
+];
+/// Gemini counts thoughts beside the reply.
+const REPLY: [&str; 2] = ["candidatesTokenCount", "candidates_token_count"];
+const THOUGHTS: [&str; 2] = ["thoughtsTokenCount", "thoughts_token_count"];
+
+/// The fields of a provider's usage object, in whatever provider's names.
 pub(super) fn fields(raw: &str) -> Vec<LogField> {
     let found = members(raw);
     let number = |names: &[&str]| names.iter().find_map(|name| integer(&found, name));
+    let sum = |all: &[Option<u64>]| all.iter().flatten().copied().reduce(u64::saturating_add);
     let inner = |outer: &[&str], name: &str| {
         let mut outer = outer.iter().filter_map(|name| get(&found, name));
         outer.find_map(|raw| integer(&members(raw), name))
     };
-    // Beside the input, not in it.
-    let read = number(&["cache_read_input_tokens", "cacheRead"]);
-    let written = number(&["cache_creation_input_tokens", "cacheWrite"]);
-    let beside = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    let input = number(&["prompt_tokens", "input_tokens", "input"]);
     let details = ["prompt_tokens_details", "input_tokens_details"];
-    let cached = inner(&details, "cached_tokens").or(number(&["cached_input_tokens"]));
-    let output = number(&["completion_tokens", "output_tokens", "output"]);
-    let details = ["completion_tokens_details", "output_tokens_details"];
-    let reasoning = inner(&details, "reasoning_tokens");
+    let of_reply = ["completion_tokens_details", "output_tokens_details"];
+    let (input, read, written) = (number(&INPUT), number(&READ), number(&WRITTEN));
+    let all = || sum(&[input, read, written, number(&ADDED)]);
+    let cached = inner(&details, "cached_tokens").or(number(&CACHED));
+    let thoughts = number(&THOUGHTS);
+    let output = number(&OUTPUT).or(sum(&[number(&REPLY), thoughts]));
+    let reasoning = inner(&of_reply, "reasoning_tokens").or(thoughts);
     let reasoning = reasoning.or(number(&["reasoning_output_tokens"]));
     let counted = [
-        ("input_tokens", input.map(|n| n.saturating_add(beside))),
+        ("input_tokens", input.and_then(|_| all())),
         ("cached_tokens", cached.or(read)),
         ("cache_write_tokens", written),
         ("output_tokens", output),

@@ -62,10 +62,26 @@ fn content(parts: Vec<MessagePart>) -> Option<String> {
     }
 }
 
+/// Whether a block is of the system prompt by its place and its role.
+fn is_of_system(block: &ThreadBlock) -> bool {
+    block.is_system() && !block.is_tool() && matches!(role(block), "system" | "developer")
+}
+
+/// Whether a block goes into the system prompt of a request: one that came in this form, or a text.
+pub(super) fn is_system_text(block: &ThreadBlock, form: &str) -> Result<bool, RenderError> {
+    if !is_of_system(block) {
+        return Ok(false);
+    }
+    let is_text = |piece: &SentPiece| match piece {
+        SentPiece::Text(text) => text != "\"\"",
+        piece => matches!(piece, SentPiece::Document(Media::Text(_))),
+    };
+    Ok(is_of_form(block, form) || is_text(&SentPiece::from_block(block)?))
+}
+
 /// The part of `system` that a block is, if it is one.
 fn system_part(block: &ThreadBlock) -> Result<Option<MessagePart>, RenderError> {
-    let is_system = block.is_system() && matches!(role(block), "system" | "developer");
-    if !is_system || block.is_tool() {
+    if !is_of_system(block) {
         return Ok(None);
     }
     if is_of_form(block, FORM) {
@@ -263,7 +279,7 @@ fn title(block: &ThreadBlock, media: &Media) -> Option<String> {
 }
 
 /// The arguments of a call as an object. Text that is none is kept as its member `arguments`.
-fn input(arguments: &str) -> String {
+pub(super) fn input(arguments: &str) -> String {
     let text = string(arguments).unwrap_or_default();
     if let Some(found) = object_in(&text) {
         return compact(found).into_owned();
@@ -275,7 +291,7 @@ fn input(arguments: &str) -> String {
 }
 
 /// The id of a call with the characters that the API allows: letters, digits, `_` and `-`.
-fn call_id(id: &str) -> String {
+pub(super) fn call_id(id: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     id.chars()
         .map(|c| if allowed(c) { c } else { '-' })

@@ -89,6 +89,14 @@ impl ThreadBlock {
         self.data(name).and_then(string)
     }
 
+    /// Adds a custom field, unless there is one of its name.
+    pub(super) fn add(&mut self, name: &str, value: &str) {
+        let at = self.data.binary_search_by(|(known, _)| (**known).cmp(name));
+        if let Err(at) = at {
+            self.data.insert(at, (name.into(), value.into()));
+        }
+    }
+
     /// A block of an imported message outside `^sys`, which is the only one of its request. Values are canonical
     /// JSON.
     #[cfg(feature = "store")]

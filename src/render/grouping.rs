@@ -1,10 +1,11 @@
 //! Which blocks are one message: blocks in, messages out.
 
+use super::answers::Answers;
 use super::block::ThreadBlock;
 use super::error::RenderError;
 use super::piece::{SentBlock, SentPiece, call_of, is_imported, result_of, role, same_message};
 use super::provider::Provider;
-use super::{anthropic, openai, plain, responses};
+use super::{anthropic, bedrock, gemini, openai, plain, responses};
 use crate::json::string;
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ fn says_nothing(sent: &SentBlock<'_>, provider: Provider) -> bool {
     let is_result = || result_of(&sent.block).is_some();
     match (provider, &sent.piece) {
         (Provider::Thread | Provider::OpenAi, _) | (_, None) => false,
-        (Provider::Anthropic, Some(piece)) => {
+        (Provider::Anthropic | Provider::Gemini | Provider::Bedrock, Some(piece)) => {
             !is_result() && anthropic::is_refused(&sent.block, piece)
         }
         (_, Some(piece)) => matches!(piece, SentPiece::Nothing) && !is_result(),
@@ -28,7 +29,7 @@ fn is_one_message(last: &SentBlock<'_>, next: &SentBlock<'_>, provider: Provider
         (Provider::OpenAi, ..) => same_message(block, other),
         (_, None, None) => block.data("data_message") == other.data("data_message"),
         (_, None, _) | (_, _, None) => false,
-        (Provider::Anthropic, ..) => {
+        (Provider::Anthropic | Provider::Gemini | Provider::Bedrock, ..) => {
             anthropic::is_assistant(block) == anthropic::is_assistant(other)
         }
         (_, Some(piece), Some(following)) => {
@@ -52,6 +53,7 @@ pub(crate) struct Grouping<'a> {
     /// The ids of the calls without a result so far, of Chat Completions.
     unanswered: Vec<String>,
     held: Vec<String>,
+    answers: Answers,
 }
 
 impl<'a> Grouping<'a> {
@@ -74,6 +76,7 @@ impl<'a> Grouping<'a> {
         block: Cow<'a, ThreadBlock>,
         out: &mut Vec<String>,
     ) -> Result<bool, RenderError> {
+        let block = self.answers.complete(block, self.provider);
         let next = SentBlock::new(self.provider, block)?;
         let is_nothing = says_nothing(&next, self.provider);
         let ends = self.open.last().is_some_and(|last| {
@@ -84,7 +87,8 @@ impl<'a> Grouping<'a> {
         if ends {
             self.flush(out)?;
         }
-        let fresh = self.open.is_empty() && self.unanswered.is_empty() && self.held.is_empty();
+        let waits = !self.unanswered.is_empty() || self.answers.waits();
+        let fresh = self.open.is_empty() && !waits && self.held.is_empty();
         if !is_nothing {
             self.open.push(next);
         }
@@ -107,6 +111,8 @@ impl<'a> Grouping<'a> {
             Provider::Thread => out.extend(open.iter().map(|sent| plain::write(&sent.block))),
             Provider::OpenAiResponses => out.push(responses::item(open)),
             Provider::Anthropic => out.push(anthropic::message(open)),
+            Provider::Gemini => out.push(gemini::message(&open)?),
+            Provider::Bedrock => out.push(bedrock::message(&open)?),
             Provider::OpenAi => self.answer(&open, out)?,
         }
         Ok(())

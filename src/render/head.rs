@@ -2,11 +2,11 @@
 //! a member for it.
 
 use super::error::RenderError;
-use super::json::{compact, list, object_in};
+use super::json::{self, braced, compact, object_in, push_member, push_members};
 use super::provider::Provider;
 use super::thread::Source;
 use super::tool::definition;
-use crate::json::{members, string};
+use crate::json::{get, members, string};
 use std::borrow::Cow;
 
 /// What a request has besides messages, checked before any of it is written.
@@ -16,6 +16,10 @@ pub(crate) struct Head {
     /// The members of the parameters with commas between them, as they came.
     pub(crate) parameters: String,
     pub(crate) tools: Vec<String>,
+    /// The list of the tools, as JSON.
+    pub(super) tool_list: String,
+    /// The parameter whose member the tools are, if they are not one of the request.
+    pub(super) tools_in: Option<&'static str>,
     /// The member that the system prompt is, and its value as JSON.
     pub(crate) system: Option<(&'static str, String)>,
     /// The member that the messages are.
@@ -61,24 +65,42 @@ impl Head {
                     .to_owned(),
             });
         };
-        let clashes = |name: &str| {
-            let is_system = system.as_ref().is_some_and(|(member, _)| *member == name);
-            is_system || (name == "tools" && !tools.is_empty())
-        };
+        let clashes = |name: &str| name == "tools" && !tools.is_empty();
         let found = members(parameters);
         if let Some((name, _)) = found.iter().find(|(name, _)| clashes(name)) {
             return Err(clash(name, provider));
         }
         let parameters = compact(parameters);
-        Ok(Self {
+        let mut head = Self {
             provider,
             parameters: parameters[1..parameters.len() - 1].to_owned(),
+            tool_list: json::list(&tools),
             tools,
-            system,
             list,
             given: given.is_some(),
             ..Self::empty()
-        })
+        };
+        if let Some((name, value)) = system {
+            head.set_system(name, value)?;
+        }
+        Ok(head)
+    }
+
+    /// With a system prompt, in the member of this name.
+    ///
+    /// # Errors
+    /// There is a parameter of that name.
+    pub(super) fn set_system(
+        &mut self,
+        name: &'static str,
+        value: String,
+    ) -> Result<(), RenderError> {
+        let parameters = format!("{{{}}}", self.parameters);
+        if get(&members(&parameters), name).is_some() {
+            return Err(clash(name, self.provider));
+        }
+        self.system = Some((name, value));
+        Ok(())
     }
 
     pub(super) fn with_messages(self) -> Result<Self, RenderError> {
@@ -103,8 +125,15 @@ impl Head {
         if is_list {
             return ("[".to_owned(), "]\n".to_owned());
         }
-        let mut open = format!("{{{}", self.parameters);
-        if !self.parameters.is_empty() {
+        let parameters = format!("{{{}}}", self.parameters);
+        let found = members(&parameters);
+        let outer = self.tools_in.filter(|_| !self.tools.is_empty());
+        let mut others = String::new();
+        for (name, value) in found.iter().filter(|(name, _)| outer != Some(&**name)) {
+            push_member(name, value, &mut others);
+        }
+        let mut open = format!("{{{}", others.strip_prefix(',').unwrap_or_default());
+        if open.len() > 1 {
             open.push(',');
         }
         if let Some((name, value)) = &self.system {
@@ -125,12 +154,20 @@ impl Head {
             open.push_str(&format!("\"{}\":", self.list));
         }
         open.push_str(brackets[0]);
-        let tools = if self.tools.is_empty() {
-            String::new()
-        } else {
-            let comma = if open == "{" { "" } else { "," };
-            format!("{comma}\"tools\":{}", list(&self.tools))
-        };
+        let mut tools = String::new();
+        if !self.tools.is_empty() {
+            let mut inside = String::new();
+            push_members(outer.and_then(|name| get(&found, name)), &mut inside);
+            push_member("tools", &self.tool_list, &mut inside);
+            match outer {
+                Some(name) => push_member(name, &braced(&inside), &mut tools),
+                None => tools = inside,
+            }
+        }
+        // Nothing may stand before it.
+        if open == "{" && !tools.is_empty() {
+            tools.remove(0);
+        }
         (open, format!("{}{tools}}}\n", brackets[1]))
     }
 }

@@ -32,6 +32,11 @@ impl Media {
         let found = members(content);
         // Anthropic has `source`, OpenAI `image_url` and `file`.
         let inner = ["source", "image_url", "file"].iter();
+        // Bedrock says the type beside `source`.
+        let format = get(&found, "format").and_then(string);
+        if let (Some(format), Some(source)) = (format, get(&found, "source")) {
+            return Self::of_bedrock(&format, &members(source));
+        }
         let inner = inner.filter_map(|name| get(&found, name));
         for inner in inner {
             let media = match string(inner) {
@@ -43,6 +48,20 @@ impl Media {
             }
         }
         Self::of_members(&found)
+    }
+
+    fn of_bedrock(format: &str, source: &[Member<'_>]) -> Option<Self> {
+        let text = |name: &str| get(source, name).and_then(string);
+        let place = get(source, "s3Location").map(members).unwrap_or_default();
+        let uri = get(&place, "uri").and_then(string);
+        let text_alone = text("text").map(|text| Self::Text(text.into_owned()));
+        let bytes = text("bytes").map(|data| Self::Bytes {
+            media_type: media_type(format).to_owned(),
+            data: data.into_owned(),
+        });
+        text_alone
+            .or(bytes)
+            .or(uri.map(|uri| Self::Url(uri.into_owned())))
     }
 
     fn of_members(found: &[Member<'_>]) -> Option<Self> {
@@ -62,7 +81,7 @@ impl Media {
                 data: data.into_owned(),
             });
         }
-        if let Some(url) = text(&["url", "file_url", "image_url"]) {
+        if let Some(url) = text(&["url", "file_url", "image_url", "fileUri", "file_uri"]) {
             return Some(Self::of_url(&url));
         }
         text(&["file_id"]).map(|id| Self::File(id.into_owned()))
@@ -98,6 +117,39 @@ impl Media {
         };
         object(fields.iter().map(|(name, value)| (name, quoted(value))))
     }
+}
+
+/// Bedrock's words for types.
+const FORMATS: [(&str, &str); 12] = [
+    ("png", "image/png"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+    ("pdf", "application/pdf"),
+    ("txt", "text/plain"),
+    ("csv", "text/csv"),
+    ("html", "text/html"),
+    ("md", "text/markdown"),
+    ("doc", "application/msword"),
+    (
+        "docx",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
+    (
+        "xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+];
+
+fn media_type(format: &str) -> &str {
+    let known = FORMATS.iter().find(|(name, _)| *name == format);
+    known.map_or("application/octet-stream", |(_, media)| media)
+}
+
+/// Bedrock's word for a type, if it has one.
+pub(super) fn format(media_type: &str) -> Option<&'static str> {
+    let known = FORMATS.iter().find(|(_, media)| *media == media_type);
+    known.map(|(name, _)| *name)
 }
 
 fn is_url(text: &str) -> bool {

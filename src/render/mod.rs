@@ -11,14 +11,17 @@
 //! | part | files |
 //! |---|---|
 //! | the request | `thread`, `block`, `record` |
-//! | the forms | `plain`, `openai`, `responses`, `anthropic` |
+//! | the forms | `plain`, `openai`, `responses`, `anthropic`, `gemini`, `bedrock` |
 //! | what of a block reaches the model | `wording` |
-//! | which blocks are one message | `grouping` |
+//! | which blocks are one message, and which call a result answers | `grouping`, `answers` |
 //! | what the forms share | `head`, `piece`, `media`, `tool`, `json` |
 
+mod answers;
 mod anthropic;
+mod bedrock;
 mod block;
 mod error;
+mod gemini;
 mod grouping;
 mod head;
 pub(crate) mod json;
@@ -128,6 +131,8 @@ pub(crate) fn head_of(source: Source<'_>, provider: Provider) -> Result<Head, Re
         Provider::OpenAi => Head::new(source, provider, None, "messages")?,
         Provider::OpenAiResponses => responses::head(source)?,
         Provider::Anthropic => anthropic::head(source)?,
+        Provider::Gemini => gemini::head(source)?,
+        Provider::Bedrock => bedrock::head(source)?,
     };
     for block in source.blocks().skip(head.previous) {
         if !is_in_head(&block, &head)? {
@@ -143,6 +148,8 @@ pub(crate) fn is_in_head(block: &ThreadBlock, head: &Head) -> Result<bool, Rende
         Provider::Thread => false,
         _ if block.is_tool() => true,
         Provider::Anthropic => anthropic::is_system(block)?,
+        Provider::Gemini => gemini::is_system(block)?,
+        Provider::Bedrock => bedrock::is_system(block)?,
         _ => head.instructions.as_deref() == Some(block.id()),
     })
 }

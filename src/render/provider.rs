@@ -19,5 +19,9 @@ names! {
         OpenAiResponses = "openai-responses",
         /// Anthropic Messages.
         Anthropic = "anthropic",
+        /// Gemini `generateContent`.
+        Gemini = "gemini",
+        /// Bedrock `converse`.
+        Bedrock = "bedrock",
     }
 }

@@ -25,7 +25,8 @@ pub(crate) fn is_kept(raw: &str, provider: Provider) -> bool {
 struct Function<'a> {
     /// Whose form its definition has: `{"type":"function","function":{…}}` is that of Chat Completions,
     /// `{"type":"function","name":…,"parameters":…}` of Responses, `{"name":…,"input_schema":…}` of
-    /// Anthropic; `None` for everything else with a name and a schema, such as MCP's `inputSchema`.
+    /// Anthropic, `{"toolSpec":{…}}` of Bedrock; `None` for everything else with a name and a schema, such as MCP's `inputSchema`
+    /// and Gemini's functions.
     form: Option<Provider>,
     name: &'a str,
     description: Option<&'a str>,
@@ -80,6 +81,17 @@ pub(super) fn definition(block: &ThreadBlock, provider: Provider) -> Result<Stri
 }
 
 fn function<'a>(found: &[Member<'a>]) -> Option<Function<'a>> {
+    if let Some(inner) = get(found, "toolSpec").map(members)
+        && let Some(name) = get(&inner, "name")
+    {
+        return Some(Function {
+            form: Some(Provider::Bedrock),
+            name,
+            description: get(&inner, "description"),
+            schema: get(&inner, "inputSchema").and_then(|schema| get(&members(schema), "json")),
+            strict: get(&inner, "strict"),
+        });
+    }
     if let Some(inner) = get(found, "function").map(members)
         && let Some(name) = get(&inner, "name")
     {
@@ -93,8 +105,15 @@ fn function<'a>(found: &[Member<'a>]) -> Option<Function<'a>> {
     }
     let name = get(found, "name")?;
     let anthropic = get(found, "input_schema");
-    let schema = anthropic.or_else(|| get(found, "inputSchema"));
-    let schema = schema.or_else(|| get(found, "parameters"));
+    // Those of MCP, OpenAI and Gemini.
+    let others = [
+        "inputSchema",
+        "parameters",
+        "parametersJsonSchema",
+        "parameters_json_schema",
+    ];
+    let others = others.iter().find_map(|name| get(found, name));
+    let schema = anthropic.or(others);
     let kind = get(found, "type").and_then(string);
     let form = match kind.as_deref() {
         Some("function") => Some(Provider::OpenAiResponses),
@@ -134,14 +153,28 @@ impl Function<'_> {
             push("strict", self.strict.or(Some("false")));
             return format!("{{\"type\":\"function\"{out}}}");
         }
+        if provider == Provider::Bedrock {
+            let schema = format!("{{\"json\":{}}}", schema.as_deref().unwrap_or(empty));
+            push("inputSchema", Some(&schema));
+            return format!("{{\"toolSpec\":{}}}", braced(&out));
+        }
+        if provider == Provider::Gemini {
+            // Unlike `parameters`, it is JSON Schema as the others have it.
+            push("parametersJsonSchema", schema.as_deref());
+            return braced(&out);
+        }
         push("parameters", schema.as_deref());
         push("strict", self.strict);
         format!("{{\"type\":\"function\",\"function\":{}}}", braced(&out))
     }
 }
 
-/// Whether a provider hosts a tool of a type. Anthropic's have a name, OpenAI's none or the type `custom`.
+/// Whether a provider hosts a tool of a type. Anthropic's have a name, OpenAI's none or the type `custom`; those of
+/// Gemini and Bedrock have no type.
 fn is_hosted(kind: &str, found: &[Member<'_>], provider: Provider) -> bool {
+    if matches!(provider, Provider::Gemini | Provider::Bedrock) {
+        return false;
+    }
     let anthropic = kind != "custom" && get(found, "name").is_some();
     anthropic == (provider == Provider::Anthropic)
 }

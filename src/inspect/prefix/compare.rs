@@ -39,7 +39,7 @@ pub(super) fn of_front(older: &[RequestPiece], newer: &[RequestPiece]) -> Cause 
                 canonical(&format!("{{{}}}", piece.json.trim_end_matches(',')))
             };
             match &*name {
-                "model" => Cause::Model,
+                "model" | "modelId" => Cause::Model,
                 _ if value(&older[0]) == value(&newer[0]) => Cause::KeyOrder,
                 _ => Cause::Parameter { name },
             }

@@ -56,7 +56,8 @@ pub(super) struct RequestPiece {
 /// Parameters that change what the model reads before its messages. `model` is not among them: it
 /// comes first, because each model has its own cache.
 const READ_BY_MODEL: &str = "response_format text output_config output_format tool_choice \
-    parallel_tool_calls functions function_call thinking reasoning reasoning_effort";
+    parallel_tool_calls functions function_call thinking reasoning reasoning_effort toolConfig \
+    tool_config cachedContent cached_content additionalModelRequestFields";
 
 /// The text of a piece whose tokens are counted: a tool definition's JSON, the system prompt's text.
 pub(super) fn counted(piece: &RequestPiece) -> Cow<'_, str> {
@@ -92,7 +93,7 @@ pub(super) fn front(head: &Head) -> Vec<RequestPiece> {
             json: format!("\"{name}\":{value},").into(),
         })
     };
-    pieces.extend(parameter("model"));
+    pieces.extend(parameter("model").or_else(|| parameter("modelId")));
     // Tools that are parameters, because no block of the tree defines them.
     pieces.extend(parameter("tools"));
     for (index, tool) in head.tools.iter().enumerate() {
@@ -106,7 +107,7 @@ pub(super) fn front(head: &Head) -> Vec<RequestPiece> {
         });
     }
     let read = READ_BY_MODEL.split(' ').filter_map(parameter);
-    let is_anthropic = head.provider == Provider::Anthropic;
+    let is_anthropic = matches!(head.provider, Provider::Anthropic | Provider::Bedrock);
     let system = head.system.as_ref().map(|(name, value)| RequestPiece {
         place: Place::System,
         json: if is_anthropic {
@@ -138,7 +139,7 @@ pub(super) fn tool_name(definition: &str) -> String {
 /// then starts with the shorter one when a part is added.
 pub(super) fn message(json: &str, provider: Provider) -> String {
     match (provider, &members(json)[..]) {
-        (Provider::Anthropic, [(first, role), (second, content)])
+        (Provider::Anthropic | Provider::Bedrock, [(first, role), (second, content)])
             if first == "role" && second == "content" =>
         {
             format!("{{\"role\":{role},\"content\":[{}", parts(content))
@@ -152,7 +153,9 @@ fn parts(content: &str) -> String {
     if value_type(content) == ValueType::String {
         return format!("{{\"type\":\"text\",\"text\":{content}}},");
     }
-    let parts = elements(content).into_iter();
+    // Bedrock's marks are parts of their own.
+    let is_mark = |json: &&str| matches!(&members(json)[..], [(name, _)] if name == "cachePoint");
+    let parts = elements(content).into_iter().filter(|json| !is_mark(json));
     parts.map(|json| part(json) + ",").collect()
 }
 

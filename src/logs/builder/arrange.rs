@@ -364,9 +364,7 @@ impl Builder {
         };
         if changed {
             let mut part = LogPart::new("tool", quoted(&tool.definition));
-            if let Some(form) = tool.form {
-                part.set("data_form", quoted(form));
-            }
+            part.data.extend_from_slice(&tool.data);
             let key = (!tool.name.is_empty()).then_some(&*tool.name);
             self.change.put.push(
                 LogNodeDraft {

@@ -9,7 +9,6 @@ use crate::json::JsonValue;
 use crate::logs::log::{About, LogMessage, LogPart, LogTool};
 use crate::logs::nodes::{CreationOrder, SYS};
 use crate::logs::recording::Recording;
-use crate::render::Provider;
 use crate::tree::timestamp::nanos_of_rfc3339;
 use crate::tree::{Document, NodeClass};
 use std::rc::Rc;
@@ -136,14 +135,9 @@ impl Reading {
                 self.block(block, BlockPlace::System)?;
                 continue;
             };
-            let form = block.field("data_form").and_then(JsonValue::text);
-            let form = form.and_then(Provider::parse).map(Provider::name);
-            if form.is_none() && block.field("data_form").is_some() {
-                return None;
-            }
             self.builder.tools.push(ToolEntry {
                 tool: LogTool {
-                    form,
+                    data: part(block)?.data,
                     name: block.key().unwrap_or_default().to_owned(),
                     definition: block.field("content")?.text()?.to_owned(),
                 },
@@ -245,8 +239,8 @@ impl Reading {
     }
 }
 
-/// The role of a message: that of a block which has none of its own. Results of Anthropic are in messages of
-/// the user.
+/// The role of a message: that of a block which has none of its own. Results of Anthropic, Bedrock and Gemini are
+/// in messages of the user.
 fn role_of(known: Option<String>, block: NodeRef<'_>, own: Option<&str>) -> Option<String> {
     match own {
         None => block.role().map(str::to_owned),
@@ -278,7 +272,9 @@ fn part(block: NodeRef<'_>) -> Option<LogPart> {
         }
     }
     let form = part.field("data_form");
-    if form == Some("\"anthropic\"") && block.role() == Some("tool") {
+    let in_users = ["\"anthropic\"", "\"bedrock\"", "\"gemini\""];
+    let in_users = form.is_some_and(|form| in_users.contains(&form));
+    if in_users && block.role() == Some("tool") {
         part.role = Some("tool");
     }
     part.data.sort_unstable();

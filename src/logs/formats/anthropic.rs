@@ -16,6 +16,7 @@
 //! | `data_call` | first block of a result | other members of the result |
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
+use super::bedrock::is_request as is_bedrock;
 use super::fields::{Others, get_string, is, role_name, text};
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of};
@@ -45,7 +46,8 @@ pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     }
     let inner = body_of(found).unwrap_or_else(|| found.to_vec());
     let is_list = is(&inner, "messages", ValueType::Array);
-    if !is_list && get_string(found, "role").is_none() {
+    // Bedrock's parts have no type.
+    if is_bedrock(&inner) || (!is_list && get_string(found, "role").is_none()) {
         return Sniff::No;
     }
     let system = get(&inner, "system").map(value_type);

@@ -61,7 +61,7 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
         let definition = get(tool, "json_schema").filter(|raw| raw.starts_with('{'))?;
         let name = text(tool, "name").or_else(|| text(&members(definition), "name"));
         Some(LogTool {
-            form: None,
+            data: Vec::new(),
             name: name.unwrap_or_default().into_owned(),
             definition: definition.to_owned(),
         })

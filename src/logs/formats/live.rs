@@ -1,7 +1,9 @@
 //! One call by itself: a request body and the response to it, without a log around them.
 
 use super::anthropic::Messages;
+use super::bedrock::Converse;
 use super::fields::text;
+use super::gemini::Contents;
 use super::openai::Chat;
 use super::requests::Api;
 use super::responses::Responses;
@@ -33,6 +35,8 @@ pub(in crate::logs) fn read(
     match provider {
         Provider::Anthropic => read_as(&Messages, provider, request, response, report),
         Provider::OpenAiResponses => read_as(&Responses, provider, request, response, report),
+        Provider::Gemini => read_as(&Contents, provider, request, response, report),
+        Provider::Bedrock => read_as(&Converse, provider, request, response, report),
         Provider::OpenAi | Provider::Thread => read_as(&Chat, provider, request, response, report),
     }
 }

@@ -25,6 +25,7 @@
 
 mod anthropic;
 mod atif;
+mod bedrock;
 mod branches;
 mod calls;
 mod claude_code;
@@ -32,6 +33,8 @@ mod codex;
 mod ctrace;
 mod egregore;
 mod fields;
+mod gemini;
+mod http;
 mod inspect_ai;
 mod letta;
 #[cfg(feature = "store")]
@@ -109,6 +112,14 @@ formats! {
     Anthropic "anthropic" Bounded anthropic::sniff => RequestsReader::<anthropic::Messages>::default(),
     /// OpenAI Responses: items (a list, or one a line), requests, and requests with their responses.
     OpenAiResponses "openai-responses" WholeLog responses::sniff => RequestsReader::<responses::Responses>::default(),
+    /// Gemini `generateContent`: contents, requests, and requests with their responses.
+    Gemini "gemini" Bounded gemini::sniff => RequestsReader::<gemini::Contents>::default(),
+    /// Bedrock `converse`: messages, requests, and requests with their responses.
+    Bedrock "bedrock" Bounded bedrock::sniff => RequestsReader::<bedrock::Converse>::default(),
+    /// HTTP exchanges that VCR recorded, with any of these requests.
+    Vcr "vcr" WholeLog http::is_vcr => http::Http::default(),
+    /// HTTP exchanges that a browser or a proxy recorded as HAR, with any of these requests.
+    Har "har" WholeLog http::is_har => http::Http::default(),
     /// Sessions of Claude Code.
     ClaudeCode "claude-code" Bounded claude_code::sniff => claude_code::ClaudeCode::default(),
     /// Rollouts of Codex.

@@ -3,7 +3,7 @@
 //! An [`Api`] reads one message, the request around messages, and a response. [`RequestsReader`] finds
 //! them: a record is
 //!
-//! - a request: an object with messages and a `model`;
+//! - a request: an object with messages and a `model`, or what else says that it is one;
 //! - a request and its response: `{"request": …, "response": …}`, where each may be below `body`;
 //! - a response alone, the reply to the request before it;
 //! - a conversation: an object with messages and no `model`, such as a line of fine-tuning data;
@@ -16,6 +16,7 @@ use super::fields::{inner, text, time};
 use super::reader::{LogReader, LogRecord, Records};
 use super::transcript::record as record_of;
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
+use crate::logs::events::{StreamedReply, of_list};
 use crate::logs::json::canonical;
 use crate::logs::log::{
     About, Event, LogCall, LogMessage, LogRequest, LogTool, RequestOrigin, failed, object_without,
@@ -35,11 +36,36 @@ pub(super) struct Parsed {
     pub(super) tools: Vec<LogTool>,
     /// The members that are in the tree; the others are parameters.
     pub(super) taken: Vec<&'static str>,
+    /// What is left of a member that has tools, as JSON.
+    pub(super) rest: Option<(&'static str, String)>,
 }
 
 impl Parsed {
+    /// With the system prompt, and the member that it was.
+    pub(super) fn with_system(
+        system: Option<(&'static str, LogMessage)>,
+        tools: Vec<LogTool>,
+        mut taken: Vec<&'static str>,
+    ) -> Self {
+        let (member, system) = system.unzip();
+        taken.extend(member);
+        Self {
+            system: system.map(Rc::new).into_iter().collect(),
+            tools,
+            taken,
+            rest: None,
+        }
+    }
+
+    /// The members that are not in the tree, as an object.
     pub(super) fn parameters(&self, found: &[Member<'_>]) -> Option<String> {
-        let parameters = object_without(found, &self.taken);
+        let own = found
+            .iter()
+            .filter(|(name, _)| !self.taken.contains(&&**name));
+        let rest = self.rest.iter();
+        let rest = rest.map(|(name, json)| (Cow::Borrowed(*name), &**json));
+        let parameters: Vec<Member<'_>> = own.cloned().chain(rest).collect();
+        let parameters = object_without(&parameters, &[]);
         Some(parameters.unwrap_or_else(|| "{}".to_owned()))
     }
 }
@@ -57,6 +83,11 @@ pub(super) trait Api {
         value_type(raw) == ValueType::Array
     }
 
+    /// Whether an object with messages, of which `found` are the members, is a request, and not a conversation.
+    fn is_request(&self, found: &[Member<'_>]) -> bool {
+        get(found, "model").is_some()
+    }
+
     fn messages<'a>(&self, raw: &'a str) -> Vec<&'a str> {
         elements(raw)
     }
@@ -71,20 +102,11 @@ pub(super) trait Api {
         let mut tools = tools(get(found, "tools"), report);
         for tool in &mut tools {
             let kept = is_kept(&tool.definition, Self::PROVIDER);
-            tool.form = (!kept).then_some(Self::PROVIDER.name());
+            tool.data = LogTool::of_form((!kept).then_some(Self::PROVIDER));
         }
         let mut taken = vec![Self::MESSAGES];
         taken.extend((!tools.is_empty()).then_some("tools"));
-        let system = self.system(found, report);
-        taken.extend(system.as_ref().map(|(member, _)| *member));
-        Parsed {
-            system: system
-                .map(|(_, message)| Rc::new(message))
-                .into_iter()
-                .collect(),
-            tools,
-            taken,
-        }
+        Parsed::with_system(self.system(found, report), tools, taken)
     }
 
     /// The id of the response whose messages come before those of a request.
@@ -114,7 +136,7 @@ pub(super) fn tools(raw: Option<&str>, report: &mut ImportReport) -> Vec<LogTool
         LogTool {
             name: name.unwrap_or_default().into_owned(),
             definition: raw.to_owned(),
-            form: None,
+            data: Vec::new(),
         }
     };
     let raw = elements(raw.unwrap_or_default());
@@ -221,6 +243,8 @@ fn around<'a>(found: &[Member<'a>], report: &mut ImportReport) -> (Option<Cow<'a
             "timestamp" | "time" | "started_at" | "created_at" => call.time = time(value),
             "latency_ms" | "duration_ms" => used("latency_ms"),
             "request_id" => used("request_id"),
+            "model" => used("model"),
+            "url" => call.meta.push(("url".into(), canonical(value))),
             "request" | "response" | "error" => {}
             _ => report.skipped_member(name),
         }
@@ -296,7 +320,7 @@ impl<A: Api> RequestsReader<A> {
         out: &mut Output,
     ) {
         let mut parsed = self.api.request(found, &mut out.report);
-        if get(found, "model").is_none() && response.is_none() {
+        if response.is_none() && !self.api.is_request(found) {
             self.conversation(record, found, parsed, out);
             return;
         }
@@ -329,7 +353,10 @@ impl<A: Api> RequestsReader<A> {
         self.open[at].messages.clone_from(&request.messages);
         self.wait(at, own, request, out);
         if let Some(response) = response {
-            self.response(&body(response), out);
+            let whole = (value_type(response) == ValueType::Array)
+                .then(|| StreamedReply::from_events(A::PROVIDER, &of_list(response)).response)
+                .flatten();
+            self.response(&body(whole.as_deref().unwrap_or(response)), out);
         }
     }
 
@@ -354,7 +381,17 @@ impl<A: Api> RequestsReader<A> {
             }
             request.reply = reply;
             request.call.time = request.call.time.or(call.time);
-            request.call.usage.extend(call.usage);
+            for (name, value) in call.usage {
+                let usage = &mut request.call.usage;
+                match usage.iter().find(|(known, _)| *known == name) {
+                    None => usage.push((name, value)),
+                    // The address says which one was asked for.
+                    Some((_, asked)) if name == "model" && *asked != value => {
+                        usage.push(("model_version".into(), value));
+                    }
+                    Some(_) => {}
+                }
+            }
             request.call.meta.extend(call.meta);
             waiting.failed = false;
             self.release(out);

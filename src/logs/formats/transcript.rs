@@ -169,8 +169,13 @@ pub(super) fn as_text(raw: &str) -> String {
     if raw.starts_with('"') {
         canonical(raw)
     } else {
-        quoted(&compact(raw))
+        json_text(raw)
     }
+}
+
+/// A value as JSON text in a string, also a string.
+pub(super) fn json_text(raw: &str) -> String {
+    quoted(&compact(raw))
 }
 
 /// The message with the result of a call, of at least one part. The id and the name are JSON.

@@ -354,7 +354,7 @@ fn lines(log: &RawLog, imported: &Imported, faults: &mut Faults) {
     }
 }
 
-fn unpacked(path: &Path) -> Vec<u8> {
+pub(super) fn unpacked(path: &Path) -> Vec<u8> {
     let bytes = std::fs::read(path).expect("a file");
     if path.extension().is_none_or(|extension| extension != "gz") {
         return bytes;
@@ -492,12 +492,6 @@ const OF_THE_REPOSITORY: &[Gap] = &[
 ];
 
 const RECORDED: &[Gap] = &[
-    (
-        "/cassettes/",
-        "refused, and not by the name VCR",
-        10,
-        UNREAD,
-    ),
     (
         "/codemie/gemini",
         "refused, and not by the name Gemini CLI",

@@ -9,6 +9,7 @@ mod large;
 mod links;
 mod odd;
 mod otel;
+mod recordings;
 mod redact;
 mod render;
 mod requests;

@@ -199,6 +199,46 @@ fn anthropic(steps: &[Step]) -> Vec<Value> {
     messages
 }
 
+/// The messages of Bedrock, and the contents of Gemini: those of Anthropic in their words.
+fn converse(steps: &[Step]) -> Vec<Value> {
+    let part = |part: Value| match part["type"].as_str() {
+        Some("tool_use") => {
+            json!({"toolUse": {"toolUseId": part["id"], "name": "f", "input": part["input"]}})
+        }
+        Some("tool_result") => json!({"toolResult": {"toolUseId": part["tool_use_id"],
+            "content": [{"text": part["content"]}]}}),
+        _ => json!({"text": part["text"]}),
+    };
+    in_parts(steps, "content", "assistant", &part)
+}
+
+fn contents(steps: &[Step]) -> Vec<Value> {
+    let part = |part: Value| match part["type"].as_str() {
+        Some("tool_use") => json!({"functionCall": {"name": "f", "args": part["input"]}}),
+        Some("tool_result") => {
+            json!({"functionResponse": {"name": "f", "response": {"output": part["content"]}}})
+        }
+        _ => json!({"text": part["text"]}),
+    };
+    in_parts(steps, "parts", "model", &part)
+}
+
+fn in_parts(steps: &[Step], list: &str, model: &str, part: &dyn Fn(Value) -> Value) -> Vec<Value> {
+    let messages = anthropic(steps).into_iter().map(|message| {
+        let role = if message["role"] == "assistant" {
+            model
+        } else {
+            "user"
+        };
+        let parts: Vec<Value> = match &message["content"] {
+            Value::Array(parts) => parts.iter().cloned().map(part).collect(),
+            text => vec![json!({"text": text})],
+        };
+        json!({"role": role, list: parts})
+    });
+    messages.collect()
+}
+
 /// The items of the Responses API.
 fn items(steps: &[Step]) -> Vec<Value> {
     let mut items = Vec::new();
@@ -370,8 +410,10 @@ fn read(log: &str, format: Format) -> Imported {
 
 /// The lists of messages that were sent: each ends with a message that is not the model's.
 fn growing(messages: &[Value]) -> Vec<Vec<Value>> {
-    let is_reply =
-        |message: &Value| message["role"] == "assistant" || message["type"] == "function_call";
+    let is_reply = |message: &Value| {
+        matches!(message["role"].as_str(), Some("assistant" | "model"))
+            || message["type"] == "function_call"
+    };
     let ends = (1..=messages.len())
         .filter(|end| !is_reply(&messages[end - 1]) && messages.get(*end).is_none_or(is_reply));
     ends.map(|end| messages[..end].to_vec()).collect()
@@ -387,6 +429,7 @@ proptest! {
             (Format::OpenAi, json!(chat(&steps)).to_string()),
             (Format::Anthropic, json!(anthropic(&steps)).to_string()),
             (Format::OpenAiResponses, json!(items(&steps)).to_string()),
+            (Format::Bedrock, json!(converse(&steps)).to_string()),
             (Format::ClaudeCode, claude_code(&steps)),
             (Format::Codex, codex(&steps)),
             (Format::Pi, pi(&steps, 1)),
@@ -410,6 +453,8 @@ proptest! {
             (Format::OpenAi, Provider::OpenAi, "messages", chat(&steps)),
             (Format::Anthropic, Provider::Anthropic, "messages", anthropic(&steps)),
             (Format::OpenAiResponses, Provider::OpenAiResponses, "input", items(&steps)),
+            (Format::Gemini, Provider::Gemini, "contents", contents(&steps)),
+            (Format::Bedrock, Provider::Bedrock, "messages", converse(&steps)),
             (Format::OpenTelemetry, Provider::OpenAi, "messages", chat(&steps)),
         ] {
             let sent: Vec<Value> = growing(&messages)

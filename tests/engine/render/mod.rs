@@ -1,6 +1,7 @@
 //! `render`: trees as requests, one case for each row of the table in `docs/rendering.md`.
 
 mod every_block;
+mod in_address;
 mod media;
 mod tools;
 

@@ -227,7 +227,7 @@ fn usage_errors_differ_from_bad_values() {
         "cannot be used",
     );
     fails(&["render", AGENT, "--at", "@t3"], 3, "found `@t3`");
-    fails(&["render", AGENT, "--as", "gemini"], 3, "gemini");
+    fails(&["render", AGENT, "--as", "cohere"], 3, "cohere");
     fails(
         &["bench", AGENT, "-e", "@t0 .cb", "--threads", "0"],
         3,

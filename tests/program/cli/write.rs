@@ -349,9 +349,9 @@ fn refusals_leave_the_file_as_it_was() {
         ),
         (&["edit", "attempts", path, "begin"], 1, "`--as`"),
         (
-            &["edit", "attempts", path, "begin", "--as", "gemini"],
+            &["edit", "attempts", path, "begin", "--as", "cohere"],
             3,
-            "gemini",
+            "cohere",
         ),
         (
             &["edit", "attempts", path, "--canceled"],

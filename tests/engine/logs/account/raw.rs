@@ -2,8 +2,14 @@
 //! texts are in them. The importers have no part in this.
 
 use std::collections::HashSet;
+use std::io::Read as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
 use serde_json::{Map, Value};
+
+use super::super::recordings::yaml;
 
 /// The shortest text that is looked for. Shorter ones are found anywhere by chance.
 const SHORTEST: usize = 12;
@@ -33,6 +39,14 @@ impl RawLog {
     pub(super) fn new(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}');
         let mut log = Self::default();
+        let lines = text.lines().take(9);
+        if lines.clone().any(|line| line == "interactions:") {
+            let cassette = yaml(text);
+            below(&cassette, &["interactions"])
+                .into_iter()
+                .for_each(|one| log.exchange(one));
+            return log;
+        }
         match serde_json::from_str(text) {
             Ok(Value::Array(elements)) => elements.into_iter().for_each(|value| log.add(value)),
             Ok(value) => log.add(value),
@@ -48,9 +62,44 @@ impl RawLog {
         log
     }
 
+    /// Adds an exchange of a recording, with what is packed in its bodies.
+    fn exchange(&mut self, value: &Value) {
+        let mut value = value.clone();
+        let request = &value["request"];
+        let url = request["uri"].as_str().or(request["url"].as_str());
+        let paths = [
+            "/chat/completions",
+            "/responses",
+            "/v1/messages",
+            "enerateContent",
+            "/converse",
+        ];
+        let is_call = paths
+            .iter()
+            .any(|path| url.unwrap_or_default().contains(path));
+        let kind = (!is_call).then(|| "exchange with another API".to_owned());
+        for side in ["request", "response"] {
+            for body in ["body", "postData", "content"] {
+                let packed = &mut value[side][body];
+                let text = packed.as_str().or(packed["string"].as_str());
+                if let Some(text) = text.or(packed["text"].as_str()) {
+                    *packed = unpacked(text);
+                }
+            }
+        }
+        let mut record = RawRecord::new(value);
+        record.kinds.extend(kind);
+        self.records.push(record);
+    }
+
     /// Adds a record; of an export of OTLP, those in it.
     fn add(&mut self, value: Value) {
         let value = plain(value);
+        if value["log"]["entries"].is_array() {
+            let entries = below(&value["log"], &["entries"]);
+            entries.into_iter().for_each(|one| self.exchange(one));
+            return;
+        }
         let spans = below(&value, &["resourceSpans", "scopeSpans", "spans"]);
         let events = below(&value, &["resourceLogs", "scopeLogs", "logRecords"]);
         let inner: Vec<&Value> = spans.into_iter().chain(events).collect();
@@ -85,6 +134,42 @@ impl RawLog {
         };
         self.records.iter().filter(is_message).count()
     }
+}
+
+/// What is in a body: JSON, the JSON of each event, or that in the frames of an event stream; a body may be in base64
+/// and packed.
+fn unpacked(text: &str) -> Value {
+    let packed: String = text.split_whitespace().collect();
+    let bytes = STANDARD
+        .decode(packed)
+        .unwrap_or_else(|_| text.as_bytes().to_vec());
+    let mut whole = Vec::new();
+    let bytes = match GzDecoder::new(&*bytes).read_to_end(&mut whole) {
+        Ok(_) => whole,
+        Err(_) => bytes,
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    if let Ok(value) = serde_json::from_str(&text) {
+        return value;
+    }
+    let mut found = Vec::new();
+    let mut rest = &*text;
+    while let Some(at) = rest.find('{') {
+        rest = &rest[at..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter();
+        let length = match values.next() {
+            Some(Ok(value)) => {
+                found.push(value);
+                values.byte_offset()
+            }
+            _ => 1,
+        };
+        rest = &rest[length..];
+    }
+    if found.is_empty() {
+        return Value::String(text.into_owned());
+    }
+    Value::Array(found)
 }
 
 /// What is at a path of lists.
@@ -223,6 +308,8 @@ fn is_envelope(name: &str) -> bool {
         "from",
         "cwd",
         "version",
+        "modelVersion",
+        "p",
         "slug",
         "phase",
         "subtype",
@@ -385,9 +472,6 @@ fn structure(text: &str) -> Option<Value> {
 pub(super) fn known_by_name(bytes: &[u8], log: &RawLog) -> Option<&'static str> {
     if bytes.starts_with(b"PK") {
         return Some("inspect");
-    }
-    if bytes.starts_with(b"interactions:") {
-        return Some("VCR");
     }
     let has = |value: &Value, names: &[&str]| names.iter().all(|name| !value[*name].is_null());
     let of = |record: &RawRecord| {

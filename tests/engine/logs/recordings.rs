@@ -1,0 +1,479 @@
+//! Recordings of HTTP, and the requests to Gemini and Bedrock that are in them: every one comes back equal, streams
+//! are put together, and nothing that authorizes enters.
+
+use super::{Session, holds_together, imported, written};
+use pactql::Provider;
+use pactql::logs::{Fate, Format, ImportOptions, Imported, MessageLocation, import};
+use pactql::render::{Thread, request};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// YAML as another library reads it; bytes are the texts that they are in base64.
+pub(super) fn yaml(text: &str) -> Value {
+    use serde_yaml_ng::Value as Yaml;
+    fn plain(value: Yaml) -> Value {
+        match value {
+            Yaml::Tagged(tagged) => plain(tagged.value),
+            Yaml::Sequence(all) => all.into_iter().map(plain).collect(),
+            Yaml::Mapping(all) => {
+                let all = all.into_iter();
+                let key = |key: Yaml| key.as_str().expect("a text").to_owned();
+                all.map(|(name, value)| (key(name), plain(value))).collect()
+            }
+            other => serde_json::to_value(other).expect("a scalar"),
+        }
+    }
+    plain(serde_yaml_ng::from_str(text).expect("YAML"))
+}
+
+/// The requests of a recording by session, in the order of the sessions' first requests: what was sent in each cycle.
+fn sent(imported: &Imported) -> Vec<(Provider, Vec<Value>)> {
+    let of_session = |session: &Session| {
+        let newest = session.committed.last().expect("a snapshot");
+        let provider = pactql::inspect::provider_of(newest);
+        let render = |snapshot| request(&Thread::request(snapshot), provider).expect("a request");
+        let parse = |text: String| serde_json::from_str(&text).expect("JSON");
+        let snapshots = session.committed.iter();
+        let sent = snapshots.map(|snapshot| parse(render(snapshot))).collect();
+        (provider, sent)
+    };
+    holds_together(imported).iter().map(of_session).collect()
+}
+
+/// The cassettes are not part of the repository; see [`crate::real_data`].
+#[test]
+fn every_request_of_recorded_cassettes_comes_back_equal() {
+    let folder = crate::real_data::data().map(|root| root.join("agent-logs/cassettes"));
+    let Some(folder) = folder.filter(|folder| folder.is_dir()) else {
+        println!("SKIPPED: no recorded cassettes");
+        return;
+    };
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if !path.display().to_string().ends_with(".yaml.gz") {
+            continue;
+        }
+        let name = path.display().to_string();
+        let bytes = super::account::unpacked(&path);
+        let log = yaml(std::str::from_utf8(&bytes).expect("text"));
+        let bodies = log["interactions"].as_array().expect("a list").iter();
+        let wanted: Vec<Value> = bodies
+            .map(|one| match &one["request"] {
+                request if request["parsed_body"].is_object() => request["parsed_body"].clone(),
+                request => {
+                    serde_json::from_str(request["body"].as_str().expect("a text")).expect("JSON")
+                }
+            })
+            .collect();
+        let imported = import(&bytes, &ImportOptions::default()).expect(&name);
+        assert_eq!(imported.format, Some(Format::Vcr), "{name}");
+        let report = &imported.report;
+        let left = report.lines(Fate::Skipped) + report.parts(Fate::Verbatim);
+        assert_eq!(left, 0, "{name}: {report}");
+        let is_bedrock = name.contains("bedrock");
+        let provider = if is_bedrock {
+            Provider::Bedrock
+        } else {
+            Provider::Gemini
+        };
+        count += wanted.len();
+        assert_eq!(sent(&imported), [(provider, wanted)], "{name}");
+        for session in holds_together(&imported) {
+            for line in session.export(true).lines() {
+                let whole: Value = serde_json::from_str(line).expect("JSON");
+                let usage = &whole["usage"];
+                assert!(usage["input_tokens"].as_u64() > Some(0), "{name}: {usage}");
+                assert!(usage["output_tokens"].as_u64() > Some(0), "{name}: {usage}");
+                assert!(usage["model"].is_string(), "{name}: {usage}");
+            }
+        }
+    }
+    println!("{count} requests");
+    assert_eq!(count, 23);
+}
+
+fn fixture(name: &str) -> Imported {
+    let bytes = std::fs::read(Path::new("tests/cases/logs").join(name)).expect("a file");
+    let imported = import(&bytes, &ImportOptions::default()).expect(name);
+    for session in 0..imported.sessions.len() {
+        assert!(
+            !written(&imported, session, true).contains("s3cret"),
+            "{name}"
+        );
+    }
+    imported
+}
+
+/// The last snapshot of each session: what was replied, what is in `usage`, and the attempts.
+fn outcomes(imported: &Imported) -> BTreeMap<&'static str, (Vec<String>, Value)> {
+    let outcome = |session: &Session| {
+        let newest = session.committed.last().expect("a snapshot");
+        let cycle = newest.cycle().to_string();
+        let replied = newest.nodes().filter(|node| {
+            let reply = node.field("data_reply").map(|value| value.canonical());
+            reply.as_deref() == Some(&*cycle)
+        });
+        let said = replied.map(|node| {
+            let content = node
+                .field("content")
+                .and_then(|value| value.text().map(str::to_owned));
+            format!(
+                "{} {}",
+                node.kind().unwrap_or("-"),
+                content.unwrap_or_default()
+            )
+        });
+        let line = session.export(true);
+        let whole = serde_json::from_str(line.lines().last().expect("a line")).expect("JSON");
+        let name = pactql::inspect::provider_of(newest).name();
+        (name, (said.collect(), whole))
+    };
+    holds_together(imported).iter().map(outcome).collect()
+}
+
+#[test]
+fn a_cassette_has_the_calls_of_every_api() {
+    let imported = fixture("vcr/synthetic-cassette.yaml");
+    assert_eq!(imported.format, Some(Format::Vcr));
+    assert_eq!(imported.report.lines(Fate::Skipped), 2);
+    assert_eq!(imported.sessions.len(), 6);
+    let found = outcomes(&imported);
+    let said = |name: &str| found[name].0.join("; ");
+    assert_eq!(said("openai"), "text The Pilsum lighthouse.");
+    assert_eq!(said("openai-responses"), "text Juist is an island.");
+    assert_eq!(said("anthropic"), "text Greetsiel has one.");
+    assert_eq!(said("gemini"), "text The Frisia is a ferry.");
+    let attempts = |name: &str| found[name].1["meta"]["attempts"].clone();
+    assert_eq!(
+        attempts("openai"),
+        json!([{"error": {"message": "Please slow down a little.", "type": "rate_limit"}, "status": "error"}])
+    );
+    assert_eq!(
+        found["openai"].1["meta"]["url"],
+        "https://gateway.example.org/openai/v1/chat/completions"
+    );
+    assert_eq!(found["gemini"].1["usage"]["model"], "gemini-example");
+    assert_eq!(
+        found["bedrock"].1["usage"]["model"],
+        "anthropic.claude-example-v1:0"
+    );
+    // The one that nothing answered is another session, and the last.
+    assert_eq!(
+        attempts("bedrock"),
+        json!([{"error": "Bad Gateway, says the proxy", "status": "error"}])
+    );
+    let streamed = written(&imported, 4, true);
+    for part in [
+        "It depends on the moon.",
+        "c2ln",
+        "Emden",
+        "tooluse_5",
+        "tool_use",
+    ] {
+        assert!(streamed.contains(part), "{part}: {streamed}");
+    }
+    let (_, sent) = &sent(&imported)[3];
+    assert_eq!(
+        sent[0],
+        json!({"contents": [{"parts": [{"text": "Name a ferry, please."}], "role": "user"}],
+            "generationConfig": {"temperature": 0.5}})
+    );
+}
+
+#[test]
+fn a_har_has_times_attempts_and_streams() {
+    let imported = fixture("har/synthetic-recording.har");
+    assert_eq!(imported.format, Some(Format::Har));
+    assert_eq!(imported.report.lines(Fate::Skipped), 1);
+    let found = outcomes(&imported);
+    assert_eq!(found.len(), 3);
+    let anthropic = &found["anthropic"].1;
+    assert_eq!(
+        anthropic["meta"]["attempts"][0]["error"]["type"],
+        "overloaded_error"
+    );
+    assert_eq!(anthropic["usage"]["latency_ms"], 120.5);
+    let text = anthropic.to_string();
+    assert!(text.contains("2026-03-02T09:00:02.25"), "{text}");
+    assert_eq!(found["gemini"].0, ["text Emma is in, Middlemarch is lent."]);
+    assert_eq!(
+        found["bedrock"].0,
+        ["thinking It depends on the moon.", "call {\"z\":\"Emden\"}"]
+    );
+    assert_eq!(found["bedrock"].1["usage"]["input_tokens"], 20);
+}
+
+#[test]
+fn the_address_says_the_api() {
+    let chat = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+    let cases = [
+        (
+            "https://openrouter.ai/api/v1/chat/completions",
+            "POST",
+            chat.clone(),
+            "openai",
+        ),
+        (
+            "http://localhost:11434/v1/chat/completions/",
+            "post",
+            chat.clone(),
+            "openai",
+        ),
+        (
+            "https://x.openai.azure.com/openai/responses?api-version=1",
+            "POST",
+            json!({"model": "m", "input": "hi"}),
+            "openai-responses",
+        ),
+        (
+            "https://proxy.example.org/anthropic/v1/messages?beta=true",
+            "POST",
+            chat.clone(),
+            "anthropic",
+        ),
+        (
+            "https://r-aiplatform.googleapis.com/v1/projects/p/locations/r/publishers/google/models/gemini-x:generateContent",
+            "POST",
+            json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+            "gemini",
+        ),
+        (
+            "https://bedrock-runtime.x.amazonaws.com/model/a%3Ab%2Fc/converse",
+            "POST",
+            json!({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}),
+            "bedrock",
+        ),
+        (
+            "https://api.openai.com/v1/chat/completions",
+            "OPTIONS",
+            chat.clone(),
+            "",
+        ),
+        (
+            "https://api.openai.com/v1/embeddings",
+            "POST",
+            chat.clone(),
+            "",
+        ),
+        (
+            "https://api.example.org/models/gemini-x:countTokens",
+            "POST",
+            chat.clone(),
+            "",
+        ),
+        (
+            "https://api.example.org/v1/messages/count_tokens",
+            "POST",
+            chat,
+            "",
+        ),
+        ("", "POST", json!({}), ""),
+    ];
+    for (url, method, body, wanted) in cases {
+        let log = json!({"log": {"entries": [{
+            "request": {"url": url, "method": method, "postData": {"text": body.to_string()}},
+            "response": {"status": 200, "content": {}}}]}});
+        let options = ImportOptions {
+            lenient: true,
+            ..ImportOptions::default()
+        };
+        let imported = import(log.to_string().as_bytes(), &options).expect(url);
+        let skipped = imported.report.lines(Fate::Skipped);
+        assert_eq!(
+            skipped == 1,
+            wanted.is_empty(),
+            "{url}: {}",
+            imported.report
+        );
+        if wanted.is_empty() {
+            continue;
+        }
+        let found = sent(&imported);
+        let (provider, requests) = &found[0];
+        assert_eq!(provider.name(), wanted, "{url}");
+        assert_eq!(requests, &[body], "{url}");
+        if wanted == "bedrock" {
+            assert!(written(&imported, 0, true).contains("\"model\":\"a:b/c\""));
+        }
+    }
+}
+
+#[test]
+fn calls_without_ids_are_answered_by_name_in_order() {
+    let call = |name: &str, of: &str| json!({"functionCall": {"name": name, "args": {"of": of}}});
+    let answer = |name: &str, said: &str| json!({"functionResponse": {"name": name, "response": {"said": said}}});
+    let log = json!({"model": "gemini-example", "contents": [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {"role": "model", "parts": [call("a", "1"), call("b", "2"), call("a", "3")]},
+        {"role": "user", "parts": [answer("b", "two"), answer("a", "one"), answer("a", "three")]},
+        {"role": "model", "parts": [call("a", "4")]},
+        {"role": "user", "parts": [answer("a", "four")]}]});
+    let imported = imported(log.to_string().as_bytes(), MessageLocation::Usual);
+    let session = holds_together(&imported).remove(0);
+    let render = |provider| -> Value {
+        let text = request(&Thread::request(session.current()), provider).expect("a request");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    assert_eq!(render(Provider::Gemini), log);
+    let chat = render(Provider::OpenAi);
+    let mut calls = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for message in chat["messages"].as_array().expect("a list") {
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            let id = call["id"].as_str().expect("an id").to_owned();
+            let fresh = calls.insert(id, call["function"]["arguments"].clone());
+            assert!(fresh.is_none(), "{chat}");
+        }
+        if let Some(id) = message["tool_call_id"].as_str() {
+            pairs.push(format!("{} {}", calls[id], message["content"]));
+        }
+    }
+    let wanted = [("2", "two"), ("1", "one"), ("3", "three"), ("4", "four")];
+    let wanted = wanted.map(|(of, said)| {
+        let text = |json: Value| Value::String(json.to_string());
+        format!(
+            "{} {}",
+            text(json!({"of": of})),
+            text(json!({"said": said}))
+        )
+    });
+    assert_eq!(pairs, wanted);
+    for (provider, id, result) in [
+        (Provider::Anthropic, "id", "tool_use_id"),
+        (Provider::Bedrock, "toolUseId", "toolUseId"),
+        (Provider::OpenAiResponses, "call_id", "call_id"),
+    ] {
+        let text = render(provider).to_string();
+        assert!(text.contains(&format!("\"{id}\":\"cb")), "{text}");
+        assert!(text.contains(&format!("\"{result}\":\"cb")), "{text}");
+    }
+}
+
+#[test]
+fn yaml_that_is_hostile_is_refused() {
+    let refused = |text: &str| {
+        let options = ImportOptions::default();
+        let error = import(text.as_bytes(), &options).expect_err("refused");
+        error.to_string()
+    };
+    let mut bomb = "interactions:\n- a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..40 {
+        let before = format!("*a{}", level - 1);
+        bomb += &format!("  a{level}: &a{level} [{before}, {before}, {before}, {before}]\n");
+    }
+    let error = refused(&bomb);
+    assert!(error.contains("many times larger"), "{error}");
+    let error = refused("interactions:\n- &a [*a]\n");
+    assert!(error.contains("malformed YAML"), "{error}");
+    let error = refused("interactions:\n- ? [a, b]\n  : c\n");
+    assert!(error.contains("a key that is not a text"), "{error}");
+    let error = refused("interactions:\n- 'open\n");
+    assert!(error.contains("malformed YAML"), "{error}");
+    let deep = format!(
+        "interactions:\n- {}{}\n",
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
+    refused(&deep);
+    // Frames that are cut off, and lengths that are wrong, are a reply as far as it goes.
+    for bytes in ["AAAAEAAAAAAAAAAAAAAAAA==", "/////w==", "AAAABAAAAAQ="] {
+        let text = format!(
+            "interactions:\n- request:\n    method: POST\n    uri: https://x/model/m/converse-stream\n    \
+             body: '{{\"messages\":[{{\"role\":\"user\",\"content\":[{{\"text\":\"hi\"}}]}}]}}'\n  \
+             response:\n    status: {{code: 200}}\n    body: {{string: !!binary {bytes}}}\n"
+        );
+        let imported = import(text.as_bytes(), &ImportOptions::default()).expect("a log");
+        assert_eq!(imported.sessions.len(), 1);
+    }
+}
+
+/// Parts of every known shape, and malformed ones, alone and beside each other.
+#[test]
+fn odd_parts_come_back_equal() {
+    let gemini = json!([
+        {"text": "a"}, {"text": ""}, {"text": 4}, {"text": "a", "thought": true},
+        {"text": "a", "thought": false, "thoughtSignature": "c2ln"}, {"thought": true},
+        {"functionCall": {"name": "f", "args": {"z": 1, "a": [1.0, null]}}},
+        {"functionCall": {"name": "f"}}, {"functionCall": {"name": "f", "args": null}},
+        {"functionCall": {"name": "f", "args": "text", "id": "c1", "more": 1}, "x": 2},
+        {"functionCall": {"args": {}}}, {"functionCall": {"name": "f", "id": 7, "args": {}}}, {"functionCall": "f"},
+        {"function_call": {"name": "f", "args": {}}, "thought_signature": "c2ln"},
+        {"functionResponse": {"name": "f", "response": {"b": 1, "a": 2}, "id": "c1", "scheduling": "SILENT"}},
+        {"functionResponse": {"name": "f", "response": "text"}}, {"functionResponse": {"name": "f"}},
+        {"function_response": {"name": "f", "response": []}},
+        {"inlineData": {"mimeType": "image/png", "data": "AA=="}}, {"inline_data": {"mime_type": "a/b", "data": ""}},
+        {"fileData": {"fileUri": "gs://x", "mimeType": "image/png"}}, {"file_data": {"file_uri": "gs://x"}},
+        {"inlineData": {}}, {"executableCode": {"code": "1"}}, {"codeExecutionResult": {"outcome": "OK"}},
+        {"videoMetadata": {"fps": 1}, "fileData": {"fileUri": "gs://v"}}, {"other": 1}, {}, "text", 7, null, []
+    ]);
+    let bedrock = json!([
+        {"text": "a"}, {"text": ""}, {"text": 4}, {"text": "a", "more": 1}, {"cachePoint": {"type": "default"}},
+        {"cachePoint": {"type": "default", "ttl": "1h"}},
+        {"toolUse": {"toolUseId": "c1", "name": "f", "input": {"z": 1, "a": [1.0, null]}, "type": "server_tool_use"}},
+        {"toolUse": {"toolUseId": "c1", "name": "f", "input": "text"}}, {"toolUse": {"name": "f", "input": {}}},
+        {"toolResult": {"toolUseId": "c1", "content": [{"text": "r"}], "status": "error"}},
+        {"toolResult": {"toolUseId": "c2", "content": [{"json": {"b": 1, "a": 2}}, {"json": "text"}, {"text": ""},
+            {"image": {"format": "png", "source": {"bytes": "AA=="}}}, {"video": {}}, "bare", {"text": "a", "b": 1}]}},
+        {"toolResult": {"toolUseId": "c2", "content": []}}, {"toolResult": {"toolUseId": "c3"}},
+        {"toolResult": {"toolUseId": "c3", "content": "text"}}, {"toolResult": {"content": []}},
+        {"reasoningContent": {"reasoningText": {"text": "t", "signature": "c2ln"}}},
+        {"reasoningContent": {"reasoningText": {"text": "t"}}}, {"reasoningContent": {"redactedContent": "AA=="}},
+        {"reasoningContent": {}}, {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://x"}}}}, {"image": {}},
+        {"document": {"format": "txt", "name": "n", "source": {"text": "t"}}}, {"guardContent": {"text": {}}},
+        {"citationsContent": {"content": [{"text": "t"}]}}, {"other": 1}, {}, "text", 7, null, []
+    ]);
+    for (format, provider, list, member, model, parts) in [
+        (
+            Format::Gemini,
+            Provider::Gemini,
+            "contents",
+            "parts",
+            "model",
+            gemini,
+        ),
+        (
+            Format::Bedrock,
+            Provider::Bedrock,
+            "messages",
+            "content",
+            "assistant",
+            bedrock,
+        ),
+    ] {
+        let parts = parts.as_array().expect("a list");
+        let mut messages: Vec<Value> = Vec::new();
+        for role in ["user", model] {
+            for size in 1..=3 {
+                let windows = parts.windows(size);
+                messages.extend(windows.map(|parts| json!({"role": role, member: parts})));
+            }
+            messages.push(json!({"role": role, member: []}));
+            messages.push(json!({"role": role, member: parts, "more": {"b": 1, "a": 2}}));
+        }
+        messages.extend([
+            json!({member: [{"text": "a"}]}),
+            json!({"role": "other", member: [{"text": "a"}]}),
+            json!({"role": 5, member: [{"text": "a"}]}),
+            json!({"role": "user", member: "text"}),
+            json!({"role": "user"}),
+            json!("text"),
+            json!(null),
+        ]);
+        let mut logs: Vec<Value> = messages.iter().map(|message| json!([message])).collect();
+        logs.push(json!(messages));
+        for log in logs {
+            let log = json!({"model": "m", list: log});
+            let options = ImportOptions {
+                format: Some(format),
+                ..ImportOptions::default()
+            };
+            let imported = import(log.to_string().as_bytes(), &options).expect("a log");
+            let session = holds_together(&imported).remove(0);
+            let text = request(session.current(), provider).expect("a request");
+            let found: Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(found, log);
+        }
+    }
+}
