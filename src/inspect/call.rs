@@ -24,6 +24,9 @@ pub struct Call {
     /// Of these, written to the prompt cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
+    /// Of those, written for an hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h_tokens: Option<u64>,
     /// The tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
@@ -70,6 +73,7 @@ impl Call {
             input_tokens: number("input_tokens"),
             cached_tokens: number("cached_tokens"),
             cache_write_tokens: number("cache_write_tokens"),
+            cache_write_1h_tokens: number("cache_write_1h_tokens"),
             output_tokens: number("output_tokens"),
             stop_reason: text(get(&usage, "stop_reason")),
             failed: attempts.len(),

@@ -53,6 +53,9 @@ pub struct Price {
     pub cached_input: Option<u64>,
     /// A token that is sent and written to the prompt cache; as others, if there is no such price.
     pub cache_write: Option<u64>,
+    /// A token that is sent and written to the prompt cache for an hour; as `cache_write`, if there is no such
+    /// price.
+    pub cache_write_1h: Option<u64>,
     /// A token of the reply.
     pub output: u64,
 }
@@ -82,11 +85,14 @@ impl Price {
         let input = call.input_tokens?;
         let cached = call.cached_tokens.unwrap_or(0).min(input);
         let written = call.cache_write_tokens.unwrap_or(0).min(input - cached);
+        let hour = call.cache_write_1h_tokens.unwrap_or(0).min(written);
         let write = self.cache_write.unwrap_or(self.input);
+        let write_1h = self.cache_write_1h.unwrap_or(write);
         Some(
             self.of_input(input - cached - written)
                 + self.of_cached(cached)
-                + Money(written.saturating_mul(write))
+                + Money((written - hour).saturating_mul(write))
+                + Money(hour.saturating_mul(write_1h))
                 + self.of_output(call.output_tokens.unwrap_or(0)),
         )
     }
@@ -95,8 +101,8 @@ impl Price {
 /// A dated table of prices.
 ///
 /// The JSON is an object with `date` and `models`, an object with the prices of each model: `input`,
-/// `output` and, where there are such prices, `cached_input` and `cache_write`, in dollars a million
-/// tokens with at most three decimals.
+/// `output` and, where there are such prices, `cached_input`, `cache_write` and `cache_write_1h`, in dollars a
+/// million tokens with at most three decimals.
 ///
 /// ```
 /// use pactql::inspect::{Money, Prices};
@@ -162,20 +168,23 @@ impl Prices {
         &self.date
     }
 
-    /// The prices of a model by the name that requests give it: that of the table, maybe with a date or
-    /// `-latest` after it.
+    /// The prices of a model by the name that requests give it, without what gateways add: the name in the table,
+    /// else the longest one there that a date or `-latest` follows.
     #[must_use]
     pub fn find(&self, model: &str) -> Option<&Price> {
         let name = plain_name(model);
         let is = |known: &str| {
             let rest = name.strip_prefix(known);
             rest.is_some_and(|rest| {
+                // `-2024-05-13`, `-20250929`, `-0613`; but `-6` is another model.
                 let date = rest.strip_prefix(['-', '@']).unwrap_or_default();
-                let digits = |letter: char| letter.is_ascii_digit() || letter == '-';
-                rest.is_empty() || rest == "-latest" || date.len() >= 4 && date.chars().all(digits)
+                let digits = date.find('-').unwrap_or(date.len());
+                let is_date = |letter: char| letter.is_ascii_digit() || letter == '-';
+                rest.is_empty() || rest == "-latest" || digits >= 4 && date.chars().all(is_date)
             })
         };
-        let found = self.models.iter().find(|(known, _)| is(known));
+        let found = self.models.iter().filter(|(known, _)| is(known));
+        let found = found.max_by_key(|(known, _)| known.len());
         found.map(|(_, price)| price)
     }
 }
@@ -199,6 +208,7 @@ fn price(model: &str, raw: &str) -> Result<Price, PriceError> {
         input: required("input")?,
         cached_input: of("cached_input")?,
         cache_write: of("cache_write")?,
+        cache_write_1h: of("cache_write_1h")?,
         output: required("output")?,
     })
 }
@@ -220,7 +230,70 @@ fn nanos(raw: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Money, nanos};
+    use super::{Money, Prices, nanos};
+    use crate::inspect::Call;
+
+    #[test]
+    fn names_are_found_without_gateways_and_dates() {
+        let prices = Prices::default();
+        for (model, plain) in [
+            (
+                "converse/jp.anthropic.claude-sonnet-4-5-20250929-v1:0",
+                "claude-sonnet-4-5",
+            ),
+            (
+                "us.anthropic.claude-3-haiku-20240307-v1:0",
+                "claude-3-haiku",
+            ),
+            ("vertex_ai/claude-opus-4-1@20250805", "claude-opus-4-1"),
+            (
+                "openrouter/anthropic/claude-sonnet-4.5:beta",
+                "claude-sonnet-4-5",
+            ),
+            ("azure/gpt-4.1-mini-2025-04-14", "gpt-4.1-mini"),
+            ("OpenAI/GPT-4o-2024-08-06", "gpt-4o"),
+            ("gpt-4-0613", "gpt-4"),
+            ("claude-3-7-sonnet-latest", "claude-3-7-sonnet"),
+        ] {
+            let found = prices.find(model);
+            assert!(found.is_some(), "{model}");
+            assert_eq!(found, prices.find(plain), "{model}");
+        }
+        // A name with its date stands before the one without.
+        assert_eq!(
+            prices.find("gpt-4o-2024-05-13").map(|price| price.input),
+            Some(5_000)
+        );
+        for other in [
+            "claude-opus-4-99",
+            "claude-opus-4-9-20270101",
+            "gpt-4o-audio",
+            "ft:gpt-4o:me",
+            "",
+            "anthropic.",
+        ] {
+            assert_eq!(prices.find(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn writes_to_the_cache_cost_by_how_long_they_are_kept() {
+        let prices = Prices::default();
+        let price = prices.find("claude-sonnet-4").expect("a price");
+        let call = Call {
+            input_tokens: Some(1_000),
+            cached_tokens: Some(100),
+            cache_write_tokens: Some(600),
+            cache_write_1h_tokens: Some(200),
+            output_tokens: Some(10),
+            ..Call::default()
+        };
+        // 300 at $3, 100 at $0.30, 400 at $3.75, 200 at $6, 10 at $15 a million.
+        assert_eq!(
+            price.of_call(&call),
+            Some(Money(900_000 + 30_000 + 1_500_000 + 1_200_000 + 150_000))
+        );
+    }
 
     #[test]
     fn decimals_are_exact() {

@@ -105,10 +105,39 @@ impl Tokenizer {
     }
 }
 
-/// The name of a model in small letters, without that of a router before it, as in `openai/gpt-4o`.
+/// The name of a model in small letters, without what gateways add to it: what stands before a `/`, the region
+/// and vendor of Bedrock (`us.anthropic.`), its revision (`-v1:0`), a variant (`:free`).
 pub(super) fn plain_name(model: &str) -> String {
     let name = model.trim().to_ascii_lowercase();
-    name.rsplit('/').next().unwrap_or_default().to_owned()
+    let name = name.rsplit('/').next().unwrap_or_default();
+    // The name of a tuned model begins so.
+    if name.starts_with("ft:") {
+        return name.to_owned();
+    }
+    let vendors = name.split('.').take_while(|part| is_word(part)).count();
+    // All of `a.b.c` are words in a name such as `openai.model`, and the last is the name.
+    let vendors = vendors.min(name.split('.').count() - 1);
+    let name = name.splitn(vendors + 1, '.').last().unwrap_or_default();
+    let name = name.split(':').next().unwrap_or_default();
+    let revision = name
+        .rsplit_once("-v")
+        .filter(|(_, number)| is_number(number));
+    let name = revision.map_or(name, |(name, _)| name);
+    // Routers write `claude-sonnet-4.5`.
+    if name.starts_with("claude-") {
+        name.replace('.', "-")
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Whether a part before a `.` is a region or a vendor, and not the beginning of a name such as `gpt-4.1`.
+fn is_word(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Tokenizers, and the families of models that have them: the start of a name, which no letter or digit follows.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `input_tokens` | everything that was sent, cached or not |
 //! | `cached_tokens`, `cache_write_tokens` | of them, read from the prompt cache and written to it |
+//! | `cache_write_1h_tokens` | of those written, the ones that are kept for an hour |
 //! | `output_tokens`, `reasoning_tokens` | the reply, and of it the reasoning |
 //! | `cost_usd` | the price |
 //! | `provider` | the provider's own object |
@@ -70,10 +71,12 @@ pub(super) fn fields(raw: &str) -> Vec<LogField> {
     let output = number(&OUTPUT).or(sum(&[number(&REPLY), thoughts]));
     let reasoning = inner(&of_reply, "reasoning_tokens").or(thoughts);
     let reasoning = reasoning.or(number(&["reasoning_output_tokens"]));
+    let hour = inner(&["cache_creation"], "ephemeral_1h_input_tokens");
     let counted = [
         ("input_tokens", input.and_then(|_| all())),
         ("cached_tokens", cached.or(read)),
         ("cache_write_tokens", written),
+        ("cache_write_1h_tokens", hour.filter(|count| *count > 0)),
         ("output_tokens", output),
         ("reasoning_tokens", reasoning),
     ];

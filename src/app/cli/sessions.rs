@@ -290,7 +290,7 @@ impl TimeArgs {
 #[derive(Args, Debug)]
 pub(super) struct PriceArgs {
     /// A table of prices in place of the one in the program: {"date": …, "models": {NAME: {"input": …,
-    /// "cached_input": …, "cache_write": …, "output": …}}}, in dollars a million tokens.
+    /// "cached_input": …, "cache_write": …, "cache_write_1h": …, "output": …}}}, in dollars a million tokens.
     #[arg(long, value_name = "FILE")]
     prices: Option<String>,
 }
