@@ -41,6 +41,9 @@ pub struct Call {
     pub error: Option<String>,
     /// Whether what was sent is worked out from a transcript, which does not say it exactly.
     pub reconstructed: bool,
+    /// Whether the provider was called. A log may have snapshots without a call, such as that after a compaction,
+    /// or a prompt that nothing answered.
+    pub made: bool,
     /// Whether the snapshot is the one after a compaction.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub compaction: bool,
@@ -54,11 +57,7 @@ impl Call {
     /// What a snapshot says. Linear in its `meta` and `usage`.
     #[must_use]
     pub fn from_snapshot(snapshot: &Snapshot) -> Self {
-        let extra = &snapshot.meta().extra;
-        let of = |wanted: &str| {
-            let found = extra.iter().find(|(name, _)| **name == *wanted);
-            members(found.map_or("", |(_, value)| value))
-        };
+        let of = |name: &str| members(snapshot.meta().value(name).unwrap_or_default());
         let (usage, meta) = (of("usage"), of("meta"));
         let number = |name: &str| get(&usage, name).and_then(|raw| raw.parse().ok());
         let text = |raw: Option<&str>| raw.and_then(string).map(Cow::into_owned);
@@ -67,6 +66,15 @@ impl Call {
         let last = attempts.last().map(|attempt| members(attempt));
         let error = last.and_then(|attempt| get(&attempt, "error").map(error_text));
         let asked = text(get(&request, "model")).or_else(|| text(get(&request, "modelId")));
+        let reconstructed = text(get(&meta, "source")).as_deref() == Some("transcript");
+        let compaction = get(&meta, "compaction").is_some_and(|raw| raw != "null");
+        let answered = || {
+            let cycle = cycle_of(snapshot).to_string();
+            let last = snapshot.last_of_seq().into_iter();
+            let mut nodes =
+                last.flat_map(|top| snapshot.nodes_in(top.row()..snapshot.end(top.row())));
+            nodes.any(|node| is_reply(node, &cycle))
+        };
         Self {
             // The one that answered may be a dated version of the one in the request.
             model: asked.or_else(|| text(get(&usage, "model"))),
@@ -78,8 +86,12 @@ impl Call {
             stop_reason: text(get(&usage, "stop_reason")),
             failed: attempts.len(),
             error,
-            reconstructed: text(get(&meta, "source")).as_deref() == Some("transcript"),
-            compaction: get(&meta, "compaction").is_some_and(|raw| raw != "null"),
+            made: !usage.is_empty()
+                || !attempts.is_empty()
+                || answered()
+                || !(reconstructed || compaction || snapshot.is_working()),
+            reconstructed,
+            compaction,
         }
     }
 }

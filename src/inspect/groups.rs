@@ -1,4 +1,4 @@
-//! Sizes of blocks, alone and in groups: by region, role, kind, turn, tool or key.
+//! Sizes of blocks, alone and in groups: by region, role, kind, turn, tool, key or block.
 //!
 //! Token counts are kept by content, so a text is counted once however often it is sent: a block is looked up by its
 //! node's version, which snapshots share, then by the hash of its text. The groups of a unit are added up once and kept by
@@ -156,6 +156,8 @@ names! {
         Tool = "tool",
         /// The key; those without one have none.
         Key = "key",
+        /// The block by its id.
+        Block = "block",
     }
 }
 
@@ -264,6 +266,7 @@ impl Groups {
             By::Role => Some(role(node, region).to_owned()),
             By::Kind => node.kind().map(str::to_owned),
             By::Key => node.key().map(str::to_owned),
+            By::Block => Some(node.id().to_owned()),
             By::Turn => Some(turn(node, region).to_owned()),
             By::Tool => match node.kind()? {
                 "tool" if region != Region::Sys => None,

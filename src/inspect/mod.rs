@@ -8,10 +8,10 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | what a report is about | `part`, `call`, `search`, `condition` |
+//! | what a report is about | `part`, `call`, `sent`, `search`, `condition` |
 //! | what reports have in common | `report`, `lists` |
 //! | counting | `tokenizer`, `vocabulary`, `groups`, `prices` |
-//! | reports | `across`, `assert`, `grep`, `prefix`, `show`, `steps`, `tokens`, `waste` |
+//! | reports | `across`, `assert`, `grep`, `prefix`, `show`, `steps`, `tokens`, `usage`, `waste`, `without` |
 //! | a session to give away | `share` |
 
 mod across;
@@ -26,14 +26,17 @@ mod prefix;
 mod prices;
 mod report;
 mod search;
+mod sent;
 pub mod share;
 mod show;
 mod steps;
 mod tokenizer;
 mod tokens;
+mod usage;
 #[cfg(feature = "tokens")]
 mod vocabulary;
 mod waste;
+mod without;
 
 pub use crate::support::table::Paint;
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
@@ -43,7 +46,7 @@ pub use condition::Condition;
 pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Counts, Group, Totals};
 pub use part::{Part, Region};
-pub use prefix::{Cause, Difference, Place, PrefixReport, PrefixStep, form_of};
+pub use prefix::{Cause, Difference, MissCause, Missed, Place, PrefixReport, PrefixStep, form_of};
 pub use prices::{Money, Price, PriceError, Prices};
 pub use report::{Report, ReportOptions};
 pub use search::{FoundLine, Search};
@@ -51,4 +54,6 @@ pub use show::{News, ShowReport, Shown, ShownBlock};
 pub use steps::{Step, StepEvent, StepReport};
 pub use tokenizer::{Tokenizer, UnknownTokenizer};
 pub use tokens::{Cost, SnapshotTokens, TokenReport, Top};
+pub use usage::{Usage, UsageBy, UsageGroup, Used};
 pub use waste::{Duplicate, DuplicateReport, SnapshotDuplicates, UnusedReport, UnusedTool};
+pub use without::WithoutReport;

@@ -173,7 +173,7 @@ impl Report for StepReport {
 }
 
 /// The blocks of the newest turn and of `^ah`.
-fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
+pub(super) fn newest(snapshot: &Snapshot) -> impl Iterator<Item = NodeRef<'_>> {
     let turn = snapshot.nodes_in(snapshot.turn_rows(1, 1));
     let head = snapshot.nodes_in(snapshot.head_rows());
     turn.chain(head)

@@ -6,9 +6,12 @@ use super::lists::Numbered;
 use super::part::{ChosenSnapshot, Part, Region};
 use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
+use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
+use super::usage::Used;
 use crate::engine::Engine;
 use crate::history::Session;
+use crate::index::NodeRef;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, TextTable, Tint};
 use crate::support::text::{amount, counted, printable};
@@ -40,12 +43,17 @@ pub struct TokenReport {
     pub tokenizer: Tokenizer,
     /// What blocks are grouped by.
     pub by: By,
+    /// All calls of the session, by the provider's counts, or else by ours.
+    pub session: Used,
     /// The snapshots, oldest first.
     pub snapshots: Vec<SnapshotTokens>,
     /// All texts of these snapshots, each distinct one once.
     pub distinct: Totals,
     /// The day of the prices.
     pub prices: String,
+    /// Whether it is of some blocks only.
+    #[serde(skip)]
+    is_part: bool,
 }
 
 /// What a call cost.
@@ -54,27 +62,9 @@ pub struct TokenReport {
 pub struct Cost {
     /// In nano-dollars.
     pub nano_dollars: Money,
-    /// Whether the tokens were counted here, without a cache, because the provider's count is not known.
+    /// Whether it is worked out from tokens that were counted here: the provider's count is not known, or the
+    /// report is of a part of the request.
     pub estimate: bool,
-}
-
-impl Cost {
-    /// What a call cost by the provider's counts, if the report is of the whole request and they are known, or
-    /// else by ours of request and reply.
-    pub(super) fn new(
-        prices: &Prices,
-        call: &Call,
-        (request, reply): (u64, u64),
-        whole: bool,
-    ) -> Option<Self> {
-        let price = prices.find(call.model.as_deref()?)?;
-        let known = price.of_call(call).filter(|_| whole);
-        let ours = || price.of_input(request) + price.of_output(reply);
-        Some(Self {
-            nano_dollars: known.unwrap_or_else(ours),
-            estimate: known.is_none(),
-        })
-    }
 }
 
 /// The sizes of one snapshot.
@@ -94,7 +84,8 @@ pub struct SnapshotTokens {
     pub groups: Vec<Group>,
     /// What the snapshot says of the call: the model, and what the provider counted.
     pub call: Call,
-    /// What the call cost; `None` if the model has no known price.
+    /// What the call cost, or its share for the blocks that the report is about; `None` if no call was made, or the
+    /// model has no known price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
@@ -102,38 +93,114 @@ pub struct SnapshotTokens {
 impl Report for TokenReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
+        history.fetch_all()?;
         let mut groups = Groups::new(options.by);
-        let (snapshots, counts) = options.each(engine, &history, |chosen, counts| {
+        let (snapshots, mut counts) = options.each(engine, &history, |chosen, counts| {
             let groups = groups.add_up(chosen, counts);
             let totals: Totals = groups.iter().map(|group| group.totals).sum();
-            let reply = reply(chosen, counts);
             let call = Call::from_snapshot(&chosen.snapshot);
-            let counted = (totals.tokens.saturating_sub(reply.tokens), reply.tokens);
             Ok(SnapshotTokens {
-                cost: Cost::new(&options.prices, &call, counted, chosen.rows.is_none()),
+                reply: reply(chosen, counts),
+                cost: cost(chosen, &call, &options.prices, counts),
                 label: chosen.at.to_string(),
                 cycle: chosen.snapshot.cycle(),
                 totals,
-                reply,
                 groups,
                 call,
             })
         })?;
+        let distinct = counts.distinct();
+        let mut all = Used::default();
+        for snapshot in history.committed() {
+            all.add(&Call::from_snapshot(snapshot), &options.prices, || {
+                let sent = Sent::of(snapshot, &mut counts);
+                (sent.request, sent.reply)
+            });
+        }
         Ok(Self {
             snapshots,
+            session: all,
+            is_part: options.part.selector.is_some(),
             tokenizer: counts.tokenizer(),
             by: options.by,
-            distinct: counts.distinct(),
+            distinct,
             prices: options.prices.date().to_owned(),
         })
     }
 
+    /// The session as a whole, then the snapshots.
     fn text(&self, options: &ReportOptions, paint: Paint) -> String {
-        match options.only(&self.snapshots) {
+        let whole = match self.session.requests {
+            0 => String::new(),
+            _ => format!("session: {}\n", self.session.line(&self.prices)),
+        };
+        let rest = match options.only(&self.snapshots) {
             Some(only) => one(self, only, paint),
             None => range(self, paint),
+        };
+        whole + &rest
+    }
+}
+
+/// What a call cost, or the share of some of its blocks: the provider reads the beginning of a request from its
+/// cache, and writes what comes next to it.
+fn cost(
+    chosen: &ChosenSnapshot,
+    call: &Call,
+    prices: &Prices,
+    counts: &mut Counts,
+) -> Option<Cost> {
+    let price = prices.find(call.model.as_deref()?).filter(|_| call.made)?;
+    if chosen.rows.is_none()
+        && let Some(money) = price.of_call(call)
+    {
+        return Some(Cost {
+            nano_dollars: money,
+            estimate: false,
+        });
+    }
+    let sent = Sent::of(&chosen.snapshot, counts);
+    let chosen_of = |blocks: &[(NodeRef<'_>, u64)]| {
+        let blocks = blocks.iter().filter(|(node, _)| chosen.has(*node));
+        blocks.map(|(_, tokens)| tokens).sum::<u64>()
+    };
+    let replied = chosen_of(&sent.replied);
+    let Some(input) = call.input_tokens else {
+        return Some(Cost {
+            nano_dollars: price.of_input(chosen_of(&sent.blocks)) + price.of_output(replied),
+            estimate: true,
+        });
+    };
+    // Where each block would end, if the tokens were those that the provider counted.
+    let cached = call.cached_tokens.unwrap_or(0);
+    let written = cached.saturating_add(call.cache_write_tokens.unwrap_or(0));
+    let mut part = Call {
+        input_tokens: Some(0),
+        cached_tokens: Some(0),
+        cache_write_tokens: Some(0),
+        ..call.clone()
+    };
+    let mut before = 0;
+    for (node, tokens) in &sent.blocks {
+        let [start, end] = [before, before + tokens].map(|at| scaled(at, sent.request, input));
+        before += tokens;
+        if chosen.has(*node) {
+            let up_to = |end_of: u64| end.min(end_of) - start.min(end_of);
+            for (sum, more) in [
+                (&mut part.input_tokens, end - start),
+                (&mut part.cached_tokens, up_to(cached)),
+                (&mut part.cache_write_tokens, up_to(written) - up_to(cached)),
+            ] {
+                *sum = sum.map(|sum| sum + more);
+            }
         }
     }
+    let output = call.output_tokens.unwrap_or(sent.reply);
+    part.output_tokens = Some(scaled(replied, sent.reply, output));
+    Some(Cost {
+        nano_dollars: price.of_call(&part)?,
+        estimate: true,
+    })
 }
 
 /// The sizes of the reply, whose blocks are in the last unit of `^seq`.
@@ -209,7 +276,7 @@ impl Top {
         size_table(by, self.tokenizer, &self.groups, paint)
     }
 
-    /// Adds a part of a session. Groups by turn have its name before them, as ids repeat.
+    /// Adds a part of a session. Groups by turn or block have its name before them, as ids repeat.
     ///
     /// # Errors
     /// As [`Report::new`].
@@ -233,9 +300,9 @@ impl Top {
                     self.groups.push(Group { name, totals });
                 }
             }
-            Some(By::Turn) => {
+            Some(By::Turn | By::Block) => {
                 let named = sums.into_iter().map(|group| Group {
-                    name: group.name.map(|turn| format!("{name} {turn}")),
+                    name: group.name.map(|id| format!("{name} {id}")),
                     ..group
                 });
                 self.groups.extend(named);
@@ -277,13 +344,19 @@ fn one(report: &TokenReport, snapshot: &SnapshotTokens, paint: Paint) -> String 
     }
     match &snapshot.cost {
         Some(cost) => {
+            let what = if report.is_part {
+                "part of this"
+            } else {
+                "this"
+            };
             let (money, date) = (cost.nano_dollars, &report.prices);
-            let _ = write!(out, "cost {money} at the prices of {date}");
+            let _ = write!(out, "{what} request: {money} at the prices of {date}");
             if cost.estimate {
                 out.push_str(", from the tokens counted here");
             }
             out.push('\n');
         }
+        None if !call.made => out.push_str("no cost: no call was made\n"),
         None => out.push_str(&no_price(call.model.as_deref(), &report.prices)),
     }
     if call.reconstructed {
@@ -388,9 +461,13 @@ fn cost_of_all(report: &TokenReport, out: &mut String) {
     let costs = || report.snapshots.iter().filter_map(|each| each.cost);
     let money: Money = costs().map(|cost| cost.nano_dollars).sum();
     let estimates = costs().filter(|cost| cost.estimate).count();
-    let unpriced = report.snapshots.iter().filter(|each| each.cost.is_none());
+    let unpriced = report.snapshots.iter();
+    let unpriced = unpriced.filter(|each| each.call.made && each.cost.is_none());
     if costs().next().is_some() {
-        let _ = write!(out, "cost {money} at the prices of {}", report.prices);
+        let requests = counted(costs().count() as u64, "request");
+        let what = if report.is_part { "part of " } else { "" };
+        let date = &report.prices;
+        let _ = write!(out, "{what}{requests}: {money} at the prices of {date}");
         if estimates > 0 {
             let calls = counted(estimates as u64, "call");
             let _ = write!(out, ", {calls} from the tokens counted here");

@@ -32,8 +32,13 @@ impl Meta {
     /// The parameters of the request, `meta.request` of the document, as JSON text; `None` if absent or
     /// null (RUNTIME §5). Linear in `meta`.
     pub(crate) fn request(&self) -> Option<&str> {
-        let (_, meta) = self.extra.iter().find(|(name, _)| &**name == "meta")?;
-        get(&members(meta), "request").filter(|request| *request != "null")
+        get(&members(self.value("meta")?), "request").filter(|request| *request != "null")
+    }
+
+    /// A member of the document that is none of PACT's, as JSON text.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        let found = self.extra.iter().find(|(known, _)| &**known == name);
+        found.map(|(_, value)| &**value)
     }
 }
 

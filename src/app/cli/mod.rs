@@ -125,6 +125,7 @@ commands! {
     Top(reports::TopArgs),
     Explain(selector::ExplainArgs),
     Sql(selector::SqlArgs),
+    Usage(reports::UsageCommand),
     Tokens(reports::TokensArgs),
     Prefix(reports::PrefixArgs),
     Bench(bench::BenchArgs),

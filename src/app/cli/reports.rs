@@ -12,7 +12,8 @@ use crate::engine::{Engine, Log, LogEntry};
 use crate::history::Session;
 use crate::inspect::{
     AssertReport, By, Condition, DuplicateReport, GrepReport, Part, PrefixReport, Report,
-    ReportOptions, Search, ShowReport, StepReport, TokenReport, Top, UnusedReport,
+    ReportOptions, Search, ShowReport, StepReport, TokenReport, Top, UnusedReport, Usage, UsageBy,
+    WithoutReport,
 };
 use crate::store::Store;
 use crate::support::diag::Error;
@@ -98,6 +99,10 @@ pub(super) struct TokensArgs {
     /// Which texts one request sends more than once, and in which blocks.
     #[arg(long, conflicts_with = "by")]
     duplicates: bool,
+    /// What all calls would have used and cost without the blocks that a selector matches in each snapshot.
+    #[arg(long, value_name = "SELECTOR", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["by", "unused", "duplicates", "selector"])]
+    without: Option<String>,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
     #[command(flatten)]
@@ -111,7 +116,11 @@ impl RunCommand for TokensArgs {
         } else {
             Part::default()
         };
-        let options = ReportOptions::new(self.inspected.part(default))
+        let mut part = self.inspected.part(default);
+        if let Some(selector) = &self.without {
+            part = part.only(selector);
+        }
+        let options = ReportOptions::new(part)
             .by(self.by)
             .tokenizer(self.tokenizer.tokenizer)
             .prices(self.prices.table()?);
@@ -120,6 +129,8 @@ impl RunCommand for TokensArgs {
             report::<UnusedReport>(sessions, &options, with)
         } else if self.duplicates {
             report::<DuplicateReport>(sessions, &options, with)
+        } else if self.without.is_some() {
+            report::<WithoutReport>(sessions, &options, with)
         } else {
             report::<TokenReport>(sessions, &options, with)
         }
@@ -300,6 +311,34 @@ impl RunCommand for ShowArgs {
     }
 }
 
+/// What did the calls use and cost, by the provider's own counts?
+///
+/// The tokens that the provider counted and their price, summed over all sessions: by day (in UTC) or month of the
+/// reply, by model, project, session or agent. A response that several sessions have, as that of a resumed one, is
+/// counted once.
+#[derive(Args, Debug)]
+pub(super) struct UsageCommand {
+    #[command(flatten)]
+    sessions: SessionsArgs,
+    /// What is summed by.
+    #[arg(long, value_name = "GROUP", default_value = "day")]
+    #[arg(value_parser = named(&UsageBy::ALL, UsageBy::as_str))]
+    by: UsageBy,
+    #[command(flatten)]
+    prices: PriceArgs,
+}
+
+impl RunCommand for UsageCommand {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        let mut usage = Usage::new(self.by, self.prices.table()?);
+        self.sessions.each(with, |opened| {
+            let added = usage.add(&opened.name, &opened.session);
+            added.map_err(|error| opened.failure(error))
+        })?;
+        with.print(&usage, || usage.text(with.paint()))
+    }
+}
+
 /// How many blocks and tokens does a selector match, in groups, over any number of sessions?
 ///
 /// The last argument is the selector, which takes no time. A node that is not a block means the blocks in it.
@@ -310,7 +349,7 @@ pub(super) struct TopArgs {
     sessions: SessionsArgs,
     /// What the blocks are grouped by.
     #[arg(long, value_name = "GROUP", default_value = "role")]
-    #[arg(value_parser = ["session", "region", "role", "kind", "turn", "tool", "key"])]
+    #[arg(value_parser = ["session", "region", "role", "kind", "turn", "tool", "key", "block"])]
     by: String,
     #[command(flatten)]
     time: TimeArgs,

@@ -10,16 +10,19 @@
 //! | what comes before the messages | `pieces` |
 //! | the block at a byte of a message | `locate` |
 //! | why two requests differ | `compare`, `cause` |
+//! | what the provider did not read although nothing differs | `missed` |
 //!
 //! This module knows sessions and the forms of requests. It must not know the command line.
 
 mod cause;
 mod compare;
 mod locate;
+mod missed;
 mod pieces;
 mod requests;
 
 pub use cause::Cause;
+pub use missed::{MissCause, Missed};
 pub use pieces::Place;
 
 use super::call::{Call, before, cycle_of, provider_of};
@@ -29,14 +32,14 @@ use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions};
 use super::tokenizer::Tokenizer;
 use crate::engine::{Engine, refused};
-use crate::history::{At, History, Session};
+use crate::history::{At, History, LoadFailure, Session};
 use crate::index::Snapshot;
 use crate::query::ir::Address;
 use crate::render::{Provider, RenderError, ThreadBlock};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
-use crate::support::text::{counted, verbatim};
+use crate::support::text::{amount, counted, verbatim};
 use compare::Tails;
 use pieces::RequestPiece;
 use requests::{Before, Front, RequestMessage, SentRequests};
@@ -104,6 +107,9 @@ pub struct PrefixStep {
     /// read from the cache. `None` without a difference, or a price of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_nano_dollars: Option<Money>,
+    /// What the provider read less than it could have, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed: Option<Missed>,
     /// What the snapshot says of the call.
     pub call: Call,
 }
@@ -185,20 +191,28 @@ impl Report for PrefixReport {
         let part = options.part.or_history();
         let mut snapshots = part.snapshots(engine, &history)?;
         let before = match &snapshots[..] {
-            [(At::Committed(_), only)] => before(&history, only)?,
-            _ => None,
+            [(At::Committed(_), only)] => since_request_before(&history, only)?,
+            _ => Vec::new(),
         };
-        let alone = before.is_some();
-        let at = |found: &Snapshot| At::Committed(Address::Cycle(found.cycle()));
-        snapshots.splice(0..0, before.map(|found| (at(found), Arc::clone(found))));
+        let alone = !before.is_empty();
+        snapshots.splice(0..0, before);
         let chosen = part.with_rows(engine, &history, snapshots);
         let chosen: Vec<ChosenSnapshot> = chosen.collect::<Result<_, _>>()?;
         let all = chosen.iter().map(|chosen| &chosen.snapshot);
         let mut counts = options.counts(all.clone());
         let found = walk(&history, all, options.provider, &mut counts);
         let mut found = found.map_err(|error| refused(&error))?;
-        for step in &mut found.steps {
+        let requests = chosen.iter().filter(|chosen| is_request(&chosen.snapshot));
+        let requests: Vec<&ChosenSnapshot> = requests.collect();
+        for (at, step) in found.steps.iter_mut().enumerate() {
             step.missed_nano_dollars = step.miss(&options.prices);
+            if let Some(before) = at.checked_sub(1).and_then(|at| requests.get(at)) {
+                let (before, model) = (&*before.snapshot, step.call.model.as_deref());
+                let price = model.and_then(|model| options.prices.find(model));
+                let before = (before, &Call::from_snapshot(before));
+                let snapshot = &requests[at].snapshot;
+                step.missed = Missed::of(found.provider, before, snapshot, step, price);
+            }
         }
         found.prices = options.prices.date().to_owned();
         if part.selector.is_some() {
@@ -209,7 +223,7 @@ impl Report for PrefixReport {
             let mut at = 0;
             found.steps.retain(|step| {
                 // The block may be one of the request before.
-                let both = &chosen[usize::saturating_sub(at, 1)..=at];
+                let both = &requests[usize::saturating_sub(at, 1)..=at];
                 at += 1;
                 step.difference.as_ref().is_none_or(|found| {
                     let block = found.block.as_deref();
@@ -233,7 +247,13 @@ impl Report for PrefixReport {
         let (tokens, shared_tokens) = (sum(|step| step.tokens), sum(|step| step.shared_tokens));
         let requests = counted(self.steps.len() as u64, "request");
         let breaks = counted(breaks as u64, "break");
-        let _ = writeln!(out, "{requests} to {}, {breaks}", self.provider);
+        let missed = || later().filter_map(|step| step.missed.as_ref());
+        let misses = match missed().count() {
+            0 => String::new(),
+            1 => ", 1 cache miss".to_owned(),
+            more => format!(", {more} cache misses"),
+        };
+        let _ = writeln!(out, "{requests} to {}, {breaks}{misses}", self.provider);
         if self.reconstructed {
             out.push_str(RECONSTRUCTED);
         }
@@ -255,15 +275,30 @@ impl Report for PrefixReport {
                 "the provider read {read} of {input} tokens from its cache, {kept}"
             );
         }
-        let mut missed = later()
+        let date = &self.prices;
+        let mut broken = later()
             .filter_map(|step| step.missed_nano_dollars)
             .peekable();
-        if missed.peek().is_some() {
-            let (sum, date) = (missed.sum::<Money>(), &self.prices);
+        if broken.peek().is_some() {
+            let sum = broken.sum::<Money>();
             let _ = writeln!(out, "the breaks cost {sum} more at the prices of {date}");
         }
+        if missed().next().is_some() {
+            let tokens = missed().map(|missed| missed.readable_tokens - missed.read_tokens);
+            let tokens = amount(tokens.sum());
+            let _ = write!(
+                out,
+                "the provider did not read {tokens} tokens that it could have"
+            );
+            let money = missed().filter_map(|missed| missed.nano_dollars);
+            if missed().any(|missed| missed.nano_dollars.is_some()) {
+                let sum = money.sum::<Money>();
+                let _ = write!(out, ", which cost {sum} more at the prices of {date}");
+            }
+            out.push('\n');
+        }
         for step in later() {
-            if options.full || step.difference.is_some() {
+            if options.full || step.difference.is_some() || step.missed.is_some() {
                 line(step, paint, &mut out);
             }
         }
@@ -271,7 +306,34 @@ impl Report for PrefixReport {
     }
 }
 
-/// Compares the requests of these snapshots, oldest first. `counts` counts tokens.
+/// Whether a snapshot is compared: a provider was called, or will be.
+fn is_request(snapshot: &Snapshot) -> bool {
+    Call::from_snapshot(snapshot).made || snapshot.is_working()
+}
+
+/// The committed snapshots before one, from the one before it that is a request.
+fn since_request_before(
+    history: &History,
+    snapshot: &Snapshot,
+) -> Result<Vec<(At, Arc<Snapshot>)>, LoadFailure> {
+    let mut found: Vec<(At, Arc<Snapshot>)> = Vec::new();
+    let is_found = |found: &[(At, Arc<Snapshot>)]| {
+        let oldest = found.last();
+        oldest.is_some_and(|(_, oldest)| is_request(oldest))
+    };
+    while !is_found(&found) {
+        let oldest = found.last().map_or(snapshot, |(_, oldest)| oldest);
+        let Some(before) = before(history, oldest)? else {
+            break;
+        };
+        let at = At::Committed(Address::Cycle(before.cycle()));
+        found.push((at, Arc::clone(before)));
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Compares the requests of these snapshots, oldest first; those without a call are none. `counts` counts tokens.
 ///
 /// # Errors
 /// A block, a tool definition or parameters that the API has no form for.
@@ -288,9 +350,10 @@ pub(super) fn walk<'a>(
         front: FrontPieces::default(),
         tokens: Vec::new(),
         current: None,
+        compaction: false,
     };
     let snapshots = snapshots.into_iter().inspect(|_| ensure());
-    let steps = snapshots.map(|snapshot| walk.step(history, snapshot));
+    let steps = snapshots.filter_map(|snapshot| walk.step(history, snapshot).transpose());
     let steps: Vec<PrefixStep> = steps.collect::<Result<_, _>>()?;
     Ok(PrefixReport {
         provider,
@@ -347,11 +410,23 @@ struct Walk<'a> {
     tokens: Vec<u64>,
     /// The cycle and the sums of the request.
     current: Option<(i64, Sums)>,
+    /// Whether there was a compaction since.
+    compaction: bool,
 }
 
 impl Walk<'_> {
-    fn step(&mut self, history: &History, snapshot: &Snapshot) -> Result<PrefixStep, RenderError> {
+    /// Goes to the request of a snapshot, if it is one.
+    fn step(
+        &mut self,
+        history: &History,
+        snapshot: &Snapshot,
+    ) -> Result<Option<PrefixStep>, RenderError> {
         let call = Call::from_snapshot(snapshot);
+        self.compaction |= call.compaction;
+        if !call.made && !snapshot.is_working() {
+            return Ok(None);
+        }
+        let compaction = std::mem::take(&mut self.compaction);
         let before = self.requests.advance(history, snapshot)?;
         let older_tokens = self.count_blocks(&before);
         let front = self.count_front();
@@ -367,10 +442,10 @@ impl Walk<'_> {
         let found = match front {
             _ if before_cycle.is_none() => None,
             Some(older_front) => self.front_difference(&older_front, &before),
-            None => self.message_difference(&before, &older_tokens, call.compaction),
+            None => self.message_difference(&before, &older_tokens, compaction),
         };
         let shared = found.as_ref().map_or(older, |(shared, _)| *shared);
-        Ok(PrefixStep {
+        Ok(Some(PrefixStep {
             before: before_cycle,
             cycle,
             bytes: sums.bytes,
@@ -381,8 +456,9 @@ impl Walk<'_> {
             shared_tokens: shared.tokens,
             difference: found.map(|(_, difference)| difference),
             missed_nano_dollars: None,
+            missed: None,
             call,
-        })
+        }))
     }
 
     /// Counts the blocks that are new. Returns the sums of those that were there instead.
@@ -560,6 +636,9 @@ fn line(step: &PrefixStep, paint: Paint, out: &mut String) {
         step.shared_tokens,
         step.tokens_before,
     );
+    for line in step.missed.iter().flat_map(Missed::lines) {
+        let _ = writeln!(out, "  {line}");
+    }
     let Some(difference) = &step.difference else {
         return;
     };

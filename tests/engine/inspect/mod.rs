@@ -3,6 +3,7 @@
 mod across;
 mod assert;
 mod grep;
+mod money;
 mod prefix;
 mod prices;
 mod reports;

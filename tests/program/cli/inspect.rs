@@ -71,14 +71,16 @@ fn prices_of_a_file() {
     let table = scratch.write("prices.json", table);
     let text = answer(&["tokens", &travel, "--format", "text", "--prices", &table]);
     assert!(
-        text.contains("\ncost $0.705000 at the prices of 2001-01-01\n"),
+        text.contains("\nthis request: $0.705000 at the prices of 2001-01-01\n")
+            && text.starts_with("session: 5 requests, 2,616 tokens in, ")
+            && text.contains(", $2.750000 at the prices"),
         "{text}"
     );
     let none = scratch.write("none.json", r#"{"date": "2001-01-01", "models": {}}"#);
     let text = answer(&["tokens", &travel, "--format", "text", "--prices", &none]);
     let expected = "no cost: the prices of 2001-01-01 have no model `gpt-4o-2024-08-06`";
     assert!(text.contains(expected) && !text.contains('$'), "{text}");
-    let text = answer(&["tokens", AGENT, "--format", "text"]);
+    let text = answer(&["tokens", AGENT, "--at", "@t0", "--format", "text"]);
     assert!(
         text.contains("no cost: the session names no model\n"),
         "{text}"

@@ -1,0 +1,327 @@
+//! What the calls of sessions used and cost, by the provider's own counts (INSPECT §3).
+
+use super::call::Call;
+use super::prices::{Money, Prices};
+use super::report::no_price;
+use super::steps::time_of;
+use crate::history::Session;
+use crate::index::Snapshot;
+use crate::json::{get, members, string};
+use crate::support::cancel::ensure;
+use crate::support::diag::Error;
+use crate::support::macros::names;
+use crate::support::table::{Paint, Table};
+use crate::support::text::{amount, counted, printable};
+use hashbrown::HashSet;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// What calls used, summed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Used {
+    /// Calls to the provider.
+    pub requests: u64,
+    /// Tokens that were sent, cached or not.
+    pub input_tokens: u64,
+    /// Of these, read from the prompt cache.
+    pub cached_tokens: u64,
+    /// Of these, written to the prompt cache.
+    pub cache_write_tokens: u64,
+    /// Tokens of the replies.
+    pub output_tokens: u64,
+    /// The price of the calls that have one, in nano-dollars.
+    pub nano_dollars: Money,
+    /// Calls of which the provider's counts are not known.
+    pub uncounted: u64,
+    /// Calls with counts whose model has no price.
+    pub unpriced: u64,
+}
+
+impl Used {
+    /// Adds a call; nothing, if none was made. `ours` are the tokens of the request and of the reply as they are
+    /// counted here, for a call of which the provider's counts are not known.
+    pub(super) fn add(&mut self, call: &Call, prices: &Prices, ours: impl FnOnce() -> (u64, u64)) {
+        if !call.made {
+            return;
+        }
+        self.requests += 1;
+        let mut call = Cow::Borrowed(call);
+        if call.input_tokens.is_none() {
+            self.uncounted += 1;
+            let (input, output) = ours();
+            let call = call.to_mut();
+            (call.input_tokens, call.output_tokens) = (Some(input), Some(output));
+        }
+        for (sum, more) in [
+            (&mut self.input_tokens, call.input_tokens),
+            (&mut self.cached_tokens, call.cached_tokens),
+            (&mut self.cache_write_tokens, call.cache_write_tokens),
+            (&mut self.output_tokens, call.output_tokens),
+        ] {
+            *sum = sum.saturating_add(more.unwrap_or(0));
+        }
+        let price = call.model.as_deref().and_then(|model| prices.find(model));
+        match price.and_then(|price| price.of_call(&call)) {
+            Some(money) => self.nano_dollars = self.nano_dollars + money,
+            None => self.unpriced += 1,
+        }
+    }
+
+    /// The price, if a call has one.
+    pub(super) fn money(&self) -> Option<Money> {
+        (self.requests > self.unpriced).then_some(self.nano_dollars)
+    }
+
+    /// The sums in one line, without a line feed.
+    pub(super) fn line(&self, date: &str) -> String {
+        let mut line = format!(
+            "{}, {} tokens in",
+            counted(self.requests, "request"),
+            amount(self.input_tokens)
+        );
+        for (count, what) in [
+            (self.cached_tokens, "of them cached"),
+            (self.cache_write_tokens, "written to the cache"),
+            (self.output_tokens, "out"),
+        ] {
+            if count > 0 {
+                let _ = write!(line, ", {} {what}", amount(count));
+            }
+        }
+        if let Some(money) = self.money() {
+            let _ = write!(line, ", {money} at the prices of {date}");
+        }
+        if self.uncounted > 0 {
+            let _ = write!(
+                line,
+                " ({} counted here)",
+                counted(self.uncounted, "request")
+            );
+        }
+        if self.unpriced > 0 && self.money().is_some() {
+            let _ = write!(
+                line,
+                " ({} without a price)",
+                counted(self.unpriced, "request")
+            );
+        }
+        line
+    }
+}
+
+names! {
+    /// What usage is summed by.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    #[non_exhaustive]
+    pub enum UsageBy: 6 {
+        /// The day of the reply, in UTC.
+        #[default]
+        Day = "day",
+        /// The month of the reply.
+        Month = "month",
+        /// The model.
+        Model = "model",
+        /// The directory in which the agent worked.
+        Project = "project",
+        /// The session.
+        Session = "session",
+        /// The agent.
+        Agent = "agent",
+    }
+}
+
+/// What the calls of a group used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UsageGroup {
+    /// What they have in common; `None` if a log does not say it.
+    pub name: Option<String>,
+    /// The sums.
+    #[serde(flatten)]
+    pub used: Used,
+}
+
+/// What the calls of any number of sessions used.
+///
+/// A response that several sessions have, as that of a resumed or forked one, is counted once: by its id, or, where
+/// the log has none, by its time and counts. Linear in the snapshots.
+///
+/// ```
+/// use pactql::Session;
+/// use pactql::inspect::{Prices, Usage, UsageBy};
+/// let call = r#"{"cycle":1,"usage":{"input_tokens":1000,"response_id":"r1"},"meta":{"request":{"model":"gpt-4o"}},
+///     "root":{"id":"root:1","nodeType":"root","children":[]}}"#;
+/// let session = Session::from_slice(call.as_bytes())?;
+/// let mut usage = Usage::new(UsageBy::Model, Prices::default());
+/// usage.add("first", &session)?;
+/// usage.add("resumed", &session)?;
+/// assert_eq!((usage.total.requests, usage.repeated), (1, 1));
+/// assert_eq!(usage.total.nano_dollars.to_string(), "$0.002500");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// What is summed by.
+    pub by: UsageBy,
+    /// How many sessions were added.
+    pub sessions: u64,
+    /// The sums, sorted by name.
+    pub groups: Vec<UsageGroup>,
+    /// The sum of all.
+    pub total: Used,
+    /// Responses that were left out, as they were counted before.
+    pub repeated: u64,
+    /// The day of the prices.
+    pub prices: String,
+    #[serde(skip)]
+    table: Prices,
+    #[serde(skip)]
+    seen: HashSet<String>,
+    /// The models of calls without a price; `None` where a call names none.
+    #[serde(skip)]
+    without_price: BTreeSet<Option<String>>,
+}
+
+impl Usage {
+    /// No session so far.
+    #[must_use]
+    pub fn new(by: UsageBy, prices: Prices) -> Self {
+        Self {
+            by,
+            sessions: 0,
+            groups: Vec::new(),
+            total: Used::default(),
+            repeated: 0,
+            prices: prices.date().to_owned(),
+            table: prices,
+            seen: HashSet::new(),
+            without_price: BTreeSet::new(),
+        }
+    }
+
+    /// Adds the committed snapshots of a session.
+    ///
+    /// # Errors
+    /// A snapshot of a store cannot be loaded.
+    pub fn add(&mut self, name: &str, session: &Session) -> Result<(), Error> {
+        let history = session.history();
+        history.fetch_all()?;
+        for snapshot in history.committed() {
+            ensure();
+            let call = Call::from_snapshot(snapshot);
+            if !call.made {
+                continue;
+            }
+            let time = time_of(snapshot);
+            if response(snapshot, time.as_deref()).is_some_and(|known| !self.seen.insert(known)) {
+                self.repeated += 1;
+                continue;
+            }
+            let group = match self.by {
+                UsageBy::Day => time.map(|time| time.chars().take(10).collect()),
+                UsageBy::Month => time.map(|time| time.chars().take(7).collect()),
+                UsageBy::Model => call.model.clone(),
+                UsageBy::Session => Some(name.to_owned()),
+                UsageBy::Project | UsageBy::Agent => {
+                    let meta = snapshot.meta().value("meta").map(members);
+                    let found = get(&meta.unwrap_or_default(), self.by.as_str());
+                    found.and_then(string).map(|text| text.into_owned())
+                }
+            };
+            let at = self.groups.binary_search_by(|known| known.name.cmp(&group));
+            let at = at.unwrap_or_else(|at| {
+                let used = Used::default();
+                self.groups.insert(at, UsageGroup { name: group, used });
+                at
+            });
+            let unpriced = self.total.unpriced;
+            // What the provider does not say is not guessed.
+            self.groups[at].used.add(&call, &self.table, || (0, 0));
+            self.total.add(&call, &self.table, || (0, 0));
+            if self.total.unpriced > unpriced {
+                self.without_price.insert(call.model);
+            }
+        }
+        self.sessions += 1;
+        Ok(())
+    }
+
+    /// The sums as a table, the total last. Every line ends in a line feed.
+    #[must_use]
+    pub fn text(&self, paint: Paint) -> String {
+        let by = self.by.as_str();
+        let titles = [
+            by,
+            "requests",
+            "tokens in",
+            "cached",
+            "cache writes",
+            "tokens out",
+            "cost",
+        ];
+        let mut table = Table::new(titles).hide_empty();
+        for group in &self.groups {
+            let name = group
+                .name
+                .as_deref()
+                .map_or("(unknown)".to_owned(), printable);
+            table.add(row(name, &group.used));
+        }
+        if self.groups.len() != 1 {
+            table.add(row("total".to_owned(), &self.total));
+        }
+        let mut out = table.text(paint);
+        let _ = writeln!(
+            out,
+            "{}, prices of {}",
+            counted(self.sessions, "session"),
+            self.prices
+        );
+        if self.repeated > 0 {
+            let repeated = counted(self.repeated, "response");
+            let _ = writeln!(out, "{repeated} of resumed or forked sessions counted once");
+        }
+        if self.total.uncounted > 0 {
+            let calls = counted(self.total.uncounted, "request");
+            let _ = writeln!(out, "{calls} without the provider's counts");
+        }
+        for model in &self.without_price {
+            out.push_str(&no_price(model.as_deref(), &self.prices));
+        }
+        out
+    }
+}
+
+fn row(name: String, used: &Used) -> [String; 7] {
+    let tokens = |count: u64| {
+        if count == 0 {
+            String::new()
+        } else {
+            amount(count)
+        }
+    };
+    [
+        name,
+        amount(used.requests),
+        tokens(used.input_tokens),
+        tokens(used.cached_tokens),
+        tokens(used.cache_write_tokens),
+        tokens(used.output_tokens),
+        used.money()
+            .map_or_else(String::new, |money| money.to_string()),
+    ]
+}
+
+/// What a response is known by: its id, else its time and the provider's counts, else nothing.
+fn response(snapshot: &Snapshot, time: Option<&str>) -> Option<String> {
+    let usage = snapshot.meta().value("usage")?;
+    match get(&members(usage), "response_id").and_then(string) {
+        Some(id) => Some(id.into_owned()),
+        None => Some(format!("{} {usage}", time?)),
+    }
+}

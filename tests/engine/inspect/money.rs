@@ -1,0 +1,294 @@
+//! What calls cost, whole and in part, what a cache missed, and what leaving something out would save: worked out
+//! by hand for a small session.
+//!
+//! | call | sent, in tokens of four bytes | read from the cache | written to it |
+//! |---|---|---:|---:|
+//! | 1 | system 10, user 10 | 0 | 20 |
+//! | 2 | and a call of 2, its result of 100 | 20 | 102 |
+//! | 3 | and a reply of 5, a user of 10 | 122 | 15 |
+//! | 4 | and a reply of 5, a user of 10 | 0 | 152 |
+//!
+//! The provider counts a hundred times as many. Each reply is 500 tokens of its.
+
+use super::imported;
+use pactql::inspect::{
+    MissCause, Money, Part, PrefixReport, Prices, Report, ReportOptions, TokenReport, Tokenizer,
+    Usage, UsageBy, WithoutReport,
+};
+use pactql::{Engine, Session};
+use serde_json::{Value, json};
+
+const READ: [u64; 4] = [0, 20, 122, 0];
+const WRITTEN: [u64; 4] = [20, 102, 15, 152];
+
+/// Reading costs 0.2, writing 2.5, anything else that is sent 2, and the reply 10 dollars a million.
+fn prices() -> Prices {
+    let table = r#"{"date":"d","models":{"m":
+        {"input":2,"cached_input":0.2,"cache_write":2.5,"cache_write_1h":4,"output":10}}}"#;
+    Prices::parse(table).unwrap()
+}
+
+fn options(part: Part) -> ReportOptions {
+    ReportOptions::new(part)
+        .prices(prices())
+        .tokenizer(Tokenizer::Bytes4)
+}
+
+/// The calls, each a request with its response, as a recorder writes them.
+fn calls() -> Vec<Value> {
+    let text = |letter: &str, tokens: usize| letter.repeat(4 * tokens);
+    let reply = |content: Value| json!({"role": "assistant", "content": content});
+    let call = json!([{"type": "tool_use", "id": "t1", "name": "read", "input": {}}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": text("r", 100)}]);
+    let said = |letter: &str| json!([{"type": "text", "text": text(letter, 5)}]);
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let mut messages = vec![user(json!([{"type": "text", "text": text("u", 10)}]))];
+    let replies = [call, said("a"), said("b"), said("c")];
+    let next = [
+        result,
+        json!([{"type": "text", "text": text("v", 10)}]),
+        json!([{"type": "text", "text": text("w", 10)}]),
+    ];
+    let mut calls = Vec::new();
+    for (at, content) in replies.iter().enumerate() {
+        calls.push(json!({
+            "session_id": "s",
+            "timestamp": format!("2026-01-31T23:5{}:00Z", 2 * at),
+            "request": {
+                "model": "m",
+                "max_tokens": 100,
+                "system": [{"type": "text", "text": text("s", 10)}],
+                "messages": messages.clone(),
+            },
+            "response": {
+                "id": format!("r{at}"),
+                "type": "message",
+                "role": "assistant",
+                "model": "m",
+                "content": content,
+                "stop_reason": "end_turn",
+                "usage": {
+                    "input_tokens": 0,
+                    "cache_read_input_tokens": READ[at] * 100,
+                    "cache_creation_input_tokens": WRITTEN[at] * 100,
+                    "output_tokens": 500,
+                },
+            },
+        }));
+        messages.push(reply(content.clone()));
+        messages.extend(next.get(at).cloned().map(user));
+    }
+    calls
+}
+
+fn session(calls: &[Value]) -> Session {
+    let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    imported(lines.as_bytes())
+}
+
+/// Nano-dollars of tokens of the provider, in hundreds.
+fn nanos(plain: u64, read: u64, written: u64, replied: u64) -> Money {
+    Money(100 * (plain * 2_000 + read * 200 + written * 2_500 + replied * 10_000))
+}
+
+#[test]
+fn a_part_is_priced_as_the_provider_charged_it() {
+    let session = session(&calls());
+    for (selector, expected) in [
+        ("", [(0, 20, 5), (20, 102, 5), (122, 15, 5), (0, 152, 5)]),
+        (
+            ".cb[kind='result']",
+            [(0, 0, 0), (0, 100, 0), (100, 0, 0), (0, 100, 0)],
+        ),
+        ("^sys .cb", [(0, 10, 0), (10, 0, 0), (10, 0, 0), (0, 10, 0)]),
+        // The last call is a reply of the first request, and sent with the others.
+        (
+            ".cb[kind='call']",
+            [(0, 0, 5), (0, 2, 0), (2, 0, 0), (0, 2, 0)],
+        ),
+        (".cb", [(0, 20, 5), (20, 102, 5), (122, 15, 5), (0, 152, 5)]),
+    ] {
+        let part = Part::default().over("@history");
+        let part = if selector.is_empty() {
+            part
+        } else {
+            part.only(selector)
+        };
+        let report = TokenReport::new(&Engine::new(), &session, &options(part)).unwrap();
+        let costs: Vec<_> = report
+            .snapshots
+            .iter()
+            .map(|shown| shown.cost.unwrap())
+            .collect();
+        for ((cost, (read, written, replied)), shown) in
+            costs.iter().zip(expected).zip(&report.snapshots)
+        {
+            let expected = nanos(0, read, written, replied);
+            assert_eq!(cost.nano_dollars, expected, "{selector} {}", shown.label);
+            assert_eq!(cost.estimate, !selector.is_empty());
+        }
+        // The whole session stands first, whatever the part.
+        assert_eq!(report.session.requests, 4);
+        assert_eq!(report.session.nano_dollars, nanos(0, 142, 289, 20));
+        assert_eq!(report.session.cached_tokens, 14_200);
+    }
+}
+
+#[test]
+fn what_leaving_results_out_would_save() {
+    let session = session(&calls());
+    let report = |selector: &str| {
+        let part = Part::default().only(selector);
+        WithoutReport::of(&Engine::new(), &session, &options(part)).unwrap()
+    };
+    let found = report(".cb[kind='result']");
+    assert_eq!(found.then.nano_dollars, nanos(0, 142, 289, 20));
+    // 20, then 20 read and 2 written, then 22 and 15, and 52 that the provider would have missed, too.
+    let now = found.now;
+    assert_eq!((now.input_tokens, now.cached_tokens), (13_100, 4_200));
+    assert_eq!((now.cache_write_tokens, now.output_tokens), (8_900, 2_000));
+    assert_eq!(now.nano_dollars, nanos(0, 42, 89, 20));
+    assert_eq!((found.blocks, &found.breaks[..]), (3, &[][..]));
+    // The result stays in the request that it is new in, so that the next one does not begin with that.
+    let found = report(".mt:depth(>1) .cb[kind='result']");
+    assert_eq!(found.breaks, [3]);
+    // Nothing is left out, and nothing changes.
+    let found = report("#missing");
+    assert_eq!((found.then, found.blocks), (found.now, 0));
+}
+
+/// Changes the calls, from 0.
+type Change = fn(&mut [Value]);
+
+#[test]
+fn causes_of_misses() {
+    fn mark(call: &mut Value, message: usize) {
+        let content = &mut call["request"]["messages"][message]["content"];
+        let last = content.as_array().unwrap().len() - 1;
+        content[last]["cache_control"] = json!({"type": "ephemeral"});
+    }
+    let cases: [(&str, Change, MissCause); 8] = [
+        ("no mark", |_| {}, MissCause::NoMark),
+        (
+            "marks at the end",
+            |calls| {
+                mark(&mut calls[2], 4);
+                mark(&mut calls[3], 6);
+            },
+            MissCause::Unknown,
+        ),
+        (
+            "a mark before the growth",
+            |calls| {
+                mark(&mut calls[2], 0);
+                mark(&mut calls[3], 0);
+            },
+            MissCause::EarlyMark,
+        ),
+        (
+            "many blocks",
+            |calls| {
+                mark(&mut calls[2], 4);
+                let more = vec![json!({"type": "text", "text": "more"}); 24];
+                let content = &mut calls[3]["request"]["messages"][6]["content"];
+                content.as_array_mut().unwrap().extend(more);
+                mark(&mut calls[3], 6);
+            },
+            MissCause::FarMark,
+        ),
+        (
+            "idle",
+            |calls| calls[3]["timestamp"] = json!("2026-02-01T00:30:00Z"),
+            MissCause::Idle,
+        ),
+        (
+            "an hour",
+            |calls| {
+                calls[3]["timestamp"] = json!("2026-02-01T00:30:00Z");
+                let usage = &mut calls[2]["response"]["usage"];
+                usage["cache_creation"] = json!({"ephemeral_1h_input_tokens": 1500});
+            },
+            MissCause::NoMark,
+        ),
+        (
+            "a parameter",
+            |calls| calls[3]["request"]["max_tokens"] = json!(200),
+            MissCause::Parameter,
+        ),
+        (
+            "too short",
+            |calls| {
+                for call in calls {
+                    let usage = call["response"]["usage"].as_object_mut().unwrap();
+                    for count in usage.values_mut().filter(|count| count.is_u64()) {
+                        *count = json!(count.as_u64().unwrap() / 100);
+                    }
+                }
+            },
+            MissCause::BelowMinimum,
+        ),
+    ];
+    for (name, change, expected) in cases {
+        let mut calls = calls();
+        change(&mut calls);
+        let report = PrefixReport::new(&Engine::new(), &session(&calls), &options(Part::default()));
+        let report = report.unwrap();
+        let missed: Vec<_> = report
+            .steps
+            .iter()
+            .map(|step| step.missed.as_ref())
+            .collect();
+        let [None, None, None, Some(missed)] = missed[..] else {
+            panic!("{name}: {missed:?}");
+        };
+        assert_eq!(missed.cause, expected, "{name}");
+        assert!(
+            report.steps.iter().all(|step| step.difference.is_none()),
+            "{name}"
+        );
+        if name == "no mark" {
+            assert_eq!((missed.read_tokens, missed.readable_tokens), (0, 13_700));
+            assert_eq!(missed.nano_dollars, Some(Money(13_700 * (2_500 - 200))));
+            let text = report.to_text(&ReportOptions::default());
+            assert!(
+                text.starts_with("4 requests to anthropic, 0 breaks, 1 cache miss\n"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn usage_counts_each_response_once() {
+    let all = calls();
+    let first = session(&all[..3]);
+    // The file of a resumed session begins with a copy of the first.
+    let resumed = session(&all);
+    for (by, names) in [
+        (UsageBy::Day, vec![Some("2026-01-31")]),
+        (UsageBy::Month, vec![Some("2026-01")]),
+        (UsageBy::Model, vec![Some("m")]),
+        (UsageBy::Session, vec![Some("first"), Some("resumed")]),
+        (UsageBy::Project, vec![None]),
+        (UsageBy::Agent, vec![None]),
+    ] {
+        let mut usage = Usage::new(by, prices());
+        usage.add("first", &first).unwrap();
+        usage.add("resumed", &resumed).unwrap();
+        let found: Vec<_> = usage
+            .groups
+            .iter()
+            .map(|group| group.name.as_deref())
+            .collect();
+        assert_eq!(found, names, "{by:?}");
+        let sum: Money = usage
+            .groups
+            .iter()
+            .map(|group| group.used.nano_dollars)
+            .sum();
+        assert_eq!(sum, usage.total.nano_dollars);
+        assert_eq!((usage.total.requests, usage.repeated), (4, 3));
+        assert_eq!(usage.total.nano_dollars, nanos(0, 142, 289, 20));
+        assert_eq!(usage.total.output_tokens, 2_000);
+    }
+}
