@@ -32,7 +32,7 @@ pub struct Missed {
     /// From the reply before to the newest input of the request, in seconds, if the log has times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_seconds: Option<u64>,
-    /// The parameters that changed and are no part of the bytes, by name.
+    /// The parameters that changed and are not in these bytes, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<String>,
     /// The likely cause.
