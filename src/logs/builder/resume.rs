@@ -6,7 +6,7 @@
 use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
-use crate::logs::log::{About, LogMessage, LogPart, LogTool};
+use crate::logs::log::{About, Field, LogMessage, LogPart, LogTool};
 use crate::logs::nodes::{CreationOrder, SYS};
 use crate::logs::recording::Recording;
 use crate::tree::timestamp::nanos_of_rfc3339;
@@ -137,7 +137,7 @@ impl Reading {
             };
             self.builder.tools.push(ToolEntry {
                 tool: LogTool {
-                    data: part(block)?.data,
+                    data: data_of(block),
                     name: block.key().unwrap_or_default().to_owned(),
                     definition: block.field("content")?.text()?.to_owned(),
                 },
@@ -264,19 +264,23 @@ fn part(block: NodeRef<'_>) -> Option<LogPart> {
         kind,
         ..LogPart::default()
     };
-    for (name, value) in block.fields() {
-        if name == "content" {
-            part.content = Some(value.canonical());
-        } else if name.starts_with("data_") && !OWN.contains(&name) {
-            part.data.push((name.to_owned().into(), value.canonical()));
-        }
-    }
+    part.content = block.field("content").map(JsonValue::canonical);
+    part.data = data_of(block);
     let form = part.field("data_form");
     let in_users = ["\"anthropic\"", "\"bedrock\"", "\"gemini\""];
     let in_users = form.is_some_and(|form| in_users.contains(&form));
     if in_users && block.role() == Some("tool") {
         part.role = Some("tool");
     }
-    part.data.sort_unstable();
     Some(part)
+}
+
+/// The custom fields that a block was made with, sorted.
+fn data_of(block: NodeRef<'_>) -> Vec<Field> {
+    let own = |(name, _): &(&str, _)| name.starts_with("data_") && !OWN.contains(name);
+    let fields = block.fields().filter(own);
+    let fields = fields.map(|(name, value)| (name.to_owned().into(), value.canonical()));
+    let mut fields: Vec<Field> = fields.collect();
+    fields.sort_unstable();
+    fields
 }
