@@ -1,10 +1,11 @@
 //! From the bytes of a log to sessions.
 
-use super::formats::{Format, InMemory, LogRecord, detect, reader};
+use super::formats::{Format, InMemory, LogRecord, look, reader};
 use super::input::{self, Found, ImportOptions, MessageLocation};
+use super::log::object_without;
 use super::output::Output;
 use super::recording::Recording;
-use super::report::ImportReport;
+use super::report::{Fate, ImportReport};
 use super::surrogates::{halves, mend_surrogates};
 use crate::history::Session;
 use crate::json::{Redacted, redact_log};
@@ -69,33 +70,78 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
     } else {
         bytes
     };
+    #[cfg(feature = "eval")]
+    if super::eval::is_archive(bytes) {
+        return import_samples(bytes, options);
+    }
     let mut redacted = Redacted::default();
-    let text = input::json(bytes)?;
+    let (text, not_text) = match input::json(bytes) {
+        Ok(text) => (text, None),
+        Err(error) if options.strict => return Err(error),
+        Err(error) => (input::text_of_lines(bytes).into(), Some(error)),
+    };
     let text = redact_log(&text, &options.redact, &mut redacted);
     counted.redacted(&redacted);
     let mut out = Output::default();
+    let strict = ImportOptions {
+        strict: true,
+        ..options.clone()
+    };
     let mended;
-    let checked = match input::check(&text, options.lenient, &mut out.report) {
+    let checked = match input::check(&text, &strict, &mut out.report) {
         Ok(checked) => checked,
-        // Half a letter in one line does not spoil all others.
         Err(error) => {
-            let Some((whole, lines)) = mend_surrogates(&text) else {
-                return Err(error);
-            };
-            mended = whole;
             out = Output::default();
-            counted.note(halves(&lines));
-            input::check(&mended, options.lenient, &mut out.report)?
+            // Half a letter in one line does not spoil the line.
+            mended = mend_surrogates(&text);
+            let text = match &mended {
+                Some((whole, lines)) => {
+                    counted.note(halves(lines));
+                    whole
+                }
+                None if options.strict => return Err(error),
+                None => &*text,
+            };
+            let checked = input::check(text, options, &mut out.report);
+            checked.map_err(|error| not_text.unwrap_or(error))?
         }
     };
     let found = checked.find(options, &mut out.report)?;
     out.report.add(&counted);
     let format = options.format.or_else(|| match &found {
-        Found::Records(records) => detect(records),
-        Found::Lists(lists) => lists.iter().find_map(|list| detect(&list.records())),
+        Found::Records(records) => look(records).format,
+        Found::Lists(lists) => lists.iter().find_map(|list| look(&list.records()).format),
     });
     read(&found, format, options, &mut out)?;
     finished(out, format, options)
+}
+
+/// The sessions of a `.eval` file, of which one sample is unpacked at a time.
+#[cfg(feature = "eval")]
+fn import_samples(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
+    let mut out = Output::default();
+    let mut reader = reader(Format::InspectAi);
+    let mut redacted = Redacted::default();
+    let strict = ImportOptions {
+        strict: true,
+        ..options.clone()
+    };
+    super::eval::each(bytes, |place, text| {
+        ensure();
+        let text = redact_log(&text, &options.redact, &mut redacted);
+        match input::check(&text, &strict, &mut out.report) {
+            Ok(checked) => {
+                for record in checked.whole(place) {
+                    reader.record(&record, &InMemory(&[]), &mut out);
+                }
+            }
+            Err(error) if options.strict => return Err(error),
+            Err(_) => out.report.unknown_line("malformed"),
+        }
+        Ok(())
+    })?;
+    out.report.redacted(&redacted);
+    finished(out, Some(Format::InspectAi), options)
 }
 
 /// The sessions of an output, unless most of the log was not understood.
@@ -138,10 +184,14 @@ pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
         let lines = super::ctrace::lines(bytes)?;
         return claims(lines.as_bytes());
     }
+    #[cfg(feature = "eval")]
+    if super::eval::is_archive(bytes) {
+        return Ok(vec![Format::InspectAi]);
+    }
     let options = ImportOptions::default();
     let mut report = ImportReport::default();
     let text = input::json(bytes)?;
-    let checked = input::check(&text, false, &mut report)?;
+    let checked = input::check(&text, &options, &mut report)?;
     let found = checked.find(&options, &mut report)?;
     Ok(match &found {
         Found::Records(records) => super::formats::claims(records),
@@ -181,8 +231,14 @@ fn read(
         }
         Found::Lists(lists) => {
             for list in lists {
+                for (name, _) in &list.beside {
+                    out.report.count_record_member(name);
+                }
+                let beside = object_without(&list.beside, &[]);
+                out.beside = beside.map(|beside| ("record".into(), beside));
                 all(known, &list.records(), &list.location, out);
             }
+            out.beside = None;
         }
     }
     Ok(())
@@ -203,10 +259,16 @@ fn all(format: Format, records: &[LogRecord<'_>], location: &str, out: &mut Outp
 }
 
 fn check_understood(report: &ImportReport) -> Result<(), InputError> {
+    let (understood, all) = report.understood();
+    let skipped = report.lines(Fate::Skipped);
+    if all == 0 && skipped > 0 {
+        return Err(InputError::at_document(format!(
+            "no line of it is of a message yet ({skipped} skipped)"
+        )));
+    }
     if !report.is_mostly_unknown() {
         return Ok(());
     }
-    let (understood, all) = report.understood();
     Err(InputError::at_document(format!(
         "{understood} of {all} lines were understood; `--lenient` imports them, and keeps or counts \
          the others"

@@ -1,11 +1,11 @@
 //! Finding the message lists of an input, by content or by pointer. File names play no part.
 
-use super::formats::{Format, LogRecord, RecordAt, detect, is_message};
+use super::formats::{Format, LogRecord, Looks, RecordAt, is_message, look};
 use super::pointer::Pointer;
 use super::report::{Fate, ImportReport};
 use super::yaml::{is_cassette, to_json};
 use crate::json::{
-    Accepted, Halt, Jumps, Reader, Redaction, ValueType, elements, members, value_type,
+    Accepted, Halt, Jumps, Member, Reader, Redaction, ValueType, elements, members, value_type,
 };
 use crate::support::cancel::stopped;
 use crate::tree::fault::{Faults, InputError};
@@ -32,8 +32,10 @@ pub struct ImportOptions {
     pub format: Option<Format>,
     /// Where the messages are.
     pub location: MessageLocation,
-    /// Whether to accept logs that are mostly not recognised, and lines that are not JSON.
+    /// Whether a log is read of which less than half is understood.
     pub lenient: bool,
+    /// Whether a log is refused of which a line is malformed. Else such lines are left out and counted.
+    pub strict: bool,
     /// What is taken out of the log before it is read.
     pub redact: Vec<Redaction>,
 }
@@ -43,6 +45,8 @@ pub(super) struct List<'a> {
     /// Where it was found; empty for the whole input.
     pub(super) location: String,
     pub(super) elements: Vec<&'a str>,
+    /// The members beside it.
+    pub(super) beside: Vec<Member<'a>>,
     json: Accepted<'a>,
 }
 
@@ -95,6 +99,16 @@ impl<'a> CheckedInput<'a> {
         self.lines.then(|| records.map(record).collect())
     }
 
+    /// The values as records of their own, in a list of this name.
+    #[cfg(feature = "eval")]
+    pub(super) fn whole(&'a self, list: &'a str) -> impl Iterator<Item = LogRecord<'a>> {
+        let record = move |value: &'a LogValue<'a>| LogRecord {
+            list,
+            ..self.record(value, value.raw, RecordAt::Whole, 0)
+        };
+        self.values.iter().map(record)
+    }
+
     fn record(
         &'a self,
         value: &LogValue<'a>,
@@ -136,7 +150,7 @@ fn at_pointer<'a>(
         } else {
             String::new()
         };
-        for (path, value) in pointer.matches(whole.raw) {
+        for (path, value, beside) in pointer.matches(whole.raw) {
             let location = format!("{line}{path}");
             if value_type(value) != ValueType::Array {
                 return Err(refuse(format!(
@@ -147,6 +161,7 @@ fn at_pointer<'a>(
             lists.push(List {
                 location,
                 elements: elements(value),
+                beside,
                 json: input.json(whole),
             });
         }
@@ -185,7 +200,7 @@ fn usual<'a>(
         },
         _ => input.lines().unwrap_or_default(),
     };
-    if format.is_some() || records.is_empty() || detect(&records).is_some() {
+    if format.is_some() || records.is_empty() || known(&look(&records))?.is_some() {
         return Ok(Found::Records(records));
     }
     let first = input.values.first();
@@ -194,12 +209,24 @@ fn usual<'a>(
         return Ok(Found::Records(records));
     };
     let lists = at_pointer(input, &pointer)?;
+    for list in &lists {
+        known(&look(&list.records()))?;
+    }
     let place = pointer.as_str();
     report.note(format!(
         "found lists of messages at {place} ({})",
         lists.len()
     ));
     Ok(Found::Lists(lists))
+}
+
+fn known(looks: &Looks) -> Result<Option<Format>, InputError> {
+    match looks.unread {
+        None => Ok(looks.format),
+        Some(name) => Err(refuse(format!(
+            "this is a log of {name}, a kind that is known and not read"
+        ))),
+    }
 }
 
 pub(super) fn unknown(records: &[LogRecord<'_>]) -> InputError {
@@ -220,7 +247,12 @@ const DEPTH: usize = 4;
 #[cfg(feature = "cli")]
 pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
     let text = text(bytes).ok()?;
-    let checked = check(&text, false, &mut ImportReport::default()).ok()?;
+    let checked = check(
+        &text,
+        &ImportOptions::default(),
+        &mut ImportReport::default(),
+    )
+    .ok()?;
     messages_below(checked.values.first()?.raw, DEPTH)
 }
 
@@ -263,6 +295,16 @@ pub(super) fn json(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
     Ok(text)
 }
 
+/// As [`text`], with U+FFFD alone for each line that is not UTF-8: none of them is JSON.
+pub(super) fn text_of_lines(bytes: &[u8]) -> String {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
+    let line = |(at, line): (usize, &'_ [u8])| {
+        let line = if at == 0 { text(line) } else { utf8(line) };
+        line.map_or_else(|_| "\u{FFFD}\n".to_owned(), Cow::into_owned)
+    };
+    lines.map(line).collect()
+}
+
 /// As [`text`], of a piece that is not the beginning. A letter that is cut off at the end becomes U+FFFD, so its line is
 /// not JSON, and waits for its rest.
 pub(super) fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
@@ -280,9 +322,11 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
         })
 }
 
+/// The values of a log, one or one a line. Unless `options` are strict, malformed lines are left out and counted, also
+/// the first, if at least as many are objects.
 pub(super) fn check<'a>(
     text: &'a str,
-    lenient: bool,
+    options: &ImportOptions,
     report: &mut ImportReport,
 ) -> Result<CheckedInput<'a>, InputError> {
     let mut reader = Reader::new(text);
@@ -296,9 +340,26 @@ pub(super) fn check<'a>(
             .trim_end_matches([' ', '\t', '\r'])
             .ends_with('\n')
     {
-        return lines(text, lenient, report);
+        return lines(text, options.strict, report);
     }
-    let (raw, own) = only_value(text, reader, first)?;
+    let (raw, own) = match only_value(text, reader, first) {
+        Ok(value) => value,
+        Err(error) if options.strict => return Err(error),
+        Err(error) => {
+            let mut counted = ImportReport::default();
+            let found = lines(text, false, &mut counted)?;
+            let objects = found
+                .values
+                .iter()
+                .filter(|value| value.raw.starts_with('{'));
+            let (objects, bad) = (objects.count() as u64, counted.lines(Fate::Skipped));
+            if objects == 0 || objects < bad && !options.lenient {
+                return Err(error);
+            }
+            report.add(&counted);
+            return Ok(found);
+        }
+    };
     let value = LogValue {
         line: 1,
         raw,
@@ -329,7 +390,7 @@ fn only_value<T>(
 /// Checks each line and reports the faults of all. A last line that is broken off is left for later.
 fn lines<'a>(
     text: &'a str,
-    lenient: bool,
+    strict: bool,
     report: &mut ImportReport,
 ) -> Result<CheckedInput<'a>, InputError> {
     let mut values = Vec::new();
@@ -341,7 +402,7 @@ fn lines<'a>(
             return Err(InputError::cancelled());
         }
         let is_last = start + whole.len() == text.len() && !whole.ends_with('\n');
-        match line(whole, is_last, lenient, &mut jumps) {
+        match line(whole, is_last, strict, &mut jumps) {
             Ok(LogLine::Value { raw, own }) => values.push(LogValue {
                 line: index + 1,
                 raw: whole.get(raw).unwrap_or_default(),
@@ -374,7 +435,7 @@ pub(super) enum LogLine {
         own: Range<usize>,
     },
     CutOff,
-    Other,
+    Malformed,
 }
 
 impl LogLine {
@@ -385,7 +446,7 @@ impl LogLine {
                 report.line(Fate::Skipped, TORN);
                 report.note(format!("line {number} is not whole: it waits for its rest"));
             }
-            Self::Other => report.line(Fate::Skipped, "no JSON"),
+            Self::Malformed => report.unknown_line("malformed"),
         }
     }
 }
@@ -394,7 +455,7 @@ impl LogLine {
 pub(super) fn line(
     whole: &str,
     is_last: bool,
-    lenient: bool,
+    strict: bool,
     jumps: &mut Jumps,
 ) -> Result<LogLine, InputError> {
     let line = whole.trim_end_matches(['\n', '\r']);
@@ -412,8 +473,8 @@ pub(super) fn line(
             Ok(LogLine::Value { raw, own })
         }
         Err(_) if is_cut_off => Ok(LogLine::CutOff),
-        Err(_) if lenient => Ok(LogLine::Other),
-        Err(error) => Err(error),
+        Err(error) if strict => Err(error),
+        Err(_) => Ok(LogLine::Malformed),
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | step | from | to | files |
 //! |---|---|---|---|
-//! | find | bytes | records, or lists of messages | `ctrace`, `surrogates`, `input`, `pointer`, `stream` |
+//! | find | bytes | records, or lists of messages | `ctrace`, `eval`, `surrogates`, `input`, `pointer`, `stream` |
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | change | nodes | differences of documents, sessions | `change`, `recording`, `spool` |
@@ -24,6 +24,8 @@ mod change;
 mod ctrace;
 mod delta;
 mod equality;
+#[cfg(feature = "eval")]
+mod eval;
 // Public with `record`, which needs stores.
 #[cfg_attr(not(feature = "store"), expect(unreachable_pub))]
 mod events;

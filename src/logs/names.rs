@@ -12,7 +12,10 @@ use std::collections::HashSet;
 #[must_use]
 pub fn stem(name: &str) -> &str {
     let mut stem = name;
-    for ending in [".gz", ".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".har"] {
+    let endings = [
+        ".gz", ".zst", ".jsonl", ".ndjson", ".json", ".eval", ".yaml", ".yml", ".har",
+    ];
+    for ending in endings {
         if let Some(rest) = stem.strip_suffix(ending).filter(|rest| !rest.is_empty()) {
             stem = rest;
         }

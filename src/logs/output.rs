@@ -1,7 +1,7 @@
 //! The sessions of an import while its formats read.
 
 use super::builder::Builder;
-use super::log::{About, Event};
+use super::log::{About, Event, Field};
 use super::recording::Recording;
 use super::report::ImportReport;
 use super::spool::Spool;
@@ -11,6 +11,8 @@ use super::spool::Spool;
 pub(super) struct Output {
     sessions: Vec<OutputSession>,
     pub(super) report: ImportReport,
+    /// What is beside the messages that are read now, for the `meta` of sessions without a `record`.
+    pub(super) beside: Option<Field>,
     /// Where the documents of the sessions go, if they are too large for memory.
     spool: Option<Spool>,
 }
@@ -40,7 +42,10 @@ impl Output {
         }
     }
 
-    pub(super) fn session(&mut self, about: About) -> SessionId {
+    pub(super) fn session(&mut self, mut about: About) -> SessionId {
+        if about.meta.iter().all(|(name, _)| name != "record") {
+            about.meta.extend(self.beside.clone());
+        }
         let spool = self.spool.clone();
         let recording = spool.map_or_else(Recording::default, Recording::spooled);
         let builder = Builder::new(about, recording);

@@ -43,12 +43,13 @@ impl Pointer {
     }
 
     /// Every match in the checked value `raw`, in document order, with the plain pointer to it.
-    /// Each token costs one pass over the matches of the tokens before it.
-    pub(super) fn matches<'a>(&self, raw: &'a str) -> Vec<(String, &'a str)> {
-        let mut found = vec![(String::new(), raw)];
-        for token in &self.tokens {
+    /// Each token costs one pass over the matches of the tokens before it. If the last is a name, the third is the
+    /// members beside the match.
+    pub(super) fn matches<'a>(&self, raw: &'a str) -> Vec<(String, &'a str, Vec<Member<'a>>)> {
+        let mut found = vec![(String::new(), raw, Vec::new())];
+        for (at, token) in self.tokens.iter().enumerate() {
             let mut next = Vec::new();
-            for (path, value) in found {
+            for (path, value, _) in found {
                 let inner: Vec<Member<'a>> = match value_type(value) {
                     ValueType::Array => {
                         let elements = elements(value).into_iter().enumerate();
@@ -57,10 +58,19 @@ impl Pointer {
                     }
                     _ => members(value),
                 };
-                for (name, inner) in inner {
-                    if token.as_ref().is_none_or(|wanted| *wanted == name) {
+                let is_object = at + 1 == self.tokens.len() && value.starts_with('{');
+                let beside = |name: &str| {
+                    let others = inner.iter().filter(|(other, _)| other != name);
+                    others.cloned().collect::<Vec<_>>()
+                };
+                for (name, inner) in &inner {
+                    if token.as_ref().is_none_or(|wanted| wanted == name) {
+                        let others = match token {
+                            Some(_) if is_object => beside(name),
+                            _ => Vec::new(),
+                        };
                         let name = name.replace('~', "~0").replace('/', "~1");
-                        next.push((format!("{path}/{name}"), inner));
+                        next.push((format!("{path}/{name}"), *inner, others));
                     }
                 }
             }
@@ -100,7 +110,7 @@ mod tests {
         let matches = pointer.matches(value);
         matches
             .into_iter()
-            .map(|(at, raw)| format!("{at}={raw}"))
+            .map(|(at, raw, _)| format!("{at}={raw}"))
             .collect()
     }
 

@@ -72,6 +72,8 @@ pub struct ImportReport {
     sessions: u64,
     snapshots: u64,
     counts: BTreeMap<Counted, Names>,
+    /// How many of the skipped records are of no known kind.
+    unknown: u64,
     notes: Vec<String>,
 }
 
@@ -97,6 +99,12 @@ impl ImportReport {
     /// Counts one record of the log: a line of JSON Lines, an element of its list.
     pub(crate) fn line(&mut self, fate: Fate, kind: &str) {
         self.count(Counted::Lines(fate), kind, 1);
+    }
+
+    /// Counts a skipped record of no known kind.
+    pub(crate) fn unknown_line(&mut self, kind: &str) {
+        self.line(Fate::Skipped, kind);
+        self.unknown += 1;
     }
 
     /// Counts a member of a record that is kept in `meta.record`.
@@ -148,6 +156,7 @@ impl ImportReport {
     pub fn add(&mut self, other: &Self) {
         self.sessions += other.sessions;
         self.snapshots += other.snapshots;
+        self.unknown += other.unknown;
         for note in &other.notes {
             self.note(note.clone());
         }
@@ -168,17 +177,18 @@ impl ImportReport {
         &self.notes
     }
 
-    /// Whether less than half of the records and messages were understood.
+    /// Whether less than half of the records and messages with content were understood: those that are skipped
+    /// as a known kind have none.
     pub fn is_mostly_unknown(&self) -> bool {
         let (understood, all) = self.understood();
         understood < all - understood
     }
 
-    /// How many of the records and messages were understood, and how many there are.
+    /// How many of the records and messages with content were understood, and how many there are.
     pub(crate) fn understood(&self) -> (u64, u64) {
         let of = |fate| self.lines(fate) + self.messages(fate);
-        let all = Fate::ALL.into_iter().map(|(fate, _)| of(fate));
-        (of(Fate::Understood), all.sum())
+        let understood = of(Fate::Understood);
+        (understood, understood + of(Fate::Verbatim) + self.unknown)
     }
 
     /// The number of messages of this fate.

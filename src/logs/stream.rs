@@ -41,6 +41,9 @@ const PROBED: u64 = 64 << 20;
 
 const LINE: u64 = 1 << 30;
 
+/// How many more of the first lines may be malformed than not until the file is taken for a single document.
+const MOST_BAD: usize = 64;
+
 /// Reads a log of JSON Lines that may be larger than memory. The documents of its sessions go into `spool`, an
 /// empty file that can be read and written, and stay there as long as the outcome is used. The file is read
 /// up to its length at the start; a line that is on branches is read once more for each of them.
@@ -181,7 +184,7 @@ impl<'l> LogFile<'l> {
         let (mut from, mut line, mut place) = (self.from(0), Vec::new(), 0);
         let mut jumps = Jumps::default();
         let mut looks = Looks::default();
-        let (mut lines, mut goes_on) = (0, true);
+        let (mut lines, mut bad, mut goes_on) = (0, 0, true);
         while goes_on || lines < 2 {
             from.by_ref().take(PROBED).read_until(b'\n', &mut line)?;
             if line.is_empty() {
@@ -192,23 +195,26 @@ impl<'l> LogFile<'l> {
             }
             jumps.clear();
             let mut report = ImportReport::default();
-            let prepared = match self.prepare(&line, place, &mut jumps, &mut report) {
-                Ok(prepared) => prepared,
-                // A document may be on several lines, the first of which is not a value.
-                Err(_) if lines == 0 => return Ok(None),
-                Err(_) => break,
-            };
-            if let Some(record) = prepared.record(&jumps, 1, 0) {
-                goes_on = looks.more(&record);
-                lines += 1;
-            } else if !matches!(prepared.line, LogLine::Blank) && lines == 0 {
+            match self.prepare(&line, place, &mut jumps, &mut report) {
+                Ok(prepared) => {
+                    if let Some(record) = prepared.record(&jumps, 1, 0) {
+                        goes_on = looks.more(&record);
+                        lines += 1;
+                    } else if !matches!(prepared.line, LogLine::Blank) {
+                        bad += 1;
+                    }
+                }
+                Err(_) => bad += 1,
+            }
+            // A document may be on several lines, the first of which is not a value.
+            if bad > lines + MOST_BAD || self.options.strict && bad > lines {
                 return Ok(None);
             }
             place += line.len() as u64;
             line.clear();
         }
         let format = self.options.format.or(looks.format);
-        Ok(format.filter(|format| lines > 1 && format.is_bounded()))
+        Ok(format.filter(|format| lines > 1 && lines >= bad && format.is_bounded()))
     }
 
     fn prepare<'a>(
@@ -218,11 +224,14 @@ impl<'l> LogFile<'l> {
         jumps: &mut Jumps,
         report: &mut ImportReport,
     ) -> Result<PreparedLine<'a>, InputError> {
-        let lenient = self.options.lenient;
         let is_last = place + bytes.len() as u64 == self.length && !bytes.ends_with(b"\n");
         let text = match place {
-            0 => input::text(bytes)?,
-            _ => input::utf8(bytes)?,
+            0 => input::text(bytes),
+            _ => input::utf8(bytes),
+        };
+        let text = match text {
+            Err(error) if self.options.strict => return Err(error),
+            text => text.unwrap_or(Cow::Borrowed("\u{FFFD}\n")),
         };
         let mut redacted = Redacted::default();
         let clean = match redact_log(&text, &self.options.redact, &mut redacted) {
@@ -231,14 +240,22 @@ impl<'l> LogFile<'l> {
         };
         let text = clean.map_or(text, Cow::Owned);
         report.redacted(&redacted);
-        let (text, line, halved) = match input::line(&text, is_last, lenient, jumps) {
-            Ok(line) => (text, line, false),
-            Err(error) => {
-                let (mended, _) = mend_surrogates(&text).ok_or(error)?;
-                let line = input::line(&mended, is_last, lenient, jumps)?;
-                (mended.into(), line, true)
+        let mended = match input::line(&text, is_last, true, jumps) {
+            Ok(line) => {
+                return Ok(PreparedLine {
+                    text,
+                    halved: false,
+                    line,
+                });
             }
+            Err(error) => match mend_surrogates(&text) {
+                None if self.options.strict => return Err(error),
+                mended => mended,
+            },
         };
+        let halved = mended.is_some();
+        let text = mended.map_or(text, |(mended, _)| Cow::Owned(mended));
+        let line = input::line(&text, is_last, self.options.strict, jumps)?;
         Ok(PreparedLine { text, halved, line })
     }
 

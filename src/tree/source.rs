@@ -1,4 +1,4 @@
-//! Reads the documents of files, directories and streams, plain or gzip, one document or one a line (RUNTIME §1).
+//! Reads the documents of files, directories and streams, plain, gzip or Zstandard, one document or one a line (RUNTIME §1).
 //!
 //! An input is unpacked into memory, up to a limit, and then read. Errors name the file.
 //! [`super::sequence`] puts the documents in order.
@@ -144,7 +144,10 @@ pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
 /// Whether a file is JSON Lines by its name.
 pub(crate) fn is_lines_by_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    let name = name.strip_suffix(b".gz").unwrap_or(name);
+    let packed = [&b".gz"[..], b".zst"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(*ending));
+    let name = packed.unwrap_or(name);
     name.ends_with(b".jsonl") || name.ends_with(b".ndjson")
 }
 
@@ -176,7 +179,7 @@ pub fn read_files(
     }
 }
 
-/// The bytes of a file, unpacked if it is gzip. Errors: see [`SourceError`].
+/// The bytes of a file, unpacked if it is gzip or Zstandard. Errors: see [`SourceError`].
 pub fn read_file(path: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     let file = File::open(path).map_err(|error| io_error(path, error))?;
     read_open(&file, path, limits)
@@ -188,7 +191,7 @@ pub fn read_open(file: &File, path: &Path, limits: Limits) -> Result<Vec<u8>, So
     read(file, path, limits, size)
 }
 
-/// The bytes of a reader such as standard input, which messages call `name`, unpacked if they are gzip.
+/// The bytes of a reader such as standard input, which messages call `name`, unpacked if they are gzip or Zstandard.
 /// Errors: see [`SourceError`].
 pub fn read_all(reader: impl Read, name: &Path, limits: Limits) -> Result<Vec<u8>, SourceError> {
     read(reader, name, limits, 0)
@@ -201,17 +204,76 @@ pub(crate) fn ending_of(path: &Path) -> Result<Ending, SourceError> {
     read().map_err(|error| io_error(path, error))
 }
 
-/// Reads what a reader has, unpacked if it is gzip, which its first two bytes show; and whether it is.
-pub(super) fn unpacked<'r>(mut reader: impl Read + 'r) -> io::Result<(Box<dyn Read + 'r>, bool)> {
+/// What a file is packed with, and whether this build reads it: by the name of the feature.
+#[derive(Clone, Copy)]
+pub(super) struct Packing(&'static str, bool);
+
+const PACKINGS: [(&[u8], Packing); 2] = [
+    (&[0x1f, 0x8b], Packing("gzip", cfg!(feature = "gzip"))),
+    (
+        &[0x28, 0xb5, 0x2f, 0xfd],
+        Packing("zstd", cfg!(feature = "zstd")),
+    ),
+];
+
+/// Reads what a reader has, unpacked if it is packed, which its first bytes show; and with what it is.
+pub(super) fn unpacked<'r>(
+    mut reader: impl Read + 'r,
+) -> io::Result<(Box<dyn Read + 'r>, Option<Packing>)> {
     let mut magic = Vec::new();
-    (&mut reader).take(2).read_to_end(&mut magic)?;
-    let packed = magic == [0x1f, 0x8b];
+    (&mut reader).take(4).read_to_end(&mut magic)?;
+    let packing = PACKINGS.iter().find(|(start, _)| magic.starts_with(start));
+    let packing = packing.map(|(_, packing)| *packing);
     let whole = io::Cursor::new(magic).chain(reader);
-    #[cfg(feature = "gzip")]
-    if packed {
-        return Ok((Box::new(flate2::read::MultiGzDecoder::new(whole)), true));
+    let reader: Box<dyn Read + 'r> = match packing {
+        #[cfg(feature = "gzip")]
+        Some(Packing("gzip", _)) => Box::new(flate2::read::MultiGzDecoder::new(whole)),
+        #[cfg(feature = "zstd")]
+        Some(Packing("zstd", _)) => Box::new(Frames::new(whole)),
+        _ => Box::new(whole),
+    };
+    Ok((reader, packing))
+}
+
+/// Unpacks Zstandard: one frame after another, as programs write that add to a file.
+#[cfg(feature = "zstd")]
+struct Frames<R: Read> {
+    packed: io::BufReader<R>,
+    frame: ruzstd::decoding::FrameDecoder,
+    begun: bool,
+}
+
+#[cfg(feature = "zstd")]
+impl<R: Read> Frames<R> {
+    fn new(packed: R) -> Self {
+        Self {
+            packed: io::BufReader::new(packed),
+            frame: ruzstd::decoding::FrameDecoder::new(),
+            begun: false,
+        }
     }
-    Ok((Box::new(whole), packed))
+}
+
+#[cfg(feature = "zstd")]
+impl<R: Read> Read for Frames<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        use ruzstd::decoding::BlockDecodingStrategy::UptoBlocks;
+        let broken = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        loop {
+            if self.frame.can_collect() > 0 {
+                return self.frame.read(into);
+            }
+            if self.begun && !self.frame.is_finished() {
+                let decoded = self.frame.decode_blocks(&mut self.packed, UptoBlocks(1));
+                decoded.map_err(broken)?;
+            } else if io::BufRead::fill_buf(&mut self.packed)?.is_empty() {
+                return Ok(0);
+            } else {
+                self.frame.reset(&mut self.packed).map_err(broken)?;
+                self.begun = true;
+            }
+        }
+    }
 }
 
 fn io_error(path: &Path, error: io::Error) -> SourceError {
@@ -231,19 +293,27 @@ fn read(reader: impl Read, path: &Path, limits: Limits, size: u64) -> Result<Vec
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
 
     let failed = |error| io_error(path, error);
-    let (reader, packed) = unpacked(reader).map_err(failed)?;
-    if packed && cfg!(not(feature = "gzip")) {
-        let message = "gzip data, which this build does not read (feature `gzip`)";
-        return Err(invalid(path, message.to_owned()));
+    let (reader, packing) = unpacked(reader).map_err(failed)?;
+    if let Some(Packing(name, false)) = packing {
+        let message = format!("{name} data, which this build does not read (feature `{name}`)");
+        return Err(invalid(path, message));
     }
-    match take(reader, path, limits, if packed { 0 } else { size }) {
+    match (
+        take(
+            reader,
+            path,
+            limits,
+            if packing.is_some() { 0 } else { size },
+        ),
+        packing,
+    ) {
         // The decoder reports broken input by these kinds; others come from the system.
-        Err(error)
-            if packed && matches!(error.kind(), InvalidInput | InvalidData | UnexpectedEof) =>
+        (Err(error), Some(Packing(name, _)))
+            if matches!(error.kind(), InvalidInput | InvalidData | UnexpectedEof) =>
         {
-            Err(invalid(path, format!("broken gzip data: {error}")))
+            Err(invalid(path, format!("broken {name} data: {error}")))
         }
-        outcome => outcome.map_err(failed)?,
+        (outcome, _) => outcome.map_err(failed)?,
     }
 }
 
@@ -302,7 +372,7 @@ fn read_as(bytes: &[u8], lines: bool) -> Result<Vec<Document>, InputError> {
     }
 }
 
-/// As [`read_slice`], but a file whose name ends in `.jsonl` or `.ndjson`, or in one of them and `.gz`, is JSON Lines.
+/// As [`read_slice`], but a file whose name ends in `.jsonl` or `.ndjson`, or in one of them and `.gz` or `.zst`, is JSON Lines.
 fn read_bytes(bytes: &[u8], path: &Path) -> Result<Vec<Document>, SourceError> {
     let mut documents = read_as(bytes, is_lines_by_name(path) || is_lines(bytes))
         .map_err(|error| SourceError::Invalid(vec![(path.to_owned(), error)]))?;

@@ -135,7 +135,7 @@ impl DocumentStream {
             return Ok(None);
         }
         let (reader, packed) = unpacked(file)?;
-        let size = if packed { 0 } else { data.len() };
+        let size = if packed.is_some() { 0 } else { data.len() };
         let sizes = ReadSizes::for_bytes(data.len());
         Self::from_reader(reader, path, limits, size, sizes)
     }

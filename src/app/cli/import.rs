@@ -14,6 +14,9 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::path::Path;
 
+/// How many of the files that were left out are named.
+const SHOWN: usize = 20;
+
 impl RunCommand for ImportArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let importing = Importing {
@@ -21,6 +24,7 @@ impl RunCommand for ImportArgs {
             options: ImportOptions {
                 format: self.from,
                 lenient: self.lenient,
+                strict: self.strict,
                 redact: self.redact.clone(),
                 location: match (&self.messages, &self.steps) {
                     (Some(pointer), _) => MessageLocation::Messages(pointer.clone()),
@@ -69,7 +73,7 @@ impl Importing<'_> {
             if self.args.skip_existing {
                 json["existing"] = json!(written.existing);
             }
-            if self.args.skip_invalid {
+            if !read.skipped.is_empty() {
                 let skipped = read.skipped.iter();
                 json["invalid"] = skipped
                     .map(|(file, message)| json!({"file": file, "message": message}))
@@ -91,8 +95,16 @@ impl Importing<'_> {
             let existing = counted(written.existing as u64, "session");
             text += &format!("left {existing} as they are in the store\n");
         }
-        for (file, message) in &read.skipped {
+        for (file, message) in read.skipped.iter().take(SHOWN) {
             text += &format!("skipped {}: {}\n", printable(file), printable(message));
+        }
+        if let Some(more) = read
+            .skipped
+            .len()
+            .checked_sub(SHOWN)
+            .filter(|more| *more > 0)
+        {
+            text += &format!("skipped {more} more\n");
         }
         if text.is_empty() {
             text += "note: there is nothing to import\n";
@@ -158,7 +170,6 @@ impl ImportArgs {
         sessions: &[Named],
     ) -> Result<ImportedCounts, Failure> {
         match (target, sessions) {
-            (_, []) if self.skip_invalid => {}
             (ImportTarget::Directory(path), _) => self.write_directory(path, sessions)?,
             (ImportTarget::File(path), [named]) => {
                 input::check_output(path, &self.logs, self.force)?;

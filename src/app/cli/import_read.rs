@@ -31,10 +31,11 @@ use std::sync::Arc;
 /// The format is found by content. A provider call is a cycle, and a reply ends a turn; messages
 /// after the last reply are the working state. A report on standard error counts what was
 /// understood, kept unchanged and skipped. In a store a session is named by its file, without the endings; one of another
-/// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported.
+/// store keeps its name, as do those of a copy that `store parquet` made. A log that is imported again adds what is new. Of a directory, every file is imported that is a log
+/// or a session; the others are named.
 #[derive(Args, Debug)]
 pub(super) struct ImportArgs {
-    /// Logs to read, plain or gzip; `-` is standard input. Into a store also directories, sessions and
+    /// Logs to read, plain, gzip or Zstandard; `-` is standard input. Into a store also directories, sessions and
     /// stores.
     #[arg(value_name = "LOG", required = true)]
     pub(super) logs: Vec<String>,
@@ -54,9 +55,10 @@ pub(super) struct ImportArgs {
     /// Keep reading as the logs grow, until interrupted. Into a store.
     #[arg(long, requires = "output", conflicts_with = "skip_existing")]
     pub(super) follow: bool,
-    /// Leave out inputs that are neither logs nor sessions, and say so.
+    /// Refuse logs with a malformed line, and everything if one file cannot be read. Without it such lines and
+    /// files are left out and counted.
     #[arg(long)]
-    pub(super) skip_invalid: bool,
+    pub(super) strict: bool,
     /// The format of the logs [default: found by content].
     #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name))]
     pub(super) from: Option<Format>,
@@ -67,7 +69,7 @@ pub(super) struct ImportArgs {
     /// Where the inputs of single steps are: each match is one snapshot of the same session.
     #[arg(long, value_name = "POINTER", value_parser = Pointer::parse)]
     pub(super) steps: Option<Pointer>,
-    /// Accept logs that are mostly not recognised, and pass over lines that are not JSON.
+    /// Import a log of which less than half is understood.
     #[arg(long)]
     pub(super) lenient: bool,
     /// What is taken out of the logs before anything is written: a regular expression. Several are
@@ -127,6 +129,8 @@ pub(super) struct Read {
     pub(super) reports: Vec<ImportReport>,
     /// The inputs that were left out, and why.
     pub(super) skipped: Vec<(String, String)>,
+    /// Why the first of them was.
+    failed: Option<Failure>,
     taken: HashSet<String>,
     /// What was said of sessions, each once.
     remarks: HashSet<String>,
@@ -239,7 +243,13 @@ impl Read {
             let files = importing.logs(run, |word| importing.of_directory(word))?;
             read.add_files(importing, &files)?;
         }
-        Ok(read)
+        match read.failed.take() {
+            Some(failure) if read.sessions.is_empty() => Err(match read.skipped.len() {
+                1 => failure,
+                count => failure.with_help(format!("none of {count} files can be read")),
+            }),
+            _ => Ok(read),
+        }
     }
 
     fn add_files(&mut self, importing: &Importing<'_>, files: &[LogSource]) -> Result<(), Failure> {
@@ -258,14 +268,12 @@ impl Read {
                 Ok(found) => found,
                 // It was read, or could be, and is not what was expected.
                 Err(failure)
-                    if importing.args.skip_invalid
+                    if !importing.args.strict
                         && matches!(failure.exit(), Exit::Input | Exit::Io) =>
                 {
                     self.skipped.push((file.path.clone(), failure.message()));
+                    self.failed.get_or_insert(failure);
                     continue;
-                }
-                Err(failure @ Failure::Input(_, None)) if files.len() > 1 => {
-                    return Err(failure.with_help("`--skip-invalid` imports the others"));
                 }
                 Err(failure) => return Err(failure),
             };

@@ -20,7 +20,7 @@ use super::bedrock::is_request as is_bedrock;
 use super::fields::{Others, get_string, is, role_name, text};
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of};
-use super::transcript::{PartType, contents, typed, unknown};
+use super::transcript::{PartType, contents, fate, typed, unknown};
 use crate::json::{Accepted, Member, ValueType, get, members, value_type};
 use crate::logs::json::{canonical, compact, quoted};
 use crate::logs::log::{LogCall, LogMessage, LogPart};
@@ -124,7 +124,7 @@ pub(super) fn of_content(
     if !read_content(get(found, "content")?, &mut parts, json, report) {
         return None;
     }
-    report.message(Fate::Understood, role_name(&role));
+    report.message(fate(&parts), role_name(&role));
     Some(LogMessage::new(Some(role.into_owned()), parts))
 }
 

@@ -36,7 +36,7 @@ fn trajectory(
 ) {
     let steps = get(found, "steps");
     let Some(steps) = steps.filter(|raw| value_type(raw) == ValueType::Array) else {
-        out.report.line(Fate::Skipped, "without steps");
+        out.report.unknown_line("without steps");
         return;
     };
     out.report.line(Fate::Understood, "trajectory");

@@ -59,7 +59,10 @@ impl LogReader for ClaudeCode {
         let kind = text(&found, "type").unwrap_or_default();
         let id = text(&found, "uuid");
         if !matches!(&*kind, "user" | "assistant" | "system" | "attachment") || id.is_none() {
-            out.report.line(Fate::Skipped, reason(&kind));
+            match reason(&kind) {
+                "another type" => out.report.unknown_line("another type"),
+                known => out.report.line(Fate::Skipped, known),
+            }
             return;
         }
         count_unread(&found, &OF_LINE, "", &mut out.report);

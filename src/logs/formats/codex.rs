@@ -127,7 +127,7 @@ impl Rollout {
             }
             "compacted" => self.compacted(payload, time, out),
             "event_msg" => self.event(payload, out),
-            _ => out.report.line(Fate::Skipped, "another type"),
+            _ => out.report.unknown_line("another type"),
         }
     }
 

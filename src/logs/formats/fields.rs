@@ -92,6 +92,10 @@ impl<'a> Others<'a> {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.reserved.is_empty()
+    }
+
     pub(super) fn into_fields(mut self) -> Vec<LogField> {
         if !self.names.is_empty() {
             self.names.sort_unstable();

@@ -1,9 +1,10 @@
 //! Logs of inspect_ai: `{"eval": …, "samples": [{"id": …, "events": [{"event": "model", …}]}]}`, or
-//! one sample.
+//! one sample; of a `.eval` file ([`mod@crate::logs::eval`]) the log without samples, then each sample.
 //!
 //! A model event is a request, exactly as inspect_ai gave it to the provider's client, and its
 //! output. The requests of a sample that have messages in common are a session: `ID_epoch_N`, and
-//! `ID_epoch_N/2`, … for other conversations, such as those of a grader. A sample without model events is
+//! `ID_epoch_N/2`, … for other conversations, such as those of a grader. One that failed and was made again is an
+//! attempt. Newer logs have the messages of a sample once, and events have ranges of them. A sample without model events is
 //! a transcript of its `messages`. Texts that the sample keeps as attachments are put back in.
 //!
 //! | field | on | value |
@@ -12,14 +13,15 @@
 //! | `data_is_error` | results | true where the result has an `error` |
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
-use super::fields::{count_unread, get_string, inner, is, items, text, words};
-use super::reader::{LogRecord, Sniff};
+use super::calls::Calls;
+use super::fields::{count_unread, get_string, inner, is, items, words, text};
+use super::reader::{LogRecord, Reader, Records, Sniff};
 use super::requests::{Interner, converse, first_choice, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
-use crate::json::{Member, ValueType, get, members, string};
+use crate::json::{Member, ValueType, elements, get, members, string};
 use crate::logs::json::canonical;
 use crate::logs::log::{
-    About, Event, LogCall, LogField, LogMessage, LogPart, LogRequest, RequestOrigin, failed,
+    About, LogCall, LogField, LogMessage, LogPart, LogRequest, RequestOrigin, failed,
     object_without,
 };
 use crate::logs::output::{Output, SessionId};
@@ -35,20 +37,24 @@ pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     (is_log || is_sample).into()
 }
 
-pub(super) fn read(record_of: &LogRecord<'_>, out: &mut Output) {
-    let found = members(record_of.raw);
-    if get(&found, "eval").is_none() {
-        sample(record_of.raw, record_of.location(), out);
-        return;
-    }
-    for (name, _) in &found {
-        if !matches!(&**name, "samples") {
-            out.report.skipped_member(name);
+/// Keeps what the log says of all its samples, as `meta.log`.
+#[derive(Default)]
+pub(super) struct InspectAi(Vec<LogField>);
+
+impl Reader for InspectAi {
+    fn record(&mut self, record_of: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
+        let found = members(record_of.raw);
+        if get(&found, "eval").is_none() {
+            sample(record_of.raw, record_of.location(), &self.0, out);
+            return;
         }
-    }
-    let samples = items(&found, "samples");
-    for (at, raw) in samples.into_iter().enumerate() {
-        sample(raw, format!("{}/samples/{at}", record_of.location()), out);
+        let about = record(&found, &["samples"], &mut out.report).into_iter();
+        self.0 = about.map(|(_, raw)| ("log".into(), raw)).collect();
+        let samples = items(&found, "samples");
+        for (at, raw) in samples.into_iter().enumerate() {
+            let location = format!("{}/samples/{at}", record_of.location());
+            sample(raw, location, &self.0, out);
+        }
     }
 }
 
@@ -57,21 +63,24 @@ struct Sample {
     location: String,
     meta: Vec<LogField>,
     /// Its sessions, with the messages of the last request of each.
-    open: Vec<(SessionId, Vec<Rc<LogMessage>>)>,
+    open: Vec<(Calls, Vec<Rc<LogMessage>>)>,
     read: Interner,
 }
 
-const OF_EVENT: [&str; 10] = words![
-    event input tools tool_choice config model output error timestamp completed
+const OF_EVENT: [&str; 11] = words![
+    event input input_refs tools tool_choice config model output error timestamp completed
 ];
 
-const KNOWN: [&str; 3] = ["messages", "events", "attachments"];
+const KNOWN: [&str; 5] = words![messages events attachments message_pool events_data];
 
-fn sample(raw: &str, location: String, out: &mut Output) {
+fn sample(raw: &str, location: String, log: &[LogField], out: &mut Output) {
     let whole = attached(raw);
     let found = members(whole.as_deref().unwrap_or(raw));
     out.report.line(Fate::Understood, "sample");
-    let meta = record(&found, &KNOWN, &mut out.report);
+    let mut meta = record(&found, &KNOWN, &mut out.report);
+    meta.extend(log.iter().cloned());
+    let mut pool = items(&found, "message_pool");
+    pool.extend(items(&inner(&found, "events_data"), "messages"));
     let id = get(&found, "id").unwrap_or("null");
     let id = string(id).unwrap_or(id.into());
     let epoch = get(&found, "epoch").unwrap_or("1");
@@ -87,14 +96,16 @@ fn sample(raw: &str, location: String, out: &mut Output) {
         match text(&event, "event").as_deref() {
             Some("model") if is(&event, "input", ValueType::Array) => {
                 out.report.line(Fate::Understood, "model");
-                sample.call(&event, out);
+                sample.call(&event, &pool, out);
             }
-            // Most events are of other kinds; they say nothing of how well the log is understood.
             other => {
                 let kind = format!("event {}", other.unwrap_or("unknown"));
-                out.report.part(Fate::Skipped, &kind);
+                out.report.line(Fate::Skipped, &kind);
             }
         }
+    }
+    for (calls, _) in &mut sample.open {
+        calls.end(out);
     }
     if sample.open.is_empty() {
         let session = sample.begin(RequestOrigin::Transcript, out);
@@ -149,13 +160,15 @@ impl Sample {
         })
     }
 
-    fn call(&mut self, event: &[Member<'_>], out: &mut Output) {
+    fn call(&mut self, event: &[Member<'_>], pool: &[&str], out: &mut Output) {
         let mut messages = Vec::new();
-        for raw in items(event, "input") {
+        let ranges = items(event, "input_refs").into_iter();
+        let pooled = ranges.flat_map(|range| range_of(range, pool).unwrap_or_default());
+        for raw in items(event, "input").into_iter().chain(pooled.copied()) {
             messages.push(self.read.get(raw, || read_message(raw, &mut out.report)));
         }
         count_unread(event, &OF_EVENT, "event model.", &mut out.report);
-        let session = self.session_of(&messages, out);
+        let at = self.calls_of(&messages, out);
         let output = inner(event, "output");
         let choice = first_choice(&items(&output, "choices"), &mut out.report);
         let error = get(event, "error").filter(|raw| *raw != "null");
@@ -167,9 +180,7 @@ impl Sample {
             time: time_of(event, "completed").or(call.time),
             ..read_message(raw, &mut out.report)
         });
-        if let Some(error) = error {
-            out.event(session, Event::Failed(failed(&canonical(error))));
-        }
+        let attempt = error.map(|error| failed(&canonical(error)));
         let request = LogRequest {
             messages,
             tools: tools(get(event, "tools"), &mut out.report),
@@ -177,21 +188,29 @@ impl Sample {
             reply: reply.into_iter().collect(),
             call,
         };
-        out.event(session, Event::Request(request));
+        self.open[at].0.tell(request, attempt, out);
     }
 
     /// The conversation whose last request has most messages of this one.
-    fn session_of(&mut self, messages: &[Rc<LogMessage>], out: &mut Output) -> SessionId {
+    fn calls_of(&mut self, messages: &[Rc<LogMessage>], out: &mut Output) -> usize {
         let at = nearest(self.open.iter().map(|(_, had)| &**had), messages);
         let at = at.unwrap_or_else(|| {
             let session = self.begin(RequestOrigin::Request, out);
-            self.open.push((session, Vec::new()));
+            self.open.push((Calls::new(session), Vec::new()));
             self.open.len() - 1
         });
-        let (session, had) = &mut self.open[at];
-        *had = messages.to_vec();
-        *session
+        self.open[at].1 = messages.to_vec();
+        at
     }
+}
+
+/// The messages of a pool in a range, which is a list of its start and its end.
+fn range_of<'p, 'a>(range: &str, pool: &'p [&'a str]) -> Option<&'p [&'a str]> {
+    let ends = elements(range);
+    let [from, to] = ends[..] else {
+        return None;
+    };
+    pool.get(from.parse().ok()?..to.parse().ok()?)
 }
 
 fn parameters(event: &[Member<'_>]) -> String {

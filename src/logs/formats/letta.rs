@@ -27,7 +27,7 @@ pub(super) fn read(record_of: &LogRecord<'_>, out: &mut Output) {
     let found = members(record_of.raw);
     let agents = items(&found, "agents");
     if agents.is_empty() {
-        out.report.line(Fate::Skipped, "without agents");
+        out.report.unknown_line("without agents");
         return;
     }
     let tools = items(&found, "tools");

@@ -51,6 +51,7 @@ mod responses;
 mod sharegpt;
 mod swe_agent;
 mod transcript;
+mod unread;
 
 #[cfg(feature = "store")]
 pub(super) use live::{ReadCall, read as read_call};
@@ -135,7 +136,7 @@ formats! {
     /// ATIF: trajectories of Harbor.
     Atif "atif" WholeLog atif::sniff => EachRecord(atif::read),
     /// inspect_ai: logs of evaluations, and single samples.
-    InspectAi "inspect-ai" WholeLog inspect_ai::sniff => EachRecord(inspect_ai::read),
+    InspectAi "inspect-ai" WholeLog inspect_ai::sniff => inspect_ai::InspectAi::default(),
     /// Letta: agent files.
     Letta "letta" WholeLog letta::sniff => EachRecord(letta::read),
     /// OpenTelemetry: OTLP/JSON with spans of the GenAI or OpenInference conventions.
@@ -186,15 +187,15 @@ pub(super) fn claims(records: &[LogRecord<'_>]) -> Vec<Format> {
 
 const LOOKED_AT: usize = 64;
 
-/// The format of some records, if it is a known one.
-pub(super) fn detect(records: &[LogRecord<'_>]) -> Option<Format> {
+/// What some records are of.
+pub(super) fn look(records: &[LogRecord<'_>]) -> Looks {
     let mut looks = Looks::default();
     for record in records {
         if !looks.more(record) {
             break;
         }
     }
-    looks.format
+    looks
 }
 
 #[derive(Default)]
@@ -203,6 +204,8 @@ pub(super) struct Looks {
     sniff: Sniff,
     /// The first that a record is surely of, else the first that one could be of.
     pub(super) format: Option<Format>,
+    /// The kind of log that a record is surely of, if it is one that is known and not read.
+    pub(super) unread: Option<&'static str>,
 }
 
 impl Looks {
@@ -214,6 +217,12 @@ impl Looks {
             if sniff > self.sniff {
                 (self.sniff, self.format) = (sniff, Some(entry.format));
             }
+        }
+        if self.sniff != Sniff::Yes
+            && let Some(name) = unread::unread(&found)
+        {
+            (self.unread, self.format) = (Some(name), None);
+            return false;
         }
         self.records += 1;
         self.sniff != Sniff::Yes && self.records < LOOKED_AT

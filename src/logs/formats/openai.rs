@@ -19,7 +19,7 @@
 use super::fields::{Others, get_string, inner, items, role_name, text};
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of, first_choice};
-use super::transcript::{contents, typed, unread};
+use super::transcript::{contents, fate, typed, unread};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{LogCall, LogMessage, LogPart};
@@ -29,18 +29,33 @@ use crate::render::openai::RESERVED;
 
 pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
-    if is_message(found) || is_list("messages") || is_list("choices") {
-        return Sniff::Maybe;
-    }
-    match body_of(found).and_then(|body| get(&body, "messages").map(value_type)) {
-        Some(ValueType::Array) => Sniff::Maybe,
-        _ => Sniff::No,
-    }
+    let body = body_of(found).unwrap_or_default();
+    let is_chat = is_message(found) || is_list("choices") || has_chat(found) || has_chat(&body);
+    if is_chat { Sniff::Maybe } else { Sniff::No }
 }
 
-/// Whether a record is one message: an object with a role.
+/// Whether an object has a list of messages. Some of the list are not read in every chat.
+fn has_chat(found: &[Member<'_>]) -> bool {
+    let list = get(found, "messages").filter(|raw| value_type(raw) == ValueType::Array);
+    list.is_some_and(|raw| {
+        let messages = elements(raw);
+        messages.is_empty() || messages.iter().any(|raw| is_message(&members(raw)))
+    })
+}
+
+/// Whether a record is one message: an object with a role, and with a text, parts that say what they are, or calls.
 pub(in crate::logs) fn is_message(found: &[Member<'_>]) -> bool {
-    get_string(found, "role").is_some()
+    let is_part = |raw: &&str| get_string(&members(raw), "type").is_some();
+    let is_list = |name| get(found, name).map(value_type) == Some(ValueType::Array);
+    let has_content = match get(found, "content") {
+        Some(raw) if value_type(raw) == ValueType::Array => {
+            let parts = elements(raw);
+            parts.is_empty() || parts.iter().any(is_part)
+        }
+        Some(raw) => value_type(raw) == ValueType::String,
+        None => false,
+    };
+    get_string(found, "role").is_some() && (has_content || is_list("tool_calls"))
 }
 
 #[derive(Default)]
@@ -80,7 +95,6 @@ fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
     let Some(role) = text(&found, "role") else {
         return unread("without a role", raw, report);
     };
-    report.message(Fate::Understood, role_name(&role));
     let tool = matches!(&*role, "tool" | "function");
     let mut body = None;
     let mut calls = Vec::new();
@@ -105,6 +119,11 @@ fn read(raw: &str, report: &mut ImportReport) -> LogMessage {
     let mut parts = Vec::new();
     let shape = content(body, tool, calls.is_empty(), &mut parts, report);
     parts.extend(calls.into_iter().map(|call| read_call(call, report)));
+    let fate = match shape {
+        Some("absent" | "null") if !unknown.is_empty() => Fate::Verbatim,
+        _ => fate(&parts),
+    };
+    report.message(fate, role_name(&role));
     let mut message = LogMessage::with_system(&role, &["system", "developer"], parts);
     // A message without parts needs a node too.
     message.first();

@@ -3,7 +3,7 @@
 //! A span of a chat is a request, and its outputs are the reply. Spans of one conversation (or,
 //! without one, of one trace) are a session, in the order in which they began; other agents of it
 //! are sessions `NAME/AGENT`. What a span says of its messages is read by [`super::otel_messages`].
-//! A span without messages, whose instrumentation did not record them, is counted as skipped.
+//! `{"spans": […]}` is a list of spans. A span without messages, whose instrumentation did not record them, is counted as skipped.
 //! This file must not know the form of messages.
 
 use super::calls::CallSessions;
@@ -23,12 +23,18 @@ pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     if is(found, "resourceSpans", ValueType::Array) || is(found, "resourceLogs", ValueType::Array) {
         return Sniff::Yes;
     }
-    let has_id = get(found, "traceId").is_some() || is(found, "context", ValueType::Object);
     let of_model = ["\"gen_ai.", "\"llm."];
-    (has_id
-        && get(found, "attributes").is_some()
-        && of_model.iter().any(|mark| record.raw.contains(mark)))
-    .into()
+    let is_of_model = || of_model.iter().any(|mark| record.raw.contains(mark));
+    let spans = items(found, "spans").into_iter();
+    ((is_span(found) || spans.take(1).any(|raw| is_span(&members(raw)))) && is_of_model()).into()
+}
+
+/// Whether a record is a span as exporters print it.
+fn is_span(found: &[Member<'_>]) -> bool {
+    let has_id = ["traceId", "trace_id"]
+        .iter()
+        .any(|name| get(found, name).is_some());
+    (has_id || is(found, "context", ValueType::Object)) && get(found, "attributes").is_some()
 }
 
 /// A span, or what log records say of one that is not in the log.
@@ -75,13 +81,16 @@ impl LogReader for Otel {
                 self.log(&members(log), out);
             }
         }
+        for span in items(&found, "spans") {
+            known = true;
+            self.span(&members(span));
+        }
         if !known && get(&found, "attributes").is_some() {
             known = true;
             self.span(&found);
         }
         if !known {
-            out.report
-                .line(Fate::Skipped, "without spans or log records");
+            out.report.unknown_line("without spans or log records");
         }
     }
 
@@ -97,9 +106,8 @@ impl LogReader for Otel {
         let mut seen = Interner::default();
         for span in &spans {
             if !is_chat(&span.given) {
-                // Most spans are of other kinds; they say nothing of how well the log is understood.
                 let kind = span.given.operation();
-                out.report.part(Fate::Skipped, &format!("span {kind}"));
+                out.report.line(Fate::Skipped, &format!("span {kind}"));
                 continue;
             }
             let Some(chat) = chat(&span.given, &mut seen, &mut out.report) else {
@@ -135,7 +143,8 @@ impl Otel {
     fn span(&mut self, found: &[Member<'_>]) {
         let context = inner(found, "context");
         let id = |name: &str, inner: &str| {
-            let found = text(found, name).or_else(|| text(&context, inner));
+            let own = text(found, name).or_else(|| text(found, inner));
+            let found = own.or_else(|| text(&context, inner));
             found.unwrap_or_default().into_owned()
         };
         let parent = text(found, "parentSpanId").or_else(|| text(found, "parent_id"));
@@ -173,7 +182,7 @@ impl Otel {
         let name = name.or_else(|| text_of(&of_record, "event.name"));
         let name = name.unwrap_or_default();
         if !is_message_event(&name) {
-            out.report.part(Fate::Skipped, "log record of another kind");
+            out.report.line(Fate::Skipped, "log record of another kind");
             return;
         }
         let body = get(found, "body").map(any_value).unwrap_or_default();

@@ -19,13 +19,22 @@ pub(super) fn tools_of(attributes: &SpanAttributes, report: &mut ImportReport) -
     }
     let all = attributes.iter().map(|(name, raw)| (&**name, &**raw));
     let mut definitions = Vec::new();
-    for found in numbered(all, "llm.tools.").values() {
-        let schema = found.iter().find(|(name, _)| *name == "tool.json_schema");
-        definitions.extend(schema.map(|(_, raw)| match string(raw) {
-            // One that is not JSON stays a text.
-            Some(text) => json_in(&text).unwrap_or(raw).to_owned(),
-            None => (*raw).to_owned(),
-        }));
+    // One that is not JSON stays a text.
+    let schema = |raw: &str| match string(raw) {
+        Some(text) => json_in(&text).unwrap_or(raw).to_owned(),
+        None => raw.to_owned(),
+    };
+    for found in numbered(all.clone(), "llm.tools.").values() {
+        let found = found.iter().find(|(name, _)| *name == "tool.json_schema");
+        definitions.extend(found.map(|(_, raw)| schema(raw)));
+    }
+    for found in numbered(all, "llm.request.functions.").values() {
+        let members = found.iter().map(|(name, raw)| match *name {
+            "parameters" => (*name, schema(raw)),
+            name => (name, (*raw).to_owned()),
+        });
+        let function = object(members);
+        definitions.push(format!("{{\"type\":\"function\",\"function\":{function}}}"));
     }
     tools(Some(&list(definitions)), report)
 }
@@ -71,18 +80,35 @@ fn parameter(name: &str) -> Option<&str> {
 }
 
 /// Attributes that say what a call used, and their names in the tree.
-const USED: [(&str, &str); 20] = [
+const USED: [(&str, &str); 29] = [
     ("input_tokens", "gen_ai.usage.input_tokens"),
     ("input_tokens", "gen_ai.usage.prompt_tokens"),
     ("input_tokens", "llm.token_count.prompt"),
+    ("input_tokens", "llm.usage.prompt_tokens"),
     ("output_tokens", "gen_ai.usage.output_tokens"),
     ("output_tokens", "gen_ai.usage.completion_tokens"),
     ("output_tokens", "llm.token_count.completion"),
+    ("output_tokens", "llm.usage.completion_tokens"),
     ("cached_tokens", "gen_ai.usage.cache_read.input_tokens"),
+    ("cached_tokens", "gen_ai.usage.cache_read_input_tokens"),
+    ("cached_tokens", "gen_ai.usage.input_tokens.cache_read"),
+    ("cached_tokens", "llm.usage.cache_read_input_tokens"),
     ("cached_tokens", "llm.token_count.prompt_details.cache_read"),
     (
         "cache_write_tokens",
         "gen_ai.usage.cache_creation.input_tokens",
+    ),
+    (
+        "cache_write_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+    ),
+    (
+        "cache_write_tokens",
+        "gen_ai.usage.input_tokens.cache_write",
+    ),
+    (
+        "cache_write_tokens",
+        "llm.usage.cache_creation_input_tokens",
     ),
     (
         "cache_write_tokens",
@@ -99,6 +125,7 @@ const USED: [(&str, &str); 20] = [
     ("", "gen_ai.response.finish_reasons"),
     ("", "llm.token_count.total"),
     ("", "gen_ai.usage.total_tokens"),
+    ("", "llm.usage.total_tokens"),
     ("", "llm.finish_reason"),
     ("", "llm.model_name"),
 ];
@@ -124,6 +151,16 @@ pub(super) fn used(attributes: &SpanAttributes, stop: Option<String>) -> Vec<Log
     fields
 }
 
+/// What the attributes of messages and tools begin with, where they have a number each.
+const NUMBERED: [&str; 6] = [
+    "llm.input_messages.",
+    "llm.output_messages.",
+    "llm.tools.",
+    "gen_ai.prompt.",
+    "gen_ai.completion.",
+    "llm.request.functions.",
+];
+
 /// What else the span says. What repeats messages is counted as skipped.
 pub(super) fn record(attributes: &SpanAttributes, report: &mut ImportReport) -> Option<String> {
     let mut rest: Vec<Member<'_>> = Vec::new();
@@ -139,9 +176,7 @@ pub(super) fn record(attributes: &SpanAttributes, report: &mut ImportReport) -> 
                     | "gen_ai.conversation.id"
                     | "llm.invocation_parameters"
             )
-            || ["llm.input_messages.", "llm.output_messages.", "llm.tools."]
-                .iter()
-                .any(|prefix| name.starts_with(prefix));
+            || NUMBERED.iter().any(|prefix| name.starts_with(prefix));
         if read {
             continue;
         }

@@ -1,10 +1,11 @@
-//! What a span says of a chat: messages, tools, parameters and usage, in any of three forms.
+//! What a span says of a chat: messages, tools, parameters and usage, in any of four forms.
 //!
 //! | form | input | reply |
 //! |---|---|---|
 //! | GenAI attributes | `gen_ai.system_instructions`, `gen_ai.input.messages` | `gen_ai.output.messages` |
 //! | GenAI events, version 1.36 and older | `gen_ai.system.message`, `gen_ai.user.message`, … | `gen_ai.choice` |
 //! | OpenInference | `llm.input_messages.N.message.*` | `llm.output_messages.N.message.*` |
+//! | OpenLLMetry, older | `gen_ai.prompt.N.*` | `gen_ai.completion.N.*` |
 //!
 //! Messages become those of Chat Completions ([`super::openai`]). This file must not know spans.
 
@@ -57,7 +58,12 @@ impl SpanContent {
     }
 
     pub(super) fn operation(&self) -> String {
-        let names = ["gen_ai.operation.name", "openinference.span.kind"];
+        let names = [
+            "gen_ai.operation.name",
+            "openinference.span.kind",
+            "llm.request.type",
+            "traceloop.span.kind",
+        ];
         let found = names
             .iter()
             .find_map(|name| text_of(&self.attributes, name));
@@ -68,18 +74,17 @@ impl SpanContent {
 /// Whether a span is a call of a model for messages.
 pub(super) fn is_chat(given: &SpanContent) -> bool {
     let of = |name| text_of(&given.attributes, name);
+    let has_messages = |name: &String| {
+        let numbered = ["llm.input_messages.", "gen_ai.prompt."];
+        name == "gen_ai.input.messages" || numbered.iter().any(|start| name.starts_with(start))
+    };
     match (of("gen_ai.operation.name"), of("openinference.span.kind")) {
         (Some(operation), _) => {
             matches!(&*operation, "chat" | "generate_content" | "text_completion")
         }
         (None, Some(kind)) => kind == "LLM",
         // Older emitters do not name the operation.
-        (None, None) => {
-            !given.events.is_empty()
-                || given.attributes.keys().any(|name| {
-                    name == "gen_ai.input.messages" || name.starts_with("llm.input_messages.")
-                })
-        }
+        (None, None) => !given.events.is_empty() || given.attributes.keys().any(has_messages),
     }
 }
 
@@ -96,8 +101,13 @@ pub(super) fn chat(
         said.of_events(&given.events);
     }
     if said.is_empty() {
-        said.input = flat(attributes, "llm.input_messages.");
-        said.output = flat(attributes, "llm.output_messages.");
+        let of = |one, other| {
+            [one, other]
+                .into_iter()
+                .flat_map(|name| flat(attributes, name))
+        };
+        said.input = of("llm.input_messages.", "gen_ai.prompt.").collect();
+        said.output = of("llm.output_messages.", "gen_ai.completion.").collect();
     }
     if said.is_empty() {
         return None;
@@ -370,36 +380,43 @@ fn chat_call(raw: &str) -> String {
     object(kind.into_iter().chain(own))
 }
 
-/// The messages of OpenInference, in the form of Chat Completions.
-fn flat(attributes: &SpanAttributes, prefix: &str) -> Vec<String> {
+/// The messages of OpenInference and of OpenLLMetry, in the form of Chat Completions.
+fn flat<'a>(attributes: &'a SpanAttributes, prefix: &str) -> Vec<String> {
     let all = attributes.iter().map(|(name, raw)| (&**name, &**raw));
     let by_number = numbered(all, prefix);
-    by_number.values().map(|of| flat_message(of)).collect()
+    let own =
+        |(name, raw): &(&'a str, &'a str)| (name.strip_prefix("message.").unwrap_or(name), *raw);
+    let message = |of: &Vec<_>| flat_message(&of.iter().map(own).collect::<Vec<_>>());
+    by_number.values().map(message).collect()
 }
 
 fn flat_message(found: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let of = |name: &str| found.iter().find(|(known, _)| *known == name);
-    let role = of("message.role").map_or("\"user\"", |(_, raw)| raw);
+    let role = of("role").map_or("\"user\"", |(_, raw)| raw);
     push_member("role", role, &mut out);
     let all = |prefix| numbered(found.iter().copied(), prefix);
-    let contents = all("message.contents.");
-    match of("message.content") {
-        Some((_, raw)) => push_member("content", raw, &mut out),
+    let contents = all("contents.");
+    match of("content") {
+        Some((_, raw)) => {
+            // OpenLLMetry has a list of parts as JSON in a string.
+            let text = string(raw).filter(|text| text.starts_with("[{\"type\""));
+            let parts = text.as_deref().and_then(json_in);
+            push_member("content", parts.unwrap_or(raw), &mut out);
+        }
         None if contents.is_empty() => push_member("content", "null", &mut out),
         None => {
             let contents = contents.values().map(|of| flat_content(of));
             push_member("content", &list(contents), &mut out);
         }
     }
-    let calls = all("message.tool_calls.");
+    let calls = all("tool_calls.");
     if !calls.is_empty() {
         let calls = calls.values().map(|of| flat_call(of));
         push_member("tool_calls", &list(calls), &mut out);
     }
     for (name, value) in found {
-        let name = name.strip_prefix("message.").unwrap_or_default();
-        let read = matches!(name, "" | "role" | "content")
+        let read = matches!(*name, "role" | "content")
             || name.starts_with("contents.")
             || name.starts_with("tool_calls.");
         if !read {
@@ -427,10 +444,12 @@ fn flat_call(found: &[(&str, &str)]) -> String {
     let (mut out, mut function) = (String::new(), String::new());
     for (name, value) in found {
         let name = name.strip_prefix("tool_call.").unwrap_or(name);
-        match name.strip_prefix("function.") {
-            Some("arguments") => push_member("arguments", &as_text(value), &mut function),
-            Some(name) => push_member(name, value, &mut function),
-            None => push_member(name, value, &mut out),
+        match (name.strip_prefix("function."), name) {
+            (Some("arguments"), _) | (None, "arguments") => {
+                push_member("arguments", &as_text(value), &mut function);
+            }
+            (Some(name), _) | (None, name @ "name") => push_member(name, value, &mut function),
+            (None, name) => push_member(name, value, &mut out),
         }
     }
     push_member("function", &braced(&function), &mut out);

@@ -450,7 +450,6 @@ impl<A: Api> RequestsReader<A> {
         parsed: Parsed,
         out: &mut Output,
     ) {
-        out.report.line(Fate::Understood, "conversation");
         let meta = record_of(found, &parsed.taken, &mut out.report);
         let session = out.session(About {
             location: record.location(),
@@ -464,9 +463,17 @@ impl<A: Api> RequestsReader<A> {
         }
         let raw = get(found, A::MESSAGES).unwrap_or_default();
         let mut messages = Vec::new();
+        let before = out.report.messages(Fate::Understood);
         for raw in self.api.messages(raw) {
             messages.push(self.api.message(raw, &mut out.report));
         }
+        let is_read = messages.is_empty() || out.report.messages(Fate::Understood) > before;
+        let fate = if is_read {
+            Fate::Understood
+        } else {
+            Fate::Verbatim
+        };
+        out.report.line(fate, "conversation");
         converse(messages, A::JOINED, session, out);
         out.close(session);
     }
@@ -498,7 +505,7 @@ impl<A: Api> LogReader for RequestsReader<A> {
         }
         if self.records && get(&found, "role").is_none() {
             let name = text(&found, "type").unwrap_or("unknown record".into());
-            out.report.line(Fate::Skipped, &name);
+            out.report.unknown_line(&name);
             return;
         }
         let message = self.api.message(record.raw, &mut out.report);

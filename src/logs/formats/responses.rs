@@ -18,7 +18,7 @@
 use super::fields::{get_string, role_name, text};
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, body_of};
-use super::transcript::{WHOLE, contents, named, typed};
+use super::transcript::{WHOLE, contents, fate, named, typed};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{LogCall, LogMessage, LogPart};
@@ -212,7 +212,7 @@ fn message(
         _ => "input_text",
     };
     let (parts, shape) = content(get(found, "content"), "text", standard, json, report)?;
-    report.message(Fate::Understood, role_name(&role));
+    report.message(fate(&parts), role_name(&role));
     let message = LogMessage::with_system(&role, &["system", "developer"], parts);
     let known = ["type", "role", "content"];
     Some(finish(message, shape, found, &known))

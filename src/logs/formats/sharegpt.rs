@@ -29,7 +29,7 @@ pub(super) fn read(record_of: &LogRecord<'_>, out: &mut Output) {
     let found = members(record_of.raw);
     let list = get(&found, "conversations");
     let Some(list) = list.filter(|raw| value_type(raw) == ValueType::Array) else {
-        out.report.line(Fate::Skipped, "without conversations");
+        out.report.unknown_line("without conversations");
         return;
     };
     out.report.line(Fate::Understood, "conversation");

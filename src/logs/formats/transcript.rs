@@ -109,8 +109,18 @@ pub(super) fn contents(
     }
 }
 
+/// What becomes of a message of these parts: it is understood if one of them is, or if there is none.
+pub(super) fn fate(parts: &[LogPart]) -> Fate {
+    let is_raw = |part: &LogPart| part.field("data_verbatim").is_some();
+    if !parts.is_empty() && parts.iter().all(is_raw) {
+        Fate::Verbatim
+    } else {
+        Fate::Understood
+    }
+}
+
 pub(super) fn message(role: &str, parts: Vec<LogPart>, report: &mut ImportReport) -> LogMessage {
-    report.message(Fate::Understood, role_name(role));
+    report.message(fate(&parts), role_name(role));
     LogMessage::with_system(role, &["system"], parts)
 }
 

@@ -1,5 +1,6 @@
 //! Importing OpenAI chat logs: places, cycles, ids, delta lines, reports, and bad logs.
 
+use super::written;
 use pactql::logs::{Fate, ImportOptions, Imported, MessageLocation, Pointer, import};
 use serde_json::{Value, json};
 
@@ -282,20 +283,20 @@ fn steps_are_snapshots_whose_rewritten_messages_keep_their_ids() {
 fn nothing_is_dropped_and_everything_is_counted() {
     let imported = usual(
         r#"{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"input_audio","x":1},{"type":"image_url","image_url":{"url":"u"}}],"agent":"main"},
-           {"content":"no role"}, 7, {"role":"assistant","content":5}],"tools":[],"topic":"t"}"#,
+           {"content":"no role"}, 7, {"role":"assistant","content":5},{"role":"user","content":"b"}],"tools":[],"topic":"t"}"#,
     );
     let report = &imported.report;
     assert_eq!(report.messages(Fate::Understood), 2);
-    assert_eq!(report.messages(Fate::Verbatim), 2);
+    assert_eq!(report.messages(Fate::Verbatim), 3);
     assert_eq!(report.messages(Fate::Skipped), 0);
-    assert_eq!(report.parts(Fate::Understood), 2);
+    assert_eq!(report.parts(Fate::Understood), 3);
     assert_eq!(report.parts(Fate::Verbatim), 2);
     assert_eq!(
         report.to_string(),
         "imported 1 session, 1 snapshot\n  \
          lines     understood 1 (conversation 1), kept verbatim 0, skipped 0\n  \
-         messages  understood 2 (assistant 1, user 1), kept verbatim 2 (without a role 2), skipped 0\n  \
-         parts     understood 2 (image 1, text 1), kept verbatim 2 (content 1, input_audio 1), skipped 0\n  \
+         messages  understood 2 (user 2), kept verbatim 3 (assistant 1, without a role 2), skipped 0\n  \
+         parts     understood 3 (image 1, text 2), kept verbatim 2 (content 1, input_audio 1), skipped 0\n  \
          members kept as data_*: agent 1\n  \
          members of records kept in meta.record: tools 1, topic 1"
     );
@@ -311,7 +312,8 @@ fn bad_logs_are_refused_with_their_place() {
         ("3", "expected chat messages"),
         ("{\"role\":1}", "expected a message with a `role`"),
         ("[{\"a\":1}]", "with `messages`, at /0"),
-        ("{\"role\":\"user\"}\n{\"role\":\n", "2:"),
+        ("no JSON\nnor this\n", "malformed JSON"),
+        ("{\"role\":\"user\"}", "expected a message with a `role`"),
     ] {
         let message = refused(text, MessageLocation::Usual);
         assert!(message.contains(expected), "{text}: {message}");
@@ -321,5 +323,88 @@ fn bad_logs_are_refused_with_their_place() {
     assert!(refused("{\"a\":{}}", at("/a")).contains("expected a list of messages at"));
     let deep = format!("[{}{}]", "[".repeat(100_000), "]".repeat(100_000));
     assert!(refused(&deep, MessageLocation::Usual).contains("nest at most"));
-    assert!(import(b"[\xff]", &ImportOptions::default()).is_err());
+    let error = import(b"[\xff]", &ImportOptions::default()).expect_err("not text");
+    assert!(error.to_string().contains("UTF-8"), "{error}");
+}
+
+/// Also the first; and where most are, the log is no log.
+#[test]
+fn malformed_lines_are_left_out_and_counted_or_refused() {
+    let good = "{\"role\":\"user\",\"content\":\"a\"}\n";
+    for bad in [
+        &b"no JSON\n"[..],
+        b"{\"role\":\"user\",\"content\":1e999}\n",
+        b"{\"role\":\"user\",\"role\":\"user\"}\n",
+        b"{\"role\":\"user\",\"content\":\"\xff\"}\n",
+    ] {
+        for (log, line) in [
+            ([good.as_bytes(), bad, good.as_bytes()].concat(), 2),
+            ([bad, good.as_bytes(), good.as_bytes()].concat(), 1),
+        ] {
+            let text = String::from_utf8_lossy(&log).into_owned();
+            let imported = import(&log, &ImportOptions::default()).expect("a log");
+            assert_eq!(imported.report.messages(Fate::Understood), 2, "{text}");
+            assert_eq!(imported.report.lines(Fate::Skipped), 1, "{text}");
+            let strict = ImportOptions {
+                strict: true,
+                ..ImportOptions::default()
+            };
+            let error = import(&log, &strict).expect_err("a malformed line");
+            assert_eq!(error.faults[0].line, line, "{text}");
+        }
+        let log = [good.as_bytes(), bad, bad, bad].concat();
+        let refused = import(&log, &ImportOptions::default()).is_err();
+        assert!(refused, "{}", String::from_utf8_lossy(&log));
+    }
+}
+
+/// By their names, with `--lenient` too; a list that only looks like messages is none.
+#[test]
+fn logs_of_kinds_that_are_not_read_are_refused() {
+    let kimi = r#"{"type":"metadata","protocol_version":"1.4"}
+        {"type":"turn.prompt","input":[{"type":"text","text":"Read it."}]}"#;
+    let droid = r#"{"type":"session_start","id":"a","cwd":"/a"}
+        {"type":"message","message":{"role":"user","content":[{"type":"text","text":"List."}]}}"#;
+    for (log, expected) in [
+        (kimi.to_owned(), "Kimi"),
+        (format!("no JSON\n{kimi}"), "Kimi"),
+        (droid.to_owned(), "Droid"),
+        (r#"[{"kind":"user","text":"Run it.","captured_at":"2026-01-01T00:00:00Z"}]"#.into(), "Letta Code"),
+        (r#"[{"role":"user","content":"a","observed":0,"active":1}]"#.into(), "Hermes"),
+        (
+            r#"{"v":4,"channel_values":{"messages":[{"role":"user","content":"a"}]},"channel_versions":{}}"#.into(),
+            "LangGraph",
+        ),
+        (
+            r#"{"items":[null,{"kind":"MessageEvent","llm_message":{"role":"user","content":[]}}]}"#.into(),
+            "OpenHands",
+        ),
+        (r#"{"stats":[{"role":"user","count":3}]}"#.into(), "expected a message"),
+        (r#"[{"role":"user","pieces":[{"text":"a"}]}]"#.into(), "expected a message"),
+    ] {
+        for lenient in [false, true] {
+            let options = ImportOptions {
+                lenient,
+                ..ImportOptions::default()
+            };
+            let error = import(log.as_bytes(), &options).expect_err(&log);
+            assert!(error.to_string().contains(expected), "{log}: {error}");
+        }
+    }
+}
+
+/// What is beside a list of messages is in the `meta` of its session.
+#[test]
+fn members_beside_lists_are_kept() {
+    let imported = usual(
+        r#"[{"task":7,"traj":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"info":{"reward":"why"}}]"#,
+    );
+    let report = imported.report.to_string();
+    assert!(report.contains("meta.record: info 1, task 1"), "{report}");
+    let line = written(&imported, 0, true);
+    let line: Value = serde_json::from_str(line.lines().next().expect("a snapshot")).expect("JSON");
+    assert_eq!(
+        line["meta"]["record"],
+        json!({"info": {"reward": "why"}, "task": 7})
+    );
 }

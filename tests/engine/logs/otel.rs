@@ -138,7 +138,7 @@ fn spans_with_attributes_are_requests_in_the_order_they_began() {
     assert_eq!(documents.len(), 3);
     let report = &imported.report;
     assert_eq!(report.lines(Fate::Understood), 5);
-    assert_eq!(report.lines(Fate::Skipped), 1);
+    assert_eq!(report.lines(Fate::Skipped), 4);
     let shown = report.to_string();
     assert!(shown.contains("another choice 1"), "{shown}");
     assert!(shown.contains("span invoke_agent 2"), "{shown}");
@@ -214,5 +214,58 @@ fn attributes_of_openinference_are_requests() {
         sent(&sessions[1])[0]["messages"],
         json!([{"role": "user", "content": "Hello 🙂"}, {"role": "user", "content": "second"},
             {"role": "user", "content": "third"}])
+    );
+}
+
+#[test]
+fn spans_of_openllmetry_are_requests() {
+    let (imported, sessions) = fixture("synthetic-openllmetry.json");
+    let report = imported.report.to_string();
+    assert!(report.contains("understood 2 (chat 2)"), "{report}");
+    assert!(report.contains("skipped 1 (span workflow 1)"), "{report}");
+    let sent = sent(&sessions[0]);
+    let image = json!({"type": "image_url", "image_url": {"url": "https://example.org/map.png"}});
+    let first = json!([
+        {"role": "system", "content": "You plan trips."},
+        {"role": "user", "content": [{"type": "text", "text": "Trains to Graz?"}, image]},
+    ]);
+    assert_eq!(sent[0]["messages"], first);
+    assert_eq!(sent[0]["model"], "m-1");
+    assert_eq!(sent[0]["temperature"], 0.2);
+    let properties = json!({"to": {"type": "string"}});
+    assert_eq!(
+        sent[0]["tools"][0],
+        function("trains", "Finds trains", &properties)
+    );
+    let call = json!({"type": "function", "id": "call_1",
+        "function": {"name": "trains", "arguments": "{\"to\": \"Graz\"}"}});
+    let messages = sent[1]["messages"].as_array().expect("messages");
+    assert_eq!(
+        messages[2],
+        json!({"role": "assistant", "content": null, "tool_calls": [call]})
+    );
+    assert_eq!(messages[3]["tool_call_id"], "call_1");
+    assert_eq!(replies(&sessions[0])[1], "\"Take the train at 07:58.\"");
+    let documents = documents(&sessions[0]);
+    let used = |at: usize, name: &str| documents[at]["usage"][name].clone();
+    assert_eq!(
+        (used(0, "input_tokens"), used(0, "cache_write_tokens")),
+        (json!(90), json!(64))
+    );
+    assert_eq!(used(0, "stop_reason"), "tool_calls");
+    assert_eq!(
+        (used(1, "cached_tokens"), used(1, "cache_write_tokens")),
+        (json!(64), json!(32))
+    );
+}
+
+/// A log without a chat is no empty session.
+#[test]
+fn spans_of_other_kinds_alone_are_refused() {
+    let log = r#"{"spans":[{"trace_id":"a","span_id":"b","attributes":{"gen_ai.operation.name":"embeddings"}}]}"#;
+    let error = import(log.as_bytes(), &ImportOptions::default()).expect_err("nothing");
+    assert!(
+        error.to_string().contains("no line of it is of a message"),
+        "{error}"
     );
 }

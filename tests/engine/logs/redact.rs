@@ -1,7 +1,7 @@
 //! Secrets do not enter, and half a letter does not end an import.
 
 use pactql::inspect::share::Redactor;
-use pactql::logs::{ImportOptions, Imported, Redaction, import};
+use pactql::logs::{Fate, ImportOptions, Imported, Redaction, import};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -146,9 +146,14 @@ fn half_a_letter_is_replaced_and_its_line_named() {
     assert!(found.contains("\\ud83d\\ude42 \\\\ud800"), "{found}");
     assert!(found.contains("\\ufffd\\ufffd"), "{found}");
     // A line that is no JSON is an error all the same.
-    let options = ImportOptions::default();
+    let options = ImportOptions {
+        strict: true,
+        ..ImportOptions::default()
+    };
     let bad = "{\"role\":\"user\",\"content\":\"\\ud800\"}\n{\"role\":\n{\"role\":\"user\"}\n";
     assert!(import(bad.as_bytes(), &options).is_err());
+    let tolerant = import(bad.as_bytes(), &ImportOptions::default()).expect("a log");
+    assert_eq!(tolerant.report.lines(Fate::Skipped), 1);
 }
 
 proptest! {

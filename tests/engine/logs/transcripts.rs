@@ -296,9 +296,7 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
 fn inspect_model_events_are_requests_that_come_back_equal() {
     let (imported, sessions) = fixture("inspect-ai/synthetic-log.json");
     assert_eq!(imported.format, Some(Format::InspectAi));
-    // Events of other kinds do not make a log one that is hardly understood.
-    assert_eq!(imported.report.lines(Fate::Skipped), 0);
-    assert_eq!(imported.report.parts(Fate::Skipped), 2);
+    assert_eq!(imported.report.lines(Fate::Skipped), 2);
     let names: Vec<_> = imported
         .sessions
         .iter()
@@ -349,6 +347,82 @@ fn inspect_model_events_are_requests_that_come_back_equal() {
     );
     assert_eq!(block(&sessions[2], "Hm.")["kind"], "thinking");
     assert_eq!(documents(&sessions[2])[0]["meta"]["source"], "transcript");
+}
+
+/// A `.eval` file is the same log, as an archive.
+#[test]
+fn inspect_archives_make_the_same_as_their_json() {
+    let bytes = std::fs::read("tests/cases/logs/inspect-ai/synthetic-log.json").expect("a file");
+    let mut log: Value = serde_json::from_slice(&bytes).expect("JSON");
+    let samples = log["samples"].take();
+    log.as_object_mut().expect("a log").remove("samples");
+    let mut files = vec![
+        ("_journal/start.json".to_owned(), json!({"eval": {}})),
+        ("summaries.json".to_owned(), json!([])),
+    ];
+    for sample in samples.as_array().expect("samples") {
+        let id = sample["id"].to_string().replace('"', "");
+        files.push((format!("samples/{id}_epoch_1.json"), sample.clone()));
+    }
+    files.push(("header.json".to_owned(), log));
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default();
+    for (name, value) in files {
+        archive.start_file(&name, options).expect("space");
+        serde_json::to_writer(&mut archive, &value).expect("space");
+    }
+    let archive = archive.finish().expect("an archive").into_inner();
+    let (whole, _) = fixture("inspect-ai/synthetic-log.json");
+    let read = import(&archive, &ImportOptions::default()).expect("a good log");
+    assert_eq!(read.format, Some(Format::InspectAi));
+    assert_eq!(read.report.to_json(), whole.report.to_json());
+    assert_eq!(read.sessions.len(), 3);
+    for (one, other) in read.sessions.iter().zip(&whole.sessions) {
+        assert_eq!(one.name, other.name);
+        // But for the order of members in objects of tools, which this test does not keep.
+        assert_eq!(one.recording.snapshots(), other.recording.snapshots());
+    }
+    let last = documents(&holds_together(&read)[0])
+        .pop()
+        .expect("a snapshot");
+    assert_eq!(last["meta"]["log"]["eval"]["task"], "sums");
+    for cut in [10, archive.len() / 2, archive.len() - 10] {
+        let error = import(&archive[..cut], &ImportOptions::default()).expect_err("cut off");
+        assert!(error.to_string().contains("ZIP archive"), "{error}");
+    }
+}
+
+#[test]
+fn inspect_events_have_ranges_of_a_pool_and_are_retried() {
+    let sample = json!({"id": "s", "epoch": 2, "messages": [], "scores": {"match": {"value": "C"}},
+        "message_pool": [{"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Guess."}, {"role": "assistant", "content": "7?"},
+            {"role": "user", "content": "Again."}],
+        "events": [
+            {"event": "model", "model": "m", "input": [], "input_refs": [[0, 2]], "error": "overloaded",
+                "tools": [], "config": {}, "output": {"choices": []}},
+            {"event": "model", "model": "m", "input": [], "input_refs": [[0, 2]],
+                "tools": [], "config": {}, "output": {"choices": [{"message": {"role": "assistant", "content": "7?"}}]}},
+            {"event": "model", "model": "m", "input": [], "input_refs": [[0, 3], [3, 4], [3, 9], [2], "x"],
+                "tools": [], "config": {}, "output": {"choices": [{"message": {"role": "assistant", "content": "8?"}}]}}]});
+    let imported = import(sample.to_string().as_bytes(), &ImportOptions::default());
+    let imported = imported.expect("a good log");
+    let sessions = holds_together(&imported);
+    assert_eq!(sessions.len(), 1);
+    let documents = documents(&sessions[0]);
+    // The call that failed is an attempt of the one after it, and no cycle.
+    assert_eq!(documents.len(), 2);
+    assert_eq!(documents[0]["meta"]["attempts"][0]["error"], "overloaded");
+    assert_eq!(
+        documents[0]["meta"]["record"]["scores"]["match"]["value"],
+        "C"
+    );
+    let sent = pactql::render::request(
+        &pactql::render::Thread::request(&sessions[0].committed[1]),
+        pactql::Provider::OpenAi,
+    );
+    let sent: Value = serde_json::from_str(&sent.expect("a request")).expect("JSON");
+    assert_eq!(sent["messages"], sample["message_pool"]);
 }
 
 /// The request to Chat Completions that a model event stands for.

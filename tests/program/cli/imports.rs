@@ -461,3 +461,69 @@ fn a_follower_ends_when_all_logs_have_failed() {
     goes_on.kill().expect("it runs");
     goes_on.wait().expect("it ends");
 }
+
+/// Of a tree of files, what is a log is imported, whatever is beside it; Zstandard is unpacked, also in several
+/// frames, as programs write that add to a file.
+#[test]
+fn a_folder_is_imported_with_what_is_no_log_left_out() {
+    let scratch = Scratch::new("import-folder");
+    let (folder, store) = (scratch.path("in"), scratch.path("a.db"));
+    std::fs::create_dir_all(format!("{folder}/deep")).expect("a directory");
+    let put = |name: &str, bytes: &[u8]| {
+        std::fs::write(format!("{folder}/{name}"), bytes).expect("a file");
+    };
+    let first = line("1", None, &user("go"), &json!({}));
+    let second = line("2", Some("1"), &reply("m1", &said("A")), &json!({}));
+    let pack = |text: &str| {
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        ruzstd::encoding::compress_to_vec(text.as_bytes(), level)
+    };
+    put("deep/plain.jsonl", (first.clone() + &second).as_bytes());
+    let frames = [pack(&first), pack(&second)].concat();
+    put("packed.jsonl.zst", &frames);
+    put("torn.jsonl.zst", &frames[..frames.len() - 20]);
+    put("bad.jsonl", format!("not JSON\n{first}{second}").as_bytes());
+    // A session that has begun and said nothing.
+    let young = r#"{"type":"summary","summary":"Trains","leafUuid":"a"}"#;
+    put("young.jsonl", format!("{young}\n{young}\n").as_bytes());
+    put("README.md", b"# Logs\n\nof an agent\n");
+    put("table.csv", b"a,b\n1,2\n");
+    put("bytes.bin", b"\x00\x01\xff\n\xfe");
+    put(
+        "wire.jsonl",
+        b"{\"type\":\"metadata\",\"protocol_version\":\"1\"}\n",
+    );
+    let done = pactql(&["import", &folder, "-o", &store]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(names(&store), ["bad", "deep/plain", "packed"]);
+    for (file, why) in [
+        (
+            "young.jsonl",
+            "no line of it is of a message yet (2 skipped)",
+        ),
+        ("README.md", "malformed JSON"),
+        ("table.csv", "malformed JSON"),
+        ("bytes.bin", "UTF-8"),
+        ("torn.jsonl.zst", "broken zstd data"),
+        ("wire.jsonl", "a log of Kimi"),
+    ] {
+        let is_named = |line: &str| line.contains(file) && line.contains(why);
+        assert!(done.err.lines().any(is_named), "{file}: {}", done.err);
+    }
+    assert!(done.err.contains("malformed 1"), "{}", done.err);
+    let texts = |name: &str| answer(&["select", &format!("{store}#{name}"), "@* .cb"]);
+    assert_eq!(texts("packed"), texts("deep/plain"));
+    // Where nothing can be read, and where all of it has to be.
+    let other = scratch.path("b.db");
+    let none = ["young.jsonl", "README.md"].map(|name| format!("{folder}/{name}"));
+    fails(
+        &["import", &none[0], &none[1], "-o", &other],
+        5,
+        "none of 2 files",
+    );
+    fails(
+        &["import", &folder, "-o", &other, "--strict"],
+        5,
+        "README.md",
+    );
+}

@@ -695,10 +695,10 @@ fn a_directory_is_imported_file_by_file() {
     put("x.jsonl", b"nothing");
     put("y.jsonl", b"{\"root\":{\"children\":[]}}\n{\"root\":1}\n");
     let other = scratch.path("other.db");
-    let error = fails(&["import", &folder, "-o", &other], 5, "x.jsonl is invalid");
-    assert!(error.contains("help: `--skip-invalid`"), "{error}");
+    let strict = ["import", &folder, "-o", &other, "--strict"];
+    fails(&strict, 5, "x.jsonl is invalid");
     assert!(!std::path::Path::new(&other).exists());
-    let skipping = ["import", &folder, "-o", &other, "--skip-invalid"];
+    let skipping = ["import", &folder, "-o", &other];
     let error = pactql(&skipping).err;
     // Each with its own fault, that of a session for a session.
     assert!(error.contains("imported 2 sessions"), "{error}");

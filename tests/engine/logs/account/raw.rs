@@ -34,6 +34,28 @@ pub(super) struct RawRecord {
     pub(super) value: Value,
 }
 
+/// The text of a log; of a ZIP archive of inspect_ai, that of its form as JSON.
+pub(super) fn text_of(bytes: &[u8]) -> String {
+    if !bytes.starts_with(b"PK") {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).expect("an archive");
+    let mut log = Value::Null;
+    let mut samples = Vec::new();
+    for at in 0..archive.len() {
+        let file = archive.by_index(at).expect("a file");
+        let name = file.name().expect("a name").into_owned();
+        let value = || serde_json::from_reader(file).expect("JSON");
+        match &*name {
+            "header.json" => log = value(),
+            name if name.starts_with("samples/") => samples.push(value()),
+            _ => {}
+        }
+    }
+    log["samples"] = samples.into();
+    log.to_string()
+}
+
 impl RawLog {
     /// Reads a text as one JSON value, else line by line.
     pub(super) fn new(text: &str) -> Self {
@@ -102,8 +124,11 @@ impl RawLog {
         }
         let spans = below(&value, &["resourceSpans", "scopeSpans", "spans"]);
         let events = below(&value, &["resourceLogs", "scopeLogs", "logRecords"]);
-        let inner: Vec<&Value> = spans.into_iter().chain(events).collect();
-        let is_export = value["resourceSpans"].is_array() || value["resourceLogs"].is_array();
+        let printed = below(&value, &["spans"]);
+        let inner: Vec<&Value> = spans.into_iter().chain(events).chain(printed).collect();
+        let is_export = ["resourceSpans", "resourceLogs", "spans"]
+            .iter()
+            .any(|name| value[*name].is_array());
         let records = if is_export { inner } else { vec![&value] };
         self.records
             .extend(records.into_iter().cloned().map(RawRecord::new));
@@ -469,10 +494,7 @@ fn structure(text: &str) -> Option<Value> {
 }
 
 /// The name of a format that is known but that not every version reads, by the shape of its records.
-pub(super) fn known_by_name(bytes: &[u8], log: &RawLog) -> Option<&'static str> {
-    if bytes.starts_with(b"PK") {
-        return Some("inspect");
-    }
+pub(super) fn known_by_name(log: &RawLog) -> Option<&'static str> {
     let has = |value: &Value, names: &[&str]| names.iter().all(|name| !value[*name].is_null());
     let of = |record: &RawRecord| {
         let value = &record.value;
@@ -498,7 +520,11 @@ pub(super) fn known_by_name(bytes: &[u8], log: &RawLog) -> Option<&'static str> 
                 "OpenHands",
                 event.ends_with("Event") || value["items"].is_array(),
             ),
-            ("Hermes", has(value, &["observed", "active"])),
+            (
+                "Hermes",
+                has(value, &["observed", "active"])
+                    || has(&value["messages"][0], &["observed", "active"]),
+            ),
         ]
         .into_iter()
         .find_map(|(name, is)| is.then_some(name))
