@@ -285,6 +285,13 @@ fn read_call(raw: &str, report: &mut ImportReport) -> LogPart {
         return LogPart::verbatim("call", Some("call"), raw);
     };
     let error = get(&found, "parse_error").filter(|raw| *raw != "null");
-    let part = call(Some(id), Some(name), arguments, report);
+    let mut part = call(Some(id), Some(name), arguments, report);
+    let known = ["id", "function", "arguments", "type", "parse_error"];
+    let is_kept = |(name, raw): &&Member<'_>| !known.contains(&&**name) && *raw != "null";
+    let rest: Vec<Member<'_>> = found.iter().filter(is_kept).cloned().collect();
+    for (name, _) in &rest {
+        report.member(name);
+    }
+    part.keep_rest("data_call", &rest, &[]);
     part.with_some("data_parse_error", error)
 }

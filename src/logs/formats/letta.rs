@@ -5,7 +5,7 @@
 //! file, the last cycle is the compaction after which only these are sent. Tools are those of the
 //! file that the agent has.
 
-use super::fields::{get_string, inner, is, items, text};
+use super::fields::{count_unread, get_string, inner, is, items, text};
 use super::openai::Chat;
 use super::reader::{LogRecord, Sniff};
 use super::requests::Api;
@@ -70,6 +70,14 @@ fn agent(found: &[Member<'_>], location: String, tools: &[Vec<Member<'_>>], out:
     let definitions: Vec<LogTool> = definitions.filter_map(definition).collect();
     for _ in &definitions {
         out.report.part(Fate::Understood, "tool");
+    }
+    for tool in tools.iter().filter(is_own) {
+        count_unread(
+            tool,
+            &["id", "name", "json_schema"],
+            "tools.",
+            &mut out.report,
+        );
     }
     out.event(session, Event::Tools(definitions));
     let config = inner(found, "llm_config");

@@ -103,8 +103,8 @@ const STATES: [&str; 8] = words![
     resume
 ];
 
-const KNOWN: [&str; 12] = words![
-    id timestamp source message action args observation content cause tool_call_metadata
+const KNOWN: [&str; 11] = words![
+    id timestamp source action args observation content cause tool_call_metadata
     success llm_metrics
 ];
 
@@ -393,9 +393,20 @@ impl OpenHandsRun {
     }
 }
 
-/// What of an event has no field: its other members, and those of the arguments.
+/// What of an event has no field: its other members, and those of the arguments. A text that describes it may be that
+/// of the message.
 fn rest<'a>(found: &[Member<'a>], args: &[Member<'a>], known: &[&str]) -> Vec<Member<'a>> {
-    let own = found.iter().filter(|(name, _)| !KNOWN.contains(&&**name));
+    let said = inner(found, "args");
+    let is_said = |raw: &str| {
+        let texts = ["content", "thought", "summary"].iter();
+        raw == "\"\""
+            || texts
+                .flat_map(|name| [get(&said, name), get(found, name)])
+                .any(|text| text == Some(raw))
+    };
+    let own = found
+        .iter()
+        .filter(|(name, raw)| !(KNOWN.contains(&&**name) || name == "message" && is_said(raw)));
     let args = args.iter().filter(|(name, _)| !known.contains(&&**name));
     own.chain(args).cloned().collect()
 }

@@ -1,7 +1,7 @@
 //! Random logs: a list comes back equal, and bytes that are not JSON are refused.
 
-use super::{holds_together, imported, openai, pointer};
-use pactql::logs::{ImportOptions, MessageLocation, import};
+use super::{holds_together, openai, pointer};
+use pactql::logs::{Format, ImportOptions, Imported, MessageLocation, import};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -151,6 +151,16 @@ fn message() -> impl Strategy<Value = Value> {
             extra.extend([role, content, calls, id, name].into_iter().flatten());
             object(extra)
         })
+}
+
+/// Odd contents may look like those of another API.
+fn imported(log: &[u8], location: MessageLocation) -> Imported {
+    let options = ImportOptions {
+        format: Some(Format::OpenAi),
+        location,
+        ..ImportOptions::default()
+    };
+    import(log, &options).expect("a good log")
 }
 
 proptest! {

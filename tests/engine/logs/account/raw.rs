@@ -20,6 +20,8 @@ pub(super) struct RawLog {
     pub(super) records: Vec<RawRecord>,
     /// Lines that are no JSON.
     pub(super) bad: usize,
+    /// Records that are only what is around others.
+    around: usize,
 }
 
 /// A line of JSON Lines, an element of a list, or the one value of a file.
@@ -122,6 +124,10 @@ impl RawLog {
             entries.into_iter().for_each(|one| self.exchange(one));
             return;
         }
+        if value["samples"].is_array() || value["epoch"].is_number() {
+            self.samples(value);
+            return;
+        }
         let spans = below(&value, &["resourceSpans", "scopeSpans", "spans"]);
         let events = below(&value, &["resourceLogs", "scopeLogs", "logRecords"]);
         let printed = below(&value, &["spans"]);
@@ -134,13 +140,41 @@ impl RawLog {
             .extend(records.into_iter().cloned().map(RawRecord::new));
     }
 
+    /// Adds the samples of inspect_ai, and their events, with what is attached in its place. The log around them is
+    /// no line.
+    fn samples(&mut self, mut value: Value) {
+        let samples = match value["samples"].take() {
+            Value::Array(samples) => {
+                self.around += 1;
+                let mut record = RawRecord::new(value);
+                record.kinds.push("eval".to_owned());
+                self.records.push(record);
+                samples
+            }
+            _ => vec![value],
+        };
+        for mut sample in samples {
+            let attachments = sample["attachments"].take();
+            attach(&mut sample, &attachments);
+            let events = sample["events"].take();
+            self.records.push(RawRecord::new(sample));
+            for event in events.as_array().into_iter().flatten() {
+                let mut record = RawRecord::new(event.clone());
+                record
+                    .kinds
+                    .extend(event["event"].as_str().map(str::to_owned));
+                self.records.push(record);
+            }
+        }
+    }
+
     /// The number of records that a report has to account for, bad lines included.
     pub(super) fn expected(&self) -> usize {
         let records = self
             .records
             .iter()
             .map(|record| record_count(&record.value));
-        self.bad + records.sum::<usize>()
+        self.bad + records.sum::<usize>() - self.around
     }
 
     /// How many records are single messages, which are counted as such.
@@ -158,6 +192,23 @@ impl RawLog {
             value["role"].is_string() || is_item || is_event
         };
         self.records.iter().filter(is_message).count()
+    }
+}
+
+/// Puts texts in the place of their names.
+fn attach(value: &mut Value, attachments: &Value) {
+    match value {
+        Value::String(text) => {
+            let name = text.strip_prefix("attachment://");
+            if let Some(attached) = name.and_then(|name| attachments.get(name)) {
+                *value = attached.clone();
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(|one| attach(one, attachments)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|one| attach(one, attachments)),
+        _ => {}
     }
 }
 
@@ -211,9 +262,6 @@ fn below<'a>(value: &'a Value, path: &[&str]) -> Vec<&'a Value> {
 fn record_count(value: &Value) -> usize {
     let count = |path: &[&str]| below(value, path).len();
     let is_list = |name: &str| value[name].is_array();
-    if is_list("samples") {
-        return count(&["samples"]) + count(&["samples", "events"]);
-    }
     for list in ["snapshots", "agents"] {
         if is_list(list) {
             return count(&[list]);
