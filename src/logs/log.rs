@@ -9,7 +9,11 @@ use crate::json::Member;
 use crate::render::Provider;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::rc::Rc;
+
+/// After a compaction that keeps no message.
+pub(super) const NONE_KEPT: Range<usize> = 0..0;
 
 /// The name of a custom field, and its value as canonical JSON.
 pub(super) type LogField = (Cow<'static, str>, String);
@@ -27,6 +31,8 @@ pub(super) struct LogMessage {
     pub(super) parts: Vec<LogPart>,
     /// The id of the response whose reply it is, if later requests can name it in the place of messages.
     pub(super) response: Option<String>,
+    /// Whether the program wrote it, and no person: such a text is no title.
+    pub(super) injected: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,6 +204,15 @@ pub(super) struct LogCall {
     pub(super) meta: Vec<LogField>,
 }
 
+impl About {
+    /// Says which program's session it is, and in which directory it worked, a JSON string.
+    pub(super) fn of_agent(&mut self, agent: &str, project: Option<&str>) {
+        self.meta.push(("agent".into(), quoted(agent)));
+        let project = project.map(|project| ("project".into(), canonical(project)));
+        self.meta.extend(project);
+    }
+}
+
 impl LogCall {
     /// The cycle of a compaction, and what the log says of it, a canonical object.
     pub(super) fn compaction(said: Option<String>, time: Option<i64>) -> Self {
@@ -238,13 +253,24 @@ pub(super) enum Event {
     /// From here on the model is sent these messages, and no earlier ones: a cycle without a
     /// reply. Messages that were there before keep their ids.
     Context(Vec<LogMessage>, LogCall),
-    /// From here on the model is sent the system messages, these, and those of the session from
-    /// the given one on, counted from 0: a cycle without a reply.
+    /// From here on the model is sent the system messages, these, and the given ones of the session,
+    /// counted from 0: a cycle without a reply.
     Compaction {
         summary: Vec<LogMessage>,
-        kept_from: usize,
+        kept: Range<usize>,
+        /// Whether the kept ones come before the summary.
+        kept_first: bool,
         call: LogCall,
     },
+    /// From here on the results of these calls, whose ids are JSON, have this content, JSON too: a cycle
+    /// without a reply.
+    Cleared {
+        calls: Vec<String>,
+        content: String,
+        call: LogCall,
+    },
+    /// The session's title from here on, as canonical JSON.
+    Title(String),
     /// From here on the model has these tools. An empty list changes nothing.
     Tools(Vec<LogTool>),
     /// The parameters of the calls from here on, a JSON object, maybe the same as before.
@@ -269,16 +295,17 @@ impl Event {
         }
     }
 
-    /// A compaction that says this of itself, a canonical object: the summary, and the messages from one on, are left.
+    /// A compaction that says this of itself, a canonical object: the summary, and then the kept messages, are left.
     pub(super) fn compacted(
         summary: Vec<LogMessage>,
-        kept_from: usize,
+        kept: Range<usize>,
         said: Option<String>,
         time: Option<i64>,
     ) -> Self {
         Self::Compaction {
             summary,
-            kept_from,
+            kept,
+            kept_first: false,
             call: LogCall::compaction(said, time),
         }
     }

@@ -75,6 +75,8 @@ pub struct ImportReport {
     /// How many of the skipped records are of no known kind.
     unknown: u64,
     notes: Vec<String>,
+    /// Whether what is read was counted before.
+    paused: bool,
 }
 
 /// The most kinds or names that one list of the printed report shows.
@@ -82,6 +84,9 @@ const SHOWN: usize = 16;
 
 impl ImportReport {
     fn count(&mut self, what: Counted, name: &str, times: u64) {
+        if self.paused {
+            return;
+        }
         let names = self.counts.entry(what).or_default();
         match names.get_mut(name) {
             Some(count) => *count += times,
@@ -89,6 +94,15 @@ impl ImportReport {
                 names.insert(name.to_owned(), times);
             }
         }
+    }
+
+    /// Counts nothing while it is paused: a record that is read again was counted the first time.
+    pub(crate) fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
     }
 
     fn total(&self, what: Counted) -> u64 {

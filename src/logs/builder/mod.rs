@@ -13,18 +13,21 @@
 mod arrange;
 #[cfg(feature = "store")]
 mod resume;
+mod title;
 
 #[cfg(feature = "store")]
 pub(crate) use resume::Numbers;
 
+use crate::json::{get, members};
 use crate::logs::change::LogChange;
-use crate::logs::json::{list, object, quoted};
+use crate::logs::json::{canonical, list, object, quoted};
 use crate::logs::log::{
     About, Event, LogCall, LogField, LogMessage, LogPart, LogRequest, LogTool, RequestOrigin,
 };
 use crate::logs::nodes::CreationOrder;
 use crate::logs::pairing::pair;
 use crate::logs::recording::Recording;
+use std::ops::Range;
 use std::rc::Rc;
 
 #[derive(Default)]
@@ -55,6 +58,11 @@ pub(super) struct Builder {
     numbered_turns: usize,
     numbered_tools: usize,
     parameters: Option<String>,
+    /// The log's own title, and the first words of the user, as JSON.
+    title: Option<String>,
+    first_words: Option<String>,
+    /// Whether no snapshot has the title yet.
+    is_news: bool,
     attempts: Vec<String>,
 }
 
@@ -145,9 +153,19 @@ impl Builder {
             }
             Event::Compaction {
                 summary,
-                kept_from,
+                kept,
+                kept_first,
                 call,
-            } => self.compact(summary, kept_from, call),
+            } => self.compact(summary, kept, kept_first, call),
+            Event::Cleared {
+                calls,
+                content,
+                call,
+            } => self.clear(&calls, &content, call),
+            Event::Title(title) => {
+                self.is_news |= self.title.as_ref() != Some(&title);
+                self.title = Some(title);
+            }
             Event::Tools(tools) if tools.is_empty() => {}
             Event::Tools(tools) => self.new_tools = Some(tools),
             Event::Parameters(parameters) => self.parameters = Some(parameters),
@@ -169,8 +187,48 @@ impl Builder {
                 part.set("data_child_session", session.to_owned());
             }
         }
+        self.rewrite(at, message);
+    }
+
+    fn rewrite(&mut self, at: usize, message: LogMessage) {
         self.entries[at].message = Rc::new(message);
-        self.changed = Some(self.changed.map_or(at, |before| before.min(at)));
+        if at < self.arranged {
+            self.changed = Some(self.changed.map_or(at, |before| before.min(at)));
+        }
+    }
+
+    /// The result of each of these calls becomes one part with this content.
+    fn clear(&mut self, calls: &[String], content: &str, call: LogCall) {
+        let id = |part: &LogPart| {
+            let id = part
+                .field("data_call_id")
+                .filter(|_| part.kind != Some("call"));
+            id.filter(|id| calls.iter().any(|call| call == id))
+                .map(str::to_owned)
+        };
+        let is_cleared =
+            |entry: &SentMessage| entry.message.parts.iter().any(|part| id(part).is_some());
+        self.keep_seen(|entry| !is_cleared(entry));
+        for at in 0..self.entries.len() {
+            if !is_cleared(&self.entries[at]) {
+                continue;
+            }
+            let mut message = LogMessage::clone(&self.entries[at].message);
+            let mut cleared = None;
+            message.parts.retain_mut(|part| {
+                let of = id(part);
+                let is_first = of.is_none() || of != cleared;
+                if of.is_some() {
+                    part.kind = Some("result");
+                    part.content = Some(content.to_owned());
+                }
+                cleared = of;
+                is_first
+            });
+            self.rewrite(at, message);
+        }
+        self.arrange(self.arranged);
+        self.commit(call);
     }
 
     /// Messages after the last cycle are the working state; so is a session without any cycle.
@@ -179,10 +237,11 @@ impl Builder {
             || self.recording.snapshots() == 0
             || self.new_tools.is_some()
             || !self.attempts.is_empty()
+            || self.is_news
         {
             self.arrange(self.arranged);
             let mut change = self.take_change();
-            change.meta = self.meta(&[]);
+            change.meta = self.meta(&LogCall::default());
             self.recording.working = Some(change);
         }
         self.recording
@@ -206,6 +265,9 @@ impl Builder {
 
     fn push(&mut self, message: Rc<LogMessage>, reply_of: Option<i64>) {
         self.messages += 1;
+        if self.first_words.is_none() {
+            self.first_words = title::of(&message);
+        }
         self.entries.push(SentMessage {
             reply_of,
             time: message.time.or(self.now),
@@ -247,23 +309,32 @@ impl Builder {
         }
     }
 
-    fn compact(&mut self, summary: Vec<LogMessage>, kept_from: usize, call: LogCall) {
+    fn compact(
+        &mut self,
+        summary: Vec<LogMessage>,
+        kept: Range<usize>,
+        kept_first: bool,
+        call: LogCall,
+    ) {
         let lead = self.lead();
         let system = self
             .entries
             .get(lead)
             .map_or(usize::MAX, |entry| entry.serial);
-        self.keep_seen(|entry| entry.serial < system || entry.serial >= kept_from);
+        self.keep_seen(|entry| entry.serial < system || kept.contains(&entry.serial));
         let old = std::mem::take(&mut self.entries);
         let mut rest = Vec::new();
         for (at, entry) in old.into_iter().enumerate() {
             if at < lead {
                 self.entries.push(entry);
-            } else if entry.serial >= kept_from {
+            } else if kept.contains(&entry.serial) {
                 rest.push(entry);
             } else {
                 self.gone.push(entry);
             }
+        }
+        if kept_first {
+            self.entries.append(&mut rest);
         }
         for message in summary {
             self.push(Rc::new(message), None);
@@ -301,11 +372,12 @@ impl Builder {
 
     fn commit(&mut self, call: LogCall) {
         let mut change = self.take_change();
-        change.meta = self.meta(&call.meta);
+        change.meta = self.meta(&call);
         if !call.usage.is_empty() {
             change.usage = Some(canonical_object(call.usage));
         }
         self.attempts.clear();
+        self.is_news = false;
         self.recording.push(change);
         self.made = 0;
     }
@@ -317,7 +389,7 @@ impl Builder {
         change
     }
 
-    fn meta(&self, call: &[LogField]) -> Option<String> {
+    fn meta(&self, call: &LogCall) -> Option<String> {
         let source = match self.about.origin {
             RequestOrigin::Request => "request",
             RequestOrigin::Transcript => "transcript",
@@ -329,8 +401,17 @@ impl Builder {
         if !self.attempts.is_empty() {
             fields.push(("attempts".into(), list(&self.attempts)));
         }
+        let title = self.title.as_ref().or(self.first_words.as_ref());
+        fields.extend(title.map(|title| ("title".into(), title.clone())));
+        let parameters = members(self.parameters.as_deref().unwrap_or_default());
+        let used = call.usage.iter().find(|(name, _)| name == "model");
+        let model = get(&parameters, "model")
+            .filter(|raw| raw.starts_with('"'))
+            .map(canonical);
+        let model = model.or_else(|| used.map(|(_, model)| model.clone()));
+        fields.extend(model.map(|model| ("model".into(), model)));
         // The first of a name counts.
-        for field in call.iter().chain(&self.about.meta) {
+        for field in call.meta.iter().chain(&self.about.meta) {
             if !fields.iter().any(|(name, _)| *name == field.0) {
                 fields.push(field.clone());
             }

@@ -61,6 +61,7 @@ impl Builder {
                 messages: numbers.messages,
                 numbered_turns: numbers.turns,
                 numbered_tools: numbers.tools,
+                first_words: title(snapshot),
                 ..Self::new(about, Recording::passed(cycles))
             },
             places: Vec::new(),
@@ -118,6 +119,12 @@ impl Builder {
     pub(in crate::logs) fn last(&self) -> Option<Document> {
         self.recording.last()
     }
+}
+
+fn title(snapshot: &Snapshot) -> Option<String> {
+    let mut said = snapshot.meta().extra.iter();
+    let title = said.find(|(name, _)| &**name == "title");
+    title.map(|(_, value)| value.to_string())
 }
 
 struct Reading {
@@ -214,6 +221,7 @@ impl Reading {
             time: None,
             parts: vec![part],
             response: response.map(str::to_owned),
+            injected: false,
         };
         self.places.push(place);
         self.builder.entries.push(SentMessage {

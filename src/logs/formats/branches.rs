@@ -6,6 +6,7 @@
 use super::reader::{LogRecord, Records};
 use crate::logs::log::About;
 use crate::logs::output::Output;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -20,6 +21,14 @@ pub(super) struct BranchLine {
     pub(super) key: Option<Rc<str>>,
     pub(super) is_reply: bool,
     parent: Option<usize>,
+    told: Cell<bool>,
+}
+
+impl BranchLine {
+    /// Whether it was told on a path before; from now on it was.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.replace(true)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -27,6 +36,8 @@ pub(super) struct Branches {
     lines: Vec<BranchLine>,
     /// The newest line of each id.
     by_id: HashMap<Rc<str>, usize>,
+    /// The lines that a compaction kept, each with that and the id of the line that what follows comes after.
+    kept: HashMap<usize, (usize, Rc<str>)>,
 }
 
 impl Branches {
@@ -42,12 +53,17 @@ impl Branches {
         let at = self.lines.len();
         // A parent is the newest line of its id so far: an id that is repeated later cuts nothing.
         let parent = parent.and_then(|id| self.by_id.get(id)).copied();
+        let parent = parent.map(|at| self.after_kept(at).unwrap_or(at));
         let id: Option<Rc<str>> = id.map(Rc::from);
         if let Some(id) = &id {
             let earlier = self.by_id.get(id).and_then(|at| self.lines.get(*at));
             let is_same =
                 |line: &BranchLine| records.read(line.number, |line| line.raw == record.raw);
-            if earlier.and_then(is_same) == Some(true) {
+            let is_kept = self
+                .by_id
+                .get(id)
+                .is_some_and(|at| self.kept.contains_key(at));
+            if is_kept || earlier.and_then(is_same) == Some(true) {
                 return false;
             }
             self.by_id.insert(Rc::clone(id), at);
@@ -58,6 +74,7 @@ impl Branches {
             key: None,
             is_reply: false,
             parent,
+            told: Cell::new(false),
         });
         true
     }
@@ -66,6 +83,36 @@ impl Branches {
         if let Some(line) = self.lines.last_mut() {
             (line.key, line.is_reply) = (key, is_reply);
         }
+    }
+
+    /// Says that the last line is a compaction which kept the lines from `head` to `tail`: what follows one of
+    /// them from now on comes after `anchor`, or after the compaction until that line is there.
+    pub(super) fn keep(&mut self, head: &str, tail: &str, anchor: &str) {
+        let Some(last) = self.lines.len().checked_sub(1) else {
+            return;
+        };
+        let find = |id: &str| self.by_id.get(id).copied();
+        let (Some(head), Some(tail)) = (find(head), find(tail)) else {
+            return;
+        };
+        let anchor: Rc<str> = Rc::from(anchor);
+        let parent = |at: &usize| self.lines[*at].parent.filter(|_| *at != head);
+        let kept: Vec<usize> = std::iter::successors(Some(tail), parent).collect();
+        if kept.last() == Some(&head) {
+            let kept = kept.into_iter();
+            self.kept = kept.map(|at| (at, (last, Rc::clone(&anchor)))).collect();
+        }
+    }
+
+    fn after_kept(&self, parent: usize) -> Option<usize> {
+        let (boundary, anchor) = self.kept.get(&parent)?;
+        let anchor = self.by_id.get(anchor).filter(|at| *at > boundary);
+        Some(*anchor.unwrap_or(boundary))
+    }
+
+    /// The id of the newest line that has one.
+    pub(super) fn last_id(&self) -> Option<Rc<str>> {
+        self.lines.iter().rev().find_map(|line| line.id.clone())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -99,7 +146,7 @@ impl Branches {
     }
 
     /// Reads each path. `read` begins the session of its lines and returns the number of cycles
-    /// after each of them. What is counted is counted once a line.
+    /// after each of them.
     pub(super) fn read(
         &self,
         out: &mut Output,
@@ -120,10 +167,7 @@ impl Branches {
             let cycle = shared.and_then(|at| cycles.get(at)).copied().unwrap_or(0);
             about.name = Some(format!("~{}", at + 1));
             about.meta.push(("forked_at".into(), cycle.to_string()));
-            // Lines of the main path are counted there.
-            let report = out.report.clone();
             read(&lines, about, out);
-            out.report = report;
         }
     }
 

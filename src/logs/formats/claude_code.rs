@@ -11,26 +11,42 @@ use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::model;
-use crate::json::{Accepted, Member, get, members, string};
+use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, object, quoted};
 use crate::logs::log::{
-    About, Event, LogCall, LogMessage, LogPart, OWNER, failed, object_where, object_without,
+    About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, OWNER, failed, object_where,
+    object_without,
 };
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::Fate;
+use crate::logs::report::{Fate, Report};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Lines of messages have a session, an id and a parent.
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let has = |name| get(found, name).is_some();
-    let kind = text(found, "type").unwrap_or_default();
-    if kind == "summary" && has("leafUuid") {
-        return Sniff::Maybe;
-    }
-    let is_message = matches!(&*kind, "user" | "assistant" | "system");
-    (is_message && has("sessionId") && has("uuid") && has("parentUuid")).into()
+    let is_known = match &*text(found, "type").unwrap_or_default() {
+        "user" | "assistant" => has("uuid") && has("message"),
+        "system" | "attachment" | "progress" => has("uuid") && has("parentUuid"),
+        "summary" => has("leafUuid"),
+        "file-history-snapshot" => has("messageId"),
+        "queue-operation" => has("operation"),
+        kind => (title(kind, found).is_some() || reason(kind) != ANOTHER) && has("sessionId"),
+    };
+    is_known.into()
+}
+
+/// The session's title in a line that is one, as JSON, and how much it counts.
+fn title<'a>(kind: &str, found: &[Member<'a>]) -> Option<(u8, &'a str)> {
+    let (rank, member) = match kind {
+        "summary" => (0, "summary"),
+        "ai-title" => (1, "aiTitle"),
+        "custom-title" => (2, "customTitle"),
+        _ => return None,
+    };
+    Some((rank, get_string(found, member)?))
 }
 
 /// Collects the lines of a log. Its sessions are given out at the end, when all branches are known.
@@ -42,6 +58,8 @@ pub(super) struct ClaudeCode {
     agent_of: HashMap<String, usize>,
     /// The id of the response that each call is of.
     responses: HashMap<String, Rc<str>>,
+    /// Prompts that were in the queue, and that no message has yet.
+    queued: Vec<String>,
 }
 
 struct Child {
@@ -58,9 +76,20 @@ impl LogReader for ClaudeCode {
         let found = json.members(record.raw);
         let kind = text(&found, "type").unwrap_or_default();
         let id = text(&found, "uuid");
+        if title(&kind, &found).is_some() {
+            self.main.push(record, None, None, records);
+            return;
+        }
+        if kind == "queue-operation" {
+            match text(&found, "content").filter(|prompt| !prompt.is_empty()) {
+                Some(prompt) => self.queued.push(prompt.into_owned()),
+                None => out.report.line(Fate::Skipped, reason(&kind)),
+            }
+            return;
+        }
         if !matches!(&*kind, "user" | "assistant" | "system" | "attachment") || id.is_none() {
             match reason(&kind) {
-                "another type" => out.report.unknown_line("another type"),
+                ANOTHER => out.report.unknown_line(ANOTHER),
                 known => out.report.line(Fate::Skipped, known),
             }
             return;
@@ -70,8 +99,18 @@ impl LogReader for ClaudeCode {
         if kind == "assistant" {
             count_unread(&message, &OF_RESPONSE, "message.", &mut out.report);
         }
+        if !self.queued.is_empty() {
+            self.dequeue(&found, &message, json, &mut out.report);
+        }
         let key = self.key(&message, json);
-        let parent = text(&found, "parentUuid").or_else(|| text(&found, "logicalParentUuid"));
+        let about = json.inside(&found, "compactMetadata");
+        let kept = json.inside(&about, "preservedSegment");
+        let parents = [
+            text(&found, "parentUuid"),
+            text(&found, "logicalParentUuid"),
+            text(&kept, "tailUuid"),
+        ];
+        let parent = parents.into_iter().flatten().next();
         let parent = parent.as_deref();
         let lines = if get(&found, "isSidechain") != Some("true") {
             &mut self.main
@@ -87,15 +126,27 @@ impl LogReader for ClaudeCode {
             self.agent_of.insert(id.to_owned(), agent);
             &mut self.agents[agent].1
         };
-        if lines.push(record, id.as_deref(), parent, records) {
-            lines.set_key(key, kind == "assistant")
-        } else {
-            out.report.line(Fate::Skipped, REPEATED)
+        // Lines that know of no parents follow each other.
+        let last = lines
+            .last_id()
+            .filter(|_| get(&found, "parentUuid").is_none());
+        if !lines.push(record, id.as_deref(), parent.or(last.as_deref()), records) {
+            out.report.line(Fate::Skipped, REPEATED);
+            return;
+        }
+        lines.set_key(key, kind == "assistant");
+        if let Some((head, tail)) = text(&kept, "headUuid").zip(text(&kept, "tailUuid")) {
+            let anchor = text(&kept, "anchorUuid").unwrap_or_default();
+            lines.keep(&head, &tail, &anchor);
         }
     }
 
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
-        let alone = self.main.is_empty();
+        for _ in self.queued.drain(..) {
+            let why = "queue-operation (a prompt that was withdrawn)";
+            out.report.line(Fate::Skipped, why);
+        }
+        let alone = self.main.last_id().is_none();
         let mut children = SubagentsByPrompt::new();
         for (name, lines) in &self.agents {
             let first = lines.lines().first().map_or(0, |line| line.number);
@@ -105,9 +156,15 @@ impl LogReader for ClaudeCode {
             }
         }
         self.main.join_siblings();
-        self.main.read(out, |lines, about, out| {
-            tell(lines, about, &children, records, out)
-        });
+        if alone {
+            for _ in self.main.lines() {
+                out.report.line(Fate::Skipped, "title (of no message yet)");
+            }
+        } else {
+            self.main.read(out, |lines, about, out| {
+                tell(lines, about, &children, records, out)
+            });
+        }
         let calls = if self.agents.is_empty() {
             HashMap::new()
         } else {
@@ -157,9 +214,9 @@ fn calls(lines: &[BranchLine], records: &dyn Records) -> HashMap<String, String>
 }
 
 /// The members of a line that are read, say where it is written, or are counted elsewhere.
-const OF_LINE: [&str; 26] = words![
+const OF_LINE: [&str; 27] = words![
     type uuid parentUuid logicalParentUuid sessionId agentId isSidechain timestamp message requestId
-    toolUseResult isApiErrorMessage isCompactSummary subtype compactMetadata attachment
+    toolUseResult isApiErrorMessage isCompactSummary subtype compactMetadata microcompactMetadata attachment
     // Of the first line, for the session.
     cwd version gitBranch
     // Of lines for people, and how they were shown.
@@ -170,13 +227,20 @@ const OF_LINE: [&str; 26] = words![
 
 const OF_RESPONSE: [&str; 8] = words![id type role model content stop_reason stop_sequence usage];
 
+const ANOTHER: &str = "another type";
+
+/// Why a line is skipped.
 fn reason(kind: &str) -> &'static str {
     match kind {
-        "summary" => "summary (a title)",
+        "summary" | "ai-title" | "custom-title" => "a title without a text",
         "file-history-snapshot" => "file-history-snapshot (files, not messages)",
-        "queue-operation" => "queue-operation (repeats a message)",
+        "queue-operation" => "queue-operation (without a prompt)",
         "progress" => "progress (of a tool that is running)",
-        _ => "another type",
+        "last-prompt" => "last-prompt (for the list of sessions)",
+        "permission-mode" | "mode" => "mode (of the program)",
+        "agent-name" | "agent-color" | "agent-setting" => "agent setting (of the program)",
+        "pr-link" | "tag" | "worktree-state" => "pr-link, tag, worktree-state (for people)",
+        _ => ANOTHER,
     }
 }
 
@@ -196,6 +260,27 @@ fn prompt(number: usize, records: &dyn Records) -> Option<String> {
 }
 
 impl ClaudeCode {
+    /// Counts the prompts of the queue that a message or an attachment has.
+    fn dequeue(
+        &mut self,
+        found: &[Member<'_>],
+        message: &[Member<'_>],
+        json: Accepted<'_>,
+        report: &mut Report,
+    ) {
+        let mut said = Vec::new();
+        for raw in [get(message, "content"), get(found, "attachment")] {
+            texts(raw.unwrap_or_default(), json, &mut said);
+        }
+        self.queued.retain(|prompt| {
+            let is_there = said.iter().any(|text| text.contains(&**prompt));
+            if is_there {
+                report.line(Fate::Skipped, "queue-operation (repeats a message)");
+            }
+            !is_there
+        });
+    }
+
     /// What makes lines of branches one: the id of a response, for its lines and the results of its calls.
     fn key(&mut self, message: &[Member<'_>], json: Accepted<'_>) -> Option<Rc<str>> {
         let id: Option<Rc<str>> = text(message, "id").map(Rc::from);
@@ -218,17 +303,75 @@ impl ClaudeCode {
     }
 }
 
-/// A line without `toolUseResult`, which repeats the result and is often half of the line; the subagent in it stays.
-fn without_result(raw: &str, found: &[Member<'_>]) -> Option<String> {
-    let result = get(found, "toolUseResult")?;
-    let start = (result.as_ptr() as usize).checked_sub(raw.as_ptr() as usize)?;
-    let agent = if result.contains("\"agentId\"") {
-        get(&members(result), "agentId").unwrap_or("null")
-    } else {
-        "null"
-    };
-    let (before, after) = (raw.get(..start)?, raw.get(start + result.len()..)?);
-    Some(format!("{before}{{\"agentId\":{agent}}}{after}"))
+/// The strings in a value, members of members too.
+fn texts<'a>(raw: &'a str, json: Accepted<'_>, found: &mut Vec<Cow<'a, str>>) {
+    let mut open = vec![raw];
+    while let Some(raw) = open.pop() {
+        match value_type(raw) {
+            ValueType::String => found.extend(string(raw)),
+            ValueType::Array => open.extend(json.elements(raw)),
+            ValueType::Object => open.extend(json.members(raw).iter().map(|(_, raw)| *raw)),
+            _ => {}
+        }
+    }
+}
+
+/// Whether all strings of a value are in one of the texts, line by line: there a line may have a number before it.
+fn repeats(raw: &str, json: Accepted<'_>, said: &[Cow<'_, str>]) -> bool {
+    let mut own = Vec::new();
+    texts(raw, json, &mut own);
+    own.iter().all(|text| {
+        said.iter().any(|said| {
+            let mut rest = &**said;
+            let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            lines.all(|line| match rest.find(line) {
+                Some(at) => {
+                    rest = &rest[at + line.len()..];
+                    true
+                }
+                None => false,
+            })
+        })
+    })
+}
+
+/// What an attachment says to the model, as JSON, and its other members.
+fn attached(found: &[Member<'_>], depth: usize) -> Option<(String, Option<String>)> {
+    let names = [
+        "prompt",
+        "content",
+        "snippet",
+        "addedLines",
+        "addedBlocks",
+        "file",
+    ];
+    names.into_iter().find_map(|name| {
+        let raw = get(found, name)?;
+        let others = object_without(found, &[name]);
+        match value_type(raw) {
+            ValueType::String if raw != "\"\"" => Some((canonical(raw), others)),
+            ValueType::Array => {
+                let lines = elements(raw).into_iter().map(|raw| match value_type(raw) {
+                    ValueType::String => string(raw),
+                    // With an image in it, the whole is an unknown one.
+                    _ => Some(members(raw))
+                        .filter(|part| part.len() == 2)
+                        .and_then(|part| text(&part, "text")),
+                });
+                let lines: Option<Vec<_>> = lines.collect();
+                let lines = lines.filter(|lines| !lines.is_empty())?;
+                Some((quoted(&lines.join("\n")), others))
+            }
+            ValueType::Object if depth > 0 => {
+                let (text, inner) = attached(&members(raw), depth - 1)?;
+                let own = found.iter().filter(|(known, _)| known != name).cloned();
+                let inner = inner.as_deref().map(|inner| (name.into(), inner));
+                let others: Vec<Member<'_>> = own.chain(inner).collect();
+                Some((text, object_without(&others, &[])))
+            }
+            _ => None,
+        }
+    })
 }
 
 /// Passes on one path. Returns the number of cycles after each line.
@@ -243,16 +386,29 @@ fn tell(
     let of_log = |line: &LogRecord<'_>| {
         object_where(&line.json.members(line.raw), |name| known.contains(&name))
     };
-    let said = lines.first().map(|line| records.read(line.number, of_log));
-    if let Some(said) = said.flatten().flatten() {
-        about.meta.push(("session".into(), said));
+    let first = lines.iter().find(|line| line.id.is_some());
+    if let Some(line) = first {
+        let said = records.read(line.number, of_log).flatten();
+        about.meta.extend(said.map(|said| ("session".into(), said)));
     }
+    let project = first.and_then(|line| {
+        let read = |line: &LogRecord<'_>| {
+            let found = line.json.members(line.raw);
+            get_string(&found, "cwd").map(str::to_owned)
+        };
+        records.read(line.number, read).flatten()
+    });
+    about.of_agent("claude-code", project.as_deref());
     let mut path = BranchReader {
         session: out.session(about),
         children,
         prompts: HashMap::new(),
         boundary: None,
         failed: Vec::new(),
+        messages: 0,
+        places: Vec::with_capacity(lines.len()),
+        asked: Vec::new(),
+        title: None,
     };
     // All lines of a response, at the first of them.
     let mut responses: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -265,17 +421,27 @@ fn tell(
     }
     let mut cycles = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
-        match &ids[at] {
+        let before = path.messages;
+        let place = match &ids[at] {
             Some(id) if seen.insert(id) => {
                 let all: Vec<&BranchLine> = responses[id].iter().map(|at| lines[*at]).collect();
                 path.response(&all, records, out);
+                before..path.messages
             }
-            Some(_) => {}
-            None => records.again(line.number, &mut |line| path.line(line, out)),
-        }
+            Some(id) => path.places[responses[id][0]].clone(),
+            None => {
+                out.report.pause(line.is_told());
+                records.again(line.number, &mut |line| path.line(line, &lines[..at], out));
+                before..path.messages
+            }
+        };
+        path.places.push(place);
         cycles.push(out.cycles(path.session));
     }
+    out.report.pause(false);
     path.end(out);
+    // The working state has the last one.
+    count_title(path.title.take(), usize::MAX, &mut out.report);
     out.close(path.session);
     cycles
 }
@@ -291,13 +457,57 @@ struct BranchReader<'a> {
     /// What calls ask subagents for, by the id of the call.
     prompts: HashMap<String, String>,
     /// A compaction whose summary has not come yet.
-    boundary: Option<(Option<i64>, Option<String>)>,
+    boundary: Option<Boundary>,
     /// The calls that failed since then.
     failed: Vec<String>,
+    /// How many messages there were so far.
+    messages: usize,
+    /// Of each line the messages that it became.
+    places: Vec<Range<usize>>,
+    /// The arguments of the calls of the last response.
+    asked: Vec<String>,
+    title: Option<KnownTitle>,
+}
+
+struct KnownTitle {
+    /// How much it counts.
+    rank: u8,
+    /// How many snapshots came before it.
+    cycles: usize,
+    kind: String,
+    is_counted: bool,
+}
+
+fn other_title(kind: &str) -> String {
+    format!("{kind} (another title counts)")
+}
+
+/// Counts the line of a title once another title or the end comes, after `cycles` snapshots.
+fn count_title(title: Option<KnownTitle>, cycles: usize, report: &mut Report) {
+    let Some(title) = title else {
+        return;
+    };
+    let paused = report.is_paused();
+    report.pause(title.is_counted);
+    if title.cycles < cycles {
+        report.line(Fate::Understood, &title.kind);
+    } else {
+        report.line(Fate::Skipped, &other_title(&title.kind));
+    }
+    report.pause(paused);
+}
+
+#[derive(Default)]
+struct Boundary {
+    time: Option<i64>,
+    said: Option<String>,
+    /// The messages that the model is still sent.
+    kept: Range<usize>,
+    kept_first: bool,
 }
 
 impl BranchReader<'_> {
-    fn line(&mut self, line: &LogRecord<'_>, out: &mut Output) {
+    fn line(&mut self, line: &LogRecord<'_>, before: &[&BranchLine], out: &mut Output) {
         let found = line.json.members(line.raw);
         let time = get(&found, "timestamp").and_then(time);
         let kind = text(&found, "type").unwrap_or_default();
@@ -306,13 +516,53 @@ impl BranchReader<'_> {
                 out.report.line(Fate::Understood, "user");
                 self.user(&found, line, time, out);
             }
-            "system" => self.system(&found, time, out),
-            _ => {
+            "system" => self.system(&found, line, before, time, out),
+            "attachment" => {
                 self.end(out);
-                out.report.line(Fate::Verbatim, &kind);
-                out.event(self.session, Event::Message(verbatim(line, &found, time)));
+                let message = attachment(&found, line, &mut out.report);
+                self.say(message.at(time), out);
+            }
+            _ => {
+                if let Some((rank, title)) = title(&kind, &found) {
+                    self.title(&kind, rank, title, out);
+                }
             }
         }
+    }
+
+    /// A title that another one replaces before a snapshot has it is skipped.
+    fn title(&mut self, kind: &str, rank: u8, title: &str, out: &mut Output) {
+        let cycles = out.cycles(self.session);
+        let is_better = self.title.as_ref().is_none_or(|known| rank >= known.rank);
+        if !is_better {
+            out.report.line(Fate::Skipped, &other_title(kind));
+            return;
+        }
+        let next = KnownTitle {
+            rank,
+            cycles,
+            kind: kind.to_owned(),
+            is_counted: out.report.is_paused(),
+        };
+        let before = self.title.replace(next);
+        count_title(before, cycles, &mut out.report);
+        out.event(self.session, Event::Title(canonical(title)));
+    }
+
+    fn say(&mut self, message: LogMessage, out: &mut Output) {
+        self.messages += 1;
+        out.event(self.session, Event::Message(message));
+    }
+
+    fn compact(&mut self, summary: Vec<LogMessage>, at: Boundary, out: &mut Output) {
+        self.messages += summary.len();
+        let compacted = Event::Compaction {
+            summary,
+            kept: at.kept,
+            kept_first: at.kept_first,
+            call: LogCall::compaction(at.said, at.time),
+        };
+        out.event(self.session, compacted);
     }
 
     fn user(
@@ -328,13 +578,13 @@ impl BranchReader<'_> {
             Some(message) => message,
             None => {
                 out.report.message(Fate::Verbatim, "of unknown form");
-                verbatim(line, found, time)
+                verbatim(line)
             }
         };
         message.time = time;
-        if get(found, "toolUseResult").is_some() {
-            out.report
-                .skipped_member("toolUseResult (repeats a result)");
+        message.injected = get(found, "isMeta") == Some("true");
+        if let Some(result) = get(found, "toolUseResult") {
+            self.keep_result(result, &mut message, json, &mut out.report);
         }
         if get(found, "isCompactSummary") == Some("true") {
             for part in &mut message.parts {
@@ -342,24 +592,126 @@ impl BranchReader<'_> {
                     part.kind = Some("summary");
                 }
             }
-            let (began, said) = self.boundary.take().unwrap_or((time, None));
-            let compacted = Event::compacted(vec![message], usize::MAX, said, began);
-            out.event(self.session, compacted);
+            let at = self.boundary.take();
+            let at = at.unwrap_or_else(|| Boundary {
+                time,
+                ..Boundary::default()
+            });
+            self.compact(vec![message], at, out);
             self.fail(out);
             return;
         }
         self.end(out);
         self.link(&message, found, line, out);
-        out.event(self.session, Event::Message(message));
+        self.say(message, out);
     }
 
-    fn system(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+    /// Keeps what a tool said besides what the model is sent of it: members with a text that neither the
+    /// result nor the call has.
+    fn keep_result(
+        &self,
+        result: &str,
+        message: &mut LogMessage,
+        json: Accepted<'_>,
+        report: &mut Report,
+    ) {
+        let mut said: Vec<Cow<'_, str>> = Vec::new();
+        let parts = message
+            .parts
+            .iter()
+            .filter_map(|part| part.content.as_deref());
+        // A part that is not a text is JSON.
+        said.extend(parts.map(|content| string(content).unwrap_or(content.into())));
+        said.extend(self.asked.iter().map(|input| input.as_str().into()));
+        let rest = match value_type(result) {
+            ValueType::Object => {
+                let mut found = json.members(result);
+                let before = found.len();
+                found.retain(|(_, raw)| !repeats(raw, json, &said));
+                if found.len() < before {
+                    report.skipped_member("toolUseResult (repeats a result)");
+                }
+                object_without(&found, &[])
+            }
+            _ if repeats(result, json, &said) => {
+                report.skipped_member("toolUseResult (repeats a result)");
+                None
+            }
+            _ => Some(canonical(result)),
+        };
+        if let Some(rest) = rest {
+            report.member("toolUseResult");
+            let is_result = |part: &LogPart| part.field("data_call_id").is_some();
+            let at = message.parts.iter().position(is_result);
+            let part = match at.and_then(|at| message.parts.get_mut(at)) {
+                Some(part) => part,
+                None => message.first(),
+            };
+            part.set("data_tool_result", rest);
+        }
+    }
+
+    fn system(
+        &mut self,
+        found: &[Member<'_>],
+        line: &LogRecord<'_>,
+        before: &[&BranchLine],
+        time: Option<i64>,
+        out: &mut Output,
+    ) {
         let subtype = text(found, "subtype").unwrap_or_default();
+        let content = get_string(found, "content");
+        if subtype.ends_with("compact_boundary") && content.is_some() {
+            out.report
+                .skipped_member(&format!("text of {subtype} (for people)"));
+        }
         match &*subtype {
             "compact_boundary" => {
                 out.report.line(Fate::Understood, "compact_boundary");
                 self.end(out);
-                self.boundary = Some((time, get(found, "compactMetadata").map(canonical)));
+                let about = line.json.inside(found, "compactMetadata");
+                let kept = line.json.inside(&about, "preservedSegment");
+                let place = |name| {
+                    let id = text(&kept, name)?;
+                    let at = before
+                        .iter()
+                        .rposition(|line| line.id.as_deref() == Some(&*id))?;
+                    self.places.get(at)
+                };
+                let kept_places = place("headUuid").zip(place("tailUuid"));
+                let kept_places = kept_places.map(|(head, tail)| head.start..tail.end);
+                let anchor = text(&kept, "anchorUuid");
+                self.boundary = Some(Boundary {
+                    time,
+                    said: get(found, "compactMetadata").map(canonical),
+                    kept: kept_places.unwrap_or(NONE_KEPT),
+                    kept_first: anchor.is_some() && anchor == text(found, "uuid"),
+                });
+            }
+            "microcompact_boundary" => {
+                out.report.line(Fate::Understood, "microcompact_boundary");
+                self.end(out);
+                let about = line.json.inside(found, "microcompactMetadata");
+                let calls = line
+                    .json
+                    .elements(get(&about, "compactedToolIds").unwrap_or("[]"));
+                let cleared = Event::Cleared {
+                    calls: calls.into_iter().map(canonical).collect(),
+                    content: quoted(CLEARED),
+                    call: LogCall::compaction(
+                        get(found, "microcompactMetadata").map(canonical),
+                        time,
+                    ),
+                };
+                out.event(self.session, cleared);
+            }
+            // A command of the user and what it printed, which the model is sent.
+            "local_command" if content.is_some() => {
+                out.report.line(Fate::Understood, "local_command");
+                self.end(out);
+                let mut message = of_program(content.map(canonical)).at(time);
+                message.injected = true;
+                self.say(message, out);
             }
             "api_error" => {
                 out.report.line(Fate::Understood, "api_error");
@@ -380,9 +732,8 @@ impl BranchReader<'_> {
 
     /// A compaction without a summary is one, too.
     fn end(&mut self, out: &mut Output) {
-        if let Some((time, said)) = self.boundary.take() {
-            let compacted = Event::compacted(Vec::new(), usize::MAX, said, time);
-            out.event(self.session, compacted);
+        if let Some(at) = self.boundary.take() {
+            self.compact(Vec::new(), at, out);
         }
         self.fail(out);
     }
@@ -397,7 +748,8 @@ impl BranchReader<'_> {
         self.end(out);
         let mut reply: Option<LogMessage> = None;
         let mut known = LogCall::default();
-        let mut read = |line: &LogRecord<'_>| {
+        let messages = &mut self.messages;
+        let mut read = |line: &LogRecord<'_>, out: &mut Output| {
             let json = line.json;
             let found = json.members(line.raw);
             out.report.line(Fate::Understood, "assistant");
@@ -410,7 +762,8 @@ impl BranchReader<'_> {
             let time = get(&found, "timestamp").and_then(time);
             let Some(part) = of_content(&message, json, &mut out.report) else {
                 out.report.message(Fate::Verbatim, "of unknown form");
-                let whole = verbatim(line, &found, time);
+                let whole = verbatim(line).at(time);
+                *messages += 1;
                 out.event(self.session, Event::Message(whole));
                 return;
             };
@@ -433,11 +786,21 @@ impl BranchReader<'_> {
             }
         };
         for line in lines {
-            records.again(line.number, &mut read);
+            out.report.pause(line.is_told());
+            records.again(line.number, &mut |line| read(line, out));
         }
         let Some(reply) = reply else {
             return;
         };
+        self.messages += 1;
+        let calls = reply.parts.iter().filter(|part| part.kind == Some("call"));
+        let mut asked = Vec::new();
+        for input in calls.filter_map(|part| string(part.content.as_deref()?)) {
+            let mut found = Vec::new();
+            texts(&input, Accepted::default(), &mut found);
+            asked.extend(found.into_iter().map(Cow::into_owned));
+        }
+        self.asked = asked;
         self.note_prompts(&reply);
         out.event(self.session, Event::Reply(vec![reply], known));
     }
@@ -484,9 +847,38 @@ impl BranchReader<'_> {
     }
 }
 
-fn verbatim(line: &LogRecord<'_>, found: &[Member<'_>], time: Option<i64>) -> LogMessage {
-    let short = without_result(line.raw, found);
-    let part = LogPart::verbatim("line", None, short.as_deref().unwrap_or(line.raw));
+/// What the program has the model see in the place of a result that it cleared.
+const CLEARED: &str = "[Old tool result content cleared]";
+
+/// A message of the program itself, with the role of the user.
+fn of_program(content: Option<String>) -> LogMessage {
+    let part = LogPart::new("text", content.unwrap_or_default());
     let part = part.with("data_form", quoted("anthropic"));
-    LogMessage::new(Some("user".to_owned()), vec![part]).at(time)
+    LogMessage::new(Some("user".to_owned()), vec![part])
+}
+
+fn attachment(found: &[Member<'_>], line: &LogRecord<'_>, report: &mut Report) -> LogMessage {
+    let raw = get(found, "attachment").unwrap_or("{}");
+    let inner = line.json.members(raw);
+    let Some((content, others)) = attached(&inner, 3) else {
+        report.line(Fate::Verbatim, "attachment");
+        return verbatim(line);
+    };
+    report.line(Fate::Understood, "attachment");
+    report.message(Fate::Understood, "user");
+    report.part(Fate::Understood, "text");
+    let mut message = of_program(Some(content));
+    message.injected = text(&inner, "type").as_deref() != Some("queued_command");
+    if let Some(others) = others {
+        report.member("attachment");
+        message.first().set("data_attachment", others);
+    }
+    message
+}
+
+fn verbatim(line: &LogRecord<'_>) -> LogMessage {
+    let part = LogPart::verbatim("line", None, line.raw).with("data_form", quoted("anthropic"));
+    let mut message = LogMessage::new(Some("user".to_owned()), vec![part]);
+    message.injected = true;
+    message
 }

@@ -2,25 +2,33 @@
 //!
 //! A transcript whose items are those of the Responses API ([`super::responses`]). Neighbouring
 //! items of the model are one reply; its usage is in the `token_count` event after it. `compacted`
-//! says what the model was sent from then on. Events repeat items for people and are skipped.
+//! says what the model was sent from then on. Events repeat items for people and are skipped; what only
+//! an event has is a message.
 
-use super::fields::{count_unread, get_string, inner, text, time, words};
+use super::fields::{count_unread, get_string, inner, items, words, text, time};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::responses::{item, plain};
 use crate::json::{Accepted, Member, elements, get, members, string};
-use crate::logs::json::{canonical, object, quoted};
+use crate::logs::json::{canonical, compact, list, object, quoted};
 use crate::logs::log::{
-    About, Event, LogCall, LogMessage, LogPart, failed, object_where, object_without,
+    About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, Tool, failed, object_where,
+    object_without,
 };
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::Fate;
+use crate::logs::report::{Fate, Report};
 use crate::logs::usage;
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let kind = text(found, "type").unwrap_or_default();
     let known = matches!(
         &*kind,
-        "session_meta" | "response_item" | "turn_context" | "compacted" | "event_msg"
+        "session_meta"
+            | "response_item"
+            | "turn_context"
+            | "compacted"
+            | "event_msg"
+            | "world_state"
+            | "inter_agent_communication"
     );
     (known && get(found, "payload").is_some()).into()
 }
@@ -33,9 +41,34 @@ struct Rollout {
     begun: bool,
     /// The system prompt, which a compaction keeps.
     system: Vec<LogMessage>,
-    reply: Vec<LogMessage>,
+    /// The newest reply, and what came after it. The builder gets both when the next reply begins: until then an
+    /// event may say what the reply used, and an item may show that an event only repeats it.
+    reply: Vec<Said>,
+    input: Vec<Said>,
+    /// The texts of the input that the reply answers.
+    before: Vec<String>,
     call: LogCall,
     parameters: String,
+}
+
+struct Said {
+    message: LogMessage,
+    /// Of a message that so far only an event has: its type, and what it counts for.
+    event: Option<(String, Report)>,
+}
+
+impl Said {
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let parts = self.message.parts.iter();
+        parts.filter_map(|part| part.content.as_deref())
+    }
+}
+
+/// Whether one of some texts is this one, or has it in it if it is long enough to be no chance. All are JSON
+/// strings.
+fn is_in<'a>(text: &str, mut said: impl Iterator<Item = &'a str>) -> bool {
+    let inner = text.trim_matches('"');
+    said.any(|said| said == text || inner.len() >= 32 && said.contains(inner))
 }
 
 impl LogReader for Codex {
@@ -49,9 +82,19 @@ impl LogReader for Codex {
 
     fn finish(&mut self, _: &dyn Records, out: &mut Output) {
         if let Some(rollout) = &mut self.0 {
-            rollout.end(out);
+            rollout.flush(out);
         }
     }
+}
+
+const UNDO: &str = "ghost_snapshot (undo data, never sent)";
+
+fn is_undo(item: &[Member<'_>]) -> bool {
+    text(item, "type").as_deref() == Some("ghost_snapshot")
+}
+
+fn repeats(kind: &str) -> String {
+    format!("{kind} (repeats an item)")
 }
 
 /// The session in which this one was started as a subagent, or from which it was forked.
@@ -75,20 +118,24 @@ impl Rollout {
     ) -> Self {
         let mut meta = Vec::new();
         if text(found, "type").as_deref() == Some("session_meta") {
-            let said = object_without(payload, &["base_instructions"]);
+            let said = object_without(payload, &["base_instructions", "dynamic_tools"]);
             meta.extend(said.map(|said| ("session".into(), said)));
             meta.extend(parent(payload).map(|said| ("parent".into(), said)));
         }
+        let mut about = About {
+            location: record.list.to_owned(),
+            joined: true,
+            meta,
+            ..About::default()
+        };
+        about.of_agent("codex", get_string(payload, "cwd"));
         Self {
-            session: out.session(About {
-                location: record.list.to_owned(),
-                joined: true,
-                meta,
-                ..About::default()
-            }),
+            session: out.session(about),
             begun: false,
             system: Vec::new(),
             reply: Vec::new(),
+            input: Vec::new(),
+            before: Vec::new(),
             call: LogCall::default(),
             parameters: String::new(),
         }
@@ -109,10 +156,7 @@ impl Rollout {
             &mut out.report,
         );
         let kind = text(found, "type").unwrap_or_default();
-        if matches!(
-            &*kind,
-            "session_meta" | "turn_context" | "response_item" | "compacted"
-        ) {
+        if matches!(&*kind, "session_meta" | "turn_context" | "compacted") {
             out.report.line(Fate::Understood, &kind);
         }
         match &*kind {
@@ -120,26 +164,63 @@ impl Rollout {
             "session_meta" if std::mem::replace(&mut self.begun, true) => {}
             "session_meta" => self.instructions(payload, time, out),
             "turn_context" => self.parameters(payload, out),
+            "response_item" if is_undo(payload) => out.report.line(Fate::Skipped, UNDO),
             "response_item" => {
                 let raw = get(found, "payload").unwrap_or("{}");
                 let message = item(raw, payload, record.json, &mut out.report);
+                let parts = message.parts.iter();
+                let mut verbatim = parts.filter_map(|part| part.field("data_verbatim"));
+                let fate = match verbatim.any(|what| what == "\"message\"") {
+                    true => Fate::Verbatim,
+                    false => Fate::Understood,
+                };
+                out.report.line(fate, "response_item");
                 self.item(message.at(time), out);
             }
             "compacted" => self.compacted(payload, time, out),
-            "event_msg" => self.event(payload, out),
+            "event_msg" => self.event(payload, time, out),
+            "world_state" => out
+                .report
+                .line(Fate::Skipped, "world_state (of the program)"),
+            "inter_agent_communication" => {
+                self.said(&kind, payload, time, out);
+            }
             _ => out.report.unknown_line("another type"),
         }
     }
 
-    fn end(&mut self, out: &mut Output) {
-        if !self.reply.is_empty() {
-            let reply = std::mem::take(&mut self.reply);
+    /// Tells the reply and what came after it.
+    fn flush(&mut self, out: &mut Output) {
+        let mut told = |said: Said| {
+            if let Some((kind, report)) = &said.event {
+                out.report.line(Fate::Understood, kind);
+                out.report.add(report);
+            }
+            said.message
+        };
+        let reply: Vec<LogMessage> = self.reply.drain(..).map(&mut told).collect();
+        let input: Vec<LogMessage> = self.input.drain(..).map(&mut told).collect();
+        if !reply.is_empty() {
             let call = std::mem::take(&mut self.call);
             out.event(self.session, Event::Reply(reply, call));
+        }
+        let of_user = input
+            .iter()
+            .filter(|message| message.role.as_deref() == Some("user"));
+        let texts = of_user.flat_map(|message| &message.parts);
+        self.before = texts.filter_map(|part| part.content.clone()).collect();
+        for message in input {
+            out.event(self.session, Event::Message(message));
         }
     }
 
     fn instructions(&mut self, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        let tools = items(payload, "dynamic_tools").into_iter().map(|raw| Tool {
+            name: text(&members(raw), "name").unwrap_or_default().into_owned(),
+            definition: compact(raw).into_owned(),
+            data: Vec::new(),
+        });
+        out.event(self.session, Event::Tools(tools.collect()));
         let base = inner(payload, "base_instructions");
         let Some(text) = get_string(&base, "text") else {
             return;
@@ -156,24 +237,109 @@ impl Rollout {
             return;
         };
         if parameters != self.parameters {
-            self.end(out);
+            self.flush(out);
             self.parameters.clone_from(&parameters);
             out.event(self.session, Event::Parameters(parameters));
         }
     }
 
     fn item(&mut self, message: LogMessage, out: &mut Output) {
-        if message.reply {
-            self.call.time = message.time;
-            self.reply.push(message);
+        let said = Said {
+            message,
+            event: None,
+        };
+        if let Some(repeated) = self.earlier(&said) {
+            out.report.line(Fate::Skipped, &repeats(&repeated));
+        }
+        self.push(said, out);
+    }
+
+    /// Takes out the event that an item repeats, and returns its type.
+    fn earlier(&mut self, said: &Said) -> Option<String> {
+        let run = match said.message.reply {
+            true => &mut self.reply,
+            false => &mut self.input,
+        };
+        let at = run.iter().position(|known| {
+            let mut texts = known.texts().filter(|_| known.event.is_some());
+            texts.next().is_some_and(|text| is_in(text, said.texts()))
+        })?;
+        run.remove(at).event.map(|(kind, _)| kind)
+    }
+
+    fn push(&mut self, said: Said, out: &mut Output) {
+        if !said.message.reply {
+            self.input.push(said);
             return;
         }
-        self.end(out);
-        out.event(self.session, Event::Message(message));
+        if !self.input.is_empty() {
+            self.flush(out);
+        }
+        self.call.time = said.message.time;
+        self.reply.push(said);
+    }
+
+    /// An event that says what an item says, before or after it, or alone.
+    fn said(&mut self, kind: &str, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        let mut texts = ["message", "text", "content"].into_iter();
+        let raw = texts.find_map(|name| get_string(payload, name));
+        let words = raw.map(canonical).unwrap_or_default();
+        let known = self.reply.iter().chain(&self.input).flat_map(Said::texts);
+        let known = known.chain(self.before.iter().map(String::as_str));
+        if words.len() <= 2 || is_in(&words, known) {
+            out.report.line(Fate::Skipped, &repeats(kind));
+            return;
+        }
+        let part = |kind: &str| object([("text", &*words), ("type", &quoted(kind))]);
+        let of_role = |role: &str, parts: String| {
+            let role = quoted(role);
+            object([
+                ("content", &*parts),
+                ("role", &role),
+                ("type", "\"message\""),
+            ])
+        };
+        let raw = match kind {
+            "user_message" => {
+                let images = items(payload, "images").into_iter().map(|url| {
+                    object([
+                        ("image_url", canonical(url)),
+                        ("type", quoted("input_image")),
+                    ])
+                });
+                let parts = [part("input_text")].into_iter().chain(images);
+                of_role("user", list(parts))
+            }
+            // With who wrote it and to whom.
+            "inter_agent_communication" => {
+                let others = payload.iter().filter(|(name, _)| name != "content");
+                let others = others.map(|(name, raw)| (&**name, canonical(raw)));
+                let own = [
+                    ("content", list([part("input_text")])),
+                    ("role", quoted("user")),
+                    ("type", quoted("message")),
+                ];
+                object(
+                    others
+                        .filter(|(name, _)| !matches!(*name, "role" | "type"))
+                        .chain(own),
+                )
+            }
+            "agent_message" => of_role("assistant", list([part("output_text")])),
+            _ => object([
+                ("summary", list([part("summary_text")])),
+                ("type", quoted("reasoning")),
+            ]),
+        };
+        let mut report = Report::default();
+        let message = item(&raw, &members(&raw), Accepted::default(), &mut report);
+        let event = Some((kind.to_owned(), report));
+        let message = message.at(time);
+        self.push(Said { message, event }, out);
     }
 
     fn compacted(&mut self, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
-        self.end(out);
+        self.flush(out);
         let known = ["message", "replacement_history"];
         let said = object_without(payload, &known);
         let summary = get(payload, "message").and_then(string).unwrap_or_default();
@@ -181,13 +347,18 @@ impl Rollout {
             let part = LogPart::new("summary", quoted(&summary));
             let part = part.with("data_form", quoted("openai-responses"));
             let message = LogMessage::new(Some("user".to_owned()), vec![part]).at(time);
-            let compacted = Event::compacted(vec![message], usize::MAX, said, time);
+            let compacted = Event::compacted(vec![message], NONE_KEPT, said, time);
             out.event(self.session, compacted);
             return;
         };
         let mut messages = self.system.clone();
         for raw in elements(history) {
-            let mut message = item(raw, &members(raw), Accepted::default(), &mut out.report);
+            let found = members(raw);
+            if is_undo(&found) {
+                out.report.message(Fate::Skipped, UNDO);
+                continue;
+            }
+            let mut message = item(raw, &found, Accepted::default(), &mut out.report);
             message.time = time;
             for part in &mut message.parts {
                 let content = part.content.as_deref().and_then(string);
@@ -204,8 +375,9 @@ impl Rollout {
         );
     }
 
-    fn event(&mut self, payload: &[Member<'_>], out: &mut Output) {
-        match &*text(payload, "type").unwrap_or_default() {
+    fn event(&mut self, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        let kind = text(payload, "type").unwrap_or_default();
+        match &*kind {
             "token_count" => {
                 out.report.line(Fate::Understood, "token_count");
                 let info = inner(payload, "info");
@@ -215,15 +387,22 @@ impl Rollout {
                     self.call.usage = usage::fields(last);
                 }
             }
+            "user_message"
+            | "agent_message"
+            | "agent_reasoning"
+            | "agent_reasoning_raw_content" => {
+                self.said(&kind, payload, time, out);
+            }
             "error" | "stream_error" => {
+                // A call that fails after the reply is another one.
+                if !self.input.is_empty() {
+                    self.flush(out);
+                }
                 out.report.line(Fate::Understood, "error");
                 let error = object_without(payload, &["type"]).unwrap_or_else(|| "{}".to_owned());
                 out.event(self.session, Event::Failed(failed(&error)));
             }
-            _ => out.report.line(
-                Fate::Skipped,
-                "event_msg (repeats an item, or is for people)",
-            ),
+            _ => out.report.line(Fate::Skipped, "event_msg (for people)"),
         }
     }
 }

@@ -12,20 +12,51 @@ use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::{WHOLE, contents, named, typed};
 use crate::json::{Accepted, Member, get, members};
 use crate::logs::json::{canonical, compact, object, quoted};
-use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, object_without};
+use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, object_without};
 use crate::logs::output::{Output, SessionId};
 use crate::logs::report::{Fate, ImportReport};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let has = |name: &str| get_string(found, name).is_some();
     let has_role = get_string(&inner(found, "message"), "role").is_some();
-    let is_entry = match text(found, "type").as_deref() {
-        Some("session") => has("cwd"),
-        Some("message") => has("timestamp") && has_role,
-        _ => false,
+    let kind = text(found, "type").unwrap_or_default();
+    let is_entry = match &*kind {
+        "session" => has("cwd"),
+        "message" => has("timestamp") && has_role,
+        _ => {
+            let is_known = matches!(&*kind, "compaction" | "branch_summary" | "custom_message");
+            (is_known || of_program(&kind).is_some() || sets(&kind).is_some())
+                && has("timestamp")
+                && get(found, "parentId").is_some()
+        }
     };
     is_entry.into()
+}
+
+/// What an entry sets for the calls after it: the members of it, and what they are called in a request.
+fn sets(kind: &str) -> Option<&'static [(&'static str, &'static str)]> {
+    Some(match kind {
+        "model_change" => &[("modelId", "model"), ("provider", "provider")],
+        "thinking_level_change" => &[("thinkingLevel", "thinkingLevel")],
+        "service_tier_change" => &[("tier", "serviceTier")],
+        _ => return None,
+    })
+}
+
+/// Why an entry that the model is never sent is skipped.
+fn of_program(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "custom" => "custom (of an extension)",
+        "label" => "label (for people)",
+        "session_init" => "session_init (of the program)",
+        "mode_change" => "mode_change (of the program)",
+        "ttsr_injection" => "ttsr_injection (of the program)",
+        // With a title they are understood.
+        "session_info" => "session_info (without a name)",
+        "title" => "title (without a text)",
+        _ => return None,
+    })
 }
 
 #[derive(Default)]
@@ -41,6 +72,8 @@ struct EntryList {
     /// How many messages there were before each entry, by its position and by its id.
     before: Vec<usize>,
     by_id: HashMap<String, usize>,
+    /// The parameters of the next call, by name.
+    parameters: BTreeMap<&'static str, String>,
 }
 
 impl LogReader for Pi {
@@ -77,12 +110,14 @@ impl LogReader for Pi {
             about.meta.extend(of_branch.meta);
             let mut path = EntryList::new(about, out);
             let cycle = |line: &&BranchLine| {
+                out.report.pause(line.is_told());
                 records.again(line.number, &mut |line| {
                     path.entry(&line.json.members(line.raw), out);
                 });
                 out.cycles(path.session)
             };
             let cycles = lines.iter().map(cycle).collect();
+            out.report.pause(false);
             out.close(path.session);
             cycles
         });
@@ -93,11 +128,13 @@ fn about(found: &[Member<'_>], location: &str) -> About {
     let is_header = text(found, "type").as_deref() == Some("session");
     let header = object_without(found, &["type"]).filter(|_| is_header);
     let meta = header.map(|header| ("session".into(), header));
-    About {
+    let mut about = About {
         location: location.to_owned(),
         meta: meta.into_iter().collect(),
         ..About::default()
-    }
+    };
+    about.of_agent("pi", get_string(found, "cwd"));
+    about
 }
 
 impl EntryList {
@@ -107,6 +144,7 @@ impl EntryList {
             messages: 0,
             before: Vec::new(),
             by_id: HashMap::new(),
+            parameters: BTreeMap::new(),
         }
     }
 
@@ -117,14 +155,28 @@ impl EntryList {
         }
         let time = get(found, "timestamp").and_then(time);
         let kind = text(found, "type").unwrap_or_default();
+        let title = match &*kind {
+            "session_info" => get_string(found, "name"),
+            "title" => get_string(found, "title"),
+            _ => None,
+        };
         let fate = match &*kind {
-            "session" | "compaction" | "message" | "branch_summary" => Fate::Understood,
+            "session" | "compaction" | "message" | "branch_summary" | "custom_message" => {
+                Fate::Understood
+            }
+            _ if title.is_some() || sets(&kind).is_some() => Fate::Understood,
             _ => Fate::Skipped,
         };
-        out.report.line(fate, named(&kind));
+        let why = of_program(&kind).filter(|_| fate == Fate::Skipped);
+        out.report.line(fate, why.unwrap_or(named(&kind)));
         let known: &[&str] = match &*kind {
             // The first entry is kept whole, and so is a compaction.
-            "session" | "compaction" => &[],
+            "session" | "compaction" | "custom_message" => &[],
+            "session_info" => &["type", "timestamp", "id", "parentId", "name"],
+            "title" => &["type", "timestamp", "id", "parentId", "title"],
+            "model_change" | "thinking_level_change" | "service_tier_change" => {
+                &words![type timestamp id parentId modelId provider thinkingLevel tier family]
+            }
             "branch_summary" => &["type", "timestamp", "id", "parentId", "summary", "fromId"],
             _ => &["type", "timestamp", "id", "parentId", "message"],
         };
@@ -140,8 +192,41 @@ impl EntryList {
             "branch_summary" => {
                 self.say(of_user(vec![summary(found)], time), out);
             }
-            _ => {}
+            "custom_message" => {
+                self.custom(found, &["type", "timestamp", "id", "parentId"], time, out)
+            }
+            _ => {
+                if let Some(title) = title {
+                    out.event(self.session, Event::Title(canonical(title)));
+                }
+                for (member, name) in sets(&kind).unwrap_or_default() {
+                    if let Some(value) = get_string(found, member) {
+                        self.parameters.insert(name, canonical(value));
+                    }
+                }
+                if sets(&kind).is_some() {
+                    let parameters = Event::Parameters(object(&self.parameters));
+                    out.event(self.session, parameters);
+                }
+            }
         }
+    }
+
+    /// What an extension adds to what the model is sent.
+    fn custom(
+        &mut self,
+        found: &[Member<'_>],
+        envelope: &[&str],
+        time: Option<i64>,
+        out: &mut Output,
+    ) {
+        out.report.message(Fate::Understood, "user");
+        let mut parts = content(found, "text", &mut out.report);
+        let known: Vec<&str> = envelope.iter().copied().chain(["content"]).collect();
+        keep(&mut parts, found, &known, &mut out.report);
+        let mut message = of_user(parts, time);
+        message.injected = true;
+        self.say(message, out);
     }
 
     fn say(&mut self, message: LogMessage, out: &mut Output) {
@@ -154,12 +239,12 @@ impl EntryList {
         let by_index = index.and_then(|at| self.before.get(at)).copied();
         let id = text(found, "firstKeptEntryId");
         let by_id = id.and_then(|id| self.by_id.get(&*id)).copied();
-        let kept_from = by_index.or(by_id).unwrap_or(usize::MAX);
+        let kept = by_index.or(by_id).map(|from| from..usize::MAX);
         let known = ["type", "timestamp", "summary", "id", "parentId"];
         let said = object_without(found, &known);
         self.messages += 1;
         let summary = vec![of_user(vec![summary(found)], time)];
-        let compacted = Event::compacted(summary, kept_from, said, time);
+        let compacted = Event::compacted(summary, kept.unwrap_or(NONE_KEPT), said, time);
         out.event(self.session, compacted);
     }
 
@@ -171,7 +256,12 @@ impl EntryList {
             "user" => {
                 report.message(Fate::Understood, "user");
                 let mut parts = content(&found, "text", report);
-                keep(&mut parts, &found, &["role", "content", "timestamp"]);
+                keep(
+                    &mut parts,
+                    &found,
+                    &["role", "content", "timestamp"],
+                    report,
+                );
                 self.say(of_user(parts, time), out);
             }
             "toolResult" => {
@@ -185,10 +275,22 @@ impl EntryList {
                 let part = LogPart::new("result", canonical(output));
                 let mut parts = vec![part.with("data_call_name", quoted("bash"))];
                 parts[0].role = Some("user");
-                keep(&mut parts, &found, &["role", "output", "timestamp"]);
+                keep(&mut parts, &found, &["role", "output", "timestamp"], report);
                 self.say(of_user(parts, time), out);
             }
             "assistant" => self.assistant(&found, time, out),
+            "custom" | "hookMessage" => self.custom(&found, &["role", "timestamp"], time, out),
+            "branchSummary" | "compactionSummary" => {
+                report.message(Fate::Understood, "user");
+                let mut parts = vec![summary(&found)];
+                keep(
+                    &mut parts,
+                    &found,
+                    &["role", "summary", "timestamp"],
+                    report,
+                );
+                self.say(of_user(parts, time), out);
+            }
             _ => {
                 report.message(Fate::Verbatim, "other role");
                 let part = LogPart::verbatim("message", None, raw);
@@ -199,9 +301,13 @@ impl EntryList {
 
     /// A reply, or an attempt if nothing came.
     fn assistant(&mut self, found: &[Member<'_>], time: Option<i64>, out: &mut Output) {
-        let said = ["api", "model", "provider"].into_iter();
-        let said = said.filter_map(|name| Some((name, canonical(get_string(found, name)?))));
-        out.event(self.session, Event::Parameters(object(said)));
+        for name in ["api", "model", "provider"] {
+            if let Some(value) = get_string(found, name) {
+                self.parameters.insert(name, canonical(value));
+            }
+        }
+        let parameters = Event::Parameters(object(&self.parameters));
+        out.event(self.session, parameters);
         out.report.message(Fate::Understood, "assistant");
         count_unread(found, &OF_REPLY, "message.", &mut out.report);
         let parts = content(found, "text", &mut out.report);
@@ -265,14 +371,28 @@ fn result(found: &[Member<'_>], time: Option<i64>, report: &mut ImportReport) ->
         part.set_some("data_is_error", get(found, "isError"));
     }
     let known = words![role content timestamp toolCallId toolName isError];
-    keep(&mut parts, found, &known);
+    keep(&mut parts, found, &known, report);
     LogMessage::new(Some("tool".to_owned()), parts).at(time)
 }
 
-fn keep(parts: &mut [LogPart], found: &[Member<'_>], known: &[&str]) {
+fn keep(parts: &mut [LogPart], found: &[Member<'_>], known: &[&str], report: &mut ImportReport) {
     if let Some(first) = parts.first_mut() {
-        first.keep_rest("data_other", found, known);
+        keep_in(first, "data_other", found, known, report);
     }
+}
+
+/// Keeps the members that are not known, and counts them.
+fn keep_in(
+    part: &mut LogPart,
+    field: &'static str,
+    found: &[Member<'_>],
+    known: &[&str],
+    report: &mut ImportReport,
+) {
+    for (name, _) in found.iter().filter(|(name, _)| !known.contains(&&**name)) {
+        report.member(name);
+    }
+    part.keep_rest(field, found, known);
 }
 
 fn content(found: &[Member<'_>], kind: &'static str, report: &mut ImportReport) -> Vec<LogPart> {
@@ -312,6 +432,6 @@ fn part(raw: &str, kind: &'static str, report: &mut ImportReport) -> LogPart {
         }
     };
     report.part(Fate::Understood, part.kind.unwrap_or_default());
-    part.keep_rest("data_part", &found, known);
+    keep_in(&mut part, "data_part", &found, known, report);
     part
 }

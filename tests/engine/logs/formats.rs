@@ -403,7 +403,7 @@ fn a_claude_code_session_has_its_fork_its_subagent_and_its_compaction() {
     assert_eq!(outline(4), ["user summary"]);
     assert_eq!(
         outline(5),
-        ["user summary", "user -", "user text", "assistant text"]
+        ["user summary", "user text", "user text", "assistant text"]
     );
     let times = main.committed[0]
         .nodes()

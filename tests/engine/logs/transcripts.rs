@@ -538,3 +538,192 @@ fn what_comes_just_before_a_compaction_is_in_a_snapshot() {
         assert!(!documents[2].to_string().contains("a.rs, b.rs"));
     }
 }
+
+/// The contents of the blocks of a snapshot, results and tools too, each after its role.
+fn outline(document: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    blocks(document, &mut found);
+    let line = |block: &&Value| {
+        let content = block["content"].as_str().unwrap_or("?");
+        format!("{}: {content}", block["role"].as_str().unwrap_or("-"))
+    };
+    found.iter().map(line).collect()
+}
+
+#[test]
+fn claude_code_keeps_a_tail_clears_results_and_says_what_only_the_log_has() {
+    let (imported, sessions) = fixture("claude-code/synthetic-tail.jsonl");
+    assert_eq!(sessions.len(), 1);
+    let all = documents(&sessions[0]);
+    // The summary, the kept tail, what follows; the next prompt's parent is in the tail.
+    assert_eq!(
+        outline(&all[5]),
+        [
+            "user: This session continues an earlier one: dates are parsed.",
+            "user: Go on with the time of day.",
+            "assistant: {\"command\":\"cargo test\"}",
+            "tool: 2 passed; 0 failed",
+            "user: fn time_of_day() {}",
+            "assistant: The time of day is parsed.",
+        ]
+    );
+    let ids = |at: usize, content: &str| {
+        let mut found = Vec::new();
+        blocks(&all[at], &mut found);
+        let block = found.iter().find(|block| block["content"] == content);
+        block.map(|block| (block["id"].clone(), block["kind"].clone()))
+    };
+    let tail = ids(3, "Go on with the time of day.");
+    assert!(tail.is_some());
+    assert_eq!(ids(4, "Go on with the time of day."), tail);
+    // Microcompaction changes the node of the result.
+    let result = ids(5, "2 passed; 0 failed");
+    assert!(result.is_some());
+    assert_eq!(ids(6, "[Old tool result content cleared]"), result);
+    assert_eq!(all[6]["meta"]["compaction"]["tokensSaved"], 4000);
+    assert!(all[4]["usage"].is_null() && all[6]["usage"].is_null());
+    let titles: Vec<&Value> = all
+        .iter()
+        .map(|document| &document["meta"]["title"])
+        .collect();
+    let first = "Mend the parser of dates.";
+    assert_eq!(titles[..2], [first, first]);
+    assert_eq!(titles[2..6], ["Dates are parsed"; 4]);
+    // One that the user gave is before one that a model wrote later.
+    assert_eq!(titles[6..], ["Dates and times"; 2]);
+    for (name, value) in [
+        ("agent", "claude-code"),
+        ("project", "/srv/app"),
+        ("model", "claude-example-1"),
+    ] {
+        assert_eq!(all[7]["meta"][name], value);
+    }
+    // Only what neither the result nor the call has.
+    let edited = block(&sessions[0], "has been updated");
+    assert_eq!(
+        edited["data_tool_result"],
+        json!({"originalFile": "fn parse() {\n    todo!(\"dates\")\n}\n// the end of the file\n"})
+    );
+    let tested = block(&sessions[0], "2 passed; 0 failed");
+    assert_eq!(tested["data_tool_result"], Value::Null);
+    let file = block(&sessions[0], "fn time_of_day() {}");
+    assert_eq!(file["data_attachment"]["filename"], "/srv/app/times.rs");
+    let report = imported.report.to_json();
+    let skipped = &report["lines"]["skipped"];
+    assert_eq!(skipped["queue-operation (repeats a message)"], 1);
+    assert_eq!(skipped["queue-operation (a prompt that was withdrawn)"], 1);
+}
+
+#[test]
+fn claude_code_says_which_response_it_was_and_a_title_at_the_end_is_in_the_working_state() {
+    let path = "tests/cases/logs/claude-code/synthetic-tail.jsonl";
+    let text = std::fs::read_to_string(path).expect("a fixture");
+    let lines: Vec<&str> = text.lines().collect();
+    let title = lines.iter().position(|line| line.contains("custom-title"));
+    let log = lines[..=title.expect("a title")].join("\n") + "\n";
+    let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+    let sessions = holds_together(&imported);
+    let all = documents(&sessions[0]);
+    assert_eq!(all[0]["usage"]["response_id"], "msg_t1");
+    assert_eq!(all.last().expect("one")["meta"]["title"], "Dates and times");
+    // A log of which only the first lines are there is one of its format.
+    for end in 1..4 {
+        let log = lines[..end].join("\n") + "\n";
+        let claims = pactql::logs::claims(log.as_bytes()).expect("a young log");
+        assert_eq!(claims, [Format::ClaudeCode]);
+    }
+}
+
+#[test]
+fn codex_events_that_are_the_only_copy_are_messages() {
+    let (imported, sessions) = fixture("codex/synthetic-said-by-events.jsonl");
+    let all = documents(&sessions[0]);
+    assert_eq!(
+        outline(&all[2]),
+        [
+            "system: You are Codex.",
+            "system: {\"namespace\":\"app\",\"name\":\"open_page\",\"description\":\"Opens a page of the \
+             application.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"url\":{\"type\":\"string\"}}}}",
+            "user: <environment_context>\n  <cwd>/srv/web</cwd>\n</environment_context>",
+            "user: Draw the chart of the week.",
+            "user: ?",
+            "assistant: **Looking at the data of the week first**",
+            "assistant: {\"command\":[\"cat\",\"week.csv\"]}",
+            "tool: Monday,12\nTuesday,15",
+            "assistant: **Drawing the two bars of the chart**",
+            "assistant: ",
+            "assistant: The chart has two bars.",
+            "user: Make it blue.",
+            "assistant: ?",
+            "assistant: It is blue now.",
+        ]
+    );
+    // The usage of the first reply comes after the result of its call.
+    assert_eq!(all[0]["usage"]["input_tokens"], 70);
+    assert_eq!(all[1]["usage"]["input_tokens"], 90);
+    assert_eq!(all[2]["meta"]["title"], "Draw the chart of the week.");
+    assert_eq!(all[2]["meta"]["project"], "/srv/web");
+    let said = block(&sessions[0], "Is the blue chart tested?");
+    assert_eq!(said["data_item"]["author"], "/root");
+    let report = imported.report.to_json();
+    let lines = &report["lines"];
+    assert_eq!(
+        lines["skipped"]["ghost_snapshot (undo data, never sent)"],
+        1
+    );
+    assert_eq!(lines["skipped"]["user_message (repeats an item)"], 1);
+    assert_eq!(lines["understood"]["agent_reasoning"], 1);
+    // An item that ends as raw JSON is not understood.
+    assert_eq!(lines["kept_verbatim"]["response_item"], 1);
+}
+
+#[test]
+fn pi_settings_are_parameters_and_messages_of_extensions_are_sent() {
+    let (imported, sessions) = fixture("pi/synthetic-settings.jsonl");
+    let all = documents(&sessions[0]);
+    let request = |at: usize| &all[at]["meta"]["request"];
+    assert_eq!(request(0)["thinkingLevel"], "high");
+    assert_eq!(request(1)["thinkingLevel"], "low");
+    assert_eq!(request(1)["model"], "model-2");
+    assert_eq!(all[0]["meta"]["title"], "Count the lines of all files.");
+    assert_eq!(all[1]["meta"]["title"], "Counting lines");
+    let todos = block(&sessions[0], "Two todos are left");
+    assert_eq!(todos["role"], "user");
+    assert_eq!(todos["data_other"]["customType"], "todos");
+    let report = imported.report.to_json();
+    assert_eq!(report["members_kept"]["details"], 1);
+    assert_eq!(report["lines"]["understood"]["thinking_level_change"], 2);
+    // The fork has a line of its own, and no line counts twice.
+    assert_eq!(report["lines"]["understood"]["title"], 1);
+}
+
+#[test]
+fn a_title_is_the_first_text_of_a_person() {
+    let title = |texts: &[&str]| {
+        let messages: Vec<Value> = texts
+            .iter()
+            .map(|text| json!({"role": "user", "content": text}))
+            .chain([json!({"role": "assistant", "content": "Yes."})])
+            .collect();
+        let log = json!(messages).to_string();
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+        let session = holds_together(&imported).remove(0);
+        documents(&session)[0]["meta"]["title"].clone()
+    };
+    let long = "word ".repeat(40);
+    let cut = format!("{}…", "word ".repeat(16).trim_end());
+    for (texts, expected) in [
+        (vec!["Mend  the\nbuild."], json!("Mend the build.")),
+        (vec!["/compact now", "Why?"], json!("Why?")),
+        (vec!["/etc/hosts is empty"], json!("/etc/hosts is empty")),
+        (
+            vec!["<system-reminder>x</system-reminder>", "<div> is odd"],
+            json!("<div> is odd"),
+        ),
+        (vec!["# AGENTS.md instructions for /a", "Go."], json!("Go.")),
+        (vec![&*long], json!(cut)),
+        (vec!["<command-name>/clear</command-name>"], Value::Null),
+    ] {
+        assert_eq!(title(&texts), expected);
+    }
+}

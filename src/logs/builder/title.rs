@@ -1,0 +1,63 @@
+//! The title of a session whose log gives it none: the first words of the user.
+
+use crate::json::string;
+use crate::logs::json::quoted;
+use crate::logs::log::Message;
+
+/// The most letters of a title.
+const LETTERS: usize = 80;
+
+/// The first words of a message of a person, as JSON; none if it is a command or was injected.
+pub(super) fn of(message: &Message) -> Option<String> {
+    if message.injected || message.role.as_deref() != Some("user") {
+        return None;
+    }
+    let mut texts = message.parts.iter().filter(|part| {
+        part.kind == Some("text") && part.role.is_none() && part.field("data_verbatim").is_none()
+    });
+    texts.find_map(|part| {
+        let text = string(part.content.as_deref()?)?;
+        let text = text.trim_start();
+        (!text.is_empty() && !is_injected(text)).then(|| first_words(text))
+    })
+}
+
+fn first_words(text: &str) -> String {
+    // Only as much of a long text is looked at as a title can have.
+    let start: String = text.chars().take(8 * LETTERS).collect();
+    let words: Vec<&str> = start.split_whitespace().collect();
+    let words = words.join(" ");
+    let mut title: String = words.chars().take(LETTERS).collect();
+    if title.len() < words.len() {
+        // Not in the middle of a word, if there is a space.
+        if let Some(space) = title.rfind(' ') {
+            title.truncate(space);
+        }
+        title.push('…');
+    }
+    quoted(&title)
+}
+
+/// Whether a program put a text among those of the user, or the user gave the program a command.
+fn is_injected(text: &str) -> bool {
+    let starts = [
+        "# AGENTS.md instructions",
+        "Caveat: The messages below",
+        "[Request interrupted",
+    ];
+    let is_name =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | ':');
+    let name = |mark| {
+        let rest = text.strip_prefix(mark)?;
+        let end = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+        Some(rest.split_at(end)).filter(|(name, _)| !name.is_empty())
+    };
+    // `<system-reminder>`, `<environment_context>`, `<INSTRUCTIONS>`; `<div>` may be of a person.
+    let is_tag = name('<').is_some_and(|(name, _)| {
+        name.contains(['-', '_']) || name.chars().all(|letter| letter.is_ascii_uppercase())
+    });
+    // `/compact keep the plan`, and not `/etc/hosts`.
+    let is_command =
+        name('/').is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with(char::is_whitespace));
+    is_tag || is_command || starts.iter().any(|start| text.starts_with(start))
+}
