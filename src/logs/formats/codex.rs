@@ -51,6 +51,9 @@ struct Rollout {
     parameters: String,
 }
 
+/// The number of messages before an event, or before the item that it repeats, in which its text is looked for.
+const NEAR: usize = 64;
+
 struct Said {
     message: LogMessage,
     /// Of a message that so far only an event has: its type, and what it counts for.
@@ -170,9 +173,10 @@ impl Rollout {
                 let message = item(raw, payload, record.json, &mut out.report);
                 let parts = message.parts.iter();
                 let mut verbatim = parts.filter_map(|part| part.field("data_verbatim"));
-                let fate = match verbatim.any(|what| what == "\"message\"") {
-                    true => Fate::Verbatim,
-                    false => Fate::Understood,
+                let fate = if verbatim.any(|what| what == "\"message\"") {
+                    Fate::Verbatim
+                } else {
+                    Fate::Understood
                 };
                 out.report.line(fate, "response_item");
                 self.item(message.at(time), out);
@@ -256,14 +260,17 @@ impl Rollout {
 
     /// Takes out the event that an item repeats, and returns its type.
     fn earlier(&mut self, said: &Said) -> Option<String> {
-        let run = match said.message.reply {
-            true => &mut self.reply,
-            false => &mut self.input,
+        let run = if said.message.reply {
+            &mut self.reply
+        } else {
+            &mut self.input
         };
-        let at = run.iter().position(|known| {
+        let near = run.len().saturating_sub(NEAR);
+        let at = run[near..].iter().position(|known| {
             let mut texts = known.texts().filter(|_| known.event.is_some());
             texts.next().is_some_and(|text| is_in(text, said.texts()))
         })?;
+        let at = near + at;
         run.remove(at).event.map(|(kind, _)| kind)
     }
 
@@ -284,8 +291,11 @@ impl Rollout {
         let mut texts = ["message", "text", "content"].into_iter();
         let raw = texts.find_map(|name| get_string(payload, name));
         let words = raw.map(canonical).unwrap_or_default();
-        let known = self.reply.iter().chain(&self.input).flat_map(Said::texts);
-        let known = known.chain(self.before.iter().map(String::as_str));
+        let runs = [&self.reply, &self.input].into_iter();
+        let known = runs.flat_map(|run| run.iter().rev().take(NEAR));
+        let before = self.before.iter().rev().take(NEAR);
+        let known = known.flat_map(Said::texts);
+        let known = known.chain(before.map(String::as_str));
         if words.len() <= 2 || is_in(&words, known) {
             out.report.line(Fate::Skipped, &repeats(kind));
             return;
