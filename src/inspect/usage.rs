@@ -10,7 +10,7 @@ use crate::json::{get, members, string};
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::macros::names;
-use crate::support::table::{Paint, Table};
+use crate::support::table::{Paint, TextTable};
 use crate::support::text::{amount, counted, printable};
 use hashbrown::HashSet;
 use serde::Serialize;
@@ -117,7 +117,7 @@ names! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "lowercase")]
     #[non_exhaustive]
-    pub enum UsageBy: 6 {
+    pub enum UsageBy: as_str {
         /// The day of the reply, in UTC.
         #[default]
         Day = "day",
@@ -264,7 +264,7 @@ impl Usage {
             "tokens out",
             "cost",
         ];
-        let mut table = Table::new(titles).hide_empty();
+        let mut table = TextTable::new(titles).hide_empty();
         for group in &self.groups {
             let name = group
                 .name

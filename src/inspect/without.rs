@@ -5,7 +5,7 @@
 //! it reads the same share now.
 
 use super::call::Call;
-use super::part::{Chosen, saying};
+use super::part::{ChosenSnapshot, saying};
 use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
@@ -15,7 +15,7 @@ use crate::history::Session;
 use crate::index::NodeRef;
 use crate::support::cancel::ensure;
 use crate::support::diag::Error;
-use crate::support::table::{Paint, Table};
+use crate::support::table::{Paint, TextTable};
 use crate::support::text::{amount, counted};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -64,14 +64,14 @@ fn shared(older: &Blocks<'_>, newer: &Blocks<'_>) -> (u64, bool) {
 }
 
 impl Report for WithoutReport {
-    fn of(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
+    fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
         history.fetch_all()?;
         let part = options.part.or_history();
         let snapshots = part.snapshots(engine, &history)?;
         let mut counts = options.counts(snapshots.iter().map(|(_, snapshot)| snapshot));
         let chosen = part.with_rows(engine, &history, snapshots);
-        let chosen: Vec<Chosen> = chosen.collect::<Result<_, _>>()?;
+        let chosen: Vec<ChosenSnapshot> = chosen.collect::<Result<_, _>>()?;
         let mut report = Self {
             tokenizer: counts.tokenizer(),
             prices: options.prices.date().to_owned(),
@@ -146,7 +146,7 @@ impl Report for WithoutReport {
             "tokens out",
             "cost",
         ];
-        let mut table = Table::new(titles).hide_empty();
+        let mut table = TextTable::new(titles).hide_empty();
         for (name, used) in [("then", &self.then), ("without", &self.now)] {
             let tokens = [
                 used.input_tokens,

@@ -1,7 +1,7 @@
 //! The sessions of an import while its formats read.
 
 use super::builder::Builder;
-use super::log::{About, Event, Field};
+use super::log::{About, Event, LogField};
 use super::recording::Recording;
 use super::report::ImportReport;
 use super::spool::Spool;
@@ -12,7 +12,7 @@ pub(super) struct Output {
     sessions: Vec<OutputSession>,
     pub(super) report: ImportReport,
     /// What is beside the messages that are read now, for the `meta` of sessions without a `record`.
-    pub(super) beside: Option<Field>,
+    pub(super) beside: Option<LogField>,
     /// Where the documents of the sessions go, if they are too large for memory.
     spool: Option<Spool>,
 }

@@ -12,7 +12,7 @@ use super::head::Head;
 use super::json::{braced, list, object, push_member, push_members, quoted, value};
 use super::media::{Media, filename, format};
 use super::piece::{
-    Piece, SentBlock, call_of, member_of_part, result_of, shape, text_of, verbatim,
+    SentBlock, SentPiece, call_of, member_of_part, result_of, shape, text_of, verbatim,
 };
 use super::provider::Provider;
 use super::thread::Source;
@@ -143,13 +143,13 @@ fn imported(block: &ThreadBlock, text: &str) -> Option<String> {
 }
 
 /// The part that a block of another form becomes.
-fn part(block: &ThreadBlock, piece: &Piece) -> Result<Option<String>, RenderError> {
+fn part(block: &ThreadBlock, piece: &SentPiece) -> Result<Option<String>, RenderError> {
     let text = |text: &str| object([("text", text)]);
     Ok(Some(match piece {
-        Piece::Nothing => return Ok(None),
-        Piece::Text(found) if found == "\"\"" => return Ok(None),
-        Piece::Text(found) => text(found),
-        Piece::Thinking(found) => {
+        SentPiece::Nothing => return Ok(None),
+        SentPiece::Text(found) if found == "\"\"" => return Ok(None),
+        SentPiece::Text(found) => text(found),
+        SentPiece::Thinking(found) => {
             // Without a signature the API does not know its own reasoning again.
             let Some(signature) = member_of_part(block, "signature") else {
                 return Ok((found != "\"\"").then(|| text(found)));
@@ -157,7 +157,7 @@ fn part(block: &ThreadBlock, piece: &Piece) -> Result<Option<String>, RenderErro
             let inner = object([("text", &**found), ("signature", &signature)]);
             object([("reasoningContent", object([("reasoningText", inner)]))])
         }
-        Piece::Call(arguments) => {
+        SentPiece::Call(arguments) => {
             let (id, name) = call_of(block);
             let id = quoted(&call_id(&string(&id).unwrap_or(Cow::Borrowed(&id))));
             let call = [
@@ -167,17 +167,17 @@ fn part(block: &ThreadBlock, piece: &Piece) -> Result<Option<String>, RenderErro
             ];
             object([("toolUse", object(call))])
         }
-        Piece::Image(Media::Text(found)) | Piece::Document(Media::Text(found)) => {
+        SentPiece::Image(Media::Text(found)) | SentPiece::Document(Media::Text(found)) => {
             text(&quoted(found))
         }
         // It fetches nothing from there.
-        Piece::Image(Media::Url(uri)) | Piece::Document(Media::Url(uri))
+        SentPiece::Image(Media::Url(uri)) | SentPiece::Document(Media::Url(uri))
             if !uri.starts_with(S3) =>
         {
             text(&text_of(block.content().unwrap_or_default()))
         }
-        Piece::Image(media) => object([("image", object(source(block, media)?))]),
-        Piece::Document(media) => {
+        SentPiece::Image(media) => object([("image", object(source(block, media)?))]),
+        SentPiece::Document(media) => {
             let name = [("name", quoted(&filename(block)))];
             object([(
                 "document",
@@ -222,7 +222,7 @@ fn push_result(blocks: &[SentBlock<'_>], parts: &mut Vec<String>) -> Result<(), 
         match piece {
             None => content.extend(imported(block, "text")),
             // An empty text is a result, too.
-            Some(Piece::Text(text)) => content.push(object([("text", text)])),
+            Some(SentPiece::Text(text)) => content.push(object([("text", text)])),
             Some(piece) => content.extend(part(block, piece)?),
         }
     }

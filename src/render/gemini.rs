@@ -11,7 +11,7 @@ use super::error::RenderError;
 use super::head::Head;
 use super::json::{braced, list, object, object_in, push_member, push_members, quoted, value};
 use super::media::Media;
-use super::piece::{Piece, SentBlock, call_of, result_of, shape, text_of, verbatim};
+use super::piece::{SentBlock, SentPiece, call_of, result_of, shape, text_of, verbatim};
 use super::provider::Provider;
 use super::thread::Source;
 use crate::json::{get, members, string};
@@ -164,18 +164,18 @@ fn imported(block: &ThreadBlock) -> Option<String> {
 fn part(sent: &SentBlock<'_>) -> Option<String> {
     let text = |text: &str| Some(object([("text", text)]));
     match sent.piece.as_ref()? {
-        Piece::Nothing => None,
-        Piece::Text(found) => text(found),
-        Piece::Thinking(found) => Some(object([("text", &**found), ("thought", "true")])),
-        Piece::Call(arguments) => {
+        SentPiece::Nothing => None,
+        SentPiece::Text(found) => text(found),
+        SentPiece::Thinking(found) => Some(object([("text", &**found), ("thought", "true")])),
+        SentPiece::Call(arguments) => {
             let (id, name) = call_of(&sent.block);
             let call = object([("id", &*id), ("name", &name), ("args", &input(arguments))]);
             Some(object([("functionCall", call)]))
         }
-        Piece::Document(Media::Text(found)) | Piece::Image(Media::Text(found)) => {
+        SentPiece::Document(Media::Text(found)) | SentPiece::Image(Media::Text(found)) => {
             text(&quoted(found))
         }
-        Piece::Image(media) | Piece::Document(media) => Some(data(media)),
+        SentPiece::Image(media) | SentPiece::Document(media) => Some(data(media)),
     }
 }
 
@@ -199,7 +199,7 @@ fn response(blocks: &[SentBlock<'_>], parts: &mut Vec<String>) {
     let (mut texts, mut others) = (Vec::new(), Vec::new());
     for sent in blocks {
         match &sent.piece {
-            Some(Piece::Text(text)) => texts.extend(string(text)),
+            Some(SentPiece::Text(text)) => texts.extend(string(text)),
             _ => others.extend(part(sent)),
         }
     }

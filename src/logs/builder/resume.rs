@@ -6,7 +6,7 @@
 use super::{BlockPlace, Builder, SentMessage, ShownMessage, ToolEntry, Turn};
 use crate::index::{NodeRef, Snapshot};
 use crate::json::JsonValue;
-use crate::logs::log::{About, Field, LogMessage, LogPart, LogTool};
+use crate::logs::log::{About, LogField, LogMessage, LogPart, LogTool};
 use crate::logs::nodes::{CreationOrder, SYS};
 use crate::logs::recording::Recording;
 use crate::tree::timestamp::nanos_of_rfc3339;
@@ -284,11 +284,11 @@ fn part(block: NodeRef<'_>) -> Option<LogPart> {
 }
 
 /// The custom fields that a block was made with, sorted.
-fn data_of(block: NodeRef<'_>) -> Vec<Field> {
+fn data_of(block: NodeRef<'_>) -> Vec<LogField> {
     let own = |(name, _): &(&str, _)| name.starts_with("data_") && !OWN.contains(name);
     let fields = block.fields().filter(own);
     let fields = fields.map(|(name, value)| (name.to_owned().into(), value.canonical()));
-    let mut fields: Vec<Field> = fields.collect();
+    let mut fields: Vec<LogField> = fields.collect();
     fields.sort_unstable();
     fields
 }

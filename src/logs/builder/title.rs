@@ -2,13 +2,13 @@
 
 use crate::json::string;
 use crate::logs::json::quoted;
-use crate::logs::log::Message;
+use crate::logs::log::LogMessage;
 
 /// The most letters of a title.
 const LETTERS: usize = 80;
 
 /// The first words of a message of a person, as JSON; none if it is a command or was injected.
-pub(super) fn of(message: &Message) -> Option<String> {
+pub(super) fn of(message: &LogMessage) -> Option<String> {
     if message.injected || message.role.as_deref() != Some("user") {
         return None;
     }

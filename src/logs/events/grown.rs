@@ -51,7 +51,7 @@ impl Default for Grown {
 }
 
 impl Grown {
-    pub(super) fn of(raw: &str) -> Self {
+    pub(super) fn parse(raw: &str) -> Self {
         let mut grown = match value_type(raw) {
             ValueType::String => Self::Text(String::new()),
             ValueType::Object => Self::default(),
@@ -75,7 +75,7 @@ impl Grown {
                         Some(before) if !NAMES.contains(&&*name) => before.add(value),
                         Some(_) if value == "null" => {}
                         _ => {
-                            known.insert(name.into_owned(), Self::of(value));
+                            known.insert(name.into_owned(), Self::parse(value));
                         }
                     }
                 }
@@ -86,10 +86,10 @@ impl Grown {
                     let next = known.last_key_value().map_or(0, |(last, _)| last + 1);
                     let at = known.entry(index.unwrap_or(next));
                     at.and_modify(|before| before.add(value))
-                        .or_insert_with(|| Self::of(value));
+                        .or_insert_with(|| Self::parse(value));
                 }
             }
-            (before, _) => *before = Self::of(raw),
+            (before, _) => *before = Self::parse(raw),
         }
     }
 

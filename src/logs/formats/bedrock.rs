@@ -19,19 +19,19 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
 use super::fields::{get_string, is, items, role_name, text};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, Parsed, body_of};
 use super::transcript::{json_text, record as record_of, unknown, unread};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Call, Message, Part, Tool, object_without};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{LogCall, LogMessage, LogPart, LogTool, object_without};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::{Provider, is_kept};
 
 const FORM: &str = "\"bedrock\"";
 
 /// A request, a response, or a message.
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let inner = body_of(found).unwrap_or_default();
     let output = super::fields::inner(found, "output");
     let is_response = is_message(&super::fields::inner(&output, "message"));
@@ -83,7 +83,7 @@ impl Api for Converse {
     const MESSAGES: &'static str = "messages";
     const JOINED: bool = false;
 
-    fn message(&self, raw: &str, report: &mut Report) -> Message {
+    fn message(&self, raw: &str, report: &mut ImportReport) -> LogMessage {
         message(&members(raw), report).unwrap_or_else(|| {
             let mut message = unread("of unknown form", raw, report);
             message.first().set("data_form", FORM.to_owned());
@@ -100,16 +100,20 @@ impl Api for Converse {
         !is_reply || found.iter().any(|(name, _)| !known.contains(&&**name))
     }
 
-    fn system(&self, found: &[Member<'_>], report: &mut Report) -> Option<(&'static str, Message)> {
+    fn system(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(&'static str, LogMessage)> {
         let parts = parts(&items(found, "system"), report);
-        let message = Message::with_system("system", &["system"], parts);
+        let message = LogMessage::with_system("system", &["system"], parts);
         (!message.parts.is_empty()).then(|| {
             report.message(Fate::Understood, "system");
             ("system", message)
         })
     }
 
-    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
+    fn request(&self, found: &[Member<'_>], report: &mut ImportReport) -> Parsed {
         let system = self.system(found, report);
         let config = super::fields::inner(found, "toolConfig");
         let tools = tools(&items(&config, "tools"), report);
@@ -125,7 +129,11 @@ impl Api for Converse {
         }
     }
 
-    fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
+    fn response(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(Vec<LogMessage>, LogCall)> {
         let output = super::fields::inner(found, "output");
         let reply = message(&members(get(&output, "message")?), report)?;
         let metrics = super::fields::inner(found, "metrics");
@@ -133,9 +141,9 @@ impl Api for Converse {
             ("stop_reason", get(found, "stopReason")),
             ("latency_ms", get(&metrics, "latencyMs")),
         ];
-        let call = Call {
+        let call = LogCall {
             meta: record_of(found, &READ, report),
-            ..Call::used(get(found, "usage"), &said)
+            ..LogCall::used(get(found, "usage"), &said)
         };
         Some((vec![reply], call))
     }
@@ -144,24 +152,24 @@ impl Api for Converse {
 /// The members of a response that are read.
 const READ: [&str; 4] = ["output", "stopReason", "usage", "metrics"];
 
-fn message(found: &[Member<'_>], report: &mut Report) -> Option<Message> {
+fn message(found: &[Member<'_>], report: &mut ImportReport) -> Option<LogMessage> {
     let role = text(found, "role")?;
     let content = get(found, "content").filter(|raw| value_type(raw) == ValueType::Array)?;
     let mut parts = parts(&elements(content), report);
     if parts.is_empty() {
-        parts.push(Part::default().with("data_form", FORM.to_owned()));
+        parts.push(LogPart::default().with("data_form", FORM.to_owned()));
     }
     if parts[0].role.is_some() && role != "user" {
         parts[0].set("data_role", quoted(&role));
     }
     parts[0].keep_rest("data_item", found, &["role", "content"]);
     report.message(Fate::Understood, role_name(&role));
-    Some(Message::of(Some(role.into_owned()), parts))
+    Some(LogMessage::new(Some(role.into_owned()), parts))
 }
 
 /// The blocks of a content or of the system prompt.
-fn parts(raw: &[&str], report: &mut Report) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn parts(raw: &[&str], report: &mut ImportReport) -> Vec<LogPart> {
+    let mut parts: Vec<LogPart> = Vec::new();
     for raw in raw {
         let found = members(raw);
         let read = match &found[..] {
@@ -183,14 +191,14 @@ fn parts(raw: &[&str], report: &mut Report) -> Vec<Part> {
 }
 
 /// Notes a cache point on the last block; `None` if there is none, or it has one.
-fn marked(parts: &mut [Part], inner: &str) -> Option<()> {
+fn marked(parts: &mut [LogPart], inner: &str) -> Option<()> {
     let last = parts.last_mut();
     let last = last.filter(|last| last.field("data_cache_point").is_none())?;
     last.set("data_cache_point", canonical(inner));
     Some(())
 }
 
-fn verbatim(raw: &str, report: &mut Report) -> Part {
+fn verbatim(raw: &str, report: &mut ImportReport) -> LogPart {
     let found = members(raw);
     let name = found.first().map_or("", |(name, _)| &**name);
     let kind = match name {
@@ -203,14 +211,14 @@ fn verbatim(raw: &str, report: &mut Report) -> Part {
 }
 
 /// A part other than a result; `None` if it is of another form than usual.
-fn part(name: &str, inner: &str, report: &mut Report) -> Option<Part> {
+fn part(name: &str, inner: &str, report: &mut ImportReport) -> Option<LogPart> {
     let found = members(inner);
     let part = match name {
-        "text" => is_text(inner).then(|| Part::new("text", canonical(inner))),
+        "text" => is_text(inner).then(|| LogPart::new("text", canonical(inner))),
         "toolUse" => {
             let string = |name| get_string(&found, name);
             let input = json_text(get(&found, "input")?);
-            let mut part = Part::call(input, Some(string("toolUseId")?), Some(string("name")?));
+            let mut part = LogPart::call(input, Some(string("toolUseId")?), Some(string("name")?));
             part.keep_rest("data_call", &found, &["toolUseId", "name", "input"]);
             Some(part)
         }
@@ -220,12 +228,12 @@ fn part(name: &str, inner: &str, report: &mut Report) -> Option<Part> {
             };
             let found = members(inner);
             let text = get_string(&found, "text").filter(|_| name == "reasoningText")?;
-            let mut part = Part::new("thinking", canonical(text));
+            let mut part = LogPart::new("thinking", canonical(text));
             part.keep_rest("data_part", &found, &["text"]);
             Some(part)
         }
-        "image" if !found.is_empty() => Some(Part::new("image", canonical(inner))),
-        "document" if !found.is_empty() => Some(Part::new("document", canonical(inner))),
+        "image" if !found.is_empty() => Some(LogPart::new("image", canonical(inner))),
+        "document" if !found.is_empty() => Some(LogPart::new("document", canonical(inner))),
         _ => None,
     }?;
     report.part(Fate::Understood, part.kind.unwrap_or_default());
@@ -237,14 +245,14 @@ fn is_text(raw: &str) -> bool {
 }
 
 /// Appends the blocks of a result; `None` if it is of another form than usual.
-fn result(inner: &str, parts: &mut Vec<Part>, report: &mut Report) -> Option<()> {
+fn result(inner: &str, parts: &mut Vec<LogPart>, report: &mut ImportReport) -> Option<()> {
     let found = members(inner);
     let id = get_string(&found, "toolUseId")?;
     let content = get(&found, "content");
     // Two results of one call would look the same.
     let own = canonical(id);
     let of_call =
-        |part: &Part| part.field("data_call_id") == Some(&own) && part.role == Some("tool");
+        |part: &LogPart| part.field("data_call_id") == Some(&own) && part.role == Some("tool");
     if parts.last().is_some_and(of_call)
         || !matches!(content.map(value_type), None | Some(ValueType::Array))
     {
@@ -255,9 +263,9 @@ fn result(inner: &str, parts: &mut Vec<Part>, report: &mut Report) -> Option<()>
         let found = members(raw);
         let read = match &found[..] {
             [(name, inner)] => match &**name {
-                "text" if is_text(inner) => Some(Part::new("result", canonical(inner))),
+                "text" if is_text(inner) => Some(LogPart::new("result", canonical(inner))),
                 "json" => {
-                    let part = Part::new("result", json_text(inner));
+                    let part = LogPart::new("result", json_text(inner));
                     Some(part.with("data_part_type", quoted("json")))
                 }
                 name @ ("image" | "document") => part(name, inner, report),
@@ -275,9 +283,9 @@ fn result(inner: &str, parts: &mut Vec<Part>, report: &mut Report) -> Option<()>
     }
     if parts.len() == first {
         report.part(Fate::Understood, "result");
-        let mut part = Part {
+        let mut part = LogPart {
             kind: Some("result"),
-            ..Part::default()
+            ..LogPart::default()
         };
         if content.is_none() {
             part.set("data_shape", quoted("absent"));
@@ -294,12 +302,13 @@ fn result(inner: &str, parts: &mut Vec<Part>, report: &mut Report) -> Option<()>
     Some(())
 }
 
-fn tools(raw: &[&str], report: &mut Report) -> Vec<Tool> {
-    let mut tools: Vec<Tool> = Vec::new();
+fn tools(raw: &[&str], report: &mut ImportReport) -> Vec<LogTool> {
+    let mut tools: Vec<LogTool> = Vec::new();
     for raw in raw {
         let found = members(raw);
         let cache = get(&found, "cachePoint").filter(|_| found.len() == 1);
-        let is_marked = |tool: &Tool| tool.data.iter().any(|(name, _)| name == "data_cache_point");
+        let is_marked =
+            |tool: &LogTool| tool.data.iter().any(|(name, _)| name == "data_cache_point");
         if let (Some(cache), Some(last)) = (cache, tools.last_mut().filter(|last| !is_marked(last)))
         {
             last.data
@@ -314,10 +323,10 @@ fn tools(raw: &[&str], report: &mut Report) -> Vec<Tool> {
         let name = text(&inner, "name").map(|name| name.into_owned());
         let name = name.or_else(|| found.first().map(|(name, _)| name.to_string()));
         let kept = is_kept(raw, Provider::Bedrock);
-        tools.push(Tool {
+        tools.push(LogTool {
             name: name.unwrap_or_default(),
             definition: (*raw).to_owned(),
-            data: Tool::of_form((!kept).then_some(Provider::Bedrock)),
+            data: LogTool::of_form((!kept).then_some(Provider::Bedrock)),
         });
     }
     // As they come back from a tree.

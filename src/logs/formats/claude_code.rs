@@ -18,7 +18,7 @@ use crate::logs::log::{
     object_without,
 };
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -266,7 +266,7 @@ impl ClaudeCode {
         found: &[Member<'_>],
         message: &[Member<'_>],
         json: Accepted<'_>,
-        report: &mut Report,
+        report: &mut ImportReport,
     ) {
         let mut said = Vec::new();
         for raw in [get(message, "content"), get(found, "attachment")] {
@@ -483,7 +483,7 @@ fn other_title(kind: &str) -> String {
 }
 
 /// Counts the line of a title once another title or the end comes, after `cycles` snapshots.
-fn count_title(title: Option<KnownTitle>, cycles: usize, report: &mut Report) {
+fn count_title(title: Option<KnownTitle>, cycles: usize, report: &mut ImportReport) {
     let Some(title) = title else {
         return;
     };
@@ -613,7 +613,7 @@ impl BranchReader<'_> {
         result: &str,
         message: &mut LogMessage,
         json: Accepted<'_>,
-        report: &mut Report,
+        report: &mut ImportReport,
     ) {
         let mut said: Vec<Cow<'_, str>> = Vec::new();
         let parts = message
@@ -857,7 +857,7 @@ fn of_program(content: Option<String>) -> LogMessage {
     LogMessage::new(Some("user".to_owned()), vec![part])
 }
 
-fn attachment(found: &[Member<'_>], line: &LogRecord<'_>, report: &mut Report) -> LogMessage {
+fn attachment(found: &[Member<'_>], line: &LogRecord<'_>, report: &mut ImportReport) -> LogMessage {
     let raw = get(found, "attachment").unwrap_or("{}");
     let inner = line.json.members(raw);
     let Some((content, others)) = attached(&inner, 3) else {

@@ -5,17 +5,17 @@
 //! says what the model was sent from then on. Events repeat items for people and are skipped; what only
 //! an event has is a message.
 
-use super::fields::{count_unread, get_string, inner, items, words, text, time};
+use super::fields::{count_unread, get_string, inner, items, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::responses::{item, plain};
 use crate::json::{Accepted, Member, elements, get, members, string};
 use crate::logs::json::{canonical, compact, list, object, quoted};
 use crate::logs::log::{
-    About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, Tool, failed, object_where,
+    About, Event, LogCall, LogMessage, LogPart, LogTool, NONE_KEPT, failed, object_where,
     object_without,
 };
 use crate::logs::output::{Output, SessionId};
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use crate::logs::usage;
 
 pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
@@ -57,7 +57,7 @@ const NEAR: usize = 64;
 struct Said {
     message: LogMessage,
     /// Of a message that so far only an event has: its type, and what it counts for.
-    event: Option<(String, Report)>,
+    event: Option<(String, ImportReport)>,
 }
 
 impl Said {
@@ -219,11 +219,13 @@ impl Rollout {
     }
 
     fn instructions(&mut self, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
-        let tools = items(payload, "dynamic_tools").into_iter().map(|raw| Tool {
-            name: text(&members(raw), "name").unwrap_or_default().into_owned(),
-            definition: compact(raw).into_owned(),
-            data: Vec::new(),
-        });
+        let tools = items(payload, "dynamic_tools")
+            .into_iter()
+            .map(|raw| LogTool {
+                name: text(&members(raw), "name").unwrap_or_default().into_owned(),
+                definition: compact(raw).into_owned(),
+                data: Vec::new(),
+            });
         out.event(self.session, Event::Tools(tools.collect()));
         let base = inner(payload, "base_instructions");
         let Some(text) = get_string(&base, "text") else {
@@ -341,7 +343,7 @@ impl Rollout {
                 ("type", quoted("reasoning")),
             ]),
         };
-        let mut report = Report::default();
+        let mut report = ImportReport::default();
         let message = item(&raw, &members(&raw), Accepted::default(), &mut report);
         let event = Some((kind.to_owned(), report));
         let message = message.at(time);

@@ -19,19 +19,19 @@
 //! | `data_verbatim` | any block | its content is raw JSON: a `message` or a `part` |
 
 use super::fields::{get_string, is, items, role_name, text, time};
-use super::reader::{Record, Sniff};
+use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, Parsed, body_of};
 use super::transcript::{json_text, record as record_of, unknown, unread};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
-use crate::logs::log::{Call, Message, Part, Tool};
-use crate::logs::report::{Fate, Report};
+use crate::logs::log::{LogCall, LogMessage, LogPart, LogTool};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 
 const FORM: &str = "\"gemini\"";
 
 /// A request, a response, or a content.
-pub(super) fn sniff(_record: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let is_response = is(found, "candidates", ValueType::Array)
         && [
             "usageMetadata",
@@ -71,7 +71,7 @@ impl Api for Contents {
     const MESSAGES: &'static str = "contents";
     const JOINED: bool = false;
 
-    fn message(&self, raw: &str, report: &mut Report) -> Message {
+    fn message(&self, raw: &str, report: &mut ImportReport) -> LogMessage {
         let found = members(raw);
         content(&found, None, report).unwrap_or_else(|| {
             let mut message = unread("of unknown form", raw, report);
@@ -89,16 +89,20 @@ impl Api for Contents {
         !is_reply || found.iter().any(|(name, _)| !known.contains(&&**name))
     }
 
-    fn system(&self, found: &[Member<'_>], report: &mut Report) -> Option<(&'static str, Message)> {
+    fn system(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(&'static str, LogMessage)> {
         let (name, raw) = SYSTEM
             .iter()
             .find_map(|name| Some((*name, get(found, name)?)))?;
         let mut message = if value_type(raw) == ValueType::String {
             report.message(Fate::Understood, "system");
             report.part(Fate::Understood, "text");
-            let part = Part::new("text", canonical(raw)).with("data_form", FORM.to_owned());
+            let part = LogPart::new("text", canonical(raw)).with("data_form", FORM.to_owned());
             let part = part.with("data_shape", quoted("text"));
-            Message::with_system("system", &["system"], vec![part])
+            LogMessage::with_system("system", &["system"], vec![part])
         } else {
             content(&members(raw), Some("system"), report)
                 .filter(|message| message.parts.iter().all(|part| part.kind.is_some()))?
@@ -109,9 +113,9 @@ impl Api for Contents {
         Some((name, message))
     }
 
-    fn request(&self, found: &[Member<'_>], report: &mut Report) -> Parsed {
+    fn request(&self, found: &[Member<'_>], report: &mut ImportReport) -> Parsed {
         let system = self.system(found, report);
-        let tools: Vec<Tool> = items(found, "tools")
+        let tools: Vec<LogTool> = items(found, "tools")
             .into_iter()
             .flat_map(tools_of)
             .collect();
@@ -123,7 +127,11 @@ impl Api for Contents {
         Parsed::with_system(system, tools, taken)
     }
 
-    fn response(&self, found: &[Member<'_>], report: &mut Report) -> Option<(Vec<Message>, Call)> {
+    fn response(
+        &self,
+        found: &[Member<'_>],
+        report: &mut ImportReport,
+    ) -> Option<(Vec<LogMessage>, LogCall)> {
         let of = |names: [&str; 2]| names.iter().find_map(|name| get(found, name));
         let usage = of(["usageMetadata", "usage_metadata"]);
         let candidates = items(found, "candidates");
@@ -150,10 +158,10 @@ impl Api for Contents {
         ];
         // What is said of the reply besides: sources, ratings, why there is none.
         let rest: Vec<Member<'_>> = found.iter().chain(&candidate).cloned().collect();
-        let call = Call {
+        let call = LogCall {
             time: get(found, "createTime").and_then(time),
             meta: record_of(&rest, &READ, report),
-            ..Call::used(usage, &said)
+            ..LogCall::used(usage, &said)
         };
         Some((reply.into_iter().collect(), call))
     }
@@ -180,7 +188,11 @@ const SYSTEM: [&str; 2] = ["systemInstruction", "system_instruction"];
 
 /// Reads a content, of which `found` are the members; one of this role, if it is known. `None` if it has no list of
 /// parts.
-fn content(found: &[Member<'_>], known: Option<&str>, report: &mut Report) -> Option<Message> {
+fn content(
+    found: &[Member<'_>],
+    known: Option<&str>,
+    report: &mut ImportReport,
+) -> Option<LogMessage> {
     let raw = get(found, "parts").filter(|raw| value_type(raw) == ValueType::Array)?;
     let given = text(found, "role");
     let own = known.or(given.as_deref()).unwrap_or("user");
@@ -192,7 +204,7 @@ fn content(found: &[Member<'_>], known: Option<&str>, report: &mut Report) -> Op
     let parts = elements(raw).into_iter();
     let parts = parts.map(|raw| part(raw, report)).collect();
     report.message(Fate::Understood, role_name(role));
-    let mut message = Message::with_system(role, &["system"], parts);
+    let mut message = LogMessage::with_system(role, &["system"], parts);
     let first = message.first();
     let given = given.as_deref();
     let is_implied = match known {
@@ -220,7 +232,7 @@ const PARTS: [(&str, &str, &str); 5] = [
     ("fileData", "file_data", "document"),
 ];
 
-fn part(raw: &str, report: &mut Report) -> Part {
+fn part(raw: &str, report: &mut ImportReport) -> LogPart {
     let found = members(raw);
     let known = found.iter().find_map(|(member, inner)| {
         let is_it = |(name, other, _): &&(&str, &str, &str)| member == name || member == other;
@@ -258,22 +270,22 @@ fn part(raw: &str, report: &mut Report) -> Part {
     }
 }
 
-fn of_text(inner: &str, found: &[Member<'_>]) -> Option<Part> {
+fn of_text(inner: &str, found: &[Member<'_>]) -> Option<LogPart> {
     let is_thought = get(found, "thought") == Some("true");
     let kind = if is_thought { "thinking" } else { "text" };
-    (value_type(inner) == ValueType::String).then(|| Part::new(kind, canonical(inner)))
+    (value_type(inner) == ValueType::String).then(|| LogPart::new(kind, canonical(inner)))
 }
 
 /// A call or the response to one, whose member `content` is kept as JSON text.
-fn of_function(kind: &'static str, inner: &str, content: &str) -> Option<Part> {
+fn of_function(kind: &'static str, inner: &str, content: &str) -> Option<LogPart> {
     let found = members(inner);
     let name = get_string(&found, "name")?;
     let id = get_string(&found, "id");
-    let mut part = Part {
+    let mut part = LogPart {
         kind: Some(kind),
         role: (kind == "result").then_some("tool"),
         content: get(&found, content).map(json_text),
-        ..Part::default()
+        ..LogPart::default()
     };
     part.set_some("data_call_id", id);
     part.set_some("data_call_name", Some(name));
@@ -283,17 +295,17 @@ fn of_function(kind: &'static str, inner: &str, content: &str) -> Option<Part> {
 }
 
 /// Bytes or the address of a file, with its type.
-fn of_data(inner: &str) -> Option<Part> {
+fn of_data(inner: &str) -> Option<LogPart> {
     let found = members(inner);
     let media = ["mimeType", "mime_type"];
     let media = media.iter().find_map(|name| text(&found, name));
     let is_image = media.is_some_and(|name| name.starts_with("image/"));
     let kind = if is_image { "image" } else { "document" };
-    (!found.is_empty()).then(|| Part::new(kind, canonical(inner)))
+    (!found.is_empty()).then(|| LogPart::new(kind, canonical(inner)))
 }
 
 /// The tools of a tool object: a block for each function, or one for all that it is.
-fn tools_of(raw: &str) -> Vec<Tool> {
+fn tools_of(raw: &str) -> Vec<LogTool> {
     let found = members(raw);
     let form = || ("data_form".into(), FORM.to_owned());
     let functions = match &found[..] {
@@ -310,7 +322,7 @@ fn tools_of(raw: &str) -> Vec<Tool> {
         (names.filter(|names| !names.is_empty()), found.first())
     else {
         let name = found.first().map(|(name, _)| name.to_string());
-        return vec![Tool {
+        return vec![LogTool {
             name: name.unwrap_or_default(),
             definition: raw.to_owned(),
             data: vec![form()],
@@ -318,7 +330,7 @@ fn tools_of(raw: &str) -> Vec<Tool> {
     };
     let tool = |(at, (name, raw)): (usize, (String, &str))| {
         let begins = (at == 0).then(|| ("data_tool".into(), quoted(wrapper)));
-        Tool {
+        LogTool {
             name,
             definition: raw.to_owned(),
             data: [form()].into_iter().chain(begins).collect(),

@@ -1,7 +1,7 @@
 //! HTTP exchanges as VCR (cassettes) and browsers or proxies (HAR) record them.
 //!
 //! An exchange whose address is that of a provider's API is a request and its response, also where the host is a
-//! gateway's; [`Requests`] reads it. The model that is in the address, the address without what may authorize
+//! gateway's; [`RequestsReader`] reads it. The model that is in the address, the address without what may authorize
 //! (user, query), time and latency go with it. Headers never do. Server-sent events, event streams and lists of
 //! chunks are put together. A request that was answered with an error is a failed attempt; all other exchanges are
 //! counted as skipped.
@@ -22,14 +22,14 @@ use super::bedrock::Converse;
 use super::fields::{count_unread, inner, is, items, text};
 use super::gemini::Contents;
 use super::openai::Chat;
-use super::reader::{At, Reader, Record, Records, Sniff};
-use super::requests::Requests;
+use super::reader::{LogReader, LogRecord, RecordAt, Records, Sniff};
+use super::requests::RequestsReader;
 use super::responses::Responses;
 use crate::json::{Accepted, Member, ValueType, get, members, string, value_type};
 use crate::logs::events::{StreamedReply, frames, of_list};
 use crate::logs::json::{object, quoted, value};
 use crate::logs::output::Output;
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use crate::render::Provider;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,14 +37,14 @@ use base64::engine::general_purpose::STANDARD;
 /// The exchanges of VCR, and the member that has them.
 const INTERACTIONS: [&str; 2] = ["interactions", "http_interactions"];
 
-pub(super) fn is_vcr(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn is_vcr(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let mut lists = INTERACTIONS.iter().map(|name| items(found, name));
     lists
         .any(|list| list.first().is_some_and(|raw| is_exchange(raw)))
         .into()
 }
 
-pub(super) fn is_har(_: &Record<'_>, found: &[Member<'_>]) -> Sniff {
+pub(super) fn is_har(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let log = inner(found, "log");
     is(&log, "entries", ValueType::Array).into()
 }
@@ -59,15 +59,15 @@ fn is_exchange(raw: &str) -> bool {
 /// Reads recordings.
 #[derive(Default)]
 pub(super) struct Http {
-    chat: Requests<Chat>,
-    responses: Requests<Responses>,
-    messages: Requests<Messages>,
-    contents: Requests<Contents>,
-    converse: Requests<Converse>,
+    chat: RequestsReader<Chat>,
+    responses: RequestsReader<Responses>,
+    messages: RequestsReader<Messages>,
+    contents: RequestsReader<Contents>,
+    converse: RequestsReader<Converse>,
 }
 
 impl Http {
-    fn all(&mut self) -> [&mut dyn Reader; 5] {
+    fn all(&mut self) -> [&mut dyn LogReader; 5] {
         [
             &mut self.chat,
             &mut self.responses,
@@ -77,7 +77,7 @@ impl Http {
         ]
     }
 
-    fn of(&mut self, provider: Provider) -> &mut dyn Reader {
+    fn of(&mut self, provider: Provider) -> &mut dyn LogReader {
         match provider {
             Provider::OpenAiResponses => &mut self.responses,
             Provider::Anthropic => &mut self.messages,
@@ -88,8 +88,8 @@ impl Http {
     }
 }
 
-impl Reader for Http {
-    fn record(&mut self, record: &Record<'_>, records: &dyn Records, out: &mut Output) {
+impl LogReader for Http {
+    fn record(&mut self, record: &LogRecord<'_>, records: &dyn Records, out: &mut Output) {
         let mut found = members(record.raw);
         let mut place = record.location();
         if is(&found, "log", ValueType::Object) {
@@ -104,10 +104,10 @@ impl Reader for Http {
                 let Some((provider, call)) = call_of(raw, &mut out.report) else {
                     continue;
                 };
-                let call = Record {
+                let call = LogRecord {
                     raw: &call,
                     list: &list,
-                    at: At::Element(number),
+                    at: RecordAt::Element(number),
                     json: Accepted::default(),
                     number,
                 };
@@ -124,7 +124,7 @@ impl Reader for Http {
 }
 
 /// The API that an exchange calls, and the exchange as a request with its response; else it is counted as skipped.
-fn call_of(raw: &str, report: &mut Report) -> Option<(Provider, String)> {
+fn call_of(raw: &str, report: &mut ImportReport) -> Option<(Provider, String)> {
     let found = members(raw);
     let (request, response) = (inner(&found, "request"), inner(&found, "response"));
     let url = text(&request, "uri").or_else(|| text(&request, "url"));

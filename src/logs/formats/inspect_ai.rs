@@ -13,9 +13,9 @@
 //! | `data_is_error` | results | true where the result has an `error` |
 //! | `data_record` | first block of a message | other members, such as `source` and `metadata` |
 
-use super::calls::Calls;
-use super::fields::{count_unread, get_string, inner, is, items, words, text};
-use super::reader::{LogRecord, Reader, Records, Sniff};
+use super::calls::CallsSession;
+use super::fields::{count_unread, get_string, inner, is, items, text, words};
+use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::requests::{Interner, converse, first_choice, nearest, tools};
 use super::transcript::{call, content, keep, message, record, result, time_of, unread};
 use crate::json::{Member, ValueType, elements, get, members, string};
@@ -41,7 +41,7 @@ pub(super) fn sniff(_record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
 #[derive(Default)]
 pub(super) struct InspectAi(Vec<LogField>);
 
-impl Reader for InspectAi {
+impl LogReader for InspectAi {
     fn record(&mut self, record_of: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
         let found = members(record_of.raw);
         if get(&found, "eval").is_none() {
@@ -63,7 +63,7 @@ struct Sample {
     location: String,
     meta: Vec<LogField>,
     /// Its sessions, with the messages of the last request of each.
-    open: Vec<(Calls, Vec<Rc<LogMessage>>)>,
+    open: Vec<(CallsSession, Vec<Rc<LogMessage>>)>,
     read: Interner,
 }
 
@@ -196,7 +196,7 @@ impl Sample {
         let at = nearest(self.open.iter().map(|(_, had)| &**had), messages);
         let at = at.unwrap_or_else(|| {
             let session = self.begin(RequestOrigin::Request, out);
-            self.open.push((Calls::new(session), Vec::new()));
+            self.open.push((CallsSession::new(session), Vec::new()));
             self.open.len() - 1
         });
         self.open[at].1 = messages.to_vec();

@@ -10,9 +10,9 @@ use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, Interner, converse};
 use crate::json::{Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, list, object};
-use crate::logs::log::{About, Event, Field, LogMessage, LogRequest, RequestOrigin};
+use crate::logs::log::{About, Event, LogField, LogMessage, LogRequest, RequestOrigin};
 use crate::logs::output::Output;
-use crate::logs::report::{Fate, Report};
+use crate::logs::report::{Fate, ImportReport};
 use std::collections::HashSet;
 
 /// An object with a history and a trajectory.
@@ -80,8 +80,8 @@ fn unsaid(
     found: &[Member<'_>],
     trajectory: &[&str],
     lists: &[Option<&str>],
-    report: &mut Report,
-) -> Option<Field> {
+    report: &mut ImportReport,
+) -> Option<LogField> {
     let sent = lists.iter().flatten().flat_map(|list| elements(list));
     let messages: HashSet<&str> = items(found, "history").into_iter().chain(sent).collect();
     let mut said = String::new();

@@ -139,7 +139,7 @@ fn what_leaving_results_out_would_save() {
     let session = session(&calls());
     let report = |selector: &str| {
         let part = Part::default().only(selector);
-        WithoutReport::of(&Engine::new(), &session, &options(part)).unwrap()
+        WithoutReport::new(&Engine::new(), &session, &options(part)).unwrap()
     };
     let found = report(".cb[kind='result']");
     assert_eq!(found.then.nano_dollars, nanos(0, 142, 289, 20));
