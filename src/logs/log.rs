@@ -31,7 +31,7 @@ pub(super) struct LogMessage {
     pub(super) parts: Vec<LogPart>,
     /// The id of the response whose reply it is, if later requests can name it in the place of messages.
     pub(super) response: Option<String>,
-    /// Whether the program wrote it, and no person: such a text is no title.
+    /// Whether the program wrote it, not a person: such a text is not a title.
     pub(super) injected: bool,
 }
 

@@ -192,8 +192,8 @@ fn data(media: &Media) -> String {
     object([(name, inner)])
 }
 
-/// Appends the response of a function that some blocks are: an object, or their text as its `output`. What is no text
-/// comes after it.
+/// Appends the response of a function that some blocks are: an object, or their text as its `output`. Images and documents
+/// come after it.
 fn response(blocks: &[SentBlock<'_>], parts: &mut Vec<String>) {
     let (id, name) = call_of(&blocks[0].block);
     let (mut texts, mut others) = (Vec::new(), Vec::new());

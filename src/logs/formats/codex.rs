@@ -67,8 +67,7 @@ impl Said {
     }
 }
 
-/// Whether one of some texts is this one, or has it in it if it is long enough to be no chance. All are JSON
-/// strings.
+/// Whether one of some texts is this one, or contains it if it is too long to be there by chance. All are JSON strings.
 fn is_in<'a>(text: &str, mut said: impl Iterator<Item = &'a str>) -> bool {
     let inner = text.trim_matches('"');
     said.any(|said| said == text || inner.len() >= 32 && said.contains(inner))
