@@ -16,7 +16,7 @@ pub(super) struct Sent<'a> {
 }
 
 impl<'a> Sent<'a> {
-    pub(super) fn of(snapshot: &'a Snapshot, counts: &mut Counts) -> Self {
+    pub(super) fn from_snapshot(snapshot: &'a Snapshot, counts: &mut Counts) -> Self {
         let cycle = cycle_of(snapshot).to_string();
         let mut parts: [Vec<(NodeRef<'a>, u64)>; 4] = Default::default();
         for node in snapshot.nodes().inspect(|_| ensure()) {

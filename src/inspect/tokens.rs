@@ -113,7 +113,7 @@ impl Report for TokenReport {
         let mut all = Used::default();
         for snapshot in history.committed() {
             all.add(&Call::from_snapshot(snapshot), &options.prices, || {
-                let sent = Sent::of(snapshot, &mut counts);
+                let sent = Sent::from_snapshot(snapshot, &mut counts);
                 (sent.request, sent.reply)
             });
         }
@@ -159,7 +159,7 @@ fn cost(
             estimate: false,
         });
     }
-    let sent = Sent::of(&chosen.snapshot, counts);
+    let sent = Sent::from_snapshot(&chosen.snapshot, counts);
     let chosen_of = |blocks: &[(NodeRef<'_>, u64)]| {
         let blocks = blocks.iter().filter(|(node, _)| chosen.has(*node));
         blocks.map(|(_, tokens)| tokens).sum::<u64>()

@@ -88,7 +88,7 @@ impl Report for WithoutReport {
             if !then.made {
                 continue;
             }
-            let sent = Sent::of(&chosen.snapshot, &mut counts);
+            let sent = Sent::from_snapshot(&chosen.snapshot, &mut counts);
             report.reconstructed |= then.reconstructed;
             report
                 .then

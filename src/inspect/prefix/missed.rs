@@ -99,7 +99,7 @@ impl MissCause {
 impl Missed {
     /// What a provider missed of a request after another; `None` if it read nine tenths of what it could have, or
     /// does not say. `price` is that of the model.
-    pub(super) fn of(
+    pub(super) fn new(
         provider: Provider,
         (before, call_before): (&Snapshot, &Call),
         snapshot: &Snapshot,
@@ -139,13 +139,13 @@ impl Missed {
         let changed = parameters(before, snapshot).into_iter();
         let changed: Vec<String> = changed.map(|change| change.name).collect();
         let gap_seconds = gap(before, snapshot);
-        let marks = Marks::of(before);
+        let marks = Marks::from_snapshot(before);
         let lives = if marks.one_hour || call_before.cache_write_1h_tokens > Some(0) {
             3600
         } else {
             300
         };
-        let cause = match (marks.last, Marks::of(snapshot).last) {
+        let cause = match (marks.last, Marks::from_snapshot(snapshot).last) {
             _ if readable < minimum(call.model.as_deref().unwrap_or_default()) => {
                 MissCause::BelowMinimum
             }
@@ -225,7 +225,7 @@ struct Marks {
 }
 
 impl Marks {
-    fn of(snapshot: &Snapshot) -> Self {
+    fn from_snapshot(snapshot: &Snapshot) -> Self {
         let cycle = cycle_of(snapshot).to_string();
         let mut marks = Self::default();
         for node in snapshot.nodes() {

@@ -211,7 +211,7 @@ impl Report for PrefixReport {
                 let price = model.and_then(|model| options.prices.find(model));
                 let before = (before, &Call::from_snapshot(before));
                 let snapshot = &requests[at].snapshot;
-                step.missed = Missed::of(found.provider, before, snapshot, step, price);
+                step.missed = Missed::new(found.provider, before, snapshot, step, price);
             }
         }
         found.prices = options.prices.date().to_owned();

@@ -266,7 +266,7 @@ impl Builder {
     fn push(&mut self, message: Rc<LogMessage>, reply_of: Option<i64>) {
         self.messages += 1;
         if self.first_words.is_none() {
-            self.first_words = title::of(&message);
+            self.first_words = title::from_message(&message);
         }
         self.entries.push(SentMessage {
             reply_of,

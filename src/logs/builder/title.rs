@@ -8,7 +8,7 @@ use crate::logs::log::LogMessage;
 const LETTERS: usize = 80;
 
 /// The first words of a message of a person, as JSON; none if it is a command or was injected.
-pub(super) fn of(message: &LogMessage) -> Option<String> {
+pub(super) fn from_message(message: &LogMessage) -> Option<String> {
     if message.injected || message.role.as_deref() != Some("user") {
         return None;
     }

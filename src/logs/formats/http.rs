@@ -77,7 +77,7 @@ impl Http {
         ]
     }
 
-    fn of(&mut self, provider: Provider) -> &mut dyn LogReader {
+    fn reader(&mut self, provider: Provider) -> &mut dyn LogReader {
         match provider {
             Provider::OpenAiResponses => &mut self.responses,
             Provider::Anthropic => &mut self.messages,
@@ -111,7 +111,7 @@ impl LogReader for Http {
                     json: Accepted::default(),
                     number,
                 };
-                self.of(provider).record(&call, records, out);
+                self.reader(provider).record(&call, records, out);
             }
         }
     }
@@ -287,7 +287,7 @@ enum Body {
 }
 
 impl Body {
-    fn of(bytes: Vec<u8>) -> Self {
+    fn from_bytes(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
             Err(error) => Self::Bytes(unpacked(error.into_bytes())),
@@ -327,7 +327,7 @@ fn body(found: &[Member<'_>]) -> Body {
     let is_packed = name == "base64_string" || encoding.as_deref() == Some("base64");
     let packed = || text.split_ascii_whitespace().collect::<String>();
     let bytes = is_packed.then(|| STANDARD.decode(packed()).ok()).flatten();
-    bytes.map_or_else(|| Body::Text(text.clone().into_owned()), Body::of)
+    bytes.map_or_else(|| Body::Text(text.clone().into_owned()), Body::from_bytes)
 }
 
 /// Bytes without the gzip around them, as far as they can be unpacked and are not many.
