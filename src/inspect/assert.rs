@@ -1,18 +1,22 @@
 //! Conditions that a session has to meet, for continuous integration (INSPECT §4).
 
-use super::condition::Condition;
+use super::call::{Call, cycle_of};
+use super::condition::{Comparison, Condition, Measure, Sign};
 use super::part::Part;
 use super::prefix::{PrefixReport, PrefixStep};
+use super::prices::Money;
 use super::report::{Report, ReportOptions};
-use super::tokenizer::Tokenizer;
+use super::sent::Sent;
+use super::usage::Used;
 use super::waste::UnusedReport;
-use crate::engine::Engine;
-use crate::history::Session;
+use crate::engine::{Engine, Node, Selection, SelectionAddress};
+use crate::history::{History, Session};
 use crate::support::diag::Error;
 use crate::support::table::{Paint, Tint};
 use crate::support::text::{counted, printable};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 const LISTED: usize = 5;
 
@@ -60,12 +64,15 @@ impl Report for AssertReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let empty = session.history().latest_position().is_err();
         let mut requests: Option<PrefixReport> = None;
+        let with = ReportOptions::new(Part::default().at("@history"))
+            .tokenizer(options.tokenizer)
+            .prices(options.prices.clone());
         let mut checked = Vec::with_capacity(options.conditions.len());
         for (line, condition) in &options.conditions {
             let failures = if empty {
                 vec![Failed::new("the session has no snapshots")]
             } else {
-                failures(engine, session, condition, &mut requests, options.tokenizer)?
+                failures(engine, session, condition, &mut requests, &with)?
             };
             checked.push(Checked {
                 line: *line,
@@ -117,76 +124,232 @@ impl Failed {
             what: what.into(),
         }
     }
+
+    fn in_cycle(cycle: i64, what: impl Into<String>) -> Self {
+        Self {
+            cycle: Some(cycle),
+            ..Self::new(what)
+        }
+    }
+
+    fn at(node: Node<'_>, what: impl Into<String>) -> Self {
+        Self {
+            block: Some(node.id().to_owned()),
+            ..Self::in_cycle(node.row().snapshot_cycle(), what)
+        }
+    }
+
+    /// Of the snapshot that was searched, if it is one.
+    fn in_searched(history: &History, rows: &Selection, what: impl Into<String>) -> Self {
+        let cycle = match rows.address() {
+            SelectionAddress::Snapshot { cycle } => Some(cycle),
+            SelectionAddress::Working => history.latest().map(|newest| newest.cycle()),
+            SelectionAddress::Snapshots { .. } => None,
+        };
+        Self {
+            cycle,
+            ..Self::new(what)
+        }
+    }
 }
 
+/// `options` are about all committed snapshots.
 fn failures(
     engine: &Engine,
     session: &Session,
     condition: &Condition,
     requests: &mut Option<PrefixReport>,
-    tokenizer: Option<Tokenizer>,
+    options: &ReportOptions,
 ) -> Result<Vec<Failed>, Error> {
+    let history = session.history();
     Ok(match condition {
         Condition::None(selector) => {
             let rows = engine.rows(session, selector)?;
-            let nodes = rows.nodes().map(|node| Failed {
-                cycle: Some(node.row().snapshot_cycle()),
-                block: Some(node.id().to_owned()),
-                ..Failed::new("found")
-            });
-            nodes.collect()
+            rows.nodes().map(|node| Failed::at(node, "found")).collect()
         }
-        Condition::Some(selector) => match engine.rows(session, selector)?.count() {
-            0 => vec![Failed::new("nothing found")],
-            _ => Vec::new(),
-        },
-        Condition::Prefix(_) | Condition::Tokens(_) | Condition::Growth(_) => {
+        Condition::Some(selector) => {
+            let rows = engine.rows(session, selector)?;
+            let none = || Failed::in_searched(&history, &rows, "nothing found");
+            (rows.count() == 0).then(none).into_iter().collect()
+        }
+        Condition::Count(selector, comparison) => {
+            counted_rows(&history, &engine.rows(session, selector)?, *comparison)
+        }
+        Condition::Order(first, second) => {
+            let rows = [engine.rows(session, first)?, engine.rows(session, second)?];
+            order(engine, &history, [first, second], &rows)?
+        }
+        Condition::Measure(
+            measure @ (Measure::Prefix | Measure::Tokens | Measure::Growth),
+            comparison,
+        ) => {
             let found = match requests.take() {
                 Some(found) => found,
                 None => {
-                    let options = ReportOptions::default().tokenizer(tokenizer);
+                    let options = ReportOptions::default().tokenizer(options.tokenizer);
                     PrefixReport::new(engine, session, &options)?
                 }
             };
             let steps = requests.insert(found).steps.iter();
-            steps.filter_map(|step| of_step(condition, step)).collect()
-        }
-        Condition::Unused(most) => {
-            let all = Part::default().at("@history");
-            let options = ReportOptions::new(all).tokenizer(tokenizer);
-            let mut tools = UnusedReport::new(engine, session, &options)?.tools;
-            if tools.len() as u64 <= *most {
-                tools.clear();
-            }
-            let names = tools.iter().map(|tool| &tool.name);
-            let failed = names.map(|name| Failed::new(format!("tool `{name}` is never called")));
+            let failed = steps.filter_map(|step| of_step(*measure, *comparison, step));
             failed.collect()
+        }
+        Condition::Measure(Measure::Cost, most) => cost(session, *most, options)?,
+        Condition::Measure(Measure::Unused, comparison) => {
+            let tools = UnusedReport::new(engine, session, options)?.tools;
+            if comparison.holds(tools.len() as u64) {
+                Vec::new()
+            } else if tools.is_empty() {
+                vec![Failed::new("every tool is called")]
+            } else {
+                let said = |name| Failed::new(format!("tool `{name}` is never called"));
+                tools.iter().map(|tool| said(&tool.name)).collect()
+            }
         }
     })
 }
 
+/// The nodes that are too many, or how many there are.
+fn counted_rows(history: &History, rows: &Selection, comparison: Comparison) -> Vec<Failed> {
+    let count = rows.count();
+    if comparison.holds(count as u64) {
+        return Vec::new();
+    }
+    let than = usize::try_from(comparison.than).unwrap_or(usize::MAX);
+    let allowed = match comparison.sign {
+        Sign::AtMost | Sign::Equal => than,
+        Sign::Less => than.saturating_sub(1),
+        Sign::AtLeast | Sign::More | Sign::Unequal => usize::MAX,
+    };
+    if count <= allowed {
+        return vec![Failed::in_searched(history, rows, format!("{count} found"))];
+    }
+    let nodes = (1..).zip(rows.nodes()).skip(allowed);
+    nodes
+        .map(|(number, node)| Failed::at(node, format!("number {number} of {count}")))
+        .collect()
+}
+
+/// Why what the first selector finds does not come before what the second finds.
+fn order(
+    engine: &Engine,
+    history: &Arc<History>,
+    selectors: [&String; 2],
+    rows: &[Selection; 2],
+) -> Result<Vec<Failed>, Error> {
+    let mut firsts = Vec::with_capacity(rows.len());
+    for (rows, selector) in rows.iter().zip(selectors) {
+        match first(engine, history, rows)? {
+            Some(first) => firsts.push(first),
+            None => {
+                let what = format!("nothing found of {selector}");
+                return Ok(vec![Failed::in_searched(history, rows, what)]);
+            }
+        }
+    }
+    Ok(match &firsts[..] {
+        [(first, earlier), (second, later)] if first >= second => {
+            let what = if first == second {
+                "both find this first".to_owned()
+            } else {
+                let cycle = earlier.row().snapshot_cycle();
+                format!("comes before block {} of @c{cycle}", earlier.id())
+            };
+            vec![Failed::at(*later, what)]
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// The earliest node, and its place: the cycle and the row.
+fn first<'a>(
+    engine: &Engine,
+    history: &Arc<History>,
+    rows: &'a Selection,
+) -> Result<Option<((i64, u32), Node<'a>)>, Error> {
+    let cycle = |node: &Node<'_>| cycle_of(node.row().snapshot());
+    let Some(earliest) = rows.nodes().min_by_key(cycle) else {
+        return Ok(None);
+    };
+    let least = cycle(&earliest);
+    let time = if earliest.row().snapshot().is_working() {
+        String::new()
+    } else {
+        format!("@c{least}")
+    };
+    // A selection over a store may have a part of the snapshot only, whose rows have other numbers.
+    let whole = engine.snapshots(history, &time)?;
+    let row = |id: &str| Some(whole.first()?.1.find(id)?.row());
+    let nodes = rows.nodes().filter(|node| cycle(node) == least);
+    let placed = nodes.filter_map(|node| Some(((least, row(node.id())?), node)));
+    Ok(placed.min_by_key(|(place, _)| *place))
+}
+
+/// The calls whose price is not known, or the one from which on the sum does not meet the condition.
+fn cost(
+    session: &Session,
+    comparison: Comparison,
+    options: &ReportOptions,
+) -> Result<Vec<Failed>, Error> {
+    let history = session.history();
+    history.fetch_all()?;
+    let mut counts = options.counts(history.committed().iter());
+    let mut used = Used::default();
+    let mut unknown = Vec::new();
+    let mut since: Option<(i64, Money)> = None;
+    for snapshot in history.committed() {
+        let (call, cycle) = (Call::from_snapshot(snapshot), snapshot.cycle());
+        let unpriced = used.unpriced;
+        used.add(&call, &options.prices, || {
+            let sent = Sent::from_snapshot(snapshot, &mut counts);
+            (sent.request, sent.reply)
+        });
+        if used.unpriced > unpriced {
+            let what = match &call.model {
+                Some(model) => format!("the price of model `{model}` is not known"),
+                None => "the model is not known, and so is the price".to_owned(),
+            };
+            unknown.push(Failed::in_cycle(cycle, what));
+        }
+        let sum = used.nano_dollars;
+        since = match since {
+            _ if comparison.holds(sum.0) => None,
+            None => Some((cycle, sum)),
+            since => since,
+        };
+    }
+    let total = used.nano_dollars;
+    let failed =
+        since.map(|(cycle, sum)| Failed::in_cycle(cycle, format!("{sum} so far, {total} in all")));
+    Ok(if unknown.is_empty() {
+        failed.into_iter().collect()
+    } else {
+        unknown
+    })
+}
+
 /// Why a request does not meet a condition; `None` if it does.
-fn of_step(condition: &Condition, step: &PrefixStep) -> Option<Failed> {
+fn of_step(measure: Measure, comparison: Comparison, step: &PrefixStep) -> Option<Failed> {
     let later = step.before.is_some();
     let mut block = None;
-    let what = match condition {
-        Condition::Prefix(percent) if later && step.reused_percent() < *percent => {
+    let grown = i128::from(step.tokens) - i128::from(step.tokens_before);
+    let what = match measure {
+        Measure::Prefix if later && !comparison.holds(step.reused_percent()) => {
             let found = step.difference.as_ref();
             block = found.and_then(|found| found.block.clone());
-            let cause = found.map(|found| found.cause.text()).unwrap_or_default();
-            format!("{} % kept: {cause}", step.reused_percent())
+            let cause = found.map(|found| format!(": {}", found.cause.text()));
+            let cause = cause.unwrap_or_default();
+            format!("{} % kept{cause}", step.reused_percent())
         }
-        Condition::Tokens(most) if step.tokens > *most => format!("{} tokens", step.tokens),
-        Condition::Growth(most)
-            if later && step.tokens > step.tokens_before.saturating_add(*most) =>
-        {
-            format!("{} tokens more", step.tokens - step.tokens_before)
-        }
+        Measure::Tokens if !comparison.holds(step.tokens) => format!("{} tokens", step.tokens),
+        Measure::Growth if later && !comparison.holds(grown) => match grown {
+            0.. => format!("{grown} tokens more"),
+            _ => format!("{} tokens less", -grown),
+        },
         _ => return None,
     };
     Some(Failed {
-        cycle: Some(step.cycle),
         block,
-        what,
+        ..Failed::in_cycle(step.cycle, what)
     })
 }

@@ -42,7 +42,7 @@ pub use crate::support::table::Paint;
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
 pub use assert::{AssertReport, Checked, Failed};
 pub use call::{Call, provider_of};
-pub use condition::Condition;
+pub use condition::{Comparison, Condition, Measure, Sign};
 pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Counts, Group, Totals};
 pub use part::{Part, Region};

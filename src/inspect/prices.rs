@@ -193,7 +193,7 @@ fn price(model: &str, raw: &str) -> Result<Price, PriceError> {
     let found = members(raw);
     let of = |name: &str| match get(&found, name) {
         None | Some("null") => Ok(None),
-        Some(raw) => nanos(raw).map(Some).ok_or_else(|| {
+        Some(raw) => decimal(raw, 3).map(Some).ok_or_else(|| {
             PriceError(format!(
                 "expected dollars a million tokens with at most three decimals as `{name}` of \
                  `{model}`, found `{raw}`"
@@ -213,24 +213,20 @@ fn price(model: &str, raw: &str) -> Result<Price, PriceError> {
     })
 }
 
-/// A decimal number with at most three decimals, times a thousand.
-fn nanos(raw: &str) -> Option<u64> {
-    let (whole, decimals) = raw.split_once('.').unwrap_or((raw, "0"));
+/// A decimal number with at most `most` decimals, in units of the last of them.
+pub(super) fn decimal(raw: &str, most: usize) -> Option<u64> {
+    let (whole, decimals) = raw.split_once('.').unwrap_or((raw, ""));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(decimals) || decimals.len() > 3 {
+    let has_point = whole.len() < raw.len();
+    if !digits(whole) || has_point && !digits(decimals) || decimals.len() > most {
         return None;
     }
-    let decimals: u64 = format!("{decimals:0<3}").parse().ok()?;
-    whole
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1_000)?
-        .checked_add(decimals)
+    format!("{whole}{decimals:0<most$}").parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Money, Prices, nanos};
+    use super::{Money, Prices, decimal};
     use crate::inspect::Call;
 
     #[test]
@@ -310,7 +306,7 @@ mod tests {
             ("\"1\"", None),
             ("99999999999999999999", None),
         ] {
-            assert_eq!(nanos(raw), expected, "{raw}");
+            assert_eq!(decimal(raw, 3), expected, "{raw}");
         }
     }
 

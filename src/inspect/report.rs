@@ -58,7 +58,7 @@ pub struct ReportOptions {
     /// How tokens are counted; by default as the model of the newest of the snapshots counts them.
     pub tokenizer: Option<Tokenizer>,
     /// What tokens cost: [`TokenReport`](super::TokenReport), [`PrefixReport`](super::PrefixReport),
-    /// [`UnusedReport`](super::UnusedReport). By default the prices in the library.
+    /// [`UnusedReport`](super::UnusedReport), [`AssertReport`](super::AssertReport). By default the prices in the library.
     pub prices: Prices,
     /// The form of requests: [`PrefixReport`](super::PrefixReport), [`StepReport`](super::StepReport). By
     /// default that in which the newest snapshot was imported or sent.

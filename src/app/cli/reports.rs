@@ -384,10 +384,11 @@ impl RunCommand for TopArgs {
 
 /// Do sessions meet conditions? For continuous integration.
 ///
-/// A file has a condition a line: `none SELECTOR`, `some SELECTOR`, `prefix >= 90%` (of each request, that
-/// a prompt cache can reuse), `tokens <= 100000` (of each request), `growth <= 2000/step`, `unused = 0`
-/// (tools that are defined and never called). Empty lines, and lines that begin with `#`, are left out. The exit
-/// code is 9 if one does not hold, or there is no session.
+/// A file has a condition a line: `none SELECTOR`, `some SELECTOR`, `count SELECTOR <= 3`,
+/// `order SELECTOR then SELECTOR`, `prefix >= 90%` (of each request, that a prompt cache can reuse),
+/// `tokens <= 100000` (of each request), `growth <= 2000/step`, `cost <= 0.50` (dollars, of all calls), `unused = 0`
+/// (tools that are defined and never called). In place of a sign may stand any of <= >= < > = !=. Empty lines, and
+/// lines that begin with `#`, are left out. The exit code is 9 if one does not hold, or there is no session.
 #[derive(Args, Debug)]
 pub(super) struct AssertArgs {
     /// The file of conditions, or `-` for standard input.
@@ -396,6 +397,8 @@ pub(super) struct AssertArgs {
     sessions: SessionsArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
+    #[command(flatten)]
+    prices: PriceArgs,
 }
 
 impl RunCommand for AssertArgs {
@@ -404,7 +407,8 @@ impl RunCommand for AssertArgs {
         let conditions = Condition::parse_file(&String::from_utf8_lossy(&bytes))?;
         let options = ReportOptions::default()
             .conditions(conditions)
-            .tokenizer(self.tokenizer.tokenizer);
+            .tokenizer(self.tokenizer.tokenizer)
+            .prices(self.prices.table()?);
         let mut holds = true;
         let visit = |report: &AssertReport| holds &= report.holds;
         let (out, count) = reports(&self.sessions, &options, with, visit)?;

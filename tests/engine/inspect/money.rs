@@ -12,8 +12,8 @@
 
 use super::imported;
 use pactql::inspect::{
-    MissCause, Money, Part, PrefixReport, Prices, Report, ReportOptions, TokenReport, Tokenizer,
-    Usage, UsageBy, WithoutReport,
+    AssertReport, Condition, MissCause, Money, Part, PrefixReport, Prices, Report, ReportOptions,
+    TokenReport, Tokenizer, Usage, UsageBy, WithoutReport,
 };
 use pactql::{Engine, Session};
 use serde_json::{Value, json};
@@ -291,4 +291,44 @@ fn usage_counts_each_response_once() {
         assert_eq!(usage.total.nano_dollars, nanos(0, 142, 289, 20));
         assert_eq!(usage.total.output_tokens, 2_000);
     }
+}
+
+#[test]
+fn a_limit_of_cost_names_the_call_that_passes_it() {
+    let session = session(&calls());
+    let of = |line: &str, table: Prices| {
+        let condition = Condition::parse(line).unwrap();
+        let options = options(Part::default()).prices(table);
+        let options = options.conditions(vec![(1, condition)]);
+        let report = AssertReport::new(&Engine::new(), &session, &options).unwrap();
+        let first = report.conditions[0].first.first();
+        first.map(|failed| (failed.cycle, failed.what.clone()))
+    };
+    // $0.01, then 0.0309, 0.01119 and 0.043 more.
+    for (line, expected) in [
+        ("cost <= 0.09509", None),
+        ("cost < 0.095090001", None),
+        ("cost = 0.09509", None),
+        ("cost >= 0.09", None),
+        ("cost != 0.05", None),
+        (
+            "cost <= 0.05",
+            Some((Some(3), "$0.052090 so far, $0.095090 in all")),
+        ),
+        (
+            "cost < 0.09509",
+            Some((Some(4), "$0.095090 so far, $0.095090 in all")),
+        ),
+        (
+            "cost <= 0",
+            Some((Some(1), "$0.010000 so far, $0.095090 in all")),
+        ),
+    ] {
+        let expected = expected.map(|(cycle, what)| (cycle, what.to_owned()));
+        assert_eq!(of(line, prices()), expected, "{line}");
+    }
+    // What is not known is not below any limit.
+    let other = Prices::parse(r#"{"date":"d","models":{}}"#).unwrap();
+    let what = "the price of model `m` is not known".to_owned();
+    assert_eq!(of("cost <= 100", other), Some((Some(1), what)));
 }

@@ -254,3 +254,51 @@ fn lines_of_sessions() {
     answer(&["import", &travel, AGENT, "-o", &store]);
     assert_eq!(run(&["-l", "Lindau", &store]), format!("{store}#travel\n"));
 }
+
+#[test]
+fn conditions_end_with_their_own_exit_code() {
+    let scratch = Scratch::new("inspect-assert");
+    let travel = travel(&scratch);
+    let held = scratch.write("held", "cost <= 1\ncount .cb:tool <= 9\n");
+    let unmet = scratch.write("unmet", "# CI\ncount ^sys .cb <= 1\ncost <= 0.0001\n");
+    let assert = |file: &str, more: &[&str]| pactql(&[&["assert", file, &travel], more].concat());
+    assert_eq!(assert(&held, &[]).code, 0);
+    let ran = assert(&unmet, &[]);
+    assert_eq!(ran.code, 9);
+    assert!(
+        ran.out
+            .starts_with("FAILED line 2: count ^sys .cb <= 1\n         @c5, block cb:"),
+        "{}",
+        ran.out
+    );
+    let ran = assert(&unmet, &["--json"]);
+    assert_eq!(ran.code, 9);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(json["holds"], false);
+    let found = &json["conditions"][0];
+    assert_eq!(found["condition"], "count ^sys .cb <= 1");
+    assert_eq!(
+        (&found["line"], &found["first"][0]["cycle"]),
+        (&2.into(), &5.into())
+    );
+    assert!(found["first"][0]["block"].is_string(), "{found}");
+    // Without a price, a limit of cost does not hold.
+    let none = scratch.write("none.json", r#"{"date":"d","models":{}}"#);
+    let ran = assert(&held, &["--prices", &none]);
+    assert_eq!(ran.code, 9);
+    assert!(ran.out.contains("@c1: the price of model"), "{}", ran.out);
+    let wrong = scratch.write(
+        "wrong",
+        "cost <= 1\n  tokens << 5\nnone .cb[role == 'user']\n",
+    );
+    let said = fails(&["assert", &wrong, &travel], 5, "found `<<`");
+    assert!(said.contains(":2:10"), "{said}");
+    assert!(said.contains(":3:15"), "{said}");
+    assert!(
+        said.contains("help: write `none .cb[role = 'user']`"),
+        "{said}"
+    );
+    let ran = pactql(&["assert", &wrong, &travel, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.err).expect("JSON");
+    assert_eq!(json["error"]["spans"][0]["start"], 19);
+}
