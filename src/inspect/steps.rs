@@ -188,7 +188,10 @@ pub(super) fn time_of(snapshot: &Snapshot) -> Option<String> {
         let times = blocks.filter_map(|node| node.field("created_at_iso")?.text());
         times.last().map(str::to_owned)
     };
-    last(true).or_else(|| last(false))
+    // A log without times has positions in their place, from 1970 on.
+    last(true)
+        .or_else(|| last(false))
+        .filter(|time| !time.starts_with("1970-"))
 }
 
 pub(super) fn seconds(time: &str) -> String {

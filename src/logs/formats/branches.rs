@@ -36,13 +36,15 @@ pub(super) struct Branches {
     lines: Vec<BranchLine>,
     /// The newest line of each id.
     by_id: HashMap<Rc<str>, usize>,
+    /// The parents of lines that say nothing of their own.
+    passed: HashMap<String, Option<usize>>,
     /// The lines that a compaction kept, each with that and the id of the line that what follows comes after.
     kept: HashMap<usize, (usize, Rc<str>)>,
 }
 
 impl Branches {
-    /// Adds a line. One without an id belongs to every path. Returns false if the line is there already: a
-    /// session that was resumed repeats lines.
+    /// Adds a line. One without an id belongs to every path that has its parent; one without either, to all.
+    /// Returns false if the line is there already: a session that was resumed repeats lines.
     pub(super) fn push(
         &mut self,
         record: &LogRecord<'_>,
@@ -52,7 +54,7 @@ impl Branches {
     ) -> bool {
         let at = self.lines.len();
         // A parent is the newest line of its id so far: an id that is repeated later cuts nothing.
-        let parent = parent.and_then(|id| self.by_id.get(id)).copied();
+        let parent = self.parent(parent);
         let parent = parent.map(|at| self.after_kept(at).unwrap_or(at));
         let id: Option<Rc<str>> = id.map(Rc::from);
         if let Some(id) = &id {
@@ -77,6 +79,20 @@ impl Branches {
             told: Cell::new(false),
         });
         true
+    }
+
+    /// Knows a line that says nothing of its own: what follows it comes after its parent.
+    pub(super) fn pass(&mut self, id: &str, parent: Option<&str>) {
+        let parent = self.parent(parent);
+        self.passed.insert(id.to_owned(), parent);
+    }
+
+    /// The line of an id. One that is not in the log, such as that of a bad line, was the line before.
+    fn parent(&self, id: Option<&str>) -> Option<usize> {
+        let id = id?;
+        let known = self.by_id.get(id).copied().map(Some);
+        let known = known.or_else(|| self.passed.get(id).copied());
+        known.unwrap_or_else(|| self.lines.iter().rposition(|line| line.id.is_some()))
     }
 
     pub(super) fn set_key(&mut self, key: Option<Rc<str>>, is_reply: bool) {
@@ -174,22 +190,25 @@ impl Branches {
     /// The paths to the leaves, that to the newest first; each in the order of the log.
     fn paths(&self) -> Vec<Vec<usize>> {
         let parent = |at: usize| self.lines[at].parent;
-        let inner: HashSet<usize> = (0..self.lines.len()).filter_map(parent).collect();
+        let has_id = |at: &usize| self.lines[*at].id.is_some();
+        let inner = (0..self.lines.len()).filter(has_id).filter_map(parent);
+        let inner: HashSet<usize> = inner.collect();
         let leaves = (0..self.lines.len()).rev();
-        let leaves = leaves.filter(|at| self.lines[*at].id.is_some() && !inner.contains(at));
-        let everywhere: Vec<usize> = (0..self.lines.len())
-            .filter(|at| self.lines[*at].id.is_none())
-            .collect();
+        let leaves = leaves.filter(|at| has_id(at) && !inner.contains(at));
+        let without: Vec<usize> = (0..self.lines.len()).filter(|at| !has_id(at)).collect();
         let mut paths: Vec<Vec<usize>> = leaves
             .map(|leaf| {
-                let path = std::iter::successors(Some(leaf), |at| parent(*at));
-                let mut path: Vec<usize> = path.chain(everywhere.iter().copied()).collect();
+                let path: HashSet<usize> =
+                    std::iter::successors(Some(leaf), |at| parent(*at)).collect();
+                let is_on = |at: &usize| parent(*at).is_none_or(|parent| path.contains(&parent));
+                let without = without.iter().copied().filter(is_on);
+                let mut path: Vec<usize> = path.iter().copied().chain(without).collect();
                 path.sort_unstable();
                 path
             })
             .collect();
         if paths.is_empty() && !self.lines.is_empty() {
-            paths.push(everywhere);
+            paths.push(without);
         }
         // Forks in the order in which they were begun.
         if let Some((_, forks)) = paths.split_first_mut() {

@@ -10,7 +10,7 @@ use super::anthropic::{call, of_content};
 use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
-use super::transcript::model;
+use super::transcript::{another, model};
 use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::json::{canonical, object, quoted};
 use crate::logs::log::{
@@ -87,22 +87,6 @@ impl LogReader for ClaudeCode {
             }
             return;
         }
-        if !matches!(&*kind, "user" | "assistant" | "system" | "attachment") || id.is_none() {
-            match reason(&kind) {
-                ANOTHER => out.report.unknown_line(ANOTHER),
-                known => out.report.line(Fate::Skipped, known),
-            }
-            return;
-        }
-        count_unread(&found, &OF_LINE, "", &mut out.report);
-        let message = json.inside(&found, "message");
-        if kind == "assistant" {
-            count_unread(&message, &OF_RESPONSE, "message.", &mut out.report);
-        }
-        if !self.queued.is_empty() {
-            self.dequeue(&found, &message, json, &mut out.report);
-        }
-        let key = self.key(&message, json);
         let about = json.inside(&found, "compactMetadata");
         let kept = json.inside(&about, "preservedSegment");
         let parents = [
@@ -111,26 +95,45 @@ impl LogReader for ClaudeCode {
             text(&kept, "tailUuid"),
         ];
         let parent = parents.into_iter().flatten().next();
-        let parent = parent.as_deref();
-        let lines = if get(&found, "isSidechain") != Some("true") {
-            &mut self.main
-        } else {
-            let agent = parent.and_then(|parent| self.agent_of.get(parent));
-            let agent = agent.copied().unwrap_or_else(|| {
-                let name = text(&found, "agentId").map(|id| id.into_owned());
-                let name = name.unwrap_or_else(|| format!("agent-{}", self.agents.len() + 1));
-                self.agents.push((name, Branches::default()));
-                self.agents.len() - 1
-            });
-            let id = id.as_deref().unwrap_or_default();
-            self.agent_of.insert(id.to_owned(), agent);
-            &mut self.agents[agent].1
-        };
+        let id = id.as_deref();
+        let agent = self.agent(&found, id, parent.as_deref());
+        let lines = self.lines_of(agent);
         // Lines that know of no parents follow each other.
         let last = lines
             .last_id()
             .filter(|_| get(&found, "parentUuid").is_none());
-        if !lines.push(record, id.as_deref(), parent.or(last.as_deref()), records) {
+        let parent = parent.as_deref().or(last.as_deref());
+        let is_message = matches!(&*kind, "user" | "assistant" | "system" | "attachment");
+        let Some(id) = id.filter(|_| is_message) else {
+            match reason(&kind) {
+                ANOTHER => out.report.unknown_line(&another(&kind)),
+                known => out.report.line(Fate::Skipped, known),
+            }
+            if let Some(id) = id {
+                lines.pass(id, parent);
+            }
+            return;
+        };
+        if kind == "system" {
+            count_unread(&found, &OF_LINE, "", &mut out.report);
+        }
+        let subtype = text(&found, "subtype").unwrap_or_default();
+        if kind == "system" && !is_read(&subtype, &found) {
+            let why = format!("system {subtype} (shown to the user)");
+            out.report.line(Fate::Skipped, &why);
+            lines.pass(id, parent);
+            return;
+        }
+        let message = json.inside(&found, "message");
+        if kind == "assistant" {
+            count_unread(&message, &OF_RESPONSE, "message.", &mut out.report);
+        }
+        if !self.queued.is_empty() {
+            self.dequeue(&found, &message, json, &mut out.report);
+        }
+        let key = self.key(&message, json);
+        let lines = self.lines_of(agent);
+        if !lines.push(record, Some(id), parent, records) {
             out.report.line(Fate::Skipped, REPEATED);
             return;
         }
@@ -146,6 +149,7 @@ impl LogReader for ClaudeCode {
             let why = "queue-operation (a prompt that was withdrawn)";
             out.report.line(Fate::Skipped, why);
         }
+        self.agents.retain(|(_, lines)| !lines.is_empty());
         let alone = self.main.last_id().is_none();
         let mut children = SubagentsByPrompt::new();
         for (name, lines) in &self.agents {
@@ -259,7 +263,46 @@ fn prompt(number: usize, records: &dyn Records) -> Option<String> {
     records.read(number, read).flatten()
 }
 
+/// Whether the model is sent something of a line of the program, or it says what a call was.
+fn is_read(subtype: &str, found: &[Member<'_>]) -> bool {
+    match subtype {
+        "compact_boundary" | "microcompact_boundary" | "api_error" => true,
+        "local_command" => get_string(found, "content").is_some(),
+        _ => false,
+    }
+}
+
 impl ClaudeCode {
+    /// The position of the subagent that a line is of.
+    fn agent(
+        &mut self,
+        found: &[Member<'_>],
+        id: Option<&str>,
+        parent: Option<&str>,
+    ) -> Option<usize> {
+        if get(found, "isSidechain") != Some("true") {
+            return None;
+        }
+        let of_parent = parent.and_then(|parent| self.agent_of.get(parent)).copied();
+        let name = text(found, "agentId");
+        let mut names = self.agents.iter().map(|(known, _)| known);
+        let of_name = || names.position(|known| Some(&**known) == name.as_deref());
+        let agent = of_parent.or_else(of_name).unwrap_or_else(|| {
+            let number = self.agents.len();
+            let name = name.map_or(format!("agent-{}", number + 1), Cow::into_owned);
+            self.agents.push((name, Branches::default()));
+            number
+        });
+        self.agent_of.extend(id.map(|id| (id.to_owned(), agent)));
+        Some(agent)
+    }
+
+    /// The lines of a subagent, or of the session itself.
+    fn lines_of(&mut self, agent: Option<usize>) -> &mut Branches {
+        let agent = agent.and_then(|at| self.agents.get_mut(at));
+        agent.map_or(&mut self.main, |(_, lines)| lines)
+    }
+
     /// Counts the prompts of the queue that a message or an attachment has.
     fn dequeue(
         &mut self,
@@ -333,6 +376,32 @@ fn repeats(raw: &str, json: Accepted<'_>, said: &[Cow<'_, str>]) -> bool {
             })
         })
     })
+}
+
+/// Keeps the members of a line that nothing reads and that have words which the message does not have, such as todos;
+/// counts them and the others.
+fn keep_unread(
+    found: &[Member<'_>],
+    message: &mut LogMessage,
+    json: Accepted<'_>,
+    report: &mut ImportReport,
+) {
+    let is_unread = |(name, raw): &&Member<'_>| !OF_LINE.contains(&&**name) && *raw != "null";
+    let mut kept = Vec::new();
+    for member @ (name, raw) in found.iter().filter(is_unread) {
+        let mut own = Vec::new();
+        texts(raw, json, &mut own);
+        let parts = message.parts.iter();
+        let said = parts.filter_map(|part| string(part.content.as_deref()?));
+        let has_words = own.iter().any(|text| text.contains(' '));
+        if has_words && !repeats(raw, json, &said.collect::<Vec<_>>()) {
+            report.member(name);
+            kept.push(member.clone());
+        } else {
+            report.skipped_member(name);
+        }
+    }
+    message.first().keep_rest("data_record", &kept, &[]);
 }
 
 /// What an attachment says to the model, as JSON, and its other members.
@@ -519,7 +588,8 @@ impl BranchReader<'_> {
             "system" => self.system(&found, line, before, time, out),
             "attachment" => {
                 self.end(out);
-                let message = attachment(&found, line, &mut out.report);
+                let mut message = attachment(&found, line, &mut out.report);
+                keep_unread(&found, &mut message, line.json, &mut out.report);
                 self.say(message.at(time), out);
             }
             _ => {
@@ -583,6 +653,7 @@ impl BranchReader<'_> {
         };
         message.time = time;
         message.injected = get(found, "isMeta") == Some("true");
+        keep_unread(found, &mut message, json, &mut out.report);
         if let Some(result) = get(found, "toolUseResult") {
             self.keep_result(result, &mut message, json, &mut out.report);
         }
@@ -706,7 +777,7 @@ impl BranchReader<'_> {
                 out.event(self.session, cleared);
             }
             // A command of the user and what it printed, which the model is sent.
-            "local_command" if content.is_some() => {
+            "local_command" => {
                 out.report.line(Fate::Understood, "local_command");
                 self.end(out);
                 let mut message = of_program(content.map(canonical)).at(time);
@@ -723,10 +794,7 @@ impl BranchReader<'_> {
                     self.fail(out);
                 }
             }
-            _ => out.report.line(
-                Fate::Skipped,
-                &format!("system {subtype} (shown to the user)"),
-            ),
+            _ => {}
         }
     }
 
@@ -760,13 +828,22 @@ impl BranchReader<'_> {
                 return;
             }
             let time = get(&found, "timestamp").and_then(time);
-            let Some(part) = of_content(&message, json, &mut out.report) else {
+            let Some(mut part) = of_content(&message, json, &mut out.report) else {
                 out.report.message(Fate::Verbatim, "of unknown form");
                 let whole = verbatim(line).at(time);
                 *messages += 1;
                 out.event(self.session, Event::Message(whole));
                 return;
             };
+            keep_unread(&found, &mut part, json, &mut out.report);
+            // What the program says in the model's place is no reply: nobody was asked.
+            if text(&message, "model").as_deref() == Some("<synthetic>") {
+                part.reply = false;
+                part.injected = true;
+                *messages += 1;
+                out.event(self.session, Event::Message(part.at(time)));
+                return;
+            }
             known = call(&message);
             known.time = time;
             let request = get_string(&found, "requestId");

@@ -8,6 +8,7 @@
 use super::fields::{count_unread, get_string, inner, items, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::responses::{item, plain};
+use super::transcript::another;
 use crate::json::{Accepted, Member, elements, get, members, string};
 use crate::logs::json::{canonical, compact, list, object, quoted};
 use crate::logs::log::{
@@ -188,7 +189,7 @@ impl Rollout {
             "inter_agent_communication" => {
                 self.said(&kind, payload, time, out);
             }
-            _ => out.report.unknown_line("another type"),
+            _ => out.report.unknown_line(&another(&kind)),
         }
     }
 

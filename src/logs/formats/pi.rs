@@ -59,6 +59,23 @@ fn of_program(kind: &str) -> Option<&'static str> {
     })
 }
 
+fn title<'a>(kind: &str, found: &[Member<'a>]) -> Option<&'a str> {
+    match kind {
+        "session_info" => get_string(found, "name"),
+        "title" => get_string(found, "title"),
+        _ => None,
+    }
+}
+
+/// Why an entry is skipped, if it is.
+fn skipped<'a>(kind: &'a str, title: Option<&str>) -> Option<&'a str> {
+    match kind {
+        "session" | "compaction" | "message" | "branch_summary" | "custom_message" => None,
+        _ if title.is_some() || sets(kind).is_some() => None,
+        _ => Some(of_program(kind).unwrap_or(named(kind))),
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Pi {
     branches: Branches,
@@ -93,8 +110,17 @@ impl LogReader for Pi {
             return;
         }
         let id = text(&found, "id").filter(|_| !is_header);
-        let (id, parent) = (id.as_deref(), text(&found, "parentId"));
-        if !self.branches.push(record, id, parent.as_deref(), records) {
+        let parent = text(&found, "parentId");
+        let kind = text(&found, "type").unwrap_or_default();
+        if let Some((id, why)) = id.as_deref().zip(skipped(&kind, title(&kind, &found))) {
+            out.report.line(Fate::Skipped, why);
+            self.branches.pass(id, parent.as_deref());
+            return;
+        }
+        // Those that some programs write without an id come after the line before.
+        let last = self.branches.last_id().filter(|_| id.is_none());
+        let parent = parent.as_deref().or(last.as_deref());
+        if !self.branches.push(record, id.as_deref(), parent, records) {
             out.report.line(Fate::Skipped, REPEATED);
         }
     }
@@ -155,19 +181,13 @@ impl EntryList {
         }
         let time = get(found, "timestamp").and_then(time);
         let kind = text(found, "type").unwrap_or_default();
-        let title = match &*kind {
-            "session_info" => get_string(found, "name"),
-            "title" => get_string(found, "title"),
-            _ => None,
+        let title = title(&kind, found);
+        let why = skipped(&kind, title);
+        let fate = if why.is_some() {
+            Fate::Skipped
+        } else {
+            Fate::Understood
         };
-        let fate = match &*kind {
-            "session" | "compaction" | "message" | "branch_summary" | "custom_message" => {
-                Fate::Understood
-            }
-            _ if title.is_some() || sets(&kind).is_some() => Fate::Understood,
-            _ => Fate::Skipped,
-        };
-        let why = of_program(&kind).filter(|_| fate == Fate::Skipped);
         out.report.line(fate, why.unwrap_or(named(&kind)));
         let known: &[&str] = match &*kind {
             // The first entry is kept whole, and so is a compaction.

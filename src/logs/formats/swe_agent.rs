@@ -1,10 +1,11 @@
 //! SWE-agent trajectories: one object with `history` and `trajectory`.
 //!
-//! Where every step has the list of messages that was sent (`messages`, or `query`), each step is a
-//! cycle; else `history` is a conversation. The messages are those of OpenAI chat. What a step says and no message
-//! holds, such as a response that was changed before it was sent on, is in `meta.record`.
+//! Where every step has a list of messages, each step is a request; else `history` is a conversation. The list is
+//! what was sent (`query`) or, in older logs (`messages`), what will be sent next: with the reply and what the tool
+//! said. The messages are those of OpenAI chat. What a step says and no message holds, such as a response that was
+//! changed before it was sent on, is in `meta.record`.
 
-use super::fields::{is, items};
+use super::fields::{is, items, text};
 use super::openai::Chat;
 use super::reader::{LogRecord, Sniff};
 use super::requests::{Api, Interner, converse};
@@ -24,8 +25,9 @@ pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
 pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
     let found = members(record.raw);
     let trajectory = items(&found, "trajectory");
-    let lists: Vec<Option<&str>> = trajectory.iter().map(|step| sent(step)).collect();
-    let exact = !lists.is_empty() && lists.iter().all(Option::is_some);
+    let lists: Option<Vec<Vec<&str>>> = trajectory.iter().map(|step| sent(step)).collect();
+    let lists = lists.unwrap_or_default();
+    let exact = !lists.is_empty();
     let mut about = About {
         location: record.location(),
         origin: if exact {
@@ -37,20 +39,30 @@ pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
     };
     for (name, value) in &found {
         match &**name {
-            "info" | "environment" => {
+            "history" | "trajectory" => {}
+            // A run's settings and its end.
+            _ => {
                 out.report.count_record_member(name);
                 about.meta.push((name.to_string().into(), canonical(value)));
             }
-            "history" | "trajectory" => {}
-            _ => out.report.skipped_member(name),
         }
     }
+    let history = items(&found, "history");
+    let calls = calls(&trajectory, &lists, &history);
+    let told = calls
+        .iter()
+        .flat_map(|call| call.sent.iter().chain(&call.rest));
+    let told: Vec<&str> = if exact {
+        let replies = calls.iter().filter_map(|call| call.reply);
+        told.copied().chain(replies).collect()
+    } else {
+        history.clone()
+    };
     about
         .meta
-        .extend(unsaid(&found, &trajectory, &lists, &mut out.report));
+        .extend(unsaid(&told, &trajectory, &mut out.report));
     let session = out.session(about);
     if !exact {
-        let history = items(&found, "history");
         let read = |raw: &&str| Chat.message(raw, &mut out.report);
         let messages: Vec<LogMessage> = history.iter().map(read).collect();
         out.report.line(Fate::Understood, "history");
@@ -63,27 +75,97 @@ pub(super) fn read(record: &LogRecord<'_>, out: &mut Output) {
         return;
     }
     let mut seen = Interner::default();
-    for list in lists.into_iter().flatten() {
+    for call in calls {
         out.report.line(Fate::Understood, "step");
-        let read = |raw| seen.get(raw, || Chat.message(raw, &mut out.report));
-        let messages = elements(list).into_iter().map(read).collect();
+        let mut read = |raw: &str| seen.get(raw, || Chat.message(raw, &mut out.report));
         let request = LogRequest {
-            messages,
+            messages: call.sent.iter().map(|raw| read(raw)).collect(),
+            reply: call
+                .reply
+                .map(|raw| LogMessage::clone(&read(raw)))
+                .into_iter()
+                .collect(),
             ..LogRequest::default()
         };
+        let rest: Vec<_> = call.rest.iter().map(|raw| read(raw)).collect();
         out.event(session, Event::Request(request));
+        for message in rest {
+            out.event(session, Event::Message(LogMessage::clone(&message)));
+        }
     }
 }
 
-/// What steps say that no message holds: a list of objects with the number of the step, from 0.
-fn unsaid(
-    found: &[Member<'_>],
+#[derive(Default)]
+struct StepCall<'a> {
+    sent: Vec<&'a str>,
+    reply: Option<&'a str>,
+    /// What came after the last reply, and was never sent.
+    rest: Vec<&'a str>,
+}
+
+/// What was sent in each step, and what came back.
+fn calls<'a>(
     trajectory: &[&str],
-    lists: &[Option<&str>],
-    report: &mut ImportReport,
-) -> Option<LogField> {
-    let sent = lists.iter().flatten().flat_map(|list| elements(list));
-    let messages: HashSet<&str> = items(found, "history").into_iter().chain(sent).collect();
+    lists: &[Vec<&'a str>],
+    history: &[&'a str],
+) -> Vec<StepCall<'a>> {
+    let Some((first, step)) = lists.first().zip(trajectory.first()) else {
+        return Vec::new();
+    };
+    let mut calls = Vec::new();
+    if let Some(at) = reply_in(first, step) {
+        let mut sent = first[..at].to_vec();
+        for list in lists {
+            let at = list.iter().rposition(|raw| is_reply(raw));
+            let (_, after) = list.split_at(at.unwrap_or(list.len()));
+            calls.push(StepCall {
+                sent: std::mem::replace(&mut sent, list.clone()),
+                reply: after.first().copied(),
+                rest: after.iter().skip(1).copied().collect(),
+            });
+        }
+        // All others were sent in the next step.
+        let last = calls.len().saturating_sub(1);
+        calls[..last].iter_mut().for_each(|call| call.rest.clear());
+        return calls;
+    }
+    for (at, list) in lists.iter().enumerate() {
+        let next = lists.get(at + 1).and_then(|next| next.get(list.len()));
+        calls.push(StepCall {
+            sent: list.clone(),
+            reply: next.filter(|raw| is_reply(raw)).copied(),
+            rest: Vec::new(),
+        });
+    }
+    let last = trajectory.last().and_then(|step| reply_in(history, step));
+    if let Some((at, call)) = last.zip(calls.last_mut()) {
+        call.reply = history.get(at).copied();
+        call.rest = history.iter().skip(at + 1).copied().collect();
+    }
+    calls
+}
+
+fn is_reply(raw: &str) -> bool {
+    text(&members(raw), "role").as_deref() == Some("assistant")
+}
+
+/// Where the response of a step is in a list: the last message of the model, if it says the same.
+fn reply_in(list: &[&str], step: &str) -> Option<usize> {
+    let at = list.iter().rposition(|raw| is_reply(raw))?;
+    let found = members(step);
+    let said = ["response", "thought"].iter();
+    let said = said.filter_map(|name| text(&found, name));
+    let said = said
+        .map(|said| said.trim().to_owned())
+        .find(|said| !said.is_empty())?;
+    let mut reply = String::new();
+    texts(list.get(at)?, &mut reply);
+    reply.contains(&*said).then_some(at)
+}
+
+/// What steps say that no message holds: a list of objects with the number of the step, from 0.
+fn unsaid(told: &[&str], trajectory: &[&str], report: &mut ImportReport) -> Option<LogField> {
+    let messages: HashSet<&str> = told.iter().copied().collect();
     let mut said = String::new();
     messages.iter().for_each(|raw| texts(raw, &mut said));
     let mut steps = Vec::new();
@@ -117,8 +199,9 @@ fn texts(raw: &str, out: &mut String) {
     members(raw).iter().for_each(|(_, raw)| texts(raw, out));
 }
 
-fn sent(step: &str) -> Option<&str> {
+fn sent(step: &str) -> Option<Vec<&str>> {
     let found = members(step);
     let found = get(&found, "query").or_else(|| get(&found, "messages"));
-    found.filter(|list| value_type(list) == ValueType::Array && *list != "[]")
+    let list = found.filter(|list| value_type(list) == ValueType::Array && *list != "[]");
+    list.map(elements)
 }

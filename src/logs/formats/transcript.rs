@@ -72,6 +72,11 @@ pub(super) fn named(name: &str) -> &str {
     }
 }
 
+/// Why a line is skipped whose type is not known.
+pub(super) fn another(kind: &str) -> String {
+    format!("{} (another type)", named(kind))
+}
+
 pub(super) fn unread(why: &str, raw: &str, report: &mut ImportReport) -> LogMessage {
     report.message(Fate::Verbatim, why);
     LogMessage::new(None, vec![LogPart::verbatim("message", None, raw)])

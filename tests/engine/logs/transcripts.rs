@@ -698,6 +698,117 @@ fn pi_settings_are_parameters_and_messages_of_extensions_are_sent() {
 }
 
 #[test]
+fn lines_that_are_skipped_cut_no_session_and_fork_none() {
+    // Progress, lines of another type, those for people, a line that is not whole, and an agent's.
+    let (imported, sessions) = fixture("claude-code/synthetic-skipped.jsonl");
+    let names = |imported: &Imported| -> Vec<Option<String>> {
+        let sessions = imported.sessions.iter();
+        sessions.map(|session| session.name.clone()).collect()
+    };
+    let some = |name: &str| Some(name.to_owned());
+    // The fork is where the line that is not whole was a prompt.
+    assert_eq!(names(&imported), [None, some("~2"), some("/b7")]);
+    let last = |session: &Session| outline(documents(session).last().expect("one"));
+    assert_eq!(
+        last(&sessions[0]),
+        [
+            "user: Run the tests of the parser.",
+            "assistant: {\"command\":\"cargo test parser\"}",
+            "tool: 7 passed; 1 failed",
+            "assistant: One test fails.",
+            "user: Mend it with an agent.",
+            "assistant: {\"prompt\":\"Mend the test of empty lines.\"}",
+            "tool: The test of empty lines passes.",
+            "assistant: All tests pass now.",
+            "assistant: No response was asked for.",
+            "user: Say it in one word.",
+            "assistant: Passing.",
+        ]
+    );
+    // What the program said in the model's place is not a request, and not another model.
+    let all = documents(&sessions[0]);
+    assert_eq!(all.len(), 5);
+    assert_eq!(
+        all[4]["meta"]["request"],
+        json!({"model": "claude-example-1"})
+    );
+    assert_eq!(all[4]["usage"]["input_tokens"], 12);
+    // Only what has words is kept.
+    assert_eq!(
+        block(&sessions[0], "Run the tests")["data_record"],
+        json!({"todos": [{"content": "See whether the tests pass", "status": "pending"}]})
+    );
+    assert_eq!(
+        last(&sessions[1])[3..],
+        [
+            "assistant: One test fails.",
+            "assistant: It is the test of empty lines.",
+        ]
+    );
+    assert_eq!(
+        last(&sessions[2]),
+        [
+            "user: Mend the test of empty lines.",
+            "assistant: The test of empty lines passes.",
+        ]
+    );
+    let (imported, sessions) = fixture("pi/synthetic-skipped.jsonl");
+    assert_eq!(names(&imported), [None, some("~2")]);
+    assert_eq!(
+        last(&sessions[0])[2..],
+        [
+            "user: Stop; list those of April.",
+            "assistant: Two notes of April."
+        ]
+    );
+    // A reply without an id is on the path of the line before it.
+    assert_eq!(
+        last(&sessions[1])[2..],
+        [
+            "tool: may-01.md",
+            "assistant: There is one note of May.",
+            "user: And of June?",
+            "assistant: None of June.",
+        ]
+    );
+}
+
+#[test]
+fn swe_agent_steps_that_list_what_came_back_are_not_sent_it() {
+    let (imported, sessions) = fixture("swe-agent/synthetic-states.traj");
+    assert_eq!(imported.report.lines(Fate::Understood), 3);
+    let all = documents(&sessions[0]);
+    assert_eq!(
+        outline(&all[0]),
+        [
+            "system: You mend code.",
+            "user: Mend the sum.",
+            "assistant: I look at the file."
+        ]
+    );
+    assert_eq!(
+        outline(&all[2])[3..],
+        [
+            "user: Old output omitted (2 lines)",
+            "assistant: The sum starts at one.",
+            "user: sum.py was changed.",
+            "assistant: I submit it.",
+        ]
+    );
+    // What came after the last reply was never sent.
+    let last = outline(&all[3]);
+    assert_eq!(last.last().map(String::as_str), Some("user: Submitted."));
+    let (_, sessions) = fixture("swe-agent/synthetic-run.traj");
+    let all = documents(&sessions[0]);
+    assert_eq!(outline(&all[0])[2], "assistant: I look.");
+    assert_eq!(
+        outline(&all[1]).last().map(String::as_str),
+        Some("assistant: Done.")
+    );
+    assert_eq!(block(&sessions[0], "Done.")["data_reply"], 2);
+}
+
+#[test]
 fn a_title_is_the_first_text_of_a_person() {
     let title = |texts: &[&str]| {
         let messages: Vec<Value> = texts
