@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::answer::Answer;
 use super::pipeline::Op;
 use super::selection::{RowSource, Selection};
@@ -46,7 +48,7 @@ impl Prepared {
     pub(super) fn new(statement: CompiledSelector) -> Result<Self, Error> {
         let statement = Arc::new(statement);
         let mut bound = None;
-        if !statement.query.has_params() {
+        if statement.params.is_empty() {
             bound = Some(Arc::new(statement.bind(&[])?));
         }
         Ok(Self { statement, bound })
@@ -100,7 +102,7 @@ impl Prepared {
 
     /// The names of its `$name` parameters, sorted, without the dollar sign.
     pub fn params(&self) -> Vec<&str> {
-        self.statement.query.params()
+        self.statement.params.iter().map(|name| &**name).collect()
     }
 
     /// The same selector with a value for each of its parameters.
@@ -113,17 +115,16 @@ impl Prepared {
         values: impl IntoIterator<Item = (&'n str, Value)>,
     ) -> Result<Self, Error> {
         let statement = &self.statement;
-        let values: Vec<(Box<str>, Value)> = values
-            .into_iter()
-            .map(|(name, value)| (name.into(), value))
-            .collect();
-        let known = self.params();
+        let values: SmallVec<[(&str, Value); 2]> = values.into_iter().collect();
+        let known = statement.params.iter().map(|name| &**name);
         // Normalization may drop a group; its parameters are still in the text.
-        let unknown = |name: &str| !known.contains(&name) && !mentions(&statement.text, name);
+        let unknown = |name: &str| {
+            !known.clone().any(|known| known == name) && !mentions(&statement.text, name)
+        };
         if let Some((name, _)) = values.iter().find(|(name, _)| unknown(name)) {
             let message = format!("the selector has no parameter `${name}`");
             let error = Error::whole(Code::SelectorInvalid, &statement.text, message);
-            return Err(match nearest(name, known.iter().copied()) {
+            return Err(match nearest(name, known) {
                 Some(near) => error.with_help(format!("there is `${near}`")),
                 None => error,
             });
@@ -131,7 +132,7 @@ impl Prepared {
         let mut bound = statement.bind(&values)?;
         if statement.query.order_depends_on_values() {
             let query = statement.query.with_values(|name| {
-                let (_, value) = values.iter().find(|(known, _)| **known == *name)?;
+                let (_, value) = values.iter().find(|(known, _)| *known == name)?;
                 Some(value.into())
             });
             // A group that cannot match with these values does not decide the order.

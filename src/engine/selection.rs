@@ -266,7 +266,10 @@ impl Selection {
         position: Position,
         trace: &mut Trace,
     ) -> Self {
-        let Some(snapshot) = history.get(position).filter(|_| is_local(bound)) else {
+        let Some(snapshot) = history
+            .get(position)
+            .filter(|snapshot| is_local(bound, snapshot))
+        else {
             return Self::lazy(statement, bound, history, RowSource::One(position));
         };
         let rows = run(bound, RunInput::new(snapshot, &*history), trace);

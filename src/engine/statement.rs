@@ -12,6 +12,8 @@ use crate::support::diag::{Diagnostic, Error, Warning};
 pub(super) struct CompiledSelector {
     pub(super) text: Arc<str>,
     pub(super) query: SelectorQuery,
+    /// The names of its parameters, sorted.
+    pub(super) params: Box<[Box<str>]>,
     pub(super) warnings: Option<Arc<[Warning]>>,
     pub(super) plan: Arc<Plan>,
     pub(super) edition: Edition,
@@ -26,6 +28,7 @@ impl CompiledSelector {
         let warnings = (!lowered.warnings.is_empty()).then(|| lowered.warnings.into());
         Self {
             text: text.into(),
+            params: lowered.query.params().into_iter().map(Into::into).collect(),
             query: lowered.query,
             warnings,
             plan,
@@ -35,7 +38,7 @@ impl CompiledSelector {
         }
     }
 
-    pub(super) fn bind(&self, values: &[(Box<str>, Value)]) -> Result<Bound, Error> {
+    pub(super) fn bind(&self, values: &[(&str, Value)]) -> Result<Bound, Error> {
         let bound = bind(&self.plan, &sources(&self.query), values);
         bound.map_err(|error| self.error(error))
     }

@@ -32,29 +32,6 @@ impl Bits {
         Self { first_word, words }
     }
 
-    /// Copies `rows`, a subrange of `window`, from a dense bitmap whose first bit is row `shift`, a
-    /// multiple of 64 that is not after the window.
-    pub(crate) fn of_words(
-        window: Range<u32>,
-        rows: Range<u32>,
-        words: &[u64],
-        shift: u32,
-    ) -> Self {
-        let first_word = window.start / 64;
-        let count = (window.end.div_ceil(64).max(first_word) - first_word) as usize;
-        let skipped = first_word.saturating_sub(shift / 64) as usize;
-        let words = words.get(skipped..).unwrap_or_default();
-        let mut copied = Vec::with_capacity(count);
-        copied.extend_from_slice(&words[..count.min(words.len())]);
-        copied.resize(count, 0);
-        let mut bits = Self {
-            first_word,
-            words: SmallVec::from_vec(copied),
-        };
-        bits.retain_range(rows);
-        bits
-    }
-
     /// The empty set over the same window.
     pub fn cleared(&self) -> Self {
         Self::new(self.start()..self.end())
@@ -124,6 +101,15 @@ impl Bits {
     #[inline]
     pub fn insert(&mut self, row: u32) {
         self.change(row, |word, bit| *word |= bit);
+    }
+
+    /// Adds the rows of a word of the window.
+    #[inline]
+    pub(crate) fn insert_word(&mut self, start: u32, rows: u64) {
+        let word = (start / 64).wrapping_sub(self.first_word) as usize;
+        if let Some(word) = self.words.get_mut(word) {
+            *word |= rows;
+        }
     }
 
     #[inline]
@@ -355,9 +341,6 @@ mod tests {
 
             let all = bits(&(0..ROWS), &other);
             prop_assert_eq!(changed(&|bits| bits.and(&all)), expect(&|row| has(row) && also(row)));
-            let part = rows.start.max(window.start)..rows.end.min(window.end);
-            let copied = Bits::of_words(window.clone(), part.clone(), all.words(), 0);
-            prop_assert_eq!(list(&copied), expect(&|row| also(row) && part.contains(&row)));
         }
     }
 }

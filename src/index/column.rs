@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 /// An integer column: each value is a base plus a code of zero, one, two, four or eight bytes.
 #[derive(Clone, Debug)]
 pub struct IntColumn {
@@ -153,18 +151,6 @@ impl IntColumn {
         let base = self.base;
         self.codes
             .for_each_in(rows, |code| out.push(base.wrapping_add(code as i64)));
-    }
-
-    pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>, low: i64, high: i64) {
-        let holds = |code: u64| (low..=high).contains(&self.base.wrapping_add(code as i64));
-        match &self.codes {
-            Codes::Zero if holds(0) => {}
-            Codes::Zero => rows.clear(),
-            Codes::U8(codes) => rows.retain(|row| holds(u64::from(codes[*row as usize]))),
-            Codes::U16(codes) => rows.retain(|row| holds(u64::from(codes[*row as usize]))),
-            Codes::U32(codes) => rows.retain(|row| holds(u64::from(codes[*row as usize]))),
-            Codes::U64(codes) => rows.retain(|row| holds(codes[*row as usize])),
-        }
     }
 
     /// One bit for each of the rows `start..start + 64` whose value is in `low..=high`. Bits of

@@ -45,7 +45,7 @@ pub use dictionary::DictColumn;
 pub use follow::{SnapshotBuilder, after};
 pub use merge::Merge;
 pub use posting::Posting;
-pub(crate) use posting::{each_word, zip_words};
+pub(crate) use posting::{FewRows, each_word, zip_words};
 pub use restore::{Restored, UnitPart};
 pub(crate) use segment::LEVEL_POSTINGS;
 pub use segment::{FieldPostings, Segment, Unit, UnitKind};

@@ -32,6 +32,15 @@ enum Repr {
     Dense { words: Box<[u64]>, count: u32 },
 }
 
+/// What a list without a bitmap has.
+pub(crate) enum FewRows<'a> {
+    None,
+    One(u32),
+    Few(&'a RoaringBitmap),
+    /// A bitmap of all rows of the segment.
+    Many,
+}
+
 impl Posting {
     /// The list of some ascending rows of a segment of `rows` rows.
     pub fn from_rows(sorted: &[u32], rows: u32) -> Self {
@@ -153,28 +162,42 @@ impl Posting {
         }
     }
 
-    pub(crate) fn retain(&self, rows: &mut SmallVec<[u32; 16]>) {
+    /// The rows, if they are few.
+    #[inline]
+    pub(crate) fn as_rows(&self) -> FewRows<'_> {
         match &self.0 {
-            Repr::Dense { words, .. } => rows.retain(|row| has_bit(words, *row)),
-            Repr::Empty => rows.clear(),
-            Repr::One(_) | Repr::Word(_) | Repr::Sparse(_) => {
-                rows.retain(|row| self.contains(*row));
-            }
+            Repr::Empty => FewRows::None,
+            Repr::One(row) => FewRows::One(*row),
+            Repr::Sparse(set) => FewRows::Few(set),
+            Repr::Word(_) | Repr::Dense { .. } => FewRows::Many,
         }
     }
 
     /// One bit for each row of the list in `index * 64..index * 64 + 64`.
     #[inline]
     pub fn word(&self, index: u32) -> u64 {
-        let base = index * 64;
+        self.word_from(index * 64)
+    }
+
+    /// One bit for each row of the list in `start..start + 64`.
+    #[inline]
+    pub(crate) fn word_from(&self, start: u32) -> u64 {
         match &self.0 {
-            Repr::One(row) if row / 64 == index => 1 << (row % 64),
-            Repr::Word(word) if index == 0 => *word,
-            Repr::Empty | Repr::One(_) | Repr::Word(_) => 0,
+            Repr::Empty => 0,
+            Repr::One(row) => 1_u64.checked_shl(row.wrapping_sub(start)).unwrap_or(0),
+            Repr::Word(word) => word.checked_shr(start).unwrap_or(0),
             Repr::Sparse(set) => set
-                .range(base..=base + 63)
-                .fold(0, |word, row| word | 1 << (row - base)),
-            Repr::Dense { words, .. } => words.get(index as usize).copied().unwrap_or(0),
+                .range(start..=start.saturating_add(63))
+                .fold(0, |word, row| word | 1 << (row - start)),
+            Repr::Dense { words, .. } => {
+                let (index, shift) = ((start / 64) as usize, start % 64);
+                match words.get(index..).unwrap_or_default() {
+                    [] => 0,
+                    [word] => word >> shift,
+                    // In two steps, because a shift by 64 is not defined.
+                    [word, next, ..] => word >> shift | next << 1 << (63 - shift),
+                }
+            }
         }
     }
 

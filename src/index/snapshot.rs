@@ -89,7 +89,7 @@ impl SnapshotPiece {
 
     /// The dead rows among some rows of the segment, ascending.
     #[inline]
-    pub fn dead_rows(&self, rows: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+    pub fn dead_rows(&self, rows: Range<u32>) -> impl DoubleEndedIterator<Item = u32> + '_ {
         let dead = self.dead.iter();
         dead.flat_map(move |dead| dead.range(rows.clone()))
     }

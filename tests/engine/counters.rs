@@ -159,26 +159,20 @@ fn reasons_are_those_of_the_plan() {
     let engine = Engine::new();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/support-agent.jsonl");
     let session = Session::open(path).expect("the fixture is valid");
-    let no_word = "a group is not confined to depths, picks, gathers a zone or names an id";
+    let no_word =
+        "a group is short and anywhere, picks across levels, gathers a zone or names an id";
     let no_chunks =
         "rows are not found in result order, a pick spans the tree, or a group names an id";
     for (text, cheaper) in [
         (
             "@t0 [id='cb:a1']:first",
-            ["a pick spans the tree", no_word, "every row is wanted"],
+            &["a pick spans the tree", no_word, "every row is wanted"][..],
         ),
         (
             "@t0 [id='cb:a1'], .cb @limit=1",
-            ["some groups have no id", no_word, no_chunks],
+            &["some groups have no id", no_word, no_chunks],
         ),
-        (
-            "@t0 depth(0-2) .cb",
-            [
-                "some groups have no id",
-                "the rows span segments, or have removed nodes or implicit cores",
-                "every row is wanted",
-            ],
-        ),
+        ("@t0 depth(0-2) .cb", &["some groups have no id"]),
     ] {
         let explain = engine.explain(Some(&session), text, ExplainOptions::default());
         let strategy = explain.expect(text).strategy.expect(text);
@@ -190,5 +184,6 @@ fn reasons_are_those_of_the_plan() {
     let explain = engine.explain(Some(&session), "@t-3..@t0 .mt:depth(1-3)", options);
     let strategy = explain.expect("a range").strategy.expect("a strategy");
     assert_eq!((strategy.name, strategy.cheaper.len()), ("word", 1));
-    assert_eq!(strategy.ran.len(), 2);
+    // Words run over several pieces, so every snapshot takes them.
+    assert_eq!(strategy.ran.len(), 1);
 }

@@ -239,7 +239,7 @@ plan
                  └─ scope  depth 1..2
 strategy     windows: bit sets over the rows that can match
              not by id: some groups have no id
-             not word: a group is not confined to depths, picks, gathers a zone or names an id
+             not word: a group is short and anywhere, picks across levels, gathers a zone or names an id
              not chunks: every row is wanted
 snapshots    @c6
 rows         1

@@ -39,6 +39,8 @@ pub(super) enum TestAccess<'a> {
     Ttl {
         set: &'a NumberSet,
         cycle: i64,
+        /// The cycles of expiry that are in the set.
+        counting: SmallVec<[(i64, i64); 2]>,
     },
     /// The kind, else the part of the nodeType after the colon; by dictionary code, whether
     /// the value satisfies the test.
@@ -162,7 +164,11 @@ impl<'a> TestAccess<'a> {
             (Attr::Ttl, Compare::Number(set)) => match (set.null, set.ranges.is_empty()) {
                 (false, true) => Self::Never,
                 (true, true) => Self::Except(std::iter::once(segment.with_ttl()).collect()),
-                _ => Self::Ttl { set, cycle },
+                _ => Self::Ttl {
+                    set,
+                    cycle,
+                    counting: counting_down(set, cycle),
+                },
             },
             (Attr::Tags, Compare::Value(test)) => match test.only() {
                 Some(tag) => segment.of_tag(tag).map_or(Self::Never, Self::Posting),
@@ -282,47 +288,9 @@ impl<'a> TestAccess<'a> {
         Self::Column { column, set, given }
     }
 
-    /// Upper bound of matching rows in the segment; `None` if that takes reading rows.
-    pub(super) fn estimate(&self) -> Option<u32> {
-        match self {
-            Self::Never => Some(0),
-            Self::Row(_) => Some(1),
-            Self::Posting(posting) => Some(posting.len()),
-            // A row in two lists is counted twice. That only makes the union a less likely seed.
-            Self::Union(postings) => Some(postings.iter().map(|posting| posting.len()).sum()),
-            _ => None,
-        }
-    }
-
     /// Whether it can fill words, rather than test nodes one by one.
     pub(super) fn by_words(&self) -> bool {
         !matches!(self, Self::Content(_) | Self::Node(_))
-    }
-
-    /// Keeps the rows for which [`TestAccess::holds`] is true; none is an implicit core. Chooses the
-    /// way of testing once for all rows.
-    pub(super) fn retain(
-        &self,
-        rows: &mut SmallVec<[u32; 16]>,
-        piece: &SnapshotPiece,
-        input: RunInput<'_>,
-        counters: &mut Counters,
-    ) {
-        match self {
-            Self::Always => {}
-            Self::Never => rows.clear(),
-            // The frequent accesses loop over the rows inside, without a match for each row.
-            Self::Posting(posting) => posting.retain(rows),
-            Self::Column {
-                column,
-                set,
-                given: None,
-            } => match set.ranges.ranges() {
-                &[(low, high)] => column.retain(rows, low, high),
-                _ => rows.retain(|row| set.contains(Some(column.get(*row)))),
-            },
-            access => rows.retain(|row| access.holds(piece, *row, input, counters)),
-        }
     }
 
     /// Whether a row of the segment satisfies the test; false for implicit cores.
@@ -348,7 +316,7 @@ impl<'a> TestAccess<'a> {
                 let given = given.is_none_or(|bit| segment.present(row).has(bit));
                 !segment.is_core(row) && set.contains(given.then(|| column.get(row)))
             }
-            Self::Ttl { set, cycle } => {
+            Self::Ttl { set, cycle, .. } => {
                 !segment.is_core(row) && set.contains(segment.ttl(row, *cycle))
             }
             Self::Kind { kinds, types } => {
@@ -420,4 +388,28 @@ fn sign_of(set: &NumberSet) -> Option<usize> {
         [(1, i64::MAX)] => Some(2),
         _ => None,
     }
+}
+
+/// The cycles of expiry for which a ttl is in `set` in `cycle`. A ttl is the number of cycles
+/// left, and never below 0.
+fn counting_down(set: &NumberSet, cycle: i64) -> SmallVec<[(i64, i64); 2]> {
+    // A ttl is never below 0, however long ago it expired, so a bound of 0 or less has no lower
+    // end, and no ttl is at or below a negative bound. Sums beyond an i64 are beyond every number
+    // of the column.
+    let from = |low: i64| match low.checked_add(cycle) {
+        _ if low <= 0 => Some(i64::MIN),
+        None if cycle > 0 => None,
+        sum => Some(sum.unwrap_or(i64::MIN)),
+    };
+    let to = |high: i64| match high.checked_add(cycle) {
+        _ if high == i64::MAX => Some(i64::MAX),
+        _ if high < 0 => None,
+        None if cycle < 0 => None,
+        sum => Some(sum.unwrap_or(i64::MAX)),
+    };
+    set.ranges
+        .ranges()
+        .iter()
+        .filter_map(|&(low, high)| Some((from(low)?, to(high)?)))
+        .collect()
 }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::cost::{marks_subtrees, uses_levels, walks_children};
+use super::cost::{is_long, marks_subtrees, walks_children};
 use super::stats::RunInput;
 use crate::index::{Bits, Posting, SnapshotPiece, each_word, zip_words};
 use crate::query::ir::Axis;
@@ -100,7 +100,7 @@ pub(super) fn narrow_by_level(
     } else {
         match level {
             Some(level)
-                if uses_levels(left.bits.words().len())
+                if is_long(left.bits.words().len())
                     && !has_cores(window, input)
                     && holds_level(&left.bits, level, window, input) =>
             {
@@ -152,7 +152,7 @@ pub(super) fn descendants(
     // nor above it.
     if !has_cores
         && let Some(level) = level
-        && uses_levels(left.words().len())
+        && is_long(left.words().len())
         && holds_level(left, level, window, input)
     {
         let mut above = left.cleared();

@@ -1,12 +1,15 @@
 //! The choice of a strategy, once for each run. Only runs over changed units need none.
 
+use smallvec::SmallVec;
+
 use super::access::node_class;
+use super::nearest;
 use super::stats::RunInput;
 use super::strategy::{NotChosen, RunGoal, Strategy};
-use super::word::{GroupWindow, WordWindow, windows_of};
+use super::word::{WordWindow, WordWindows, windows_of};
 use crate::index::SnapshotPiece;
 use crate::query::ir::TypeTest;
-use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, RootOrSeq};
+use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, NearestRows, RootOrSeq};
 use crate::tree::NodeClass;
 
 pub(super) enum StrategyChoice<'a> {
@@ -15,8 +18,10 @@ pub(super) enum StrategyChoice<'a> {
     ById(Option<&'a str>),
     /// One window; `None` if the snapshot has no rows at the depths.
     Word(Option<WordWindow<'a>>),
-    Words(Vec<GroupWindow<'a>>),
+    Words(SmallVec<[WordWindows<'a>; 1]>),
     Chunks,
+    /// Chunks from one end.
+    Nearest(&'a BoundChain, NearestRows),
     Windows,
 }
 
@@ -26,7 +31,7 @@ impl StrategyChoice<'_> {
             Self::Count(_) => Strategy::Count,
             Self::ById(_) => Strategy::ById,
             Self::Word(_) | Self::Words(_) => Strategy::Word,
-            Self::Chunks => Strategy::Chunks,
+            Self::Chunks | Self::Nearest(..) => Strategy::Chunks,
             Self::Windows => Strategy::Windows,
         }
     }
@@ -34,7 +39,6 @@ impl StrategyChoice<'_> {
 
 /// Chooses the cheapest strategy that fits. Costs a few comparisons, and for words a look-up of
 /// the depths.
-#[inline(always)]
 pub(super) fn choose<'a>(
     bound: &'a Bound,
     input: RunInput<'a>,
@@ -49,6 +53,13 @@ pub(super) fn choose<'a>(
     }
     if let Ok(only) = by_id(bound) {
         return StrategyChoice::ById(only);
+    }
+    if let Some(nearest) = bound.nearest
+        && let [chain] = &*bound.chains
+        && (nearest.is_pick || want != RunGoal::Matches)
+        && nearest::fits(chain, nearest, input.snapshot)
+    {
+        return StrategyChoice::Nearest(chain, nearest);
     }
     if let Ok(choice) = words(bound, input) {
         return choice;
@@ -120,7 +131,7 @@ fn one_class(bound: &Bound) -> Option<NodeClass> {
 
 /// An error unless every group requires an id; and the id, if it is the whole selector.
 #[inline]
-fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
+pub(super) fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
     if !bound.requires_ids {
         return Err("some groups have no id");
     }
@@ -135,16 +146,32 @@ fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
     })
 }
 
-/// Whether each window fits one word.
+/// The only window, if it fits one word; `Ok(None)` if the snapshot has no rows at the depths.
 #[inline(always)]
+pub(super) fn one_word<'a>(
+    bound: &Bound,
+    input: RunInput<'a>,
+) -> Result<Option<WordWindow<'a>>, &'static str> {
+    let depths = bound
+        .interval
+        .ok_or("not one chain at an interval of depths")?;
+    WordWindow::at(&bound.chains[0], depths, input)
+}
+
+/// Whether each window fits one word. Depends on the windows of this snapshot, so they are looked up here and the
+/// run takes them along.
 fn words<'a>(bound: &Bound, input: RunInput<'a>) -> Result<StrategyChoice<'a>, &'static str> {
-    match bound.interval {
-        // Whether words fit depends on the windows of this snapshot, so they are looked up here and
-        // the run takes them along.
-        Some(depths) => WordWindow::at(depths, input).map(StrategyChoice::Word),
-        None if bound.at_depths => windows_of(bound, input).map(StrategyChoice::Words),
-        None => Err("a group is not confined to depths, picks, gathers a zone or names an id"),
+    if let Ok(window) = one_word(bound, input) {
+        return Ok(StrategyChoice::Word(window));
     }
+    if !bound.in_words {
+        return Err(
+            "a group is short and anywhere, picks across levels, gathers a zone or names an id",
+        );
+    }
+    let chains = bound.chains.iter();
+    let windows = chains.map(|chain| windows_of(chain, input));
+    Ok(StrategyChoice::Words(windows.collect::<Result<_, _>>()?))
 }
 
 /// Whether chunks fit: part of the rows is wanted, and they come in order.

@@ -3,10 +3,14 @@
 //! Units are rows, 64-row words and intervals. Each number is a rounded break-even point of two ways
 //! of doing the same; `benches/instructions` and `benches/growth` show what a change does.
 
+use crate::index::Snapshot;
 use crate::query::plan::Bound;
 
 /// Rows of the widest window that one machine word covers.
 pub(super) const WORD_ROWS: u32 = 64;
+
+/// Rows of a snapshot up to which windows of one word each are faster than bit sets over all rows.
+pub(super) const WORDS_ROWS: u32 = 512;
 
 /// Depths, beyond the first of an interval, that a local plan may read.
 const LOCAL_DEPTHS: u64 = 8;
@@ -30,10 +34,13 @@ const FEW_SUBTREES: usize = 48;
 /// Comparing a word with this many intervals costs as much as a binary search for each row.
 const FEW_INTERVALS: usize = 12;
 
+/// Rows of a snapshot that a plan reads faster than it is kept for later.
+const FEW_ROWS: u32 = 1_024;
+
 /// Whether a plan reads so little that running it at once costs no more than deferring it.
 #[inline]
-pub fn is_local(bound: &Bound) -> bool {
-    bound.breadth < LOCAL_DEPTHS
+pub fn is_local(bound: &Bound, snapshot: &Snapshot) -> bool {
+    bound.breadth < LOCAL_DEPTHS || bound.nearest.is_some() || snapshot.end_row() <= FEW_ROWS
 }
 
 pub(super) fn next_chunk(rows: u32) -> u32 {
@@ -50,17 +57,13 @@ pub(super) fn marks_subtrees(rows: usize, words: usize) -> bool {
     rows * ROWS_PER_WORD >= words
 }
 
-/// Whether filling whole levels can be cheaper in a window of `words` words.
-pub(super) fn uses_levels(words: usize) -> bool {
+/// Whether a better way than going through all rows pays in a window of `words` words.
+pub(super) fn is_long(words: usize) -> bool {
     words > SHORT_PASS
 }
 
 pub(super) fn walks_children(rows: impl FnOnce() -> usize, words: usize) -> bool {
-    !uses_levels(words) || rows() <= FEW_SUBTREES
-}
-
-pub(super) fn compares_rows(given: u32, rows: u32) -> bool {
-    given.saturating_mul(ROWS_PER_WORD as u32) < rows
+    !is_long(words) || rows() <= FEW_SUBTREES
 }
 
 pub(super) fn compares_words(intervals: usize) -> bool {

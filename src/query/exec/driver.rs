@@ -5,8 +5,9 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::chain::{Cores, is_core, matches, matches_and_cores};
-use super::choose::{StrategyChoice, choose};
+use super::choose::{StrategyChoice, by_id, choose, one_word};
 use super::chunks;
+use super::nearest;
 use super::order::arrange;
 use super::rows::MatchedRows;
 use super::stats::RunInput;
@@ -22,28 +23,23 @@ use crate::support::cancel::ensure;
 /// The result of `bound` over `input`, in result order.
 #[inline]
 pub fn run(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
-    match choose(bound, input, RunGoal::Rows) {
-        // Small results first, and without a call: setting one up is most of their cost.
-        StrategyChoice::ById(Some(id)) if bound.is_bare => {
+    // Small results first, and without a call: setting one up is most of their cost.
+    if bound.is_bare && bound.nearest.is_none() {
+        if let Ok(Some(id)) = by_id(bound) {
             trace.strategy(Strategy::ById);
-            of_id(id, input, trace)
+            return of_id(id, input, trace);
         }
-        StrategyChoice::Word(window) if bound.is_bare => {
+        if let Ok(window) = one_word(bound, input) {
             trace.strategy(Strategy::Word);
-            run_one(bound, window, input, trace)
+            return run_one(bound, window, input, trace);
         }
-        choice => run_chosen(choice, bound, input, trace),
     }
+    run_chosen(bound, input, trace)
 }
 
 #[inline(never)]
-fn run_chosen(
-    choice: StrategyChoice<'_>,
-    bound: &Bound,
-    input: RunInput<'_>,
-    trace: &mut Trace,
-) -> MatchedRows {
-    match choice {
+fn run_chosen(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
+    match choose(bound, input, RunGoal::Rows) {
         StrategyChoice::Chunks => in_chunks(bound, input, trace),
         choice => {
             let rows = found(choice, bound, input, trace);
@@ -69,6 +65,7 @@ fn found(
         StrategyChoice::Word(window) => run_one(bound, window, input, trace),
         StrategyChoice::Words(windows) => run_all(bound, &windows, input, trace),
         StrategyChoice::ById(Some(id)) => of_id(id, input, trace),
+        StrategyChoice::Nearest(chain, nearest) => nearest::run(chain, nearest, input, trace),
         StrategyChoice::Count(_)
         | StrategyChoice::ById(None)
         | StrategyChoice::Chunks

@@ -1,21 +1,22 @@
 //! The rows of a window that satisfy a step's tests.
 //!
-//! The access with the smallest estimate seeds the rows. The others narrow them, by words where
-//! many rows are left and row by row where few are. Depth tests are left to windows.
+//! In a piece, a posting list of few rows says which words are read; without one, lists are intersected a pass at a
+//! time, and other tests narrow what is left. Depth tests are left to windows.
 
 use std::ops::Range;
 
+use roaring::RoaringBitmap;
 use smallvec::SmallVec;
 
 use super::access::{TestAccess, node_class, of_one_value};
-use super::cost::fills_words;
+use super::cost::is_long;
 use super::eval::core_holds;
+use super::scan::remove_cores;
 use super::stats::RunInput;
 use super::trace::Counters;
-use crate::index::{Bits, Ones, SnapshotPiece, zip_words};
+use crate::index::{Bits, FewRows, Posting, SnapshotPiece, each_word, mask, zip_words};
 use crate::query::ir::{Attr, Facet, TypeTest};
 use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet};
-use crate::support::cancel::ensure;
 
 /// The rows of `window` that satisfy every test but depth tests. Also implicit cores, if `cores`
 /// is set and their fixed attributes satisfy the tests.
@@ -26,42 +27,17 @@ pub(super) fn fill_tests(
     input: RunInput<'_>,
     counters: &mut Counters,
 ) -> Bits {
-    // The most frequent step is one test of a class, role, kind or key in a session of one segment.
-    if let Some(only) = of_one_posting(tests, cores, &window, input, counters) {
-        return only;
-    }
     let mut out = Bits::new(window.clone());
-    let cycle = input.snapshot.cycle();
     let cores = cores && tests.iter().all(core_holds);
     for piece in input.snapshot.pieces_in(window.clone()) {
-        let mut accesses: SmallVec<[TestAccess<'_>; 6]> = SmallVec::new();
-        for test in tests {
-            match TestAccess::new(test, piece.segment(), cycle) {
-                // What every row passes narrows nothing.
-                TestAccess::Always => {}
-                access => accesses.push(access),
-            }
-        }
-        let single = input.snapshot.pieces().len() == 1
-            || (out.start() >= piece.start() && out.end() <= piece.end());
-        if single || accesses.len() <= 1 {
-            fill_piece(&mut accesses, piece, &mut out, input, counters);
-        } else {
-            // Other pieces share the words of the window: narrow this one's rows apart.
-            let rows = piece.start().max(window.start)..piece.end().min(window.end);
-            let mut own = Bits::new(rows);
-            fill_piece(&mut accesses, piece, &mut own, input, counters);
-            let offset = (own.first_word() - out.first_word()) as usize;
-            for (word, own) in out.words_mut()[offset..].iter_mut().zip(own.words()) {
-                *word |= own;
-            }
+        if let Some(own) = PieceTests::new(tests, piece, input, counters) {
+            own.fill(&mut out, input, counters);
         }
         if cores {
             add_cores(tests, piece, &mut out, input);
-        }
-        // Removed rows are still in the lists of their segment.
-        for row in piece.dead_rows(piece.rows()) {
-            out.remove(row + piece.shift());
+            for row in piece.dead_rows(piece.rows()) {
+                out.remove(row + piece.shift());
+            }
         }
     }
     out.retain_range(window);
@@ -83,34 +59,6 @@ fn add_cores(tests: &[BoundTest], piece: &SnapshotPiece, out: &mut Bits, input: 
     });
 }
 
-/// [`fill_tests`] where it copies the words of one dense posting list of the only piece.
-fn of_one_posting(
-    tests: &[BoundTest],
-    cores: bool,
-    window: &Range<u32>,
-    input: RunInput<'_>,
-    counters: &mut Counters,
-) -> Option<Bits> {
-    let ([test], [piece]) = (tests, input.snapshot.pieces()) else {
-        return None;
-    };
-    let segment = piece.segment();
-    let takes_cores = cores && !segment.cores().is_empty();
-    // Cores would have to be added and removed rows taken out; words before the piece do not exist.
-    if takes_cores || piece.has_dead() || window.start < piece.shift() {
-        return None;
-    }
-    let posting = match test {
-        BoundTest::Type(TypeTest::Class(class)) => segment.of_class(node_class(*class)),
-        BoundTest::Attr(condition) => of_one_value(condition, segment)??,
-        BoundTest::Type(_) | BoundTest::Depth(_) => return None,
-    };
-    let words = posting.dense_words()?;
-    counters.postings += 1;
-    let rows = window.start.max(piece.start())..window.end.min(piece.end());
-    Some(Bits::of_words(window.clone(), rows, words, piece.shift()))
-}
-
 /// The numbers of a test of the facet `depth`, the one facet an implicit core has.
 fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
     match test {
@@ -122,97 +70,218 @@ fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
     }
 }
 
-fn fill_piece(
-    accesses: &mut SmallVec<[TestAccess<'_>; 6]>,
-    piece: &SnapshotPiece,
-    out: &mut Bits,
-    input: RunInput<'_>,
-    counters: &mut Counters,
-) {
-    // The smallest estimate goes first, tests of single nodes last.
-    if accesses.len() > 1 {
-        accesses.sort_by_key(|access| match access.estimate() {
-            Some(estimate) => u64::from(estimate),
-            None if access.by_words() => u64::MAX - 1,
-            None => u64::MAX,
-        });
-    }
-    let Some((seed, rest)) = accesses.split_first() else {
-        TestAccess::Always.fill(piece, out, input, counters);
-        return;
-    };
-    if rest.is_empty() {
-        seed.fill(piece, out, input, counters);
-        return;
-    }
-    if matches!(seed, TestAccess::Never) {
-        return;
-    }
-    let shift = piece.shift();
-    if let TestAccess::Posting(posting) = seed
-        && posting.dense_words().is_none()
-    {
-        // Few rows: the others test them row by row, without a pass over words.
-        counters.postings += 1;
-        let start = out.start().saturating_sub(shift).max(piece.rows().start);
-        let end = out.end().saturating_sub(shift).min(piece.rows().end);
-        let mut rows: SmallVec<[u32; 16]> = SmallVec::new();
-        posting.for_each_in(start..end, |row| rows.push(row));
-        for access in rest {
-            access.retain(&mut rows, piece, input, counters);
-        }
-        rows.iter().for_each(|row| out.insert(row + shift));
-        return;
-    }
-    seed.fill(piece, out, input, counters);
-    narrow(rest, piece, out, input, counters);
+/// The tests of a step in one piece.
+pub(super) struct PieceTests<'a> {
+    piece: &'a SnapshotPiece,
+    /// A list of few rows, if there is one.
+    few: Option<&'a RoaringBitmap>,
+    /// The only row that can satisfy all, if a list has one.
+    only: Option<u32>,
+    /// The other lists.
+    postings: SmallVec<[&'a Posting; 4]>,
+    /// Tests of single nodes are last.
+    others: SmallVec<[TestAccess<'a>; 1]>,
 }
 
-/// Keeps the rows of `out`, all in one piece, that satisfy every access.
-fn narrow(
-    accesses: &[TestAccess<'_>],
-    piece: &SnapshotPiece,
-    out: &mut Bits,
-    input: RunInput<'_>,
-    counters: &mut Counters,
-) {
-    let shift = piece.shift();
-    let mut scratch: Option<Bits> = None;
-    for access in accesses {
-        if let TestAccess::Posting(posting) = access
-            && let Some(words) = posting.dense_words()
-        {
+impl<'a> PieceTests<'a> {
+    /// `None` if no row of the segment satisfies all.
+    #[inline]
+    pub(super) fn new(
+        tests: &'a [BoundTest],
+        piece: &'a SnapshotPiece,
+        input: RunInput<'a>,
+        counters: &mut Counters,
+    ) -> Option<Self> {
+        let segment = &**piece.segment();
+        let (mut few, mut only, mut postings) = (None, None, SmallVec::new());
+        let mut others = SmallVec::<[TestAccess<'a>; 1]>::new();
+        for test in tests {
+            let posting = match test {
+                BoundTest::Type(TypeTest::Class(class)) => segment.of_class(node_class(*class)),
+                BoundTest::Attr(condition)
+                    if let Some(posting) = of_one_value(condition, segment) =>
+                {
+                    posting?
+                }
+                test => match TestAccess::new(test, segment, input.snapshot.cycle()) {
+                    TestAccess::Never => return None,
+                    TestAccess::Always => continue,
+                    TestAccess::Posting(posting) => posting,
+                    access => {
+                        let with_ttl = match &access {
+                            TestAccess::Ttl { set, .. } if !set.null => Some(segment.with_ttl()),
+                            _ => None,
+                        };
+                        others.push(access);
+                        match with_ttl {
+                            Some(with_ttl) => with_ttl,
+                            None => continue,
+                        }
+                    }
+                },
+            };
             counters.postings += 1;
-            zip_words(out, words, piece.rows(), shift, |word, posting, mask| {
-                *word &= posting | !mask
-            });
-            continue;
+            match posting.as_rows() {
+                FewRows::None => return None,
+                FewRows::One(row) if only.is_none_or(|only| only == row) => only = Some(row),
+                FewRows::One(_) => return None,
+                FewRows::Few(set) if few.is_none() => few = Some(set),
+                FewRows::Few(_) | FewRows::Many => postings.push(posting),
+            }
         }
-        // Counting is a pass over the words, which a dense list just did not need.
-        let left = out.count();
-        if left == 0 {
+        if others.len() > 1 {
+            others.sort_by_key(|access| !access.by_words());
+        }
+        Some(Self {
+            piece,
+            few,
+            only,
+            postings,
+            others,
+        })
+    }
+
+    /// Adds the rows of the piece that satisfy every test to `out`, which has none of it.
+    fn fill(&self, out: &mut Bits, input: RunInput<'_>, counters: &mut Counters) {
+        let (piece, rows, shift) = (self.piece, self.piece.rows(), self.piece.shift());
+        if self.few.is_some() || self.only.is_some() {
+            let start = out.start().saturating_sub(shift).max(rows.start);
+            let end = out.end().saturating_sub(shift).min(rows.end);
+            self.scan(start..end, false, input, counters, &mut |start, word| {
+                out.insert_word(start, word);
+                true
+            });
             return;
         }
-        // Many rows are left: the rows of the access are filled as words and intersected. Few are
-        // left: each is tested.
-        if access.by_words() && fills_words(left, out.words().len()) {
-            let other = scratch.get_or_insert_with(|| out.cleared());
-            other.words_mut().fill(0);
-            access.fill(piece, other, input, counters);
-            out.and(other);
-            continue;
-        }
-        let base = out.start();
-        for (index, word) in out.words_mut().iter_mut().enumerate() {
-            if *word != 0 {
-                ensure();
+        // A pass over all words for each list: the compiler does several words at a time.
+        match self.postings.split_first() {
+            None => {
+                out.insert_range(piece.start()..piece.end());
+                remove_cores(piece, out);
             }
-            for bit in Ones(*word) {
-                let row = base + index as u32 * 64 + bit - shift;
-                if !access.holds(piece, row, input, counters) {
-                    *word &= !(1 << bit);
+            Some((first, rest)) => {
+                first.or_into(out, rows.clone(), shift);
+                for words in rest.iter().filter_map(|posting| posting.dense_words()) {
+                    zip_words(out, words, rows.clone(), shift, |word, posting, mask| {
+                        *word &= posting | !mask
+                    });
                 }
             }
         }
+        for access in &self.others {
+            let words = (rows.end - rows.start) as usize / 64;
+            let lists = is_long(words).then(|| access.lists(piece, out)).flatten();
+            let skipped = (shift / 64).wrapping_sub(out.first_word());
+            each_word(out, rows.clone(), shift, |index, mask, word| {
+                let own = *word & mask;
+                let left = match &lists {
+                    _ if own == 0 => return,
+                    Some(lists) => own & lists.words()[index.wrapping_add(skipped) as usize],
+                    None => access.word(piece, index, own, input, counters),
+                };
+                *word = *word & !mask | left;
+            });
+        }
+        // Removed rows are still in the lists of their segment.
+        for row in piece.dead_rows(rows) {
+            out.remove(row + shift);
+        }
+    }
+
+    /// Calls `visit` with the words that have rows of `rows` which satisfy every test, forward or backward, until it
+    /// returns false. Returns the index of the word where it stopped.
+    pub(super) fn scan(
+        &self,
+        mut rows: Range<u32>,
+        backward: bool,
+        input: RunInput<'_>,
+        counters: &mut Counters,
+        visit: &mut impl FnMut(u32, u64) -> bool,
+    ) -> Option<u32> {
+        if let Some(only) = self.only {
+            if !rows.contains(&only) {
+                return None;
+            }
+            rows = only..only + 1;
+        }
+        let shift = self.piece.shift();
+        // Finding the first dead row of a range costs more than a word, so they are read along with the words.
+        let mut removed = self.piece.dead_rows(rows.clone());
+        let mut next_removed = move || {
+            if backward {
+                removed.next_back()
+            } else {
+                removed.next()
+            }
+        };
+        let mut dead = next_removed();
+        let mut word_at = |index: u32, mut word: u64| {
+            while let Some(row) = dead
+                && (row / 64 == index || (row / 64 < index) != backward)
+            {
+                if row / 64 == index {
+                    word &= !(1 << (row % 64));
+                }
+                dead = next_removed();
+            }
+            let word = self.narrow(index, word, input, counters);
+            word == 0 || visit(index * 64 + shift, word)
+        };
+        // A list of few rows says in which words they are; all words would be far more.
+        if let Some(few) = self.few {
+            let mut few = few.range(rows.clone());
+            let mut next = || {
+                if backward {
+                    few.next_back()
+                } else {
+                    few.next()
+                }
+            };
+            let mut row = next();
+            while let Some(at) = row {
+                let (index, mut word) = (at / 64, 0);
+                while let Some(at) = row.filter(|at| at / 64 == index) {
+                    word |= 1 << (at % 64);
+                    row = next();
+                }
+                if !word_at(index, word) {
+                    return Some(index);
+                }
+            }
+            return None;
+        }
+        let (first, last) = (rows.start / 64, (rows.end - 1) / 64);
+        for at in 0..=last - first {
+            let index = if backward { last - at } else { first + at };
+            if !word_at(index, mask(index, rows.start, rows.end)) {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// The rows of `word` that satisfy every test.
+    #[inline]
+    fn narrow(
+        &self,
+        index: u32,
+        mut word: u64,
+        input: RunInput<'_>,
+        counters: &mut Counters,
+    ) -> u64 {
+        for posting in &self.postings {
+            word &= posting.word(index);
+        }
+        // No list has an implicit core.
+        if word != 0 && self.postings.is_empty() && self.few.is_none() && self.only.is_none() {
+            word &= !self.piece.segment().cores().word(index);
+        }
+        for access in &self.others {
+            if word == 0 {
+                break;
+            }
+            word = access.word(self.piece, index, word, input, counters);
+        }
+        word
     }
 }

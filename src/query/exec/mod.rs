@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! driver ─▶ choose ─▶ word ──────────────────────────▶ access ─▶ eval
+//!    ├────▶ nearest ─▶ fill
 //!    └────▶ chunks ─▶ chain ─▶ window, axis, pick, zone, fill ─┘
 //! ```
 //!
@@ -22,6 +23,7 @@ mod driver;
 mod eval;
 mod fill;
 mod inside;
+mod nearest;
 mod order;
 mod pick;
 mod rows;

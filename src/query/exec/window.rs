@@ -158,6 +158,18 @@ pub(super) fn intervals(depths: &DepthSet) -> impl Iterator<Item = (i64, i64)> +
     region(-1).into_iter().chain(turns).chain(region(0))
 }
 
+/// Whether all nodes but the root and `^seq` have a depth: none is loose, or in another child of the root.
+pub(super) fn all_have_depths(snapshot: &Snapshot) -> bool {
+    let regions = [
+        snapshot.sys_rows(),
+        snapshot.seq_rows(),
+        snapshot.head_rows(),
+    ];
+    let mut pieces = snapshot.pieces().iter();
+    regions.iter().any(|rows| rows.end == snapshot.end_row())
+        && !pieces.any(|piece| piece.segment().has_loose_units())
+}
+
 #[inline]
 pub(super) fn at_depths(snapshot: &Snapshot, (low, high): (i64, i64)) -> Range<u32> {
     match low {

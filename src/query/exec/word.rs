@@ -1,33 +1,38 @@
-//! Strategy "word": a chain over at most 64 rows.
+//! Strategy "word": chains over windows of at most 64 rows.
 //!
-//! A running conversation mostly asks for the newest turns, the head or `^sys`: a handful of rows,
-//! for which setting up bit sets costs more than the rows do. Here a set of rows is one word, bit
-//! 0 is the first row of the window, and a step is a few operations on words. Results are those
-//! of [`super::chain`].
+//! A running conversation mostly asks for the newest turns, the head or `^sys`, or has few rows altogether, for
+//! which setting up bit sets costs more than the rows do. Here a set of rows is one word, bit 0 is the first row
+//! of the window, and a step is a few operations on words. A window is whole units of one piece, so a separable
+//! chain finds in each what it finds there in a whole run. Results are those of [`super::chain`].
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
 use super::access::{TestAccess, node_class, of_one_value, row_holds};
-use super::cost::WORD_ROWS;
+use super::cost::{WORD_ROWS, WORDS_ROWS};
 use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::Trace;
-use super::window::{at_depths, intervals};
-use crate::index::{LEVEL_POSTINGS, Ones, Posting, SnapshotPiece};
+use super::window::{all_have_depths, at_depths, intervals};
+use crate::index::{FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece};
 use crate::query::ir::{Axis, TypeTest};
-use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, RootOrSeq};
+use crate::query::plan::{Bound, BoundChain, BoundPick, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
 
-/// The rows of a depth interval, where they fit one word.
+/// At most 64 rows of a piece.
+#[derive(Clone)]
 pub(super) struct WordWindow<'a> {
-    /// The rows of the snapshot, at most 64.
-    window: Range<u32>,
-    /// Their depths, both included.
-    depths: (i64, i64),
+    /// The first row in the snapshot.
+    first: u32,
+    /// The number of rows, at least 1.
+    len: u32,
+    /// Whether they are turns, below `^seq`; else a region.
+    sealed: bool,
+    /// The nodes that were not removed.
+    all: u64,
     piece: &'a SnapshotPiece,
-    /// The first row of the window in the segment.
+    /// The first row in the segment.
     start: u32,
     input: RunInput<'a>,
 }
@@ -55,6 +60,9 @@ impl WordContext {
     }
 }
 
+/// The windows of a plan; those of all groups are the same if the scopes are.
+pub(super) type WordWindows<'a> = SmallVec<[WordWindow<'a>; 4]>;
+
 /// Runs a plan of one group over one window, if the snapshot has it.
 #[inline(always)]
 pub(super) fn run_one(
@@ -69,27 +77,69 @@ pub(super) fn run_one(
         return MatchedRows::none();
     };
     trace.begin_chain(0);
-    let word = window.run(&bound.chains[0], trace);
+    let matched = window.run(&bound.chains[0], true, trace);
     trace.counters.pieces_pruned += pieces - 1;
     MatchedRows::Word {
-        start: window.window.start,
-        word,
+        start: window.first,
+        word: matched,
     }
 }
 
-pub(super) type GroupWindow<'a> = (usize, WordWindow<'a>);
-
-/// The windows of a [plan at some depths](Bound::at_depths), by group.
+/// The windows at some depths, or of the whole tree; why words do not fit otherwise.
 #[inline(never)]
 pub(super) fn windows_of<'a>(
-    bound: &Bound,
+    chain: &BoundChain,
     input: RunInput<'a>,
-) -> Result<Vec<GroupWindow<'a>>, &'static str> {
-    let mut windows = Vec::new();
-    for (group, chain) in bound.chains.iter().enumerate() {
-        for depths in chain.scope.iter().flat_map(intervals) {
-            let window = WordWindow::at(depths, input)?;
-            windows.extend(window.map(|window| (group, window)));
+) -> Result<WordWindows<'a>, &'static str> {
+    let (snapshot, scope) = (input.snapshot, &chain.scope);
+    let mut windows = WordWindows::new();
+    if scope.is_none() && snapshot.end_row() > WORDS_ROWS {
+        return Err("too many rows for words");
+    }
+    let mut add = |depths: (i64, i64)| {
+        let rows = at_depths(snapshot, depths);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if rows.end - rows.start > WORDS_ROWS {
+            return Err("too many rows for words");
+        }
+        for piece in snapshot.pieces_in(rows.clone()) {
+            let segment = piece.segment();
+            if !fits(chain, piece) {
+                return Err("there are implicit cores, or nodes between turns");
+            }
+            let end = rows.end.min(piece.end());
+            let mut first = rows.start.max(piece.start());
+            let of_piece = windows.len();
+            while first < end {
+                let mut next = end;
+                if next - first > WORD_ROWS {
+                    // The last unit that begins before the word ends is cut off.
+                    let units = segment.units();
+                    let unit = segment.unit_of(first + WORD_ROWS - piece.shift());
+                    next = units[unit as usize].start + piece.shift();
+                }
+                if next <= first || first == 0 {
+                    return Err("a turn has more than 64 rows");
+                }
+                windows.push(WordWindow::new(piece, first..next, depths.0 > 0, input));
+                first = next;
+            }
+            remove_dead(piece, &mut windows[of_piece..]);
+        }
+        Ok(())
+    };
+    match scope {
+        Some(depths) => intervals(depths).try_for_each(&mut add)?,
+        None => {
+            // What has no depth but the root and `^seq` is in no window.
+            if !all_have_depths(snapshot) || snapshot.turns() == 0 {
+                return Err("there are nodes without a depth, or no turns");
+            }
+            [(-1, -1), (1, i64::MAX), (0, 0)]
+                .into_iter()
+                .try_for_each(&mut add)?;
         }
     }
     Ok(windows)
@@ -98,26 +148,23 @@ pub(super) fn windows_of<'a>(
 #[inline(never)]
 pub(super) fn run_all(
     bound: &Bound,
-    mut windows: &[GroupWindow<'_>],
+    windows: &[WordWindows<'_>],
     input: RunInput<'_>,
     trace: &mut Trace,
 ) -> MatchedRows {
-    let pieces = input.snapshot.pieces().len();
-    let mut words: SmallVec<[(u32, u64); 4]> = SmallVec::new();
-    for (group, chain) in bound.chains.iter().enumerate() {
-        // Windows are sorted by group.
-        let own = windows.partition_point(|(of, _)| *of == group);
+    let pieces = input.snapshot.pieces().len() as u64;
+    let mut rows = SmallVec::new();
+    for (group, (chain, windows)) in bound.chains.iter().zip(windows).enumerate() {
         trace.begin_chain(group);
-        trace.counters.pieces_pruned += pieces.saturating_sub(own) as u64;
-        for (_, window) in &windows[..own] {
-            words.push((window.window.start, window.run(chain, trace)));
+        trace.counters.pieces_pruned += pieces.saturating_sub(windows.len() as u64);
+        for (at, window) in windows.iter().enumerate() {
+            let matched = window.run(chain, at == 0, trace);
+            if rows.len() + matched.count_ones() as usize > rows.capacity() {
+                let ahead = windows[at..].iter().map(|window| window.len as usize);
+                rows.reserve(ahead.sum());
+            }
+            rows.extend(Ones(matched).map(|bit| window.first + bit));
         }
-        windows = &windows[own..];
-    }
-    let count = words.iter().map(|(_, word)| word.count_ones() as usize);
-    let mut rows = SmallVec::with_capacity(count.sum());
-    for (start, word) in words {
-        Ones(word).for_each(|bit| rows.push(start + bit));
     }
     // The windows of one group are disjoint and ascend; those of several may not.
     if bound.chains.len() > 1 {
@@ -131,13 +178,85 @@ pub(super) fn run_all(
     MatchedRows::List(rows)
 }
 
+/// Removes the dead rows of a piece from its windows, which ascend.
+#[inline]
+fn remove_dead(piece: &SnapshotPiece, windows: &mut [WordWindow<'_>]) {
+    let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
+        return;
+    };
+    if !piece.has_dead() {
+        return;
+    }
+    // Finding the first dead row of a range costs more than a window, so it is done once.
+    let dead = piece.dead_rows(first.start..last.start + last.len);
+    let mut at = 0;
+    for row in dead {
+        while row >= windows[at].start + windows[at].len {
+            at += 1;
+        }
+        let window = &mut windows[at];
+        window.all &= !(1 << (row - window.start));
+    }
+}
+
+/// Whether words can run a chain over any units of a piece: there is nothing between turns, and no step sees an
+/// implicit core.
+#[inline]
+fn fits(chain: &BoundChain, piece: &SnapshotPiece) -> bool {
+    let segment = piece.segment();
+    !segment.has_loose_units() && (segment.cores().is_empty() || passes_cores(chain, piece))
+}
+
+#[inline(never)]
+fn passes_cores(chain: &BoundChain, piece: &SnapshotPiece) -> bool {
+    let segment = piece.segment();
+    let mut steps = chain.filters();
+    // A core without members, as in an empty head, has nothing below it, and only a pick could keep it.
+    let mut members = false;
+    let cores = segment.cores();
+    cores.for_each_in(piece.rows(), |row| members |= segment.end_of(row) > row + 1);
+    if members {
+        // By descendants, a core makes no difference.
+        let first = steps.next().is_none_or(|first| !first.cores);
+        first && steps.all(|step| !step.cores && step.axis == Axis::Descendant)
+    } else {
+        steps.all(|step| !step.cores || step.picks.is_empty())
+    }
+}
+
 impl<'a> WordWindow<'a> {
+    /// A window of these rows of the snapshot, which are in a piece.
+    #[inline]
+    pub(super) fn new(
+        piece: &'a SnapshotPiece,
+        rows: Range<u32>,
+        sealed: bool,
+        input: RunInput<'a>,
+    ) -> Self {
+        let len = rows.end - rows.start;
+        let mut window = Self {
+            first: rows.start,
+            len,
+            sealed,
+            all: u64::MAX >> (64 - len),
+            piece,
+            start: rows.start - piece.shift(),
+            input,
+        };
+        let cores = piece.segment().cores();
+        if !cores.is_empty() {
+            window.all &= !window.of_posting(cores);
+        }
+        window
+    }
+
     /// The rows at the depths of an [interval](intervals); `Ok(None)` if the snapshot has
-    /// none. Otherwise why words do not fit.
+    /// none. Otherwise why one word does not fit.
     ///
     /// Inlined by force: passing the window through memory costs a tenth of a whole select.
     #[inline(always)]
     pub(super) fn at(
+        chain: &BoundChain,
         depths: (i64, i64),
         input: RunInput<'a>,
     ) -> Result<Option<Self>, &'static str> {
@@ -150,37 +269,27 @@ impl<'a> WordWindow<'a> {
             return Err("more than 64 rows at these depths");
         }
         let piece = &snapshot.pieces()[snapshot.piece_of(window.start)];
-        let segment = piece.segment();
-        let simple = window.end <= piece.end()
-            && !piece.has_dead()
-            && !segment.has_loose_units()
-            && segment.cores().is_empty();
-        if !simple {
-            return Err("the rows span segments, or have removed nodes or implicit cores");
+        if window.end > piece.end() || !fits(chain, piece) {
+            return Err("the rows span segments, or have implicit cores");
         }
-        Ok(Some(Self {
-            depths,
-            piece,
-            start: window.start - piece.shift(),
-            window,
-            input,
-        }))
+        let mut window = Self::new(piece, window, depths.0 > 0, input);
+        remove_dead(piece, std::slice::from_mut(&mut window));
+        Ok(Some(window))
     }
 
-    /// Runs the chain, which is plain: it has tests only. Depth tests need no evaluation: without
-    /// picks, the window is inside the intersection of their depths. One bit for each row of the
-    /// window.
+    /// Runs the chain, which has [steps for words](BoundChain::in_words). Depth tests need no evaluation: no test
+    /// is after a pick, so the window is inside the intersection of their depths.
     #[inline]
-    fn run(&self, chain: &BoundChain, trace: &mut Trace) -> u64 {
-        let word = self.steps(chain, trace);
-        trace.counters.rows_seen += u64::from(self.window.end - self.window.start);
+    fn run(&self, chain: &BoundChain, is_first: bool, trace: &mut Trace) -> u64 {
+        let matched = self.steps(chain, is_first, trace);
+        trace.counters.rows_seen += u64::from(self.len);
         trace.counters.pieces_read += 1;
-        word
+        matched
     }
 
     #[inline(never)]
-    fn steps(&self, chain: &BoundChain, trace: &mut Trace) -> u64 {
-        let all = u64::MAX >> (64 - (self.window.end - self.window.start));
+    fn steps(&self, chain: &BoundChain, is_first: bool, trace: &mut Trace) -> u64 {
+        let all = self.all;
         let mut left: Option<WordContext> = None;
         for (index, step) in chain.steps.iter().enumerate() {
             let BoundStep::Filter(filter) = step else {
@@ -189,7 +298,7 @@ impl<'a> WordWindow<'a> {
             let tests = &*filter.tests;
             if index == 0 && matches!(tests, [BoundTest::Type(TypeTest::Seq)]) {
                 let seq = self.input.snapshot.seq_row().is_some();
-                trace.step(index, || u64::from(seq), None);
+                trace.step(index, || u64::from(seq && is_first), None);
                 if !seq {
                     return 0;
                 }
@@ -217,8 +326,12 @@ impl<'a> WordWindow<'a> {
                         && self.ambient(ambient, tests, RootOrSeq::Seq, trace),
                 ),
             };
+            let mut rows = self.filter(tests, reach, trace);
+            for pick in &filter.picks {
+                rows = self.pick(pick, left.map_or(0, |left| left.rows), rows);
+            }
             let kept = WordContext {
-                rows: self.filter(tests, reach, trace),
+                rows,
                 root,
                 seq,
                 level: level.or(filter.level),
@@ -230,6 +343,32 @@ impl<'a> WordWindow<'a> {
             left = Some(kept);
         }
         left.map_or(0, |left| left.rows)
+    }
+
+    /// Keeps one of `rows` for each row of `left`, none of which is inside another.
+    fn pick(&self, pick: &BoundPick, left: u64, rows: u64) -> u64 {
+        let ends = self.piece.segment().ends();
+        let mut kept = 0;
+        for bit in Ones(left) {
+            let end = ends[(self.start + bit) as usize] - self.start;
+            // The rows after `bit`; shifting by 64 is undefined.
+            let mut group = rows & u64::MAX << bit << 1 & u64::MAX >> (64 - end);
+            let picked = match pick {
+                BoundPick::First => Some(1),
+                BoundPick::Nth(n) => Some(*n),
+                BoundPick::Last | BoundPick::Test(_) => None,
+            };
+            kept |= match picked {
+                None => group & (1 << 63_u32.saturating_sub(group.leading_zeros())),
+                Some(n) => {
+                    for _ in 1..n.min(65) {
+                        group &= group.wrapping_sub(1);
+                    }
+                    group & group.wrapping_neg()
+                }
+            };
+        }
+        kept
     }
 
     /// Whether the root or `^seq`, as `only` says, satisfies a step. Both are before the window.
@@ -264,7 +403,7 @@ impl<'a> WordWindow<'a> {
             let condition = match test {
                 BoundTest::Depth(_) => continue,
                 BoundTest::Type(test) => {
-                    rows &= self.of_type(*test, rows);
+                    rows &= self.of_type(*test);
                     continue;
                 }
                 BoundTest::Attr(condition) => condition,
@@ -273,7 +412,7 @@ impl<'a> WordWindow<'a> {
             if let Some(value) = of_one_value(condition, segment) {
                 rows = value.map_or(0, |posting| {
                     trace.counters.postings += 1;
-                    rows & self.of_posting(posting, rows)
+                    rows & self.of_posting(posting)
                 });
                 continue;
             }
@@ -282,7 +421,7 @@ impl<'a> WordWindow<'a> {
                 TestAccess::Always => rows,
                 TestAccess::Posting(posting) => {
                     trace.counters.postings += 1;
-                    rows & self.of_posting(posting, rows)
+                    rows & self.of_posting(posting)
                 }
                 access => Ones(rows)
                     .filter(|bit| {
@@ -295,25 +434,26 @@ impl<'a> WordWindow<'a> {
         rows
     }
 
-    fn of_type(&self, test: TypeTest, rows: u64) -> u64 {
+    fn of_type(&self, test: TypeTest) -> u64 {
         // The window of a region starts with the region.
-        let region = u64::from(self.depths.1 <= 0);
+        let region = u64::from(!self.sealed);
         match test {
             TypeTest::Root | TypeTest::Seq => 0,
             TypeTest::Class(class) => self.of_class(node_class(class)),
             TypeTest::TurnOrAnchor => region | self.of_class(NodeClass::Turn),
             TypeTest::Anchor if region == 1 => 1,
-            TypeTest::Anchor => self.of_class(NodeClass::Turn) & self.of_level(2, rows),
+            TypeTest::Anchor => self.of_class(NodeClass::Turn) & self.of_level(2),
         }
     }
 
     fn of_class(&self, class: NodeClass) -> u64 {
         let segment = self.piece.segment();
-        if let Some(words) = segment.of_class(class).dense_words() {
-            return self.of_words(words);
+        let posting = segment.of_class(class);
+        if !matches!(posting.as_rows(), FewRows::Few(_)) {
+            return self.of_posting(posting);
         }
         // For a rare class the column is faster than a set.
-        let rows = self.start..self.start + (self.window.end - self.window.start);
+        let rows = self.start..self.start + self.len;
         let classes = segment.class_codes(rows).iter().enumerate();
         classes.fold(0, |word, (bit, &of_row)| {
             word | u64::from(of_row == class as u8) << bit
@@ -321,42 +461,22 @@ impl<'a> WordWindow<'a> {
     }
 
     #[inline]
-    fn of_level(&self, level: u32, rows: u64) -> u64 {
+    fn of_level(&self, level: u32) -> u64 {
         let posting = self.piece.segment().at_level(level);
-        posting.map_or(0, |posting| self.of_posting(posting, rows))
+        posting.map_or(0, |posting| self.of_posting(posting))
     }
 
+    /// The rows in a posting list, and others after the window.
     #[inline]
-    fn of_posting(&self, posting: &Posting, rows: u64) -> u64 {
-        match posting.dense_words() {
-            Some(words) => self.of_words(words),
-            None => self.one_by_one(posting, rows),
-        }
-    }
-
-    fn one_by_one(&self, posting: &Posting, rows: u64) -> u64 {
-        Ones(rows)
-            .filter(|bit| posting.contains(self.start + bit))
-            .fold(0, |kept, bit| kept | 1 << bit)
-    }
-
-    /// Reads 64 bits of a dense bitmap, one bit a row of the segment, at bit `self.start`.
-    #[inline]
-    fn of_words(&self, words: &[u64]) -> u64 {
-        let (index, shift) = ((self.start / 64) as usize, self.start % 64);
-        match words.get(index..).unwrap_or_default() {
-            [] => 0,
-            [word] => word >> shift,
-            // In two steps, because a shift by 64 is not defined.
-            [word, next, ..] => word >> shift | next << 1 << (63 - shift),
-        }
+    fn of_posting(&self, posting: &Posting) -> u64 {
+        posting.word_from(self.start)
     }
 
     /// The level of all rows of a left context, if it is known.
     #[inline]
     fn level(&self, left: WordContext) -> Option<u32> {
         // A window starts with a turn or a region.
-        let first = if self.depths.0 > 0 { 2 } else { 1 };
+        let first = if self.sealed { 2 } else { 1 };
         match left {
             WordContext { root: true, .. } | WordContext { seq: true, .. } => None,
             WordContext { rows: 1, .. } => Some(first),
@@ -367,10 +487,10 @@ impl<'a> WordWindow<'a> {
     /// The rows on `axis` of the left context. Children are those on `level`, if it is known.
     fn reach(&self, left: WordContext, axis: Axis, level: Option<u32>) -> u64 {
         // A window is below `^seq` or inside a region.
-        let sealed = self.depths.0 > 0;
+        let sealed = self.sealed;
         let mut reach = match axis {
             Axis::Descendant if left.root || left.seq && sealed => return u64::MAX,
-            Axis::Child if left.seq && sealed => self.of_level(2, u64::MAX),
+            Axis::Child if left.seq && sealed => self.of_level(2),
             Axis::Child if left.root && !sealed => 1,
             Axis::Descendant | Axis::Child => 0,
         };
@@ -396,6 +516,6 @@ impl<'a> WordWindow<'a> {
                 next = end;
             }
         }
-        reach | level.map_or(below, |level| self.of_level(level, below) & below)
+        reach | level.map_or(below, |level| self.of_level(level) & below)
     }
 }

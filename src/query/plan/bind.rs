@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::bound::{
     AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
+    NearestEnd, NearestRows,
 };
 use super::predicate::Compare;
 use super::steps::{FilterPlan, GroupStep, Plan, Predicate, SlotNumber, SlotTest};
@@ -36,7 +37,7 @@ impl BindError {
 pub fn bind(
     plan: &Plan,
     sources: &[&Operand],
-    params: &[(Box<str>, Value)],
+    params: &[(&str, Value)],
 ) -> Result<Bound, BindError> {
     // A missing parameter is reported before any value is checked, as the first thing to mend.
     for source in sources {
@@ -67,8 +68,9 @@ pub fn bind(
     let order = binder.order(plan)?;
     Ok(Bound {
         interval: interval(&chains, &filters),
-        at_depths: !chains.is_empty() && chains.iter().all(is_at_depths),
+        in_words: in_words(&chains),
         breadth: breadth(&chains),
+        nearest: nearest(&chains, &filters, order, plan.unique, page),
         requires_ids: requires_ids(&chains),
         pattern_bytes: binder.patterns.bytes(),
         is_bare: order == RowOrder::Pre && !plan.unique && page.is_none(),
@@ -92,18 +94,58 @@ fn interval(chains: &[BoundChain], filters: &[BoundTest]) -> Option<(i64, i64)> 
     // `^sys`, `^ah` and the turns are apart in document order, so an interval over several of them
     // is not one row range.
     let one_kind = low > 0 || low == high;
-    (one_kind && is_at_depths(chain)).then_some((low, high))
+    (one_kind && chain.in_words()).then_some((low, high))
 }
 
-fn is_at_depths(chain: &BoundChain) -> bool {
-    // An id is found faster by its directory than by the rows of its depth.
-    chain.plain && chain.separable && chain.scope.is_some() && !chain.names_id()
+fn in_words(chains: &[BoundChain]) -> bool {
+    // A pass or two over all rows cost less than windows over all units.
+    let is_short = |chain: &BoundChain| chain.scope.is_none() && chain.steps.len() < 3;
+    !chains.is_empty() && chains.iter().all(BoundChain::in_words) && !chains.iter().any(is_short)
 }
 
 fn requires_ids(chains: &[BoundChain]) -> bool {
     // A chain that is not separable sees the whole tree, whatever ids it names.
     let by_id = |chain: &BoundChain| chain.separable && chain.names_id();
     !chains.is_empty() && chains.iter().all(by_id)
+}
+
+fn nearest(
+    chains: &[BoundChain],
+    filters: &[BoundTest],
+    order: RowOrder,
+    unique: bool,
+    page: Option<(u64, u64)>,
+) -> Option<NearestRows> {
+    let ([chain], []) = (chains, filters) else {
+        return None;
+    };
+    // Picks count implicit cores.
+    let step = chain.step_of_rows().filter(|step| !step.cores)?;
+    let by_key = |newest: bool| {
+        if newest {
+            NearestEnd::Newest
+        } else {
+            NearestEnd::First
+        }
+    };
+    let (from, (skip, take)) = match (&*step.picks, page) {
+        // Order and tail are applied once more, which changes nothing if no row is skipped.
+        ([], Some((0, take))) if !unique => match order {
+            RowOrder::Pre => (NearestEnd::First, (0, take)),
+            RowOrder::Default => (NearestEnd::Newest, (0, take)),
+            _ => return None,
+        },
+        ([BoundPick::First], _) => (by_key(step.key_order), (0, 1)),
+        ([BoundPick::Nth(n)], _) => (by_key(step.key_order), (n.saturating_sub(1), 1)),
+        ([BoundPick::Last], _) if !step.key_order => (NearestEnd::Last, (0, 1)),
+        _ => return None,
+    };
+    Some(NearestRows {
+        from,
+        skip,
+        take,
+        is_pick: !step.picks.is_empty(),
+    })
 }
 
 fn breadth(chains: &[BoundChain]) -> u64 {
@@ -138,7 +180,7 @@ fn try_map<T, U, E>(items: &[T], map: impl FnMut(&T) -> Result<U, E>) -> Result<
 }
 
 /// Checks that every parameter of a source has a value, and that no list is inside a list.
-fn check(source: &Operand, params: &[(Box<str>, Value)]) -> Result<(), BindError> {
+fn check(source: &Operand, params: &[(&str, Value)]) -> Result<(), BindError> {
     match source {
         Operand::Literal(_) => Ok(()),
         Operand::Param(name) => value_of(name, params).map(|_| ()),
@@ -156,7 +198,7 @@ fn check(source: &Operand, params: &[(Box<str>, Value)]) -> Result<(), BindError
     }
 }
 
-fn resolve(source: &Operand, params: &[(Box<str>, Value)]) -> Result<Value, BindError> {
+fn resolve(source: &Operand, params: &[(&str, Value)]) -> Result<Value, BindError> {
     Ok(match source {
         Operand::Literal(literal) => literal.into(),
         Operand::Param(name) => value_of(name, params)?.clone(),
@@ -166,8 +208,8 @@ fn resolve(source: &Operand, params: &[(Box<str>, Value)]) -> Result<Value, Bind
     })
 }
 
-fn value_of<'a>(name: &str, params: &'a [(Box<str>, Value)]) -> Result<&'a Value, BindError> {
-    match params.iter().find(|(known, _)| **known == *name) {
+fn value_of<'a>(name: &str, params: &'a [(&'a str, Value)]) -> Result<&'a Value, BindError> {
+    match params.iter().find(|(known, _)| *known == name) {
         Some((_, value)) => Ok(value),
         None => Err(BindError::new(
             Some(name.into()),
@@ -186,7 +228,7 @@ fn param(source: &Operand) -> Option<&str> {
 
 struct Binder<'a> {
     sources: &'a [&'a Operand],
-    params: &'a [(Box<str>, Value)],
+    params: &'a [(&'a str, Value)],
     patterns: Patterns,
 }
 

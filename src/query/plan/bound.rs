@@ -4,7 +4,9 @@ use smallvec::SmallVec;
 
 use super::predicate::Compare;
 use super::steps::{GroupStep, PlannedGroup, RootOrSeq};
-use crate::query::ir::{Attr, Axis, Facet, NodeCondition, PickStep, RangeAnswer, RowOrder};
+use crate::query::ir::{
+    Attr, Axis, Facet, NodeCondition, PickStep, RangeAnswer, RowOrder, TypeTest,
+};
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
 #[derive(Debug)]
@@ -24,15 +26,41 @@ pub struct Bound {
     /// Whether the matches in document order are the result: without an order, `@unique` or
     /// page.
     pub is_bare: bool,
-    /// Whether every group is a chain of plain tests at some depths, without an id.
-    pub at_depths: bool,
+    /// Whether every group is a [chain for words](BoundChain::in_words).
+    pub in_words: bool,
     /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
     /// requires an id, `u64::MAX` if nothing confines it.
     pub breadth: u64,
     /// Whether every group requires an id, so that all matches are in the units of those ids.
     pub requires_ids: bool,
+    /// The rows next to one end that are its result, or its matches, if that is so.
+    pub nearest: Option<NearestRows>,
     /// The memory of its patterns in bytes; at most [`crate::query::ir::MAX_PATTERN_BYTES`].
     pub pattern_bytes: usize,
+}
+
+/// A few rows of those that one step keeps anywhere, from one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NearestRows {
+    /// The end.
+    pub from: NearestEnd,
+    /// Rows to leave out first.
+    pub skip: u64,
+    /// Rows to return at most.
+    pub take: u64,
+    /// Whether they are what a pick keeps, before order and tail; else the result.
+    pub is_pick: bool,
+}
+
+/// An end of the matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NearestEnd {
+    /// The first in document order.
+    First,
+    /// The last in document order, backwards.
+    Last,
+    /// The first in key order: newest first.
+    Newest,
 }
 
 pub type BoundChain = PlannedGroup<BoundFilter>;
@@ -74,6 +102,44 @@ impl BoundChain {
             BoundStep::Filter(filter) => Some(filter),
             BoundStep::Zone { .. } => None,
         })
+    }
+
+    /// The only step, if its tests are answered row by row: an anchor is more than its class, and an id is found by
+    /// its directory.
+    pub(super) fn step_of_rows(&self) -> Option<&BoundFilter> {
+        let [BoundStep::Filter(step)] = &*self.steps else {
+            return None;
+        };
+        let by_rows = |test: &BoundTest| match test {
+            BoundTest::Type(test) => matches!(test, TypeTest::Class(_)),
+            BoundTest::Depth(_) | BoundTest::Attr(_) => true,
+        };
+        (step.id.is_none() && step.tests.iter().all(by_rows)).then_some(step)
+    }
+
+    /// Whether words can run it: unit by unit, without zones, ids and tests after picks; every pick has groups below
+    /// nodes on one level, none of which is inside another; and where no depth confines it, only a first `^seq` is
+    /// outside units.
+    pub(super) fn in_words(&self) -> bool {
+        let mut level = None;
+        let is_seq = |step: &BoundFilter| matches!(&*step.tests, [BoundTest::Type(TypeTest::Seq)]);
+        let mut steps = self.filters().enumerate();
+        let inside = steps.all(|(at, step)| {
+            step.ambient == RootOrSeq::Never || at == 0 && self.steps.len() > 1 && is_seq(step)
+        });
+        self.separable
+            && (inside || self.scope.is_some())
+            && !self.names_id()
+            && self.steps.iter().all(|step| {
+                let BoundStep::Filter(filter) = step else {
+                    return false;
+                };
+                let is_test = |pick: &BoundPick| matches!(pick, BoundPick::Test(_));
+                let picks =
+                    level.is_some() && !filter.key_order && !filter.picks.iter().any(is_test);
+                level = filter.level;
+                filter.picks.is_empty() || picks
+            })
     }
 
     pub fn names_id(&self) -> bool {

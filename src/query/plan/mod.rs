@@ -26,6 +26,7 @@ mod value_test;
 pub use bind::{BindError, bind};
 pub use bound::{
     AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
+    NearestEnd, NearestRows,
 };
 pub use compile::compile;
 pub use display::{PlanLine, operand_label};

@@ -1,0 +1,139 @@
+//! One step over rows: word by word, from either end, until enough is found.
+//!
+//! `:last`, `:nth`, `@first`, `@limit` and the newest of a key want a few rows of all that match. A first step has no
+//! axis, so a word of 64 rows is tested without the others. Strategy "chunks", of one word each.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::fill::PieceTests;
+use super::order::key_order;
+use super::rows::MatchedRows;
+use super::stats::RunInput;
+use super::trace::{Counters, Trace};
+use super::window::{Windows, all_have_depths, of_depths, unit_rows};
+use crate::index::{Ones, Snapshot};
+use crate::query::plan::{BoundChain, NearestEnd, NearestRows};
+
+/// Whether document order decides what is nearest in this snapshot. Loose units have no depth, although they are
+/// between turns, and other children of the root come last without being the newest.
+pub(super) fn fits(chain: &BoundChain, nearest: NearestRows, snapshot: &Snapshot) -> bool {
+    nearest.from != NearestEnd::Newest && chain.scope.is_none() || all_have_depths(snapshot)
+}
+
+/// The rows next to an end, in result order.
+pub(super) fn run(
+    chain: &BoundChain,
+    mut nearest: NearestRows,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+) -> MatchedRows {
+    trace.begin_chain(0);
+    let snapshot = input.snapshot;
+    let mut windows: Windows = match &chain.scope {
+        Some(depths) => of_depths(snapshot, depths),
+        None => Windows::from_elem(0..snapshot.end_row(), 1),
+    };
+    let backward = nearest.from != NearestEnd::First;
+    if backward {
+        windows.reverse();
+    }
+    let mut found: SmallVec<[u32; 4]> = SmallVec::new();
+    // Of the newest, all of the last unit is wanted, as nodes of one depth are compared with each other.
+    let mut enough = None;
+    let mut take = |start: u32, mut word: u64| {
+        if nearest.from == NearestEnd::Newest {
+            if enough.is_some_and(|unit| start + 64 <= unit) {
+                return false;
+            }
+            found.extend(Ones(word).map(|bit| start + bit));
+            if enough.is_none() && found.len() as u64 >= nearest.skip.saturating_add(nearest.take) {
+                enough = found.iter().min().map(|row| unit_start(snapshot, *row));
+            }
+            return true;
+        }
+        while word != 0 && nearest.take > 0 {
+            let bit = if backward {
+                63 - word.leading_zeros()
+            } else {
+                word.trailing_zeros()
+            };
+            word &= !(1 << bit);
+            if nearest.skip > 0 {
+                nearest.skip -= 1;
+            } else {
+                nearest.take -= 1;
+                found.push(start + bit);
+            }
+        }
+        nearest.take > 0
+    };
+    let counters = &mut trace.counters;
+    let all: u64 = windows.iter().map(|window| window.len() as u64).sum();
+    let mut seen = 0;
+    for window in windows {
+        let stopped = scan(chain, window.clone(), backward, input, counters, &mut take);
+        let read = match stopped {
+            Some(word) if backward => word.max(window.start)..window.end,
+            Some(word) => window.start..window.end.min(word + 64),
+            None => window,
+        };
+        seen += read.len() as u64;
+        counters.pieces_read += snapshot.pieces_in(read).len() as u64;
+        if stopped.is_some() {
+            break;
+        }
+    }
+    let pieces = snapshot.pieces().len() as u64;
+    counters.rows_seen += seen;
+    counters.rows_left += all - seen;
+    counters.pieces_pruned += pieces.saturating_sub(counters.pieces_read);
+    if nearest.from == NearestEnd::Newest {
+        let node = |row: u32| snapshot.node(row);
+        if found.len() > 1 {
+            found.sort_by(|&a, &b| key_order(node(a), node(b)));
+        }
+        let skipped = nearest.skip.min(found.len() as u64) as usize;
+        found.drain(..skipped);
+        found.truncate(usize::try_from(nearest.take).unwrap_or(usize::MAX));
+    }
+    trace.step(0, || found.len() as u64, None);
+    MatchedRows::List(found)
+}
+
+/// Calls `visit` with the words of `window` that have rows which the only step of a chain keeps: the first row of a
+/// word, a multiple of 64, and one bit a row; until it returns false. Returns where it stopped. Depths are left to
+/// windows.
+fn scan(
+    chain: &BoundChain,
+    window: Range<u32>,
+    backward: bool,
+    input: RunInput<'_>,
+    counters: &mut Counters,
+    visit: &mut impl FnMut(u32, u64) -> bool,
+) -> Option<u32> {
+    let step = chain.filters().next()?;
+    let pieces = input.snapshot.pieces_in(window.clone());
+    for at in 0..pieces.len() {
+        let piece = &pieces[if backward { pieces.len() - 1 - at } else { at }];
+        let (start, end) = (window.start.max(piece.start()), window.end.min(piece.end()));
+        let shift = piece.shift();
+        if start >= end {
+            continue;
+        }
+        let Some(tests) = PieceTests::new(&step.tests, piece, input, counters) else {
+            continue;
+        };
+        let rows = start - shift..end - shift;
+        if let Some(index) = tests.scan(rows, backward, input, counters, visit) {
+            return Some(index * 64 + shift);
+        }
+    }
+    None
+}
+
+/// The first row of the unit of a row.
+fn unit_start(snapshot: &Snapshot, row: u32) -> u32 {
+    unit_rows(&snapshot.pieces()[snapshot.piece_of(row)], row).start
+}
