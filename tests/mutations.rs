@@ -19,7 +19,7 @@ use std::time::UNIX_EPOCH;
 use memory::{Counting, asked_by, measure};
 use mutate::Mutations;
 use pactql::budget::{BuildOptions, Cache, Query, build, verify};
-use pactql::logs::{ImportOptions, import, write_session};
+use pactql::logs::{ImportOptions, ImportReport, import, write_session};
 use pactql::{Engine, Session};
 
 #[global_allocator]
@@ -102,6 +102,11 @@ fn use_session(session: &Session) {
     write_session(history.committed(), working, false, &mut out).expect("memory");
 }
 
+/// Whether no line of a log was left out as malformed.
+fn has_every_line(report: &ImportReport) -> bool {
+    report.to_json()["lines"]["skipped"]["malformed"].is_null()
+}
+
 /// The files below a directory, in order.
 fn below(place: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -135,10 +140,20 @@ fn damaged_inputs_are_answered_or_refused() {
             .display()
             .to_string();
         let good = fs::read(&path).expect("a log");
-        let read = |bytes: &[u8]| import(bytes, &ImportOptions::default()).is_ok();
-        // A request alone is no whole log in every format.
-        if good.len() > 800 && read(&good) {
-            damage(&name, &good, read);
+        // A line that is damaged is refused, or left out and counted.
+        for (strict, how) in [(true, "strict"), (false, "tolerant")] {
+            let options = ImportOptions {
+                strict,
+                ..ImportOptions::default()
+            };
+            let read = |bytes: &[u8]| {
+                let imported = import(bytes, &options);
+                imported.is_ok_and(|imported| strict || has_every_line(&imported.report))
+            };
+            // A request alone is no whole log in every format.
+            if good.len() > 800 && read(&good) {
+                damage(&format!("{name}, {how}"), &good, read);
+            }
         }
     }
     let place = std::env::temp_dir().join(format!("pactql-mutations-{}", std::process::id()));

@@ -36,26 +36,23 @@ fn unpacked(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// The recorded logs of agents, in lines or whole; empty where they are not.
+/// The recorded logs, of whatever form; empty where they are not.
 pub(crate) fn logs() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = data().map_or_else(Vec::new, |root| {
-        ["agent-logs", "pi-mono-long-sessions"]
-            .map(|name| root.join(name))
-            .into()
-    });
+    let mut found = data().map_or_else(Vec::new, |root| below(&root));
+    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    found.retain(|path| !name(path).starts_with("LICENSE") && !name(path).ends_with(".md"));
+    found
+}
+
+/// The files below a directory, in order.
+pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.to_string_lossy().into_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if [".json", ".jsonl", ".gz"]
-                .iter()
-                .any(|end| name.ends_with(end))
-            {
-                found.push(path);
-            }
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(below(&path));
+        } else {
+            found.push(path);
         }
     }
     found.sort();

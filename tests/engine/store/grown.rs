@@ -3,9 +3,12 @@
 
 use crate::support::random::{self, Rng};
 use pactql::internals::json::JsonValue;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pactql::logs::{ImportOptions, Imported, import, import_file, session_names, write_session};
+use pactql::logs::{
+    Format, ImportOptions, Imported, import, import_file, session_names, write_session,
+};
 use pactql::{Code, Context, Message, Session, Store};
 use serde_json::{Value, json};
 
@@ -185,24 +188,117 @@ fn cuts(log: &[u8], rng: &mut Rng) -> Vec<usize> {
 const WHOLE: &[Reading] = &[Reading::Whole];
 const EVERY: &[Reading] = &[Reading::Lines, Reading::Whole, Reading::Documents];
 
+/// Every log of the repository with its name.
+fn fixtures() -> Vec<(String, Vec<u8>)> {
+    let folders = ["fixtures", "tests/cases/logs"].map(Path::new);
+    let paths = folders.into_iter().flat_map(crate::real_data::below);
+    contents(paths)
+}
+
+fn contents(paths: impl IntoIterator<Item = PathBuf>) -> Vec<(String, Vec<u8>)> {
+    let read = |path: PathBuf| {
+        (
+            path.display().to_string(),
+            crate::real_data::contents(&path),
+        )
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// Whether most lines of a file are JSON objects: then it can be cut after each.
+fn is_lines(log: &[u8]) -> bool {
+    let lines = log.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.trim_ascii().is_empty());
+    let is_object = |line: &&[u8]| {
+        line.starts_with(b"{") && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
+    };
+    let (good, bad): (Vec<&[u8]>, Vec<&[u8]>) = lines.partition(is_object);
+    good.len() > bad.len()
+}
+
 #[test]
 fn a_log_read_line_by_line_gives_what_the_whole_log_gives() {
-    if crate::support::random::left_to_ci() {
+    if random::left_to_ci() {
         return;
     }
-    let mut logs: Vec<std::path::PathBuf> = vec!["fixtures/release.claude-code.jsonl".into()];
-    for folder in std::fs::read_dir("tests/cases/logs").expect("fixtures") {
-        let files = std::fs::read_dir(folder.expect("a folder").path()).expect("fixtures");
-        let files = files.map(|file| file.expect("a file").path());
-        logs.extend(files.filter(|path| path.extension() == Some("jsonl".as_ref())));
+    for (name, log) in fixtures() {
+        if is_lines(&log) && import(&log, &ImportOptions::default()).is_ok() {
+            let cuts = cuts(&log, &mut Rng::new(log.len() as u64));
+            let grown = grows(&name, &log, &cuts, EVERY);
+            assert!(grown.imports > 0, "{name}");
+        }
     }
-    logs.sort();
-    for path in logs {
-        let log = std::fs::read(&path).expect("a fixture");
-        let cuts = cuts(&log, &mut Rng::new(log.len() as u64));
-        let grown = grows(&path.display().to_string(), &log, &cuts, EVERY);
-        assert!(grown.snapshots > 0, "{}", path.display());
+}
+
+/// The formats of which a log is a single document. All others are lines, which grow.
+const DOCUMENTS: &[Format] = &[
+    Format::Vcr,
+    Format::Har,
+    Format::SweAgent,
+    Format::OpenHands,
+    Format::Atif,
+    Format::InspectAi,
+    Format::Letta,
+    Format::Egregore,
+    Format::Ctrace,
+];
+
+#[test]
+fn a_fixture_of_every_format_of_lines_grows() {
+    let mut grown = Vec::new();
+    for (_, log) in fixtures() {
+        if is_lines(&log) && log.trim_ascii().contains(&b'\n') {
+            let imported = import(&log, &ImportOptions::default());
+            grown.extend(imported.ok().and_then(|imported| imported.format));
+        }
     }
+    for format in Format::ALL {
+        let name = format.name();
+        assert!(
+            grown.contains(&format) != DOCUMENTS.contains(&format),
+            "`{name}`: either it has a log of several lines at tests/cases/logs/{name}/synthetic-*.jsonl, which is cut \
+             here, or a log of it is one document, and DOCUMENTS names it"
+        );
+    }
+}
+
+/// A part of a document is not taken for something else, such as lines.
+#[test]
+fn a_document_that_is_cut_is_refused() {
+    let mut logs = fixtures();
+    if !random::few() {
+        logs.extend(contents(crate::real_data::logs()));
+    }
+    let mut archives = 0;
+    for (name, log) in logs {
+        // A part of YAML is YAML.
+        if is_lines(&log)
+            || name.contains(".yaml")
+            || sessions(&log, "log", Reading::Whole).is_err()
+        {
+            continue;
+        }
+        let mut rng = Rng::new(log.len() as u64);
+        let whole = log.trim_ascii_end().len();
+        let many = if log.len() > 1 << 20 { 3 } else { 60 };
+        let cuts = (0..many).map(|_| 1 + rng.below(whole - 1));
+        for end in cuts.chain([whole - 1]) {
+            let what = format!("{name} to byte {end} of {whole}");
+            let is_archive = log.starts_with(b"PK") && end >= 4;
+            archives += usize::from(is_archive);
+            for reading in [Reading::Whole, Reading::Lines] {
+                let error = sessions(&log[..end], "log", reading).map(|read| read.len());
+                let error = error.expect_err(&what);
+                let said = if is_archive {
+                    "ZIP archive is cut off"
+                } else {
+                    "malformed JSON"
+                };
+                assert!(error.contains(said), "{what}: {error}");
+            }
+        }
+    }
+    assert!(random::few() || archives > 60 || crate::real_data::logs().is_empty());
 }
 
 /// Makes the lines of a log.
@@ -442,7 +538,14 @@ fn messages(rng: &mut Rng) -> Vec<Value> {
 
 /// Recorded requests of several conversations, with and without their responses, in a random API.
 fn requests(rng: &mut Rng) -> Vec<Value> {
-    let api = rng.below(3);
+    let api = rng.below(5);
+    // What a message is called, what its content is.
+    let said = |role: &str, text: &str| match (api, role) {
+        (3, "assistant") => json!({"role": "model", "parts": [{"text": text}]}),
+        (3, _) => json!({"role": role, "parts": [{"text": text}]}),
+        (4, _) => json!({"role": role, "content": [{"text": text}]}),
+        _ => json!({"role": role, "content": text}),
+    };
     let mut lines = Vec::new();
     let mut open: Vec<Vec<Value>> = Vec::new();
     for at in 0..3 + rng.below(14) {
@@ -455,13 +558,17 @@ fn requests(rng: &mut Rng) -> Vec<Value> {
         if rng.chance(10) && sent.len() > 2 {
             sent.drain(..2);
         }
-        sent.push(json!({"role": "user", "content": words(rng)}));
-        let list = ["messages", "messages", "input"][api];
-        let mut request = json!({"model": "m", list: sent});
-        if api == 1 {
-            request["max_tokens"] = json!(10);
-            request["system"] = json!("Be brief.");
-        }
+        sent.push(said("user", &words(rng)));
+        let list = ["messages", "messages", "input", "contents", "messages"][api];
+        let mut request = match api {
+            3 => json!({"systemInstruction": {"parts": [{"text": "Be brief."}]}}),
+            4 => {
+                json!({"modelId": "m", "system": [{"text": "Be brief."}], "inferenceConfig": {"maxTokens": 10}})
+            }
+            1 => json!({"model": "m", "max_tokens": 10, "system": "Be brief."}),
+            _ => json!({"model": "m"}),
+        };
+        request[list] = json!(sent);
         let text = words(rng);
         let response = match api {
             _ if rng.chance(15) => json!({"error": {"message": text}}),
@@ -472,11 +579,17 @@ fn requests(rng: &mut Rng) -> Vec<Value> {
                 json!({"role": "assistant", "type": "message", "content": [{"type": "text", "text": text}],
                 "usage": {"input_tokens": at}})
             }
-            _ => json!({"id": format!("r{at}"), "output": [{"type": "message", "role": "assistant",
+            2 => json!({"id": format!("r{at}"), "output": [{"type": "message", "role": "assistant",
                 "content": [{"type": "output_text", "text": text}]}]}),
+            3 => {
+                json!({"candidates": [{"content": said("assistant", &text), "finishReason": "STOP"}],
+                "usageMetadata": {"promptTokenCount": at}, "modelVersion": "m"})
+            }
+            _ => json!({"output": {"message": said("assistant", &text)}, "stopReason": "end_turn",
+                "usage": {"inputTokens": at}}),
         };
         if response.get("error").is_none() {
-            sent.push(json!({"role": "assistant", "content": text}));
+            sent.push(said("assistant", &text));
         }
         match rng.below(3) {
             0 => lines.push(json!({"request": request, "response": response})),
@@ -510,8 +623,11 @@ fn recorded_logs_grow() {
     if random::left_to_ci() {
         return;
     }
-    for path in crate::real_data::logs() {
-        let log = crate::real_data::contents(&path);
+    for (name, log) in contents(crate::real_data::logs()) {
+        // Documents, and kinds of logs that are refused by their names.
+        if !is_lines(&log) || import(&log, &ImportOptions::default()).is_err() {
+            continue;
+        }
         let mut cuts = cuts(&log, &mut Rng::new(log.len() as u64));
         // Of a long log that takes a quarter of an hour: it is for `PACTQL_CASES=20000`.
         if log.len() > 900_000 && random::cases() < 20_000 {
@@ -522,7 +638,6 @@ fn recorded_logs_grow() {
                     .is_some_and(|at| at < 24 || at % 257 < 2 || at == last)
             });
         }
-        let name = path.display().to_string();
         let began = std::time::Instant::now();
         let grown = grows(&name, &log, &cuts, &EVERY[..2]);
         println!(
