@@ -17,7 +17,11 @@ pub(super) fn each(
     bytes: &[u8],
     mut read: impl FnMut(&str, String) -> Result<(), InputError>,
 ) -> Result<(), InputError> {
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| refused(&error))?;
+    // What an archive holds is written at its end.
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
+        let message = format!("this ZIP archive is cut off or damaged: {error}");
+        InputError::at_document(message)
+    })?;
     let names = archive.file_names().flatten().map(|name| name.into_owned());
     let names: Vec<String> = names.collect();
     let mut unpack = |name: &str| {

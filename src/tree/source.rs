@@ -106,39 +106,75 @@ pub fn is_several(files: &[PathBuf]) -> bool {
 /// # Errors
 /// The directory cannot be read.
 pub fn files_in(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    entries_of(path).map(|(files, _)| files)
+    entries_of(path).map(|entries| entries.files)
 }
 
-/// The files and directories of a directory, by name. Names that begin with a dot and links to directories are left out.
-fn entries_of(path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), SourceError> {
-    let (mut files, mut directories) = (Vec::new(), Vec::new());
+/// What is in a directory, by name.
+#[derive(Default)]
+struct Entries {
+    files: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
+    /// Links to directories and to nothing, and what is neither a file nor a directory.
+    others: Vec<PathBuf>,
+}
+
+/// The entries of a directory, except names that begin with a dot.
+fn entries_of(path: &Path) -> Result<Entries, SourceError> {
+    let mut entries = Entries::default();
     for entry in std::fs::read_dir(path).map_err(|error| io_error(path, error))? {
         let entry = entry.map_err(|error| io_error(path, error))?;
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
         // Follows links, unlike the type of the entry.
-        if entry.path().is_file() {
-            files.push(entry.path());
+        let of_kind = if entry.path().is_file() {
+            &mut entries.files
         } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            directories.push(entry.path());
-        }
+            &mut entries.directories
+        } else {
+            &mut entries.others
+        };
+        of_kind.push(entry.path());
     }
-    files.sort_unstable();
-    Ok((files, directories))
+    entries.files.sort_unstable();
+    Ok(entries)
 }
 
-/// The files of a directory and of the directories below it, in order of their paths. Linear in all entries.
+/// What is in a directory and in the directories below it, in order of their paths: files, and what [`check_listed`]
+/// refuses. Linear in all entries.
 #[cfg(feature = "cli")]
 pub(crate) fn files_below(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let (mut files, mut left) = entries_of(path)?;
-    while let Some(directory) = left.pop() {
-        let (own, below) = entries_of(&directory)?;
-        files.extend(own);
-        left.extend(below);
+    let mut found = Vec::new();
+    let mut left = vec![entries_of(path)?];
+    while let Some(entries) = left.pop() {
+        found.extend(entries.files);
+        found.extend(entries.others);
+        for directory in entries.directories {
+            match entries_of(&directory) {
+                Ok(entries) => left.push(entries),
+                // It says why when it is checked.
+                Err(_) => found.push(directory),
+            }
+        }
     }
-    files.sort_unstable();
-    Ok(files)
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Refuses what a directory lists that cannot be read, or that never ends, without opening it.
+#[cfg(feature = "cli")]
+pub(crate) fn check_listed(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() {
+        std::fs::read_dir(path)?;
+    }
+    let kind = match path.metadata() {
+        Ok(about) if about.is_file() => return Ok(()),
+        Ok(about) if about.is_dir() => "a link to a directory, which is not followed",
+        Ok(_) => "neither a file nor a directory",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "a link to nothing",
+        Err(error) => return Err(error),
+    };
+    Err(io::Error::other(kind))
 }
 
 /// Whether a file is JSON Lines by its name.

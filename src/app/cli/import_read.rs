@@ -16,7 +16,7 @@ use crate::logs::{
     Pointer, Redaction, import, import_file, is_lines_of_a_log, where_messages,
 };
 use crate::store::Store;
-use crate::tree::source::{files_below, sessions_in};
+use crate::tree::source::{check_listed, files_below, sessions_in};
 use crate::tree::{InputError, Limits};
 use clap::Args;
 use rayon::prelude::*;
@@ -180,6 +180,8 @@ pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
 pub(super) struct LogSource {
     pub(super) path: String,
     pub(super) stem: String,
+    /// Whether a directory lists it, and nobody named it.
+    pub(super) is_listed: bool,
 }
 
 impl LogSource {
@@ -191,6 +193,17 @@ impl LogSource {
         Self {
             path: path.to_owned(),
             stem: Redaction::apply_text(redact, stem),
+            is_listed: false,
+        }
+    }
+
+    /// Whether the others are imported without it. What was named and is not there, or cannot be what was asked for,
+    /// is a mistake in the command.
+    fn is_left_out(&self, failure: &Failure) -> bool {
+        match failure.exit() {
+            Exit::Input | Exit::Io => true,
+            Exit::Missing | Exit::Usage => self.is_listed,
+            _ => false,
         }
     }
 }
@@ -257,7 +270,7 @@ impl Read {
         let found: Vec<Result<OfFile, Failure>> = files
             .par_iter()
             .map(|file| {
-                let found = importing.read_file(&file.path);
+                let found = importing.read_source(file);
                 progress.step();
                 found
             })
@@ -266,13 +279,14 @@ impl Read {
         for (file, found) in files.iter().zip(found) {
             let (made, report) = match found {
                 Ok(found) => found,
-                // It was read, or could be, and is not what was expected.
-                Err(failure)
-                    if !importing.args.strict
-                        && matches!(failure.exit(), Exit::Input | Exit::Io) =>
-                {
+                Err(failure) if !importing.args.strict && file.is_left_out(&failure) => {
                     self.skipped.push((file.path.clone(), failure.message()));
-                    self.failed.get_or_insert(failure);
+                    // What is not a log says more than what cannot be read.
+                    if self.failed.as_ref().is_none_or(|first| {
+                        first.exit() == Exit::Io && failure.exit() == Exit::Input
+                    }) {
+                        self.failed = Some(failure);
+                    }
                     continue;
                 }
                 Err(failure) => return Err(failure),
@@ -334,6 +348,9 @@ impl Importing<'_> {
         let is_nested = files.iter().any(|file| file.parent() != Some(directory));
         let is_log = |file: &PathBuf| {
             let path = file.display().to_string();
+            if check_listed(file).is_err() {
+                return false;
+            }
             if self.is_into_store() && matches!(self.open_large(&path), Ok(Some(_))) {
                 return true;
             }
@@ -344,6 +361,14 @@ impl Importing<'_> {
             return Ok(vec![LogSource::new(name, &self.options.redact)]);
         }
         below(name, &self.options.redact)
+    }
+
+    pub(super) fn read_source(&self, file: &LogSource) -> Result<OfFile, Failure> {
+        if file.is_listed {
+            let checked = check_listed(Path::new(&file.path));
+            checked.map_err(|error| Failure::file(&file.path, &error))?;
+        }
+        self.read_file(&file.path)
     }
 
     pub(super) fn read_file(&self, file: &str) -> Result<OfFile, Failure> {
@@ -479,6 +504,7 @@ fn below(name: &str, redact: &[Redaction]) -> Result<Vec<LogSource>, Failure> {
         LogSource {
             stem: Redaction::apply_text(redact, logs::stem(&inside)),
             path: file.display().to_string(),
+            is_listed: true,
         }
     });
     Ok(files.collect())

@@ -353,7 +353,7 @@ impl Followed {
         let state = match about {
             Ok(state) => state,
             // Files come and go below a directory.
-            Err(_) if self.begun => return Ok(()),
+            Err(_) if self.begun || file.is_listed => return Ok(()),
             // It says what is wrong with a file that is missing from the first.
             Err(_) => return importing.read_file(&file.path).map(|_| ()),
         };
@@ -372,7 +372,7 @@ impl Followed {
             return Ok(());
         }
         file.stem.clone_from(&seen.stem);
-        let done = importing.read_file(&file.path).and_then(|(made, _)| {
+        let done = importing.read_source(&file).and_then(|(made, _)| {
             let mut sessions = importing.named(&file, Some(0), made, &mut HashSet::new());
             importing.rename(address, &mut sessions)?;
             import_log(address, store, sessions)

@@ -3,7 +3,7 @@
 use super::store::names;
 use super::{CHAT, Scratch, answer, fails, pactql};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -141,7 +141,7 @@ fn a_large_log_is_read_line_by_line_and_gives_the_same() {
         "{}",
         first.err
     );
-    let mut text = large(21);
+    let text = large(21);
     std::fs::write(&log, &text).expect("a file");
     let more = pactql(&import);
     assert!(
@@ -156,10 +156,26 @@ fn a_large_log_is_read_line_by_line_and_gives_the_same() {
     let stored = format!("{store}#log");
     let export = |session: &str| answer(&["export", session, "--jsonl"]);
     assert_eq!(export(&stored), export(&file));
-    text += "no JSON\n";
-    text += &line("last", Some("r20"), &user("x"), &json!({}));
-    std::fs::write(&log, text).expect("a file");
-    fails(&import, 5, "43:1: ");
+    // A malformed line is left out and counted, or refused.
+    let last = line("last", Some("r20"), &user("x"), &json!({}));
+    std::fs::write(&log, format!("{text}no JSON\n{last}")).expect("a file");
+    fails(&[&import[..], &["--strict"]].concat(), 5, "43:1: ");
+    let tolerated = pactql(&import);
+    assert_eq!(tolerated.code, 0, "{}", tolerated.err);
+    assert!(tolerated.err.contains("malformed 1"), "{}", tolerated.err);
+    assert!(
+        tolerated.err.contains(" 1 grown, 0 as before\n"),
+        "{}",
+        tolerated.err
+    );
+    std::fs::write(&log, text + &last).expect("a file");
+    let without = pactql(&import);
+    assert!(!without.err.contains("malformed"), "{}", without.err);
+    assert!(
+        without.err.contains(" 0 grown, 1 as before\n"),
+        "{}",
+        without.err
+    );
     // Nothing is left beside the store.
     let mut names: Vec<String> = std::fs::read_dir(scratch.path(""))
         .expect("a directory")
@@ -333,8 +349,49 @@ fn numbers() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Logs of all formats that are lines grow at once by pieces that end anywhere, also inside of a letter, while a follower
-/// is killed at any moment and another one goes on. In the end the store is one that a single import makes.
+/// The logs that grow, each with its place: all of the repository, those of Codex packed too, a frame a line; where all
+/// tests run, also all recorded ones.
+fn growing() -> Vec<(String, Vec<u8>)> {
+    let mut logs = Vec::new();
+    let mut folders = vec![std::path::PathBuf::from("tests/cases/logs")];
+    if !crate::cases::few() {
+        let recorded = std::env::var_os("PACTQL_DATA");
+        folders.push(recorded.map_or_else(|| "../shared/data".into(), Into::into));
+    }
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten();
+        for path in entries.map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let mut bytes = std::fs::read(&path).expect("a file");
+            let name = path.display().to_string().replace("../", "");
+            if bytes.starts_with(b"\x1F\x8B") {
+                let mut unpacked = Vec::new();
+                let mut reader = flate2::read::GzDecoder::new(&bytes[..]);
+                reader.read_to_end(&mut unpacked).expect("a packed log");
+                bytes = unpacked;
+            }
+            if name.contains("/codex/") {
+                let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+                logs.push((format!("packed/{name}.zst"), lines.flat_map(pack).collect()));
+            }
+            logs.push((name.replace(".gz", ""), bytes));
+        }
+    }
+    logs.sort();
+    logs
+}
+
+/// A frame of Zstandard.
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    ruzstd::encoding::compress_to_vec(bytes, level)
+}
+
+/// Logs of all formats grow at once by pieces that end anywhere, also inside of a letter, while a follower is killed at
+/// any moment and another one goes on. In the end the store is one that a single import makes.
 #[test]
 fn a_follower_that_is_killed_goes_on() {
     let scratch = Scratch::new("import-killed");
@@ -343,43 +400,28 @@ fn a_follower_that_is_killed_goes_on() {
         scratch.path("a.db"),
         scratch.path("once.db"),
     );
-    let mut logs: Vec<(std::fs::File, Vec<u8>)> = Vec::new();
-    for format in std::fs::read_dir("tests/cases/logs").expect("fixtures") {
-        let format = format.expect("a folder").path();
-        let name = format
-            .file_name()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
-        std::fs::create_dir_all(format!("{folder}/{name}")).expect("a directory");
-        for log in std::fs::read_dir(&format).expect("fixtures") {
-            let log = log.expect("a file").path();
-            if log.extension() == Some("jsonl".as_ref()) {
-                let file = log
-                    .file_name()
-                    .expect("a name")
-                    .to_string_lossy()
-                    .into_owned();
-                let grown = std::fs::File::create(format!("{folder}/{name}/{file}"));
-                let mut text = std::fs::read(&log).expect("a fixture");
-                text.reverse();
-                logs.push((grown.expect("a file"), text));
-            }
-        }
-    }
-    assert!(logs.len() > 8);
-    // What is left of each is written from the end of it.
-    let (most, pause) = if crate::cases::few() {
+    let (shortest, pause) = if crate::cases::few() {
         (2_000, 10)
     } else {
         (200, 15)
     };
+    let mut logs: Vec<(std::fs::File, Vec<u8>, usize)> = Vec::new();
+    for (name, mut bytes) in growing() {
+        let path = std::path::Path::new(&folder).join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a directory");
+        let file = std::fs::File::create(path).expect("a file");
+        bytes.reverse();
+        let most = shortest.max(bytes.len() / 20);
+        logs.push((file, bytes, most));
+    }
+    assert!(logs.len() > 30);
+    // What is left of each is written from the end of it.
     let writer = std::thread::spawn(move || {
         let mut below = numbers();
         while !logs.is_empty() {
             let at = below(logs.len());
-            let (file, rest) = &mut logs[at];
-            let left = rest.len().saturating_sub(1 + below(most));
+            let (file, rest, most) = &mut logs[at];
+            let left = rest.len().saturating_sub(1 + below(*most));
             let mut piece = rest.split_off(left);
             piece.reverse();
             file.write_all(&piece).expect("written");
@@ -462,8 +504,23 @@ fn a_follower_ends_when_all_logs_have_failed() {
     goes_on.wait().expect("it ends");
 }
 
+/// Puts into a directory what a file cannot be made of: a loop, links, a pipe that nobody writes.
+#[cfg(target_os = "linux")]
+fn odd_entries(folder: &str) {
+    use std::os::unix::fs::symlink;
+    symlink(folder, format!("{folder}/loop")).expect("a link");
+    symlink("gone", format!("{folder}/nothing.jsonl")).expect("a link");
+    // Nobody can read it from its start, not even root.
+    symlink("/proc/self/mem", format!("{folder}/unreadable.jsonl")).expect("a link");
+    let made = Command::new("mkfifo")
+        .arg(format!("{folder}/fifo.jsonl"))
+        .status();
+    assert!(made.expect("mkfifo runs").success());
+}
+
 /// Of a tree of files, what is a log is imported, whatever is beside it; Zstandard is unpacked, also in several
 /// frames, as programs write that add to a file.
+#[cfg(target_os = "linux")]
 #[test]
 fn a_folder_is_imported_with_what_is_no_log_left_out() {
     let scratch = Scratch::new("import-folder");
@@ -474,12 +531,8 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
     };
     let first = line("1", None, &user("go"), &json!({}));
     let second = line("2", Some("1"), &reply("m1", &said("A")), &json!({}));
-    let pack = |text: &str| {
-        let level = ruzstd::encoding::CompressionLevel::Fastest;
-        ruzstd::encoding::compress_to_vec(text.as_bytes(), level)
-    };
     put("deep/plain.jsonl", (first.clone() + &second).as_bytes());
-    let frames = [pack(&first), pack(&second)].concat();
+    let frames = [pack(first.as_bytes()), pack(second.as_bytes())].concat();
     put("packed.jsonl.zst", &frames);
     put("torn.jsonl.zst", &frames[..frames.len() - 20]);
     put("bad.jsonl", format!("not JSON\n{first}{second}").as_bytes());
@@ -493,10 +546,19 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
         "wire.jsonl",
         b"{\"type\":\"metadata\",\"protocol_version\":\"1\"}\n",
     );
+    put("empty.jsonl", b"");
+    put("cut.eval", b"PK\x03\x04 and no more of it");
+    odd_entries(&folder);
     let done = pactql(&["import", &folder, "-o", &store]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert_eq!(names(&store), ["bad", "deep/plain", "packed"]);
-    for (file, why) in [
+    let left_out = [
+        ("empty.jsonl", "is empty"),
+        ("cut.eval", "this ZIP archive is cut off or damaged"),
+        ("loop", "a link to a directory, which is not followed"),
+        ("nothing.jsonl", "a link to nothing"),
+        ("fifo.jsonl", "neither a file nor a directory"),
+        ("unreadable.jsonl", "unreadable.jsonl: "),
         (
             "young.jsonl",
             "no line of it is of a message yet (2 skipped)",
@@ -506,10 +568,24 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
         ("bytes.bin", "UTF-8"),
         ("torn.jsonl.zst", "broken zstd data"),
         ("wire.jsonl", "a log of Kimi"),
-    ] {
+    ];
+    for (file, why) in left_out {
         let is_named = |line: &str| line.contains(file) && line.contains(why);
         assert!(done.err.lines().any(is_named), "{file}: {}", done.err);
     }
+    let skipped = |line: &&str| line.starts_with("skipped ");
+    assert_eq!(done.err.lines().filter(skipped).count(), left_out.len());
+    // Again, in JSON, beside a tree in which nothing is left out.
+    let good = scratch.path("good");
+    std::fs::create_dir_all(&good).expect("a directory");
+    std::fs::write(format!("{good}/other.jsonl"), first.clone() + &second).expect("a file");
+    let json = pactql(&["import", &folder, &good, "-o", &store, "--json"]);
+    assert_eq!(json.code, 0, "{}", json.err);
+    let report: Value = serde_json::from_str(&json.err).expect("JSON");
+    let invalid = report["invalid"].as_array().expect("a list");
+    assert_eq!(invalid.len(), left_out.len());
+    assert_eq!(report["sessions"], json!(4));
+    assert_eq!(names(&store), ["bad", "deep/plain", "other", "packed"]);
     assert!(done.err.contains("malformed 1"), "{}", done.err);
     let texts = |name: &str| answer(&["select", &format!("{store}#{name}"), "@* .cb"]);
     assert_eq!(texts("packed"), texts("deep/plain"));
@@ -521,6 +597,11 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
         5,
         "none of 2 files",
     );
+    let tree = scratch.path("none");
+    std::fs::create_dir_all(format!("{tree}/deep")).expect("a directory");
+    odd_entries(&format!("{tree}/deep"));
+    std::fs::write(format!("{tree}/z.md"), b"# Logs\n\nof an agent\n").expect("a file");
+    fails(&["import", &tree, "-o", &other], 5, "none of 5 files");
     fails(
         &["import", &folder, "-o", &other, "--strict"],
         5,
