@@ -33,6 +33,8 @@ pub(super) struct LogMessage {
     pub(super) response: Option<String>,
     /// Whether the program wrote it, not a person: such a text is not a title.
     pub(super) injected: bool,
+    /// What the person typed, as JSON, if the program put more around it: the words of a title.
+    pub(super) typed: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

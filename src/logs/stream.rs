@@ -49,7 +49,7 @@ const MOST_BAD: usize = 64;
 /// up to its length at the start; a line that is on branches is read once more for each of them.
 ///
 /// `None` if the log is not JSON Lines, if its format's reader keeps all that it reads (all but Chat
-/// Completions, Anthropic, Gemini, Bedrock, Claude Code, Codex, pi and ShareGPT), or if `options` say where the
+/// Completions, Anthropic, Gemini, Bedrock, Claude Code, Codex, Gemini CLI, Copilot CLI, Cursor, pi and ShareGPT), or if `options` say where the
 /// messages are: [`import()`](super::import()) reads those. Linear in the lines of all branches; memory is what the model
 /// was last sent in each open session, and some 700 bytes a line.
 ///

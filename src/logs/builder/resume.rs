@@ -222,6 +222,7 @@ impl Reading {
             parts: vec![part],
             response: response.map(str::to_owned),
             injected: false,
+            typed: None,
         };
         self.places.push(place);
         self.builder.entries.push(SentMessage {

@@ -12,14 +12,20 @@ pub(super) fn from_message(message: &LogMessage) -> Option<String> {
     if message.injected || message.role.as_deref() != Some("user") {
         return None;
     }
-    let mut texts = message.parts.iter().filter(|part| {
+    let texts = message.parts.iter().filter(|part| {
         part.kind == Some("text") && part.role.is_none() && part.field("data_verbatim").is_none()
     });
-    texts.find_map(|part| {
-        let text = string(part.content.as_deref()?)?;
-        let text = text.trim_start();
-        (!text.is_empty() && !is_injected(text)).then(|| first_words(text))
-    })
+    let texts = texts.filter_map(|part| part.content.as_deref());
+    message
+        .typed
+        .as_deref()
+        .into_iter()
+        .chain(texts)
+        .find_map(|text| {
+            let text = string(text)?;
+            let text = text.trim_start();
+            (!text.is_empty() && !is_injected(text)).then(|| first_words(text))
+        })
 }
 
 fn first_words(text: &str) -> String {

@@ -47,7 +47,8 @@ pub(super) fn sniff(record: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
     let inner = body_of(found).unwrap_or_else(|| found.to_vec());
     let is_list = is(&inner, "messages", ValueType::Array);
     // Bedrock's parts have no type.
-    if is_bedrock(&inner) || (!is_list && get_string(found, "role").is_none()) {
+    let is_message = get_string(found, "role").is_some() && get(found, "content").is_some();
+    if is_bedrock(&inner) || (!is_list && !is_message) {
         return Sniff::No;
     }
     let system = get(&inner, "system").map(value_type);

@@ -232,7 +232,7 @@ const PARTS: [(&str, &str, &str); 5] = [
     ("fileData", "file_data", "document"),
 ];
 
-fn part(raw: &str, report: &mut ImportReport) -> LogPart {
+pub(super) fn part(raw: &str, report: &mut ImportReport) -> LogPart {
     let found = members(raw);
     let known = found.iter().find_map(|(member, inner)| {
         let is_it = |(name, other, _): &&(&str, &str, &str)| member == name || member == other;

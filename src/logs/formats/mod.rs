@@ -30,10 +30,13 @@ mod branches;
 mod calls;
 mod claude_code;
 mod codex;
+mod copilot_cli;
 mod ctrace;
+mod cursor;
 mod egregore;
 mod fields;
 mod gemini;
+mod gemini_cli;
 mod http;
 mod inspect_ai;
 mod letta;
@@ -125,6 +128,12 @@ formats! {
     ClaudeCode "claude-code" Bounded claude_code::sniff => claude_code::ClaudeCode::default(),
     /// Rollouts of Codex.
     Codex "codex" Bounded codex::sniff => codex::Codex::default(),
+    /// Sessions of Gemini CLI.
+    GeminiCli "gemini-cli" Bounded gemini_cli::sniff => gemini_cli::GeminiCli::default(),
+    /// Sessions of Copilot CLI.
+    CopilotCli "copilot-cli" Bounded copilot_cli::sniff => copilot_cli::CopilotCli::default(),
+    /// Transcripts of Cursor's agent.
+    Cursor "cursor" Bounded cursor::sniff => cursor::Cursor::default(),
     /// SWE-agent trajectories.
     SweAgent "swe-agent" WholeLog swe_agent::sniff => EachRecord(swe_agent::read),
     /// Sessions of the pi coding agent.

@@ -9,7 +9,7 @@
 use super::branches::{BranchLine, Branches, REPEATED};
 use super::fields::{count_unread, get_string, inner, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
-use super::transcript::{WHOLE, contents, named, typed};
+use super::transcript::{WHOLE, contents, keep_in, named, typed};
 use crate::json::{Accepted, Member, get, members};
 use crate::logs::json::{canonical, compact, object, quoted};
 use crate::logs::log::{About, Event, LogCall, LogMessage, LogPart, NONE_KEPT, object_without};
@@ -399,20 +399,6 @@ fn keep(parts: &mut [LogPart], found: &[Member<'_>], known: &[&str], report: &mu
     if let Some(first) = parts.first_mut() {
         keep_in(first, "data_other", found, known, report);
     }
-}
-
-/// Keeps the members that are not known, and counts them.
-fn keep_in(
-    part: &mut LogPart,
-    field: &'static str,
-    found: &[Member<'_>],
-    known: &[&str],
-    report: &mut ImportReport,
-) {
-    for (name, _) in found.iter().filter(|(name, _)| !known.contains(&&**name)) {
-        report.member(name);
-    }
-    part.keep_rest(field, found, known);
 }
 
 fn content(found: &[Member<'_>], kind: &'static str, report: &mut ImportReport) -> Vec<LogPart> {

@@ -231,6 +231,20 @@ pub(super) fn keep(
     }
 }
 
+/// Keeps the members of a part that are not in `known`, as one object in `field`.
+pub(super) fn keep_in(
+    part: &mut LogPart,
+    field: &'static str,
+    found: &[Member<'_>],
+    known: &[&str],
+    report: &mut ImportReport,
+) {
+    for (name, _) in found.iter().filter(|(name, _)| !known.contains(&&**name)) {
+        report.member(name);
+    }
+    part.keep_rest(field, found, known);
+}
+
 /// The members of a record that are not in `known`, for the `meta` of its session.
 pub(super) fn record(
     found: &[Member<'_>],

@@ -1,27 +1,15 @@
 //! Kinds of logs that are known and not read: they are refused by their names. This file must not know what is in
 //! them besides what distinguishes them.
 
-use super::fields::{get_string, inner, is, items, text};
+use super::fields::{inner, is, items, text};
 use crate::json::{Member, ValueType, get, members};
 
 type IsOf = fn(&[Member<'_>]) -> bool;
 
 /// A name, and whether a record is surely of a log of that kind and of no format that is read.
-const UNREAD: [(&str, IsOf); 10] = [
-    ("Gemini CLI", |found| {
-        has(found, &["projectHash"]) && is(found, "messages", ValueType::Array)
-    }),
+const UNREAD: [(&str, IsOf); 7] = [
     ("opencode", |found| {
         has(found, &["info", "parts"]) || any(found, "messages", &["info", "parts"])
-    }),
-    ("Copilot CLI", |found| {
-        let kind = text(found, "type").unwrap_or_default();
-        kind.contains('.') && get_string(found, "id").is_some() && is_object(found, "data")
-    }),
-    ("Cursor", |found| {
-        get_string(found, "role").is_some()
-            && get(found, "type").is_none()
-            && has(&inner(found, "message"), &["content"])
     }),
     ("Droid", |found| is_kind(found, "session_start")),
     ("Hermes", |found| {

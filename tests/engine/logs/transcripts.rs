@@ -1,4 +1,4 @@
-//! Logs with forms of their own: ShareGPT, OpenHands, ATIF, inspect_ai, Letta. Every text is in the
+//! Logs with forms of their own: ShareGPT, OpenHands, ATIF, inspect_ai, Letta, Gemini CLI, Copilot CLI, Cursor. Every text is in the
 //! session under its role, and what has no field is kept or counted.
 
 use super::{Session, holds_together};
@@ -248,6 +248,7 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
         "atif/synthetic-trajectory.json",
         "inspect-ai/synthetic-log.json",
         "letta/synthetic-agent.af",
+        "gemini-cli/synthetic-session.json",
     ] {
         let text = std::fs::read_to_string(format!("tests/cases/logs/{path}")).expect("a fixture");
         // A value of another type in the place of each string and number that the form knows.
@@ -258,6 +259,9 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
             ("\"content\": \"", "\"content\": {\"a\": 1}, \"x\": \""),
             ("\"arguments\": {", "\"arguments\": false, \"x\": {"),
             ("\"id\": ", "\"id\": null, \"x\": "),
+            ("\"result\": [", "\"result\": 7, \"x\": ["),
+            ("\"tokens\": {", "\"tokens\": [], \"x\": {"),
+            ("\"response\": {", "\"response\": 1, \"x\": {"),
             ("\"steps\": [", "\"steps\": {}, \"x\": ["),
             ("\"messages\": [", "\"messages\": 3, \"x\": ["),
             ("\"input\": [", "\"input\": {}, \"x\": ["),
@@ -274,6 +278,7 @@ fn damaged_logs_are_counted_and_never_a_failure_of_the_program() {
                 Some("openhands") => Format::OpenHands,
                 Some("inspect-ai") => Format::InspectAi,
                 Some("letta") => Format::Letta,
+                Some("gemini-cli") => Format::GeminiCli,
                 _ => Format::Atif,
             };
             let options = ImportOptions {
@@ -837,4 +842,265 @@ fn a_title_is_the_first_text_of_a_person() {
     ] {
         assert_eq!(title(&texts), expected);
     }
+}
+
+/// The role and kind of each block of a snapshot.
+fn kinds(session: &Session, at: usize) -> Vec<String> {
+    let blocks = session.committed[at].nodes();
+    let blocks = blocks.filter(|node| node.id().starts_with("cb:"));
+    let said = |node: pactql::internals::index::NodeRef<'_>| {
+        format!(
+            "{} {}",
+            node.role().unwrap_or("-"),
+            node.kind().unwrap_or("-")
+        )
+    };
+    blocks.map(said).collect()
+}
+
+#[test]
+fn a_gemini_cli_session_has_its_calls_usage_and_attempt() {
+    let (imported, sessions) = fixture("gemini-cli/synthetic-session.json");
+    assert_eq!(imported.format, Some(Format::GeminiCli));
+    let session = &sessions[0];
+    let lines = documents(session);
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["meta"]["source"], "transcript");
+    assert_eq!(lines[0]["meta"]["title"], "Look for the release notes");
+    assert_eq!(lines[0]["meta"]["agent"], "gemini-cli");
+    assert_eq!(lines[0]["meta"]["model"], "gemini-example");
+    // The API counts thoughts beside the reply, and cached tokens in the input.
+    for (name, count) in [
+        ("input_tokens", 120),
+        ("cached_tokens", 100),
+        ("output_tokens", 13),
+        ("reasoning_tokens", 4),
+    ] {
+        assert_eq!(lines[0]["usage"][name], count, "{name}");
+    }
+    let attempts = &lines[1]["meta"]["attempts"];
+    assert_eq!(
+        attempts[0]["error"],
+        "[API Error: The model is overloaded.]"
+    );
+    assert_eq!(attempts.as_array().map(Vec::len), Some(1));
+    let last = [
+        "user text",
+        "assistant thinking",
+        "assistant text",
+        "assistant call",
+        "assistant call",
+        "tool result",
+        "tool result",
+        "assistant text",
+    ];
+    assert_eq!(kinds(session, 1), last);
+    assert_eq!(block(session, "no such file")["data_is_error"], true);
+    assert!(
+        block(session, "CHANGES.md\\")
+            .get("data_is_error")
+            .is_none()
+    );
+}
+
+#[test]
+fn lines_of_gemini_cli_change_what_earlier_ones_said() {
+    let (imported, sessions) = fixture("gemini-cli/synthetic-records.jsonl");
+    let session = &sessions[0];
+    let lines = documents(session);
+    let meta = |at: usize| &lines[at]["meta"];
+    assert_eq!(lines.len(), 7);
+    // What was typed, before the log has a title.
+    assert_eq!(meta(0)["title"], "Read @plan.md");
+    assert_eq!(meta(6)["title"], "Plan the release");
+    let rewound = [
+        "user text",
+        "user text",
+        "user text",
+        "assistant thinking",
+        "assistant text",
+        "assistant call",
+        "tool result",
+        "assistant text",
+    ];
+    assert_eq!(kinds(session, 1), rewound);
+    assert_eq!(kinds(session, 2).len(), rewound.len() + 2);
+    assert_eq!(meta(3)["rewritten"], "$rewindTo");
+    assert_eq!(kinds(session, 3), rewound);
+    assert!(meta(5)["compaction"].is_object());
+    assert_eq!(
+        kinds(session, 5),
+        ["user summary", "assistant text", "assistant text"]
+    );
+    assert_eq!(kinds(session, 6)[3..], ["user text", "assistant text"]);
+    // The reply that stayed is the node that it was.
+    let id = |at: usize| {
+        let says = |node: &pactql::internals::index::NodeRef<'_>| {
+            node.field("content")
+                .is_some_and(|text| text.canonical().contains("says Thursday"))
+        };
+        session.committed[at]
+            .nodes()
+            .find(says)
+            .map(|node| node.id().to_owned())
+    };
+    assert!(id(4).is_some());
+    assert_eq!(id(4), id(5));
+    let report = imported.report.to_string();
+    for said in [
+        "functionResponse (repeats a result) 1",
+        "warning (for people) 1",
+        "$set.lastUpdated 4",
+    ] {
+        assert!(report.contains(said), "{said}: {report}");
+    }
+}
+
+/// As the program itself reads its lines: the newest record of each id, in the order of the first.
+#[test]
+fn what_gemini_cli_sends_last_is_what_its_lines_say() {
+    let user = |id: &str, text: &str| json!({"id": id, "timestamp": "2026-03-02T09:00:00Z", "type": "user", "content": text});
+    let reply = |id: &str, text: &str| json!({"id": id, "timestamp": "2026-03-02T09:00:00Z", "type": "gemini", "content": text, "model": "m"});
+    let header = json!({"sessionId": "s", "projectHash": "h"});
+    let begin = [
+        header,
+        user("1", "a"),
+        reply("2", "b"),
+        user("3", "c"),
+        reply("4", "d"),
+    ];
+    for (more, expected) in [
+        (vec![], "a b c d"),
+        (vec![json!({"$rewindTo": "3"})], "a b"),
+        (vec![json!({"$rewindTo": "3"}), user("5", "e")], "a b e"),
+        (vec![json!({"$rewindTo": "1"})], ""),
+        // The program forgets everything where it does not find the record.
+        (
+            vec![json!({"$rewindTo": "9"}), user("5", "e"), reply("6", "f")],
+            "e f",
+        ),
+        (vec![reply("4", "d and more")], "a b c d and more"),
+        (vec![reply("2", "B")], "a B c d"),
+        (
+            vec![reply("2", "B"), reply("4", "D"), user("5", "e")],
+            "a B c D e",
+        ),
+        (
+            vec![json!({"$set": {"messages": [user("1", "a"), reply("2", "b")]}})],
+            "a b",
+        ),
+        (
+            vec![
+                json!({"$set": {"messages": [user("7", "x"), reply("4", "d")]}}),
+                reply("4", "D"),
+            ],
+            "x D",
+        ),
+        (
+            vec![
+                json!({"$set": {"messages": [user("7", "x"), reply("4", "d")]}}),
+                json!({"$rewindTo": "4"}),
+                user("8", "y"),
+            ],
+            "x y",
+        ),
+        (vec![json!({"$set": {"messages": []}}), user("8", "y")], "y"),
+    ] {
+        let log: String = begin
+            .iter()
+            .chain(&more)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a log");
+        let session = &holds_together(&imported)[0];
+        let texts: Vec<String> = session
+            .current()
+            .nodes()
+            .filter(|node| node.id().starts_with("cb:"))
+            .filter_map(|node| Some(node.field("content")?.text()?.to_owned()))
+            .collect();
+        assert_eq!(texts.join(" "), expected, "{log}");
+    }
+}
+
+#[test]
+fn a_copilot_cli_session_has_its_subagent_attempt_and_compaction() {
+    let (imported, sessions) = fixture("copilot-cli/synthetic-events.jsonl");
+    assert_eq!(imported.format, Some(Format::CopilotCli));
+    let names: Vec<Option<&str>> = imported
+        .sessions
+        .iter()
+        .map(|session| session.name.as_deref())
+        .collect();
+    assert_eq!(names, [None, Some("/agent-7")]);
+    let session = &sessions[0];
+    let lines = documents(session);
+    let meta = |at: usize| &lines[at]["meta"];
+    // With the last result before the compaction, and the prompt that only a hook has.
+    assert_eq!((session.committed.len(), lines.len()), (5, 6));
+    assert_eq!(meta(0)["title"], "Refresh the landing page.");
+    assert_eq!(meta(0)["project"], "/work/site");
+    assert_eq!(
+        meta(0)["request"],
+        json!({"model": "model-example", "reasoning_effort": "high"})
+    );
+    assert_eq!(lines[0]["usage"]["output_tokens"], 20);
+    let first = [
+        "system text",
+        "user text",
+        "assistant thinking",
+        "assistant text",
+        "assistant call",
+        "assistant call",
+    ];
+    assert_eq!(kinds(session, 0), first);
+    assert!(block(session, "current_datetime")["data_record"]["content"].is_string());
+    assert_eq!(meta(1)["attempts"][0]["error"]["statusCode"], 429);
+    let task = block(session, "style sheet");
+    assert_eq!(task["data_child_session"], "/agent-7");
+    assert_eq!(
+        documents(&sessions[1])[0]["meta"]["parent"],
+        json!({"call_id": "t2", "session": ".."})
+    );
+    assert_eq!(block(session, "could not be read")["data_is_error"], true);
+    assert_eq!(meta(3)["compaction"]["preCompactionTokens"], 1000);
+    assert_eq!(kinds(session, 3), ["system text", "user summary"]);
+    assert_eq!(block(session, "the footer")["role"], "user");
+    let report = imported.report.to_string();
+    for said in [
+        "hook.start (repeats a message) 1",
+        "hook.start 1",
+        "assistant.reasoning (repeats a message) 1",
+        "tool.execution_start (repeats a message) 1",
+    ] {
+        assert!(report.contains(said), "{said}: {report}");
+    }
+}
+
+#[test]
+fn a_cursor_transcript_has_its_calls_results_and_attempt() {
+    let (imported, sessions) = fixture("cursor/synthetic-transcript.jsonl");
+    assert_eq!(imported.format, Some(Format::Cursor));
+    let session = &sessions[0];
+    let lines = documents(session);
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["meta"]["title"], "Build the backend — Grüße.");
+    assert_eq!(lines[0]["meta"]["model"], "model-example");
+    let second = [
+        "user text",
+        "assistant thinking",
+        "assistant text",
+        "assistant call",
+        "tool result",
+        "assistant text",
+        "assistant call",
+    ];
+    assert_eq!(kinds(session, 1), second);
+    assert_eq!(block(session, "disk is full")["data_is_error"], true);
+    assert_eq!(block(session, "du -sh")["data_call_name"], "Shell");
+    assert_eq!(
+        lines[2]["meta"]["attempts"][0]["error"],
+        "The connection was lost."
+    );
+    assert_eq!(block(session, "another version")["data_verbatim"], "part");
 }

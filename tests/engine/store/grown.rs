@@ -307,10 +307,12 @@ type Maker = fn(&mut Rng) -> Vec<Value>;
 /// Random logs of the formats whose reading of a line can depend on lines that come later.
 #[test]
 fn random_logs_grow() {
-    let makers: [(&str, Maker); 5] = [
+    let makers: [(&str, Maker); 7] = [
         ("claude", claude_code),
         ("pi", pi),
         ("codex", codex),
+        ("gemini-cli", gemini_cli),
+        ("copilot-cli", copilot_cli),
         ("messages", messages),
         ("requests", requests),
     ];
@@ -516,6 +518,133 @@ fn codex(rng: &mut Rng) -> Vec<Value> {
             ),
         };
         lines.push(json!({"timestamp": time(at), "type": kind, "payload": payload}));
+    }
+    lines
+}
+
+/// Records of Gemini CLI, with those that change earlier ones.
+fn gemini_cli(rng: &mut Rng) -> Vec<Value> {
+    let mut lines = vec![json!({"sessionId": "s", "projectHash": "h", "startTime": time(0)})];
+    let mut records: Vec<Value> = Vec::new();
+    for at in 1..4 + rng.below(24) {
+        let text = words(rng);
+        let record = |kind: &str, content: Value| json!({"id": format!("m{at}"), "timestamp": time(at), "type": kind, "content": content});
+        let call = json!({"functionResponse": {"id": format!("c{}", at - 1), "name": "f", "response": {"output": text}}});
+        let mut line = match rng.below(12) {
+            0..2 => record("user", json!([{"text": text}])),
+            2..4 => record("gemini", json!(text)),
+            4..6 if !records.is_empty() => {
+                let mut line = if rng.chance(70) {
+                    records[records.len() - 1].clone()
+                } else {
+                    rng.pick(&records).clone()
+                };
+                if line["type"] == "gemini" {
+                    let result = rng.chance(70).then(|| json!([call]));
+                    line["toolCalls"] = json!([{"id": format!("c{}", at - 1), "name": "f", "args": {"a": 1}, "result": result}]);
+                    line["tokens"] = json!({"input": at, "output": 1});
+                }
+                if rng.chance(30) {
+                    line["content"] = json!(words(rng));
+                }
+                line
+            }
+            6 => record("user", json!([call])),
+            7 => record(
+                *rng.pick(&["info", "error", "warning"]),
+                json!(format!("[API Error: {text}]")),
+            ),
+            8 => {
+                let id = records
+                    .get(rng.below(records.len() + 1))
+                    .map_or(json!("x"), |one| one["id"].clone());
+                lines.push(json!({"$rewindTo": id}));
+                continue;
+            }
+            9 => {
+                let from = rng.below(records.len() + 1);
+                let text = *rng.pick(&["<state_snapshot>so far", "so far"]);
+                let mut kept = vec![record("user", json!([{"text": text}]))];
+                kept.extend_from_slice(&records[from..]);
+                lines.push(
+                    json!({"$set": {"messages": kept[rng.below(2)..], "lastUpdated": time(at)}}),
+                );
+                continue;
+            }
+            10 => {
+                lines.push(json!({"$set": {"lastUpdated": time(at)}}));
+                continue;
+            }
+            _ => {
+                lines.push(json!({"$set": {"summary": text}}));
+                continue;
+            }
+        };
+        if line["type"] == "gemini" && rng.chance(80) {
+            line["model"] = json!(*rng.pick(&["m", "n"]));
+        }
+        records.push(line.clone());
+        lines.push(line);
+    }
+    lines
+}
+
+/// Events of Copilot CLI, of which some are a subagent's.
+fn copilot_cli(rng: &mut Rng) -> Vec<Value> {
+    let mut lines = vec![
+        json!({"id": "e0", "type": "session.start", "timestamp": time(0),
+        "data": {"sessionId": "s", "context": {"cwd": "/srv"}}}),
+    ];
+    for at in 1..4 + rng.below(24) {
+        let text = words(rng);
+        let call = format!("c{}", at - usize::from(rng.chance(80)));
+        let (kind, data) = match rng.below(11) {
+            0..2 => (
+                "user.message",
+                json!({"content": text, "transformedContent": format!("<now_at>{at}</now_at> {text}")}),
+            ),
+            2..4 => (
+                "assistant.message",
+                json!({"content": text, "apiCallId": format!("a{}", at / 2), "outputTokens": at,
+                "reasoningText": "so"}),
+            ),
+            4 => (
+                "assistant.message",
+                json!({"content": "", "model": *rng.pick(&["m", "n"]),
+                "toolRequests": [{"toolCallId": format!("c{at}"), "name": "f", "arguments": {"a": 1}}]}),
+            ),
+            5 => (
+                "tool.execution_start",
+                json!({"toolCallId": call, "toolName": "f", "arguments": {"a": 1}, "model": "o"}),
+            ),
+            6 => (
+                "tool.execution_complete",
+                json!({"toolCallId": call, "success": true, "result": {"content": text}}),
+            ),
+            7 => (
+                "hook.start",
+                json!({"hookType": "userPromptSubmitted", "input": {"prompt": *rng.pick(&["go", "x"])}}),
+            ),
+            8 => ("assistant.reasoning", json!({"content": "so"})),
+            9 => (
+                *rng.pick(&["session.error", "subagent.started", "assistant.usage"]),
+                json!({"message": text, "toolCallId": call, "inputTokens": at}),
+            ),
+            _ => (
+                *rng.pick(&[
+                    "session.compaction_complete",
+                    "session.context_cleared",
+                    "system.message",
+                ]),
+                json!({"content": "Be brief.", "role": "system", "summaryContent": text}),
+            ),
+        };
+        let mut line =
+            json!({"id": format!("e{at}"), "type": kind, "timestamp": time(at), "data": data});
+        if rng.chance(20) || kind == "subagent.started" {
+            line["agentId"] = json!("a1");
+        }
+        lines.push(line);
     }
     lines
 }

@@ -118,7 +118,7 @@ impl RawLog {
 
     /// Adds a record; of an export of OTLP, those in it.
     fn add(&mut self, value: Value) {
-        let value = plain(value);
+        let mut value = plain(value);
         if value["log"]["entries"].is_array() {
             let entries = below(&value["log"], &["entries"]);
             entries.into_iter().for_each(|one| self.exchange(one));
@@ -127,6 +127,15 @@ impl RawLog {
         if value["samples"].is_array() || value["epoch"].is_number() {
             self.samples(value);
             return;
+        }
+        if value["projectHash"].is_string() && value["messages"].is_array() {
+            let messages = below(&value, &["messages"])
+                .into_iter()
+                .cloned()
+                .map(RawRecord::new);
+            self.around += messages.len();
+            self.records.extend(messages);
+            value["messages"].take();
         }
         let spans = below(&value, &["resourceSpans", "scopeSpans", "spans"]);
         let events = below(&value, &["resourceLogs", "scopeLogs", "logRecords"]);
@@ -369,7 +378,7 @@ fn is_free(name: &str, value: &Value) -> bool {
 fn is_envelope(name: &str) -> bool {
     let ends = [
         "id", "Id", "ID", "_ids", "uuid", "Uuid", "UUID", "_at", "At", "Time", "_time", "imestamp",
-        "Nano", "ignature", "hash", "Hash", "odel", "ype", "_name",
+        "Updated", "Nano", "ignature", "hash", "Hash", "odel", "ype", "_name",
     ];
     let kinds = [
         "role",
@@ -549,17 +558,11 @@ pub(super) fn known_by_name(log: &RawLog) -> Option<&'static str> {
         let kind = value["type"].as_str().unwrap_or_default();
         let event = value["kind"].as_str().unwrap_or_default();
         [
-            ("Gemini CLI", has(value, &["projectHash", "messages"])),
             (
                 "opencode",
                 value["messages"]
                     .as_array()
                     .is_some_and(|all| all.iter().any(|one| has(one, &["info", "parts"]))),
-            ),
-            ("Copilot", has(value, &["id", "data"]) && kind.contains('.')),
-            (
-                "Cursor",
-                has(value, &["role", "message"]) && kind.is_empty(),
             ),
             ("Droid", kind == "session_start"),
             ("Kimi", has(value, &["protocol_version"])),
