@@ -49,6 +49,11 @@ struct Rollout {
     /// The texts of the input that the reply answers.
     before: Vec<String>,
     call: LogCall,
+    /// What all calls used until now, as the log says, and whether that has the newest reply.
+    total: String,
+    is_counted: bool,
+    /// What a call used that has no reply of its own, such as that for a summary.
+    unsaid: Option<String>,
     parameters: String,
 }
 
@@ -140,6 +145,9 @@ impl Rollout {
             input: Vec::new(),
             before: Vec::new(),
             call: LogCall::default(),
+            total: String::new(),
+            is_counted: false,
+            unsaid: None,
             parameters: String::new(),
         }
     }
@@ -195,6 +203,11 @@ impl Rollout {
 
     /// Tells the reply and what came after it.
     fn flush(&mut self, out: &mut Output) {
+        self.is_counted = false;
+        if self.unsaid.take().is_some() {
+            out.report
+                .skipped_member("token_count (of a call without a reply)");
+        }
         let mut told = |said: Said| {
             if let Some((kind, report)) = &said.event {
                 out.report.line(Fate::Understood, kind);
@@ -281,7 +294,7 @@ impl Rollout {
             self.input.push(said);
             return;
         }
-        if !self.input.is_empty() {
+        if !self.input.is_empty() || self.is_counted {
             self.flush(out);
         }
         self.call.time = said.message.time;
@@ -351,9 +364,12 @@ impl Rollout {
     }
 
     fn compacted(&mut self, payload: &[Member<'_>], time: Option<i64>, out: &mut Output) {
+        let usage = self.unsaid.take();
         self.flush(out);
         let known = ["message", "replacement_history"];
-        let said = object_without(payload, &known);
+        let usage = usage.as_deref().map(|usage| ("usage".into(), usage));
+        let said: Vec<Member<'_>> = payload.iter().cloned().chain(usage).collect();
+        let said = object_without(&said, &known);
         let summary = get(payload, "message").and_then(string).unwrap_or_default();
         let Some(history) = get(payload, "replacement_history") else {
             let part = LogPart::new("summary", quoted(&summary));
@@ -393,9 +409,21 @@ impl Rollout {
             "token_count" => {
                 out.report.line(Fate::Understood, "token_count");
                 let info = inner(payload, "info");
-                if let Some(last) = get(&info, "last_token_usage")
-                    && !self.reply.is_empty()
-                {
+                let total = get(&info, "total_token_usage").map(canonical);
+                // The program says the same again when it has news of its limits.
+                if total.as_ref() == Some(&self.total) {
+                    return;
+                }
+                let is_counted = std::mem::replace(&mut self.is_counted, total.is_some());
+                self.total = total.unwrap_or_default();
+                let Some(last) = get(&info, "last_token_usage").filter(|_| !self.reply.is_empty())
+                else {
+                    self.is_counted = is_counted;
+                    return;
+                };
+                if is_counted {
+                    self.unsaid = Some(last.to_owned());
+                } else {
                     self.call.usage = usage::fields(last);
                 }
             }

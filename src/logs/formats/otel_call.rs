@@ -161,9 +161,20 @@ const NUMBERED: [&str; 6] = [
     "llm.request.functions.",
 ];
 
-/// What else the span says. What repeats messages is counted as skipped.
-pub(super) fn record(attributes: &SpanAttributes, report: &mut ImportReport) -> Option<String> {
+/// What else the span says. What repeats the messages is counted as skipped.
+pub(super) fn record<'a>(
+    attributes: &SpanAttributes,
+    messages: impl Iterator<Item = &'a String>,
+    report: &mut ImportReport,
+) -> Option<String> {
     let mut rest: Vec<Member<'_>> = Vec::new();
+    let is_whole = |name: &str| matches!(name, "input.value" | "output.value");
+    let mut said = HashSet::new();
+    if attributes.keys().any(|name| is_whole(name)) {
+        messages.for_each(|raw| words_of(raw, &mut said));
+        let others = attributes.iter().filter(|(name, _)| !is_whole(name));
+        others.for_each(|(_, raw)| words_of(raw, &mut said));
+    }
     for (name, value) in attributes {
         let read = parameter(name).is_some()
             || USED.iter().any(|(_, known)| known == name)
@@ -180,7 +191,11 @@ pub(super) fn record(attributes: &SpanAttributes, report: &mut ImportReport) -> 
         if read {
             continue;
         }
-        if matches!(&**name, "input.value" | "output.value") {
+        let mut own = HashSet::new();
+        if is_whole(name) {
+            words_of(value, &mut own);
+        }
+        if is_whole(name) && own.is_subset(&said) {
             report.skipped_member(&format!("{name} (repeats messages)"));
             continue;
         }
@@ -188,6 +203,25 @@ pub(super) fn record(attributes: &SpanAttributes, report: &mut ImportReport) -> 
         rest.push((name.into(), value));
     }
     object_without(&rest, &[])
+}
+
+/// The texts of more than one word in a value, also in JSON that is a string.
+fn words_of(raw: &str, found: &mut HashSet<String>) {
+    if let Some(text) = string(raw) {
+        match json_in(&text).filter(|inner| inner.starts_with(['{', '['])) {
+            Some(inner) => words_of(inner, found),
+            None if text.contains(' ') => {
+                found.insert(text.into_owned());
+            }
+            None => {}
+        }
+    }
+    elements(raw)
+        .iter()
+        .for_each(|inner| words_of(inner, found));
+    members(raw)
+        .iter()
+        .for_each(|(_, inner)| words_of(inner, found));
 }
 
 /// Attributes by name, values as JSON. The first of a name counts.

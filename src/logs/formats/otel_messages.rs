@@ -125,7 +125,7 @@ pub(super) fn chat(
         reply: true,
         ..read(raw, report)
     });
-    let record = record(attributes, report);
+    let record = record(attributes, said.input.iter().chain(&said.output), report);
     Some(LogRequest {
         messages,
         tools: tools_of(attributes, report),

@@ -449,7 +449,7 @@ const OF_THE_REPOSITORY: &[Gap] = &[(
     "otel/synthetic-attributes",
     "0 tokens, and not empty in the log",
     1,
-    "a part that is kept verbatim has tokens",
+    "a video by the id of its file: nobody knows how many tokens it is, as of images",
 )];
 
 const RECORDED: &[Gap] = &[];

@@ -209,6 +209,13 @@ fn attributes_of_openinference_are_requests() {
     let usage = &documents(&sessions[0])[0]["usage"];
     assert_eq!(usage["input_tokens"], 30);
     assert_eq!(usage["cached_tokens"], 8);
+    // The whole of an input says more than the messages, here; that of an output does not.
+    let report = imported.report.to_json();
+    assert_eq!(report["record_members_kept"]["input.value"], 1);
+    let repeated = &report["record_members_skipped"];
+    assert_eq!(repeated["output.value (repeats messages)"], 1);
+    let record = &documents(&sessions[0])[1]["meta"]["record"]["input.value"];
+    assert!(record.to_string().contains("from the page of sums"));
     // Messages come in the order of their numbers.
     assert_eq!(
         sent(&sessions[1])[0]["messages"],

@@ -683,6 +683,24 @@ fn codex_events_that_are_the_only_copy_are_messages() {
 }
 
 #[test]
+fn codex_counts_each_call_once_and_that_for_a_summary_is_of_the_compaction() {
+    let (_, sessions) = fixture("codex/synthetic-totals.jsonl");
+    let all = documents(&sessions[0]);
+    let used: Vec<&Value> = all
+        .iter()
+        .map(|document| &document["usage"]["input_tokens"])
+        .collect();
+    assert_eq!(
+        used,
+        [&json!(50), &json!(60), &json!(70), &Value::Null, &json!(20)]
+    );
+    assert_eq!(
+        all[3]["meta"]["compaction"]["usage"],
+        json!({"input_tokens": 80, "output_tokens": 8})
+    );
+}
+
+#[test]
 fn pi_settings_are_parameters_and_messages_of_extensions_are_sent() {
     let (imported, sessions) = fixture("pi/synthetic-settings.jsonl");
     let all = documents(&sessions[0]);
