@@ -836,7 +836,7 @@ impl BranchReader<'_> {
                 return;
             };
             keep_unread(&found, &mut part, json, &mut out.report);
-            // What the program says in the model's place is no reply: nobody was asked.
+            // What the program says in the place of the model is not a reply: there was no request.
             if text(&message, "model").as_deref() == Some("<synthetic>") {
                 part.reply = false;
                 part.injected = true;

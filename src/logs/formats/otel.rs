@@ -107,7 +107,8 @@ impl LogReader for Otel {
         for span in &spans {
             if !is_chat(&span.given) {
                 let kind = span.given.operation();
-                out.report.line(Fate::Skipped, &format!("span {kind}"));
+                let why = format!("span {kind} (not a call of a model)");
+                out.report.line(Fate::Skipped, &why);
                 continue;
             }
             let Some(chat) = chat(&span.given, &mut seen, &mut out.report) else {

@@ -141,7 +141,10 @@ fn spans_with_attributes_are_requests_in_the_order_they_began() {
     assert_eq!(report.lines(Fate::Skipped), 4);
     let shown = report.to_string();
     assert!(shown.contains("another choice 1"), "{shown}");
-    assert!(shown.contains("span invoke_agent 2"), "{shown}");
+    assert!(
+        shown.contains("span invoke_agent (not a call of a model) 2"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -229,7 +232,10 @@ fn spans_of_openllmetry_are_requests() {
     let (imported, sessions) = fixture("synthetic-openllmetry.json");
     let report = imported.report.to_string();
     assert!(report.contains("understood 2 (chat 2)"), "{report}");
-    assert!(report.contains("skipped 1 (span workflow 1)"), "{report}");
+    assert!(
+        report.contains("span workflow (not a call of a model) 1"),
+        "{report}"
+    );
     let sent = sent(&sessions[0]);
     let image = json!({"type": "image_url", "image_url": {"url": "https://example.org/map.png"}});
     let first = json!([
