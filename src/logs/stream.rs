@@ -105,6 +105,8 @@ struct LogRecordPlace {
     line: usize,
     /// The hash of its bytes, which shows whether the log was rewritten.
     hash: u64,
+    /// Whether something was taken out of it.
+    is_redacted: bool,
 }
 
 fn changed() -> io::Error {
@@ -141,6 +143,7 @@ fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
 
 struct PreparedLine<'a> {
     text: Cow<'a, str>,
+    is_redacted: bool,
     halved: bool,
     line: LogLine,
 }
@@ -195,7 +198,7 @@ impl<'l> LogFile<'l> {
             }
             jumps.clear();
             let mut report = ImportReport::default();
-            match self.prepare(&line, place, &mut jumps, &mut report) {
+            match self.prepare(&line, place, true, &mut jumps, &mut report) {
                 Ok(prepared) => {
                     if let Some(record) = prepared.record(&jumps, 1, 0) {
                         goes_on = looks.more(&record);
@@ -217,10 +220,12 @@ impl<'l> LogFile<'l> {
         Ok(format.filter(|format| lines > 1 && lines >= bad && format.is_bounded()))
     }
 
+    /// Checks a line. What is to be taken out is only looked for if it `may_redact`.
     fn prepare<'a>(
         &self,
         bytes: &'a [u8],
         place: u64,
+        may_redact: bool,
         jumps: &mut Jumps,
         report: &mut ImportReport,
     ) -> Result<PreparedLine<'a>, InputError> {
@@ -234,20 +239,22 @@ impl<'l> LogFile<'l> {
             text => text.unwrap_or(Cow::Borrowed("\u{FFFD}\n")),
         };
         let mut redacted = Redacted::default();
-        let clean = match redact_log(&text, &self.options.redact, &mut redacted) {
-            Cow::Owned(clean) => Some(clean),
-            Cow::Borrowed(_) => None,
+        let clean = match may_redact.then(|| redact_log(&text, &self.options.redact, &mut redacted))
+        {
+            Some(Cow::Owned(clean)) => Some(clean),
+            _ => None,
         };
+        let is_redacted = clean.is_some();
         let text = clean.map_or(text, Cow::Owned);
         report.redacted(&redacted);
+        let prepared = |text, halved, line| PreparedLine {
+            text,
+            is_redacted,
+            halved,
+            line,
+        };
         let mended = match input::line(&text, is_last, true, jumps) {
-            Ok(line) => {
-                return Ok(PreparedLine {
-                    text,
-                    halved: false,
-                    line,
-                });
-            }
+            Ok(line) => return Ok(prepared(text, false, line)),
             Err(error) => match mend_surrogates(&text) {
                 None if self.options.strict => return Err(error),
                 mended => mended,
@@ -256,7 +263,7 @@ impl<'l> LogFile<'l> {
         let halved = mended.is_some();
         let text = mended.map_or(text, |(mended, _)| Cow::Owned(mended));
         let line = input::line(&text, is_last, self.options.strict, jumps)?;
-        Ok(PreparedLine { text, halved, line })
+        Ok(prepared(text, halved, line))
     }
 
     fn read(&self, format: Format, spool: &Spool, out: &mut Output) -> Result<(), LogError> {
@@ -281,7 +288,7 @@ impl<'l> LogFile<'l> {
             let place = start;
             start += line.len() as u64;
             jumps.clear();
-            let prepared = match self.prepare(&line, place, &mut jumps, &mut out.report) {
+            let prepared = match self.prepare(&line, place, true, &mut jumps, &mut out.report) {
                 Ok(prepared) => prepared,
                 Err(error) => {
                     let error = error.shifted(number as u64 - 1, place);
@@ -305,6 +312,7 @@ impl<'l> LogFile<'l> {
                     length: line.len(),
                     line: number,
                     hash: self.hasher.hash_one(&line),
+                    is_redacted: prepared.is_redacted,
                 });
                 reader.record(&record, self, out);
             }
@@ -346,6 +354,7 @@ impl<'l> LogFile<'l> {
         let prepared = self.prepare(
             &bytes,
             place.start,
+            place.is_redacted,
             &mut jumps,
             &mut ImportReport::default(),
         )?;

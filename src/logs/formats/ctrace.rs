@@ -49,7 +49,8 @@ impl LogReader for Ctrace {
         let mut messages = Vec::new();
         for (raw, labels) in written(form, &rest) {
             let read = || read(form, &raw, &labels, &mut out.report);
-            messages.push(self.seen.get((form, &raw, &labels), read));
+            let key = format!("{form:?} {labels:?} {raw}");
+            messages.push(self.seen.get(&key, read));
         }
         let latency = [("latency_ms", get(&found, "latency_ms"))];
         let mut call = LogCall::used(get(&found, "usage"), &latency);

@@ -8,7 +8,7 @@ use super::openai::Chat;
 use super::requests::Api;
 use super::responses::Responses;
 use super::transcript::unread;
-use crate::json::{ValueType, get, members, value_type};
+use crate::json::{Accepted, ValueType, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
 use crate::logs::log::{LogMessage, LogPart, LogRequest};
 use crate::logs::report::ImportReport;
@@ -51,7 +51,9 @@ fn read_as<A: Api>(
     let found = members(request);
     let mut parsed = api.request(&found, report);
     let raw = get(&found, A::MESSAGES);
-    let list = raw.map(|raw| api.messages(raw)).unwrap_or_default();
+    let list = raw
+        .map(|raw| api.messages(Accepted::default(), raw))
+        .unwrap_or_default();
     // An empty list stays a parameter, and so does a value that is not a list.
     if list.is_empty() {
         parsed.taken.retain(|name| *name != A::MESSAGES);

@@ -15,7 +15,7 @@
 use super::fields::{inner, text, time};
 use super::reader::{LogReader, LogRecord, Records};
 use super::transcript::record as record_of;
-use crate::json::{Member, ValueType, elements, get, members, string, value_type};
+use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
 use crate::logs::events::{StreamedReply, of_list};
 use crate::logs::json::canonical;
 use crate::logs::log::{
@@ -26,7 +26,6 @@ use crate::logs::report::{Fate, ImportReport};
 use crate::render::{Provider, is_kept};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, Hash, RandomState};
 use std::rc::Rc;
 
 #[derive(Debug, Default)]
@@ -88,8 +87,8 @@ pub(super) trait Api {
         get(found, "model").is_some()
     }
 
-    fn messages<'a>(&self, raw: &'a str) -> Vec<&'a str> {
-        elements(raw)
+    fn messages<'a>(&self, json: Accepted<'_>, raw: &'a str) -> Vec<&'a str> {
+        json.elements(raw)
     }
 
     /// The system prompt of a request that has it in a member of its own, and which that is.
@@ -156,28 +155,21 @@ pub(super) fn first_choice<'a>(choices: &[&'a str], report: &mut ImportReport) -
 
 const KEPT: usize = 1_000;
 
+/// The messages that were read, by their texts. Of a log of requests most of each text was there before, so it is
+/// compared and not read.
 #[derive(Default)]
-pub(super) struct Interner {
-    states: (RandomState, RandomState),
-    seen: HashMap<(u64, u64), Rc<LogMessage>>,
-}
+pub(super) struct Interner(hashbrown::HashMap<String, Rc<LogMessage>>);
 
 impl Interner {
-    /// The message of a text; `read` reads it if it is new. Two texts with the same two hashes, which no log
-    /// can aim at, would be taken for one.
-    pub(super) fn get(
-        &mut self,
-        text: impl Hash,
-        read: impl FnOnce() -> LogMessage,
-    ) -> Rc<LogMessage> {
-        let key = (self.states.0.hash_one(&text), self.states.1.hash_one(&text));
-        let message = self.seen.entry(key).or_insert_with(|| Rc::new(read()));
+    /// The message of a text; `read` reads it if it is new.
+    pub(super) fn get(&mut self, text: &str, read: impl FnOnce() -> LogMessage) -> Rc<LogMessage> {
+        let message = self.0.entry_ref(text).or_insert_with(|| Rc::new(read()));
         Rc::clone(message)
     }
 
     fn shrink(&mut self, request: usize) {
-        if self.seen.len() > 2 * request + KEPT {
-            self.seen.retain(|_, message| Rc::strong_count(message) > 1);
+        if self.0.len() > 2 * request + KEPT {
+            self.0.retain(|_, message| Rc::strong_count(message) > 1);
         }
     }
 }
@@ -253,14 +245,14 @@ fn around<'a>(found: &[Member<'a>], report: &mut ImportReport) -> (Option<Cow<'a
 }
 
 pub(super) fn body_of<'a>(found: &[Member<'a>]) -> Option<Vec<Member<'a>>> {
-    get(found, "request").map(body)
+    get(found, "request").map(|raw| body(Accepted::default(), raw))
 }
 
 /// The request or response itself: below `body`, or right there.
-fn body(raw: &str) -> Vec<Member<'_>> {
-    let found = members(raw);
+fn body<'a>(json: Accepted<'_>, raw: &'a str) -> Vec<Member<'a>> {
+    let found = json.members(raw);
     match get(&found, "body") {
-        Some(body) if value_type(body) == ValueType::Object => members(body),
+        Some(body) if value_type(body) == ValueType::Object => json.members(body),
         _ => found,
     }
 }
@@ -326,7 +318,7 @@ impl<A: Api> RequestsReader<A> {
         }
         out.report.line(Fate::Understood, "request");
         let raw = get(found, A::MESSAGES).unwrap_or_default();
-        let raw = self.api.messages(raw);
+        let raw = self.api.messages(record.json, raw);
         let mut messages = std::mem::take(&mut parsed.system);
         let own = messages.len();
         let previous = self.api.previous(found);
@@ -356,7 +348,8 @@ impl<A: Api> RequestsReader<A> {
             let whole = (value_type(response) == ValueType::Array)
                 .then(|| StreamedReply::from_events(A::PROVIDER, &of_list(response)).response)
                 .flatten();
-            self.response(&body(whole.as_deref().unwrap_or(response)), out);
+            let response = whole.as_deref().unwrap_or(response);
+            self.response(&body(record.json, response), out);
         }
     }
 
@@ -464,7 +457,7 @@ impl<A: Api> RequestsReader<A> {
         let raw = get(found, A::MESSAGES).unwrap_or_default();
         let mut messages = Vec::new();
         let before = out.report.messages(Fate::Understood);
-        for raw in self.api.messages(raw) {
+        for raw in self.api.messages(record.json, raw) {
             messages.push(self.api.message(raw, &mut out.report));
         }
         let is_read = messages.is_empty() || out.report.messages(Fate::Understood) > before;
@@ -481,7 +474,8 @@ impl<A: Api> RequestsReader<A> {
 
 impl<A: Api> LogReader for RequestsReader<A> {
     fn record(&mut self, record: &LogRecord<'_>, _: &dyn Records, out: &mut Output) {
-        let found = members(record.raw);
+        let json = record.json;
+        let found = json.members(record.raw);
         let has_list = |found: &[Member<'_>]| {
             get(found, A::MESSAGES).is_some_and(|raw| self.api.is_list(raw, found))
         };
@@ -490,14 +484,15 @@ impl<A: Api> LogReader for RequestsReader<A> {
             self.list(record, &found, None, Default::default(), out);
             return;
         }
-        let request = body_of(&found).unwrap_or_default();
+        let request = get(&found, "request").map(|raw| body(json, raw));
+        let request = request.unwrap_or_default();
         if has_list(&request) {
             self.records = true;
             let around = around(&found, &mut out.report);
             self.list(record, &request, get(&found, "response"), around, out);
             return;
         }
-        let response = get(&found, "response").map(body);
+        let response = get(&found, "response").map(|raw| body(json, raw));
         let response = response.as_deref().unwrap_or(&found);
         if self.response(response, out) {
             out.report.line(Fate::Understood, "response");

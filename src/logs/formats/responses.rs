@@ -68,10 +68,10 @@ impl Api for Responses {
         }
     }
 
-    fn messages<'a>(&self, raw: &'a str) -> Vec<&'a str> {
+    fn messages<'a>(&self, json: Accepted<'_>, raw: &'a str) -> Vec<&'a str> {
         match value_type(raw) {
             ValueType::String => vec![raw],
-            _ => elements(raw),
+            _ => json.elements(raw),
         }
     }
 
