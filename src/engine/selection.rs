@@ -41,7 +41,7 @@ pub struct Selection {
 #[derive(Clone, Debug)]
 enum SelectionRows {
     KnownRows(KnownRows),
-    Recipe(Box<Recipe>),
+    Recipe(Recipe),
 }
 
 #[derive(Clone, Debug)]
@@ -224,18 +224,16 @@ impl KnownRows {
 pub(super) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a str> {
     // Filling slots costs half of what adding one by one does.
     let mut ids = vec![""; rows.len()];
-    if let ([piece], MatchedRows::Bits(windows)) = (snapshot.pieces(), rows) {
-        let (of_segment, shift) = (piece.segment().ids(), piece.shift());
+    if let MatchedRows::Bits(windows) = rows {
         let mut slots = &mut *ids;
         for window in windows {
-            let mut first = window.start();
-            for &word in window.words() {
-                if word != 0 {
+            for piece in snapshot.pieces_in(window.start()..window.end()) {
+                let (of_segment, shift) = (piece.segment().ids(), piece.shift());
+                for (first, word) in window.words_in(piece.start()..piece.end()) {
                     let (own, rest) = slots.split_at_mut(word.count_ones() as usize);
                     of_segment.list(first - shift, word, own);
                     slots = rest;
                 }
-                first += 64;
             }
         }
         return ids;
@@ -312,14 +310,14 @@ impl Selection {
         target: RowSource,
     ) -> Self {
         Self {
-            kind: SelectionRows::Recipe(Box::new(Recipe {
+            kind: SelectionRows::Recipe(Recipe {
                 history,
                 statement: Arc::clone(statement),
                 target,
                 bound: Arc::clone(bound),
                 ops: Vec::new(),
                 found: OnceLock::new(),
-            })),
+            }),
             warnings: statement.warnings.clone(),
         }
     }
@@ -420,11 +418,11 @@ impl Selection {
             return None;
         };
         Some(whole.fetch(*position).map(|()| Self {
-            kind: SelectionRows::Recipe(Box::new(Recipe {
+            kind: SelectionRows::Recipe(Recipe {
                 history: Moment::from(Arc::clone(whole)),
                 found: OnceLock::new(),
                 ..Recipe::clone(recipe)
-            })),
+            }),
             warnings: self.warnings.clone(),
         }))
     }
@@ -519,7 +517,7 @@ impl Selection {
     pub(super) fn then(self, op: Op) -> Self {
         let kind = match self.kind {
             SelectionRows::KnownRows(known) => SelectionRows::KnownRows(known.then(op)),
-            SelectionRows::Recipe(recipe) => SelectionRows::Recipe(Box::new(recipe.then(op))),
+            SelectionRows::Recipe(recipe) => SelectionRows::Recipe(recipe.then(op)),
         };
         Self { kind, ..self }
     }

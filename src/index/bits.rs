@@ -3,6 +3,7 @@
 //! Roaring bitmaps store posting lists; for results, which are dense or in small windows, plain words are faster to
 //! fill, intersect and walk. A bitmap covers whole 64-row words, so words of posting lists are copied without shifting.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use smallvec::SmallVec;
@@ -10,6 +11,29 @@ use smallvec::SmallVec;
 /// Windows of up to this many words need no allocation. Bitmaps are moved from step to step, and
 /// moving more words costs more than allocating.
 const INLINE_WORDS: usize = 2;
+
+thread_local! {
+    /// The memory of bitmaps that are gone, for the next ones: a run needs a few of about the same size.
+    static SPARE: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A thread keeps the memory of this many bitmaps,
+const SPARES: usize = 4;
+
+/// none with room for more than this many words.
+const SPARE_WORDS: usize = 2_048;
+
+fn zeroed(count: usize) -> Vec<u64> {
+    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
+    match spare {
+        Ok(Some(mut words)) => {
+            words.clear();
+            words.resize(count, 0);
+            words
+        }
+        _ => vec![0; count],
+    }
+}
 
 /// A set of rows of a window. The window starts and ends at multiples of 64.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +51,7 @@ impl Bits {
         // Growing word by word would cost several times as much.
         let words = match count {
             0..=INLINE_WORDS => SmallVec::from_buf_and_len([0; INLINE_WORDS], count),
-            _ => SmallVec::from_vec(vec![0; count]),
+            _ => SmallVec::from_vec(zeroed(count)),
         };
         Self { first_word, words }
     }
@@ -103,12 +127,33 @@ impl Bits {
         self.change(row, |word, bit| *word |= bit);
     }
 
-    /// Adds the rows of a word of the window.
+    /// The words that have some of `rows`: the first row of each, a multiple of 64, and one bit a row.
+    #[inline]
+    pub(crate) fn words_in(&self, rows: Range<u32>) -> impl Iterator<Item = (u32, u64)> {
+        let (start, end) = self.within(&rows).unwrap_or((0, 0));
+        let first = start / 64;
+        let at = first.wrapping_sub(self.first_word) as usize;
+        let words = self.words.get(at..).unwrap_or_default();
+        (first..end.div_ceil(64))
+            .zip(words)
+            .map(move |(index, word)| (index * 64, word & mask(index, start, end)))
+            .filter(|(_, word)| *word != 0)
+    }
+
+    /// Adds the rows `start + bit` for the bits of `rows`; all are in the window.
     #[inline]
     pub(crate) fn insert_word(&mut self, start: u32, rows: u64) {
-        let word = (start / 64).wrapping_sub(self.first_word) as usize;
+        let (word, shift) = (
+            (start / 64).wrapping_sub(self.first_word) as usize,
+            start % 64,
+        );
         if let Some(word) = self.words.get_mut(word) {
-            *word |= rows;
+            *word |= rows << shift;
+        }
+        if shift > 0
+            && let Some(word) = self.words.get_mut(word + 1)
+        {
+            *word |= rows >> (64 - shift);
         }
     }
 
@@ -272,6 +317,22 @@ impl Iterator for Ones {
         // Clears the lowest bit that is set: one step for each row, none for the zeros between.
         self.0 &= self.0 - 1;
         Some(bit)
+    }
+}
+
+impl Drop for Bits {
+    #[inline]
+    fn drop(&mut self) {
+        if self.words.spilled() && self.words.capacity() <= SPARE_WORDS {
+            let words = std::mem::take(&mut self.words).into_vec();
+            // A thread that ends has no spare memory any more.
+            let _ = SPARE.try_with(|spare| {
+                let mut spare = spare.borrow_mut();
+                if spare.len() < SPARES {
+                    spare.push(words);
+                }
+            });
+        }
     }
 }
 

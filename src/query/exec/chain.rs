@@ -2,6 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
+use smallvec::{SmallVec, smallvec};
+
 use super::access::row_holds;
 use super::axis::{NodeSet, below_seq, narrow_by_level, reach};
 use super::eval::core_holds;
@@ -11,7 +13,7 @@ use super::rows::MatchedRows;
 use super::scan::remove_cores;
 use super::stats::RunInput;
 use super::trace::Trace;
-use super::window::{locate, of_depths};
+use super::window::{locate, of_depths, unit_rows};
 use super::zone::Zones;
 use crate::index::{Bits, UnitKind};
 use crate::query::ir::{Axis, DepthSet, TypeTest, Zone};
@@ -98,11 +100,43 @@ fn run(
         ControlFlow::Break(rows) => return rows,
         ControlFlow::Continue(located) => located,
     };
-    let mut bits = Vec::with_capacity(windows.len());
+    let mut bits = SmallVec::with_capacity(windows.len());
     for window in windows {
-        bits.push(WindowRun { window, input }.steps(chain, below_seq, cores, trace));
+        let run = WindowRun { window, input };
+        let left = if below_seq {
+            // The window is what is below `^seq`, so the first step has found its one node already.
+            trace.step(0, || 1, Some(1));
+            LeftContext::Nodes(NodeSet {
+                bits: Bits::new(run.window.start..run.window.start),
+                root: false,
+                seq: true,
+            })
+        } else {
+            LeftContext::Start
+        };
+        bits.push(run.steps(chain, usize::from(below_seq), left, cores, trace));
     }
     MatchedRows::Bits(bits)
+}
+
+/// What the steps after the first find, given the row that the first one keeps: all of it is in the unit of that row.
+pub(super) fn after_first(
+    chain: &BoundChain,
+    row: u32,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+) -> MatchedRows {
+    let window = unit_rows(&input.snapshot.pieces()[input.snapshot.piece_of(row)], row);
+    let mut bits = Bits::new(window.clone());
+    bits.insert(row);
+    let left = LeftContext::Nodes(NodeSet {
+        bits,
+        root: false,
+        seq: false,
+    });
+    let run = WindowRun { window, input };
+    let found = run.steps(chain, 1, left, Cores::Dropped, trace);
+    MatchedRows::Bits(smallvec![found])
 }
 
 enum LeftContext {
@@ -126,22 +160,18 @@ struct WindowRun<'a> {
 }
 
 impl WindowRun<'_> {
-    fn steps(&self, chain: &BoundChain, below_seq: bool, result: Cores, trace: &mut Trace) -> Bits {
-        let mut left = LeftContext::Start;
+    /// Runs the steps from `first` on.
+    fn steps(
+        &self,
+        chain: &BoundChain,
+        first: usize,
+        mut left: LeftContext,
+        result: Cores,
+        trace: &mut Trace,
+    ) -> Bits {
         let mut level = None;
         let mut cores = false;
-        let mut steps = chain.steps.iter().enumerate();
-        // The window is what is below `^seq`, so the first step has found its one node already.
-        if below_seq {
-            steps.next();
-            trace.step(0, || 1, Some(1));
-            left = LeftContext::Nodes(NodeSet {
-                bits: Bits::new(self.window.start..self.window.start),
-                root: false,
-                seq: true,
-            });
-        }
-        for (index, step) in steps {
+        for (index, step) in chain.steps.iter().enumerate().skip(first) {
             match step {
                 BoundStep::Filter(filter) => {
                     let join = Join {

@@ -12,6 +12,9 @@ pub(super) const WORD_ROWS: u32 = 64;
 /// Rows of a snapshot up to which windows of one word each are faster than bit sets over all rows.
 pub(super) const WORDS_ROWS: u32 = 512;
 
+/// Rows from the first to the last window of one word each.
+pub(super) const WORDS_SPAN: u32 = 2_048;
+
 /// Depths, beyond the first of an interval, that a local plan may read.
 const LOCAL_DEPTHS: u64 = 8;
 

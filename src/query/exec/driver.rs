@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::chain::{Cores, is_core, matches, matches_and_cores};
+use super::chain::{Cores, after_first, is_core, matches, matches_and_cores};
 use super::choose::{StrategyChoice, by_id, choose, one_word};
 use super::chunks;
 use super::nearest;
@@ -65,7 +65,14 @@ fn found(
         StrategyChoice::Word(window) => run_one(bound, window, input, trace),
         StrategyChoice::Words(windows) => run_all(bound, &windows, input, trace),
         StrategyChoice::ById(Some(id)) => of_id(id, input, trace),
-        StrategyChoice::Nearest(chain, nearest) => nearest::run(chain, nearest, input, trace),
+        StrategyChoice::Nearest(chain, nearest) => {
+            let rows = nearest::run(chain, nearest, input, trace);
+            // With more steps, the first one picks one row.
+            match rows.iter().next() {
+                Some(row) if chain.steps.len() > 1 => after_first(chain, row, input, trace),
+                _ => rows,
+            }
+        }
         StrategyChoice::Count(_)
         | StrategyChoice::ById(None)
         | StrategyChoice::Chunks

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::index::{Bits, Ones};
 
@@ -17,7 +17,7 @@ pub enum MatchedRows {
         word: u64,
     },
     /// In document order: bit sets over ascending row ranges.
-    Bits(Vec<Bits>),
+    Bits(SmallVec<[Bits; 1]>),
     /// In the order of the list.
     List(SmallVec<[u32; 4]>),
 }
@@ -106,7 +106,7 @@ impl MatchedRows {
         for rows in [&self, &other] {
             rows.for_each(|row| bits.insert(row));
         }
-        Self::Bits(vec![bits])
+        Self::Bits(smallvec![bits])
     }
 }
 

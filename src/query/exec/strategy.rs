@@ -25,7 +25,7 @@ impl Strategy {
         match self {
             Self::Count => "adds up the lengths of posting lists",
             Self::ById => "looks up the id and reads at most its turn",
-            Self::Word => "one machine word holds the rows at these depths",
+            Self::Word => "one machine word for each 64 rows, whole turns at a time",
             Self::Chunks => "reads chunks of whole turns, only those needed",
             Self::Windows => "bit sets over the rows that can match",
         }

@@ -7,15 +7,15 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::access::{TestAccess, node_class, of_one_value, row_holds};
-use super::cost::{WORD_ROWS, WORDS_ROWS};
+use super::cost::{WORD_ROWS, WORDS_ROWS, WORDS_SPAN};
 use super::rows::MatchedRows;
 use super::stats::RunInput;
 use super::trace::Trace;
 use super::window::{all_have_depths, at_depths, intervals};
-use crate::index::{FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece};
+use crate::index::{Bits, FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece};
 use crate::query::ir::{Axis, TypeTest};
 use crate::query::plan::{Bound, BoundChain, BoundPick, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
@@ -142,7 +142,13 @@ pub(super) fn windows_of<'a>(
                 .try_for_each(&mut add)?;
         }
     }
-    Ok(windows)
+    // One bitmap has the rows of all windows.
+    match (windows.first(), windows.last()) {
+        (Some(first), Some(last)) if last.first - first.first > WORDS_SPAN => {
+            Err("the depths are far apart")
+        }
+        _ => Ok(windows),
+    }
 }
 
 #[inline(never)]
@@ -153,29 +159,26 @@ pub(super) fn run_all(
     trace: &mut Trace,
 ) -> MatchedRows {
     let pieces = input.snapshot.pieces().len() as u64;
-    let mut rows = SmallVec::new();
+    let all = windows.iter().flatten();
+    let spans = all.map(|window| window.first..window.first + window.len);
+    let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    let mut rows = Bits::new(span.unwrap_or(0..0));
     for (group, (chain, windows)) in bound.chains.iter().zip(windows).enumerate() {
         trace.begin_chain(group);
         trace.counters.pieces_pruned += pieces.saturating_sub(windows.len() as u64);
         for (at, window) in windows.iter().enumerate() {
-            let matched = window.run(chain, at == 0, trace);
-            if rows.len() + matched.count_ones() as usize > rows.capacity() {
-                let ahead = windows[at..].iter().map(|window| window.len as usize);
-                rows.reserve(ahead.sum());
-            }
-            rows.extend(Ones(matched).map(|bit| window.first + bit));
+            rows.insert_word(window.first, window.run(chain, at == 0, trace));
         }
-    }
-    // The windows of one group are disjoint and ascend; those of several may not.
-    if bound.chains.len() > 1 {
-        rows.sort_unstable();
-        rows.dedup();
     }
     if !bound.filters.is_empty() {
         let counters = &mut trace.counters;
-        rows.retain(|row| row_holds(&bound.filters, *row, input, counters));
+        for row in rows.clone().iter() {
+            if !row_holds(&bound.filters, row, input, counters) {
+                rows.remove(row);
+            }
+        }
     }
-    MatchedRows::List(rows)
+    MatchedRows::Bits(smallvec![rows])
 }
 
 /// Removes the dead rows of a piece from its windows, which ascend.

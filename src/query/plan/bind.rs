@@ -7,7 +7,7 @@ use super::bound::{
     NearestEnd, NearestRows,
 };
 use super::predicate::Compare;
-use super::steps::{FilterPlan, GroupStep, Plan, Predicate, SlotNumber, SlotTest};
+use super::steps::{FilterPlan, GroupStep, Plan, Predicate, RootOrSeq, SlotNumber, SlotTest};
 use super::text_test::UnfitValue;
 use super::value::Value;
 use crate::query::ir::{Attr, Literal, Operand, Patterns, PickStep, RowOrder};
@@ -121,6 +121,10 @@ fn nearest(
     };
     // Picks count implicit cores.
     let step = chain.step_of_rows().filter(|step| !step.cores)?;
+    // Further steps read the unit of the one row that is picked.
+    if chain.steps.len() > 1 && (step.picks.is_empty() || step.ambient != RootOrSeq::Never) {
+        return None;
+    }
     let by_key = |newest: bool| {
         if newest {
             NearestEnd::Newest

@@ -39,7 +39,7 @@ pub struct Bound {
     pub pattern_bytes: usize,
 }
 
-/// A few rows of those that one step keeps anywhere, from one end.
+/// A few rows of those that a first step keeps, from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NearestRows {
     /// The end.
@@ -48,7 +48,7 @@ pub struct NearestRows {
     pub skip: u64,
     /// Rows to return at most.
     pub take: u64,
-    /// Whether they are what a pick keeps, before order and tail; else the result.
+    /// Whether they are what a pick keeps, before further steps, order and tail; else the result.
     pub is_pick: bool,
 }
 
@@ -104,10 +104,10 @@ impl BoundChain {
         })
     }
 
-    /// The only step, if its tests are answered row by row: an anchor is more than its class, and an id is found by
+    /// The first step, if its tests are answered row by row: an anchor is more than its class, and an id is found by
     /// its directory.
     pub(super) fn step_of_rows(&self) -> Option<&BoundFilter> {
-        let [BoundStep::Filter(step)] = &*self.steps else {
+        let [BoundStep::Filter(step), ..] = &*self.steps else {
             return None;
         };
         let by_rows = |test: &BoundTest| match test {
