@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::history::{History, Position, Session};
 use crate::index::{Meta, NodeRef, Snapshot};
-use crate::json::{canonical, members};
+use crate::json::{canonical, get, members};
 use crate::support::diag::Error;
 
 /// What [`Store::import_log`] did.
@@ -69,6 +69,15 @@ struct LogStep<'a> {
     is_kept: bool,
     /// Whether the session gets snapshots, or another working state.
     adds: bool,
+}
+
+/// How a log is to a session that came from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LogFit {
+    Longer,
+    Shorter,
+    /// Something in it was deleted, or is another now.
+    Rewritten,
 }
 
 impl Store {
@@ -162,12 +171,11 @@ impl Store {
         let mut steps: Vec<Option<LogStep<'a>>> = sessions.iter().map(|_| None).collect();
         let mut order: Vec<&LogCandidate> = candidates.iter().collect();
         order.sort_by_key(|candidate| Reverse(candidate.entry.snapshots()));
-        // Last those of which the log has less.
-        for longer in [false, true] {
+        for fit in [LogFit::Longer, LogFit::Shorter, LogFit::Rewritten] {
             order = order
                 .into_iter()
                 .filter_map(|candidate| {
-                    self.claim(candidate, sessions, source, longer, &mut steps)
+                    self.claim(candidate, sessions, source, fit, &mut steps)
                         .map(|claimed| (!claimed).then_some(candidate))
                         .transpose()
                 })
@@ -183,7 +191,7 @@ impl Store {
         candidate: &'a LogCandidate,
         sessions: &[(String, Session)],
         source: Option<&str>,
-        longer: bool,
+        fit: LogFit,
         steps: &mut [Option<LogStep<'a>>],
     ) -> Result<bool, Error> {
         for same_name in [true, false] {
@@ -191,15 +199,21 @@ impl Store {
                 if claimed.is_some() || (candidate.entry.name == *name) != same_name {
                     continue;
                 }
-                let Some(mut step) = candidate.step(&self.core, session, source)? else {
+                let step = match fit {
+                    LogFit::Rewritten if !same_name => None,
+                    LogFit::Rewritten => candidate.rewritten(&self.core, session, source)?,
+                    _ => candidate.step(&self.core, session, source)?,
+                };
+                let Some(mut step) = step else {
                     continue;
                 };
+                let is_shorter = fit == LogFit::Shorter;
                 let is_begun = same_name || step.there > 0 || candidate.entry.seqs.is_none();
-                if step.is_kept != longer || !is_begun {
+                if step.is_kept != is_shorter || !is_begun {
                     continue;
                 }
                 let length = session.history().committed().len();
-                step.adds = !longer
+                step.adds = !is_shorter
                     && (step.there < length || !is_working_same(&candidate.session, session)?);
                 step.is_kept |= !step.adds && step.taken_back == 0;
                 *claimed = Some(step);
@@ -208,6 +222,20 @@ impl Store {
         }
         Ok(false)
     }
+}
+
+/// The id that a log gives its session, as JSON.
+fn id_in_log(history: &History) -> Result<Option<String>, Error> {
+    let newest = at(history, history.committed().len().checked_sub(1))?;
+    let meta = newest.and_then(|newest| {
+        let mut extra = newest.meta().extra.iter();
+        extra.find_map(|(name, json)| (&**name == "meta").then_some(json))
+    });
+    Ok(meta.and_then(|meta| {
+        let meta = members(meta);
+        let session = members(get(&meta, "session")?);
+        get(&session, "id").map(canonical)
+    }))
 }
 
 fn at(history: &History, index: Option<usize>) -> Result<Option<&Arc<Snapshot>>, Error> {
@@ -295,6 +323,34 @@ impl LogCandidate {
             kept,
             taken_back,
             ..step
+        }))
+    }
+
+    /// As [`Self::step`], of a log that says by its id that it is this session, and in which something was deleted: what
+    /// both begin with stays.
+    fn rewritten(
+        &self,
+        core: &Core,
+        session: &Session,
+        source: Option<&str>,
+    ) -> Result<Option<LogStep<'_>>, Error> {
+        let (old, new) = (self.session.history(), session.history());
+        let is_same_log = source.is_some() && self.entry.source.as_deref() == source;
+        let own = id_in_log(&old)?;
+        if self.entry.runtime.is_some() || !is_same_log || own.is_none() || own != id_in_log(&new)?
+        {
+            return Ok(None);
+        }
+        let Some(hashes) = self.hashes(core)? else {
+            return Ok(None);
+        };
+        let kept = SessionRows::shared(&new, &hashes)?;
+        Ok(Some(LogStep {
+            candidate: Some(self),
+            there: kept,
+            kept,
+            taken_back: hashes.len() - kept,
+            ..LogStep::default()
         }))
     }
 
