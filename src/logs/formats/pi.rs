@@ -1,4 +1,5 @@
-//! Sessions of the pi coding agent: one entry a line, version 1 (a list) and later (a tree).
+//! Sessions of the pi coding agent and of its kin, omp and openclaw: one entry a line, version 1 (a list) and later (a
+//! tree). Which of them it is only some entries say.
 //!
 //! A transcript: the system prompt and the tools are not in it. `toolCall`, `thinking` and text
 //! parts become blocks of kind `call`, `thinking` and `text`; a message `toolResult` is a result, and
@@ -76,9 +77,23 @@ fn skipped<'a>(kind: &'a str, title: Option<&str>) -> Option<&'a str> {
     }
 }
 
+/// The agent of pi's kin that writes such an entry.
+fn kin(kind: &str, found: &[Member<'_>]) -> Option<&'static str> {
+    let provider = text(&inner(found, "message"), "provider");
+    let custom = text(found, "customType");
+    let is_openclaw = [provider, custom].into_iter().flatten();
+    if { is_openclaw }.any(|name| name.starts_with("openclaw")) {
+        return Some("openclaw");
+    }
+    let of_omp = words![session_init title mode_change service_tier_change ttsr_injection];
+    of_omp.contains(&kind).then_some("omp")
+}
+
 #[derive(Default)]
 pub(super) struct Pi {
     branches: Branches,
+    /// The agent that wrote it, if it is not pi itself.
+    kin: Option<&'static str>,
     /// The session of a list of entries, which is read as it comes.
     list: Option<EntryList>,
 }
@@ -105,13 +120,14 @@ impl LogReader for Pi {
         if self.branches.is_empty() && !(is_header && version.unwrap_or(1) > 1) {
             let path = self
                 .list
-                .insert(EntryList::new(about(&found, record.list), out));
+                .insert(EntryList::new(about(&found, record.list, None), out));
             path.entry(&found, out);
             return;
         }
         let id = text(&found, "id").filter(|_| !is_header);
         let parent = text(&found, "parentId");
         let kind = text(&found, "type").unwrap_or_default();
+        self.kin = self.kin.or_else(|| kin(&kind, &found));
         if let Some((id, why)) = id.as_deref().zip(skipped(&kind, title(&kind, &found))) {
             out.report.line(Fate::Skipped, why);
             self.branches.pass(id, parent.as_deref());
@@ -127,9 +143,12 @@ impl LogReader for Pi {
 
     fn finish(&mut self, records: &dyn Records, out: &mut Output) {
         let branches = std::mem::take(&mut self.branches);
+        let kin = self.kin;
         branches.read(out, |lines: &[&BranchLine], of_branch, out| {
             let header = lines.first().and_then(|line| {
-                records.read(line.number, |line| about(&line.json.members(line.raw), ""))
+                records.read(line.number, |line| {
+                    about(&line.json.members(line.raw), "", kin)
+                })
             });
             let mut about = header.unwrap_or_default();
             about.name = of_branch.name;
@@ -150,7 +169,7 @@ impl LogReader for Pi {
     }
 }
 
-fn about(found: &[Member<'_>], location: &str) -> About {
+fn about(found: &[Member<'_>], location: &str, kin: Option<&str>) -> About {
     let is_header = text(found, "type").as_deref() == Some("session");
     let header = object_without(found, &["type"]).filter(|_| is_header);
     let meta = header.map(|header| ("session".into(), header));
@@ -159,7 +178,7 @@ fn about(found: &[Member<'_>], location: &str) -> About {
         meta: meta.into_iter().collect(),
         ..About::default()
     };
-    about.of_agent("pi", get_string(found, "cwd"));
+    about.of_agent(kin.unwrap_or("pi"), get_string(found, "cwd"));
     about
 }
 
