@@ -1,35 +1,22 @@
 //! ctxdiff's `.ctrace` files as lines of JSON, one a call, which [`super::formats`] reads.
 //!
 //! The file is a SQLite database: runs, their calls, and for each call the list of its blocks, whose
-//! texts are there once. It is opened in memory and never written. This file must not know messages.
+//! texts are there once. This file must not know messages.
 
 use super::json::{braced, compact, list, push_member, quoted, value};
 use crate::tree::InputError;
-use rusqlite::{Connection, MAIN_DB, Row};
-
-const MAGIC: &[u8] = b"SQLite format 3\0";
-
-pub(super) fn is_database(bytes: &[u8]) -> bool {
-    bytes.starts_with(MAGIC)
-}
+use rusqlite::{Connection, Row};
 
 /// The calls of all runs, one a line, in order. Refuses databases of other programs, and damaged ones.
-pub(super) fn lines(bytes: &[u8]) -> Result<String, InputError> {
-    read(bytes).map_err(|error| {
+pub(super) fn lines(database: &Connection) -> Result<String, InputError> {
+    read(database).map_err(|error| {
         InputError::at_document(format!(
-            "expected a file of ctxdiff in this SQLite file: {error}"
+            "expected a file of ctxdiff or opencode in this SQLite file: {error}"
         ))
     })
 }
 
-fn read(bytes: &[u8]) -> rusqlite::Result<String> {
-    let mut bytes = bytes.to_vec();
-    // A database in memory has no write-ahead log.
-    for version in bytes.iter_mut().skip(18).take(2) {
-        *version = 1;
-    }
-    let mut database = Connection::open_in_memory()?;
-    database.deserialize_read_exact(MAIN_DB, &bytes[..], bytes.len(), true)?;
+fn read(database: &Connection) -> rusqlite::Result<String> {
     // Version 1 does not say whose call it was.
     let has = "select count(*) from pragma_table_info('call') where name = ?1";
     let column = |name: &str| -> rusqlite::Result<String> {

@@ -1,6 +1,7 @@
 //! inspect_ai's `.eval` files: ZIP archives of a log without its samples, and of the samples, which are unpacked one at
 //! a time. This file must not know messages.
 
+use super::input::ReadPart;
 use crate::tree::InputError;
 use std::fmt::Display;
 use std::io::{Cursor, Read as _};
@@ -13,10 +14,7 @@ pub(super) fn is_archive(bytes: &[u8]) -> bool {
 }
 
 /// Gives the log, with its reductions, and then each sample in the order of the archive, all with their places.
-pub(super) fn each(
-    bytes: &[u8],
-    mut read: impl FnMut(&str, String) -> Result<(), InputError>,
-) -> Result<(), InputError> {
+pub(super) fn each(bytes: &[u8], read: &mut ReadPart<'_>) -> Result<(), InputError> {
     // What an archive holds is written at its end.
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
         let message = format!("this ZIP archive is cut off or damaged: {error}");

@@ -1,16 +1,25 @@
 //! From the bytes of a log to sessions.
 
 use super::formats::{Format, InMemory, LogRecord, look, reader};
+#[cfg(feature = "cli")]
+use super::input::LogError;
+#[cfg(any(feature = "store", feature = "eval"))]
+use super::input::ReadPart;
 use super::input::{self, Found, ImportOptions, MessageLocation};
 use super::log::object_without;
+#[cfg(feature = "store")]
+use super::opencode;
 use super::output::Output;
 use super::recording::Recording;
 use super::report::{Fate, ImportReport};
+use super::sqlite;
 use super::surrogates::{halves, mend_surrogates};
 use crate::history::Session;
 use crate::json::{Redacted, redact_log};
 use crate::support::cancel::ensure;
 use crate::tree::fault::InputError;
+#[cfg(feature = "cli")]
+use std::path::Path;
 use std::sync::Arc;
 
 /// The outcome of [`import`].
@@ -61,18 +70,30 @@ impl ImportedSession {
 /// session is returned then.
 pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
     let mut counted = ImportReport::default();
+    #[cfg(not(feature = "store"))]
+    if sqlite::is_database(bytes) {
+        return Err(InputError::at_document(
+            "this is a SQLite file; those of opencode and ctxdiff are read with the feature `store`".to_owned(),
+        ));
+    }
     #[cfg(feature = "store")]
     let lines;
     #[cfg(feature = "store")]
-    let bytes = if super::ctrace::is_database(bytes) {
-        lines = super::ctrace::lines(bytes)?;
+    let bytes = if sqlite::is_database(bytes) {
+        let database = database(bytes)?;
+        if opencode::is_database(&database) {
+            let each = |read: &mut ReadPart<'_>| opencode::each_row(&database, read);
+            return import_each(Format::Opencode, each, options);
+        }
+        lines = super::ctrace::lines(&database)?;
         lines.as_bytes()
     } else {
         bytes
     };
     #[cfg(feature = "eval")]
     if super::eval::is_archive(bytes) {
-        return import_samples(bytes, options);
+        let each = |read: &mut ReadPart<'_>| super::eval::each(bytes, read);
+        return import_each(Format::InspectAi, each, options);
     }
     let mut redacted = Redacted::default();
     let (text, not_text) = match input::json(bytes) {
@@ -116,20 +137,40 @@ pub fn import(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputEr
     finished(out, format, options)
 }
 
-/// The sessions of a `.eval` file, of which one sample is unpacked at a time.
-#[cfg(feature = "eval")]
-fn import_samples(bytes: &[u8], options: &ImportOptions) -> Result<Imported, InputError> {
+#[cfg(feature = "store")]
+fn database(bytes: &[u8]) -> Result<rusqlite::Connection, InputError> {
+    sqlite::of_bytes(bytes).map_err(|error| {
+        InputError::at_document(format!("this SQLite file cannot be read: {error}"))
+    })
+}
+
+/// The sessions of a log that has several documents, of which `each` reads one at a time.
+#[cfg(any(feature = "store", feature = "eval"))]
+fn import_each<E: From<InputError>>(
+    format: Format,
+    each: impl FnOnce(&mut ReadPart<'_>) -> Result<(), E>,
+    options: &ImportOptions,
+) -> Result<Imported, E> {
     let mut out = Output::default();
-    let mut reader = reader(Format::InspectAi);
+    let mut reader = reader(format);
     let mut redacted = Redacted::default();
     let strict = ImportOptions {
         strict: true,
         ..options.clone()
     };
-    super::eval::each(bytes, |place, text| {
+    each(&mut |place, text| {
         ensure();
         let text = redact_log(&text, &options.redact, &mut redacted);
-        match input::check(&text, &strict, &mut out.report) {
+        let mended;
+        let mut checked = input::check(&text, &strict, &mut out.report);
+        if checked.is_err()
+            && let Some((whole, lines)) = mend_surrogates(&text)
+        {
+            out.report.note(halves(&lines));
+            mended = whole;
+            checked = input::check(&mended, &strict, &mut out.report);
+        }
+        match checked {
             Ok(checked) => {
                 for record in checked.whole(place) {
                     reader.record(&record, &InMemory(&[]), &mut out);
@@ -141,7 +182,36 @@ fn import_samples(bytes: &[u8], options: &ImportOptions) -> Result<Imported, Inp
         Ok(())
     })?;
     out.report.redacted(&redacted);
-    finished(out, Some(Format::InspectAi), options)
+    if out.len() == 0 {
+        let message = format!("expected a session of {}, found none", format.name());
+        return Err(InputError::at_document(message).into());
+    }
+    Ok(finished(out, Some(format), options)?)
+}
+
+/// Reads the sessions that opencode keeps at a path, in its folder `storage` or its database, whose write-ahead log counts.
+/// `None` if there is something else, or if `options` name another format.
+#[cfg(feature = "cli")]
+pub(crate) fn import_opencode(
+    path: &Path,
+    options: &ImportOptions,
+) -> Result<Option<Imported>, LogError> {
+    let is_asked = options
+        .format
+        .is_none_or(|format| format == Format::Opencode);
+    if !is_asked || options.location != MessageLocation::Usual {
+        return Ok(None);
+    }
+    let format = Format::Opencode;
+    if opencode::is_storage(path) {
+        let each = |read: &mut ReadPart<'_>| opencode::each_file(path, read);
+        return import_each(format, each, options).map(Some);
+    }
+    let Some(database) = opencode::open(path)? else {
+        return Ok(None);
+    };
+    let each = |read: &mut ReadPart<'_>| opencode::each_row(&database, read);
+    Ok(Some(import_each(format, each, options)?))
 }
 
 /// The sessions of an output, unless most of the log was not understood.
@@ -180,8 +250,12 @@ pub(super) fn finished(
 #[doc(hidden)]
 pub fn claims(bytes: &[u8]) -> Result<Vec<Format>, InputError> {
     #[cfg(feature = "store")]
-    if super::ctrace::is_database(bytes) {
-        let lines = super::ctrace::lines(bytes)?;
+    if sqlite::is_database(bytes) {
+        let database = database(bytes)?;
+        if opencode::is_database(&database) {
+            return Ok(vec![Format::Opencode]);
+        }
+        let lines = super::ctrace::lines(&database)?;
         return claims(lines.as_bytes());
     }
     #[cfg(feature = "eval")]

@@ -10,6 +10,7 @@ use crate::json::{
 use crate::support::cancel::stopped;
 use crate::tree::fault::{Faults, InputError};
 use std::borrow::Cow;
+use std::io;
 use std::ops::Range;
 
 /// Where in an input the messages are.
@@ -39,6 +40,25 @@ pub struct ImportOptions {
     /// What is taken out of the log before it is read.
     pub redact: Vec<Redaction>,
 }
+
+/// Why a log could not be imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The log could not be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The sessions made of the log could not be written to the spool.
+    #[error("what is made of the log cannot be kept: {0}")]
+    Spool(#[source] io::Error),
+    /// An error of [`import()`](super::import()).
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// What reads one document of a log that has several, given where it was.
+#[cfg(any(feature = "store", feature = "eval"))]
+pub(super) type ReadPart<'a> = dyn FnMut(&str, String) -> Result<(), InputError> + 'a;
 
 #[derive(Debug)]
 pub(super) struct List<'a> {
@@ -100,7 +120,7 @@ impl<'a> CheckedInput<'a> {
     }
 
     /// The values as records of their own, in a list of this name.
-    #[cfg(feature = "eval")]
+    #[cfg(any(feature = "store", feature = "eval"))]
     pub(super) fn whole(&'a self, list: &'a str) -> impl Iterator<Item = LogRecord<'a>> {
         let record = move |value: &'a LogValue<'a>| LogRecord {
             list,
@@ -253,6 +273,8 @@ pub(crate) fn where_messages(bytes: &[u8]) -> Option<String> {
         &mut ImportReport::default(),
     )
     .ok()?;
+    // A log that is known and not read has none.
+    usual(&checked, None, &mut ImportReport::default()).ok()?;
     messages_below(checked.values.first()?.raw, DEPTH)
 }
 

@@ -6,7 +6,7 @@
 //!
 //! | step | from | to | files |
 //! |---|---|---|---|
-//! | find | bytes | records, or lists of messages | `ctrace`, `eval`, `surrogates`, `input`, `pointer`, `stream` |
+//! | find | bytes | records, or lists of messages | `sqlite`, `ctrace`, `opencode`, `eval`, `surrogates`, `input`, `pointer`, `stream` |
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | change | nodes | differences of documents, sessions | `change`, `recording`, `spool` |
@@ -15,7 +15,8 @@
 //!
 //! The other direction is `export` and `delta`: [`write_document`] and [`write_session`] write snapshots as
 //! documents. `file` (contexts in files) and `record` (calls into a store) are layers above the engine;
-//! the rest knows log formats, trees and snapshots, and must not know selectors or files.
+//! the rest knows log formats, trees and snapshots, and must not know selectors or, but for `stream` and
+//! `opencode`, files.
 
 mod again;
 mod builder;
@@ -40,6 +41,8 @@ mod live;
 mod log;
 mod names;
 mod nodes;
+#[cfg(feature = "store")]
+mod opencode;
 mod output;
 mod pairing;
 mod pointer;
@@ -48,6 +51,7 @@ pub mod record;
 mod recording;
 mod report;
 mod spool;
+mod sqlite;
 mod stream;
 mod surrogates;
 mod usage;
@@ -65,18 +69,24 @@ pub use export::write_members;
 pub use formats::Format;
 #[doc(hidden)]
 pub use import::claims;
+#[cfg(feature = "cli")]
+pub(crate) use import::import_opencode;
 pub use import::{Imported, ImportedSession, import};
 #[cfg(feature = "cli")]
 pub(crate) use input::where_messages;
-pub use input::{ImportOptions, MessageLocation};
+pub use input::{ImportOptions, LogError, MessageLocation};
 #[cfg(feature = "store")]
 pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]
 pub(crate) use names::{KnownNames, names, unique};
 pub use names::{session_names, stem};
+#[cfg(feature = "cli")]
+pub(crate) use opencode::{is_opencode, is_storage};
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use report::{Fate, ImportReport};
 #[cfg(feature = "cli")]
+pub(crate) use sqlite::log_of;
+pub use stream::import_file;
+#[cfg(feature = "cli")]
 pub(crate) use stream::is_lines_of_a_log;
-pub use stream::{LogError, import_file};

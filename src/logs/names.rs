@@ -13,7 +13,7 @@ use std::collections::HashSet;
 pub fn stem(name: &str) -> &str {
     let mut stem = name;
     let endings = [
-        ".gz", ".zst", ".jsonl", ".ndjson", ".json", ".eval", ".yaml", ".yml", ".har",
+        ".gz", ".zst", ".jsonl", ".ndjson", ".json", ".eval", ".yaml", ".yml", ".har", ".db",
     ];
     for ending in endings {
         if let Some(rest) = stem.strip_suffix(ending).filter(|rest| !rest.is_empty()) {

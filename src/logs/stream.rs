@@ -6,7 +6,7 @@
 
 use super::formats::{Format, LogRecord, Looks, RecordAt, Records, reader};
 use super::import::{Imported, finished};
-use super::input::{self, ImportOptions, LogLine, MessageLocation};
+use super::input::{self, ImportOptions, LogError, LogLine, MessageLocation};
 use super::output::Output;
 use super::report::ImportReport;
 use super::spool::Spool;
@@ -20,21 +20,6 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-
-/// Why a log could not be imported.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LogError {
-    /// The log could not be read.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The sessions made of the log could not be written to the spool.
-    #[error("what is made of the log cannot be kept: {0}")]
-    Spool(#[source] io::Error),
-    /// An error of [`import()`](super::import()).
-    #[error(transparent)]
-    Input(#[from] InputError),
-}
 
 /// If one of the first lines has more bytes, the file is taken for a single document and is not read line by line.
 const PROBED: u64 = 64 << 20;

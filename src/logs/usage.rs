@@ -9,7 +9,7 @@
 //! | `cost_usd` | the price |
 //! | `provider` | the provider's own object |
 //!
-//! Anthropic, Bedrock and pi count cached tokens beside the input; the names here follow OpenAI, which
+//! Anthropic, Bedrock, pi and opencode count cached tokens beside the input; the names here follow OpenAI, which
 //! counts them in it. This file must not know trees.
 
 use super::json::canonical;
@@ -64,13 +64,24 @@ pub(super) fn fields(raw: &str) -> Vec<LogField> {
     };
     let details = ["prompt_tokens_details", "input_tokens_details"];
     let of_reply = ["completion_tokens_details", "output_tokens_details"];
-    let (input, read, written) = (number(&INPUT), number(&READ), number(&WRITTEN));
+    // opencode has an object for the cache.
+    let read = number(&READ).or_else(|| inner(&["cache"], "read"));
+    let written = number(&WRITTEN).or_else(|| inner(&["cache"], "write"));
+    let input = number(&INPUT);
     let all = || sum(&[input, read, written, number(&ADDED)]);
     let cached = inner(&details, "cached_tokens").or(number(&CACHED));
     let thoughts = number(&THOUGHTS);
     let output = number(&OUTPUT).or(sum(&[number(&REPLY), thoughts]));
     let reasoning = inner(&of_reply, "reasoning_tokens").or(thoughts);
-    let reasoning = reasoning.or(number(&["reasoning_output_tokens"]));
+    let reasoning = reasoning.or(number(&["reasoning_output_tokens", "reasoning"]));
+    // It is beside the reply in opencode where all of them add up to its total.
+    let whole = sum(&[all(), output, reasoning]);
+    let is_beside = whole.is_some() && whole == number(&["total"]);
+    let output = if is_beside {
+        sum(&[output, reasoning])
+    } else {
+        output
+    };
     let hour = inner(&["cache_creation"], "ephemeral_1h_input_tokens");
     let counted = [
         ("input_tokens", input.and_then(|_| all())),

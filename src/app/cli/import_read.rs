@@ -13,14 +13,15 @@ use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
     self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogError,
-    Pointer, Redaction, import, import_file, is_lines_of_a_log, where_messages,
+    Pointer, Redaction, import, import_file, import_opencode, is_lines_of_a_log, is_opencode,
+    is_storage, where_messages,
 };
 use crate::store::Store;
 use crate::tree::source::{check_listed, files_below, sessions_in};
 use crate::tree::{InputError, Limits};
 use clap::Args;
 use rayon::prelude::*;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
 use std::path::{Path, PathBuf};
@@ -348,6 +349,9 @@ impl Importing<'_> {
         let is_nested = files.iter().any(|file| file.parent() != Some(directory));
         let is_log = |file: &PathBuf| {
             let path = file.display().to_string();
+            if is_opencode(file) {
+                return true;
+            }
             if check_listed(file).is_err() {
                 return false;
             }
@@ -377,6 +381,11 @@ impl Importing<'_> {
             self.check_redacted(file)?;
             Ok((vec![ReadSession::Session(Arc::new(session))], None))
         };
+        match import_opencode(Path::new(file), &self.options) {
+            Ok(None) => {}
+            Ok(Some(imported)) => return Ok(logs_of(imported)),
+            Err(error) => return Err(failed(file, error)),
+        }
         if self.is_into_store() && Path::new(file).is_dir() {
             return as_it_is(opened::open(Path::new(file), limits)?);
         }
@@ -443,19 +452,18 @@ impl Importing<'_> {
             ImportTarget::Store(address) if self.options.format.is_none() => address.directory(),
             _ => return Ok(None),
         };
-        let failed = |error| Failure::file(path, &error);
-        let Some(log) = self.open_large(path).map_err(failed)? else {
+        let Some(log) = self
+            .open_large(path)
+            .map_err(|error| failed(path, error.into()))?
+        else {
             return Ok(None);
         };
         let unwritten = |error| Failure::output(&directory.display().to_string(), &error);
         let spool = tempfile::tempfile_in(&directory).map_err(unwritten)?;
         match import_file(&log, spool, &self.options) {
             Ok(imported) => Ok(imported.map(logs_of)),
-            Err(LogError::Input(error)) => {
-                Err(Failure::Input(vec![(input::name(path), error)], None))
-            }
-            Err(LogError::Io(error)) => Err(failed(error)),
             Err(LogError::Spool(error)) => Err(unwritten(error)),
+            Err(error) => Err(failed(path, error)),
         }
     }
 
@@ -493,27 +501,60 @@ impl Importing<'_> {
     }
 }
 
-/// The files below a directory, whose sessions are named after their paths in it.
+/// Why the log at a path was not read.
+fn failed(path: &str, error: LogError) -> Failure {
+    match error {
+        LogError::Input(error) => Failure::Input(vec![(input::name(path), error)], None),
+        LogError::Io(error) | LogError::Spool(error) => Failure::file(path, &error),
+    }
+}
+
+/// The files below a directory, whose sessions are named after their paths in it. A folder in which opencode keeps its
+/// sessions is one, unless the database that has them since is beside it.
 fn below(name: &str, redact: &[Redaction]) -> Result<Vec<LogSource>, Failure> {
     let directory = Path::new(name);
-    let files = files_below(directory)?.into_iter();
-    let files = files.filter(|file| !is_beside_log(file)).map(|file| {
+    if is_storage(directory) {
+        return Ok(vec![LogSource::new(name, redact)]);
+    }
+    let mut storages: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
+    let mut files = Vec::new();
+    for file in files_below(directory)? {
+        let folder = file.parent().unwrap_or(directory);
+        let storage = storages.entry(folder.to_owned()).or_insert_with(|| {
+            let above = folder.ancestors().take_while(|above| *above != directory);
+            let found = above.filter(|above| is_storage(above)).last();
+            found.map(Path::to_owned)
+        });
+        files.push(storage.clone().unwrap_or(file));
+    }
+    files.dedup();
+    let is_moved =
+        |file: &Path| is_storage(file) && is_opencode(&file.with_file_name("opencode.db"));
+    let files = files.into_iter();
+    let files = files.filter(|file| !is_beside_log(file) && !is_moved(file));
+    let files = files.map(|file| {
         let inside = file.strip_prefix(directory).unwrap_or(&file);
         let parts = inside.iter().map(|part| part.to_string_lossy());
         let inside = parts.collect::<Vec<_>>().join("/");
         LogSource {
             stem: Redaction::apply_text(redact, logs::stem(&inside)),
             path: file.display().to_string(),
-            is_listed: true,
+            is_listed: !is_storage(&file),
         }
     });
     Ok(files.collect())
 }
 
-/// Whether a file is not a log but belongs to one of Claude Code: what is known of a subagent, or the output of
-/// a tool that was too long for the log.
+/// Whether a file is not a log but belongs to one: of Claude Code, what is known of a subagent, or the output of
+/// a tool that was too long for the log; the log and the index of a database.
 fn is_beside_log(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let database = ["-wal", "-shm"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
+    if let Some(database) = database.filter(|name| name.ends_with(".db")) {
+        return file.with_file_name(database).exists();
+    }
     let about = name.strip_suffix(".meta.json");
     if let Some(agent) = about {
         return file.with_file_name(format!("{agent}.jsonl")).exists();

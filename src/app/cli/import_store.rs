@@ -15,14 +15,16 @@ use super::words::quoted;
 use super::write::new_name;
 use crate::app::present::stores::{Access, StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::logs::unique;
+use crate::logs::{log_of, unique};
 use crate::store::{LogImport, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
+use crate::tree::source::files_below;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -348,9 +350,7 @@ impl Followed {
         address: StoreAddress<'_>,
         store: &Store,
     ) -> Result<(), Failure> {
-        let about =
-            std::fs::metadata(&file.path).and_then(|about| Ok((about.len(), about.modified()?)));
-        let state = match about {
+        let state = match state_of(Path::new(&file.path)) {
             Ok(state) => state,
             // Files come and go below a directory.
             Err(_) if self.begun || file.is_listed => return Ok(()),
@@ -403,6 +403,26 @@ impl Followed {
         }
         Ok(())
     }
+}
+
+/// The size of a log and when it changed last; of one in several files, of all of them.
+fn state_of(path: &Path) -> io::Result<(u64, SystemTime)> {
+    let files = match path.is_dir() {
+        true => files_below(path).map_err(io::Error::other)?,
+        false => vec![path.to_owned(), log_of(path)],
+    };
+    let mut state: Option<(u64, SystemTime)> = None;
+    for file in files {
+        let (length, time) = match std::fs::metadata(&file) {
+            Ok(about) => (about.len(), about.modified()?),
+            // The log of a database, or a file that went in the meantime.
+            Err(_) if state.is_some() => continue,
+            Err(error) => return Err(error),
+        };
+        let (before, last) = state.unwrap_or((0, time));
+        state = Some((before + length, last.max(time)));
+    }
+    state.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// How long a log that cannot be read may stand still. `None` is without a limit: another process writes the session,

@@ -5,6 +5,7 @@
 
 use super::failure::{Exit, Failure};
 use crate::engine::{Context, ContextBuilder};
+use crate::logs::is_opencode;
 use crate::store::{SessionInfo, Store};
 use crate::tree::timestamp::rfc3339_of_nanos;
 use serde_json::{Value, json};
@@ -67,7 +68,8 @@ impl<'a> StoreAddress<'a> {
         let path = Path::new(word);
         let is_there = !is_url(word) && !word.starts_with("sqlite:") && path.exists();
         let found = if is_there {
-            let is_store = word.ends_with(ENDING) && !path.is_dir();
+            // What opencode keeps ends in `.db`, too.
+            let is_store = word.ends_with(ENDING) && !path.is_dir() && !is_opencode(path);
             is_store.then(|| Self::split(word, None))
         } else {
             Self::spelled(word)

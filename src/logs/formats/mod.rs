@@ -43,6 +43,7 @@ mod letta;
 #[cfg(feature = "store")]
 mod live;
 mod openai;
+mod opencode;
 mod openhands;
 mod otel;
 mod otel_call;
@@ -134,6 +135,8 @@ formats! {
     CopilotCli "copilot-cli" Bounded copilot_cli::sniff => copilot_cli::CopilotCli::default(),
     /// Transcripts of Cursor's agent.
     Cursor "cursor" Bounded cursor::sniff => cursor::Cursor::default(),
+    /// opencode: exports of sessions, its folder `storage`, and its database, which is read with the feature `store`.
+    Opencode "opencode" WholeLog opencode::sniff => opencode::Opencode::default(),
     /// SWE-agent trajectories.
     SweAgent "swe-agent" WholeLog swe_agent::sniff => EachRecord(swe_agent::read),
     /// Sessions of the pi coding agent.

@@ -7,10 +7,7 @@ use crate::json::{Member, ValueType, get, members};
 type IsOf = fn(&[Member<'_>]) -> bool;
 
 /// A name, and whether a record is surely of a log of that kind and of no format that is read.
-const UNREAD: [(&str, IsOf); 7] = [
-    ("opencode", |found| {
-        has(found, &["info", "parts"]) || any(found, "messages", &["info", "parts"])
-    }),
+const UNREAD: [(&str, IsOf); 6] = [
     ("Droid", |found| is_kind(found, "session_start")),
     ("Hermes", |found| {
         let marks = ["role", "observed", "active"];

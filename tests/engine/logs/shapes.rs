@@ -59,6 +59,7 @@ fn members_that_nothing_reads_are_counted() {
         ("claude-code/synthetic-subagent.jsonl", "slug 1"),
         ("pi/synthetic-session.jsonl", "message.brandNew 1"),
         ("codex/synthetic-rollout.jsonl", "turn_context.cwd 1"),
+        ("opencode/synthetic-export.json", "info.share 1"),
     ] {
         let bytes = std::fs::read(format!("tests/cases/logs/{path}")).expect("a fixture");
         let imported = import(&bytes, &ImportOptions::default()).expect("a good log");
@@ -328,6 +329,27 @@ fn pi(steps: &[Step], version: u32) -> String {
     one_a_line(&lines)
 }
 
+fn opencode(steps: &[Step]) -> String {
+    let message = |(at, step): (usize, &Step)| {
+        let (role, parts) = match step {
+            Step::User(text) => ("user", vec![json!({"type": "text", "text": text})]),
+            Step::Reply(text, calls) => {
+                let mut parts = vec![json!({"type": "text", "text": text})];
+                let calls = numbered(at, calls).into_iter();
+                parts.extend(calls.map(|(id, input, output)| {
+                    json!({"type": "tool", "callID": id, "tool": "f",
+                        "state": {"status": "completed", "input": input, "output": output}})
+                }));
+                ("assistant", parts)
+            }
+        };
+        let created = json!({"created": 1_772_442_000_000_i64 + at as i64});
+        json!({"info": {"id": format!("m{at}"), "role": role, "time": created}, "parts": parts})
+    };
+    let messages: Vec<Value> = steps.iter().enumerate().map(message).collect();
+    json!({"info": {"id": "s", "directory": "/"}, "messages": messages}).to_string()
+}
+
 fn atif(steps: &[Step]) -> String {
     let step = |(at, step): (usize, &Step)| match step {
         Step::User(text) => json!({"step_id": at + 1, "source": "user", "message": text}),
@@ -434,6 +456,7 @@ proptest! {
             (Format::Codex, codex(&steps)),
             (Format::Pi, pi(&steps, 1)),
             (Format::Pi, pi(&steps, 3)),
+            (Format::Opencode, opencode(&steps)),
             (Format::Atif, atif(&steps)),
             (Format::InspectAi, inspect_ai(&steps)),
             (Format::OpenTelemetry, otel(&parts(&steps), 0).to_string()),

@@ -1122,3 +1122,172 @@ fn a_cursor_transcript_has_its_calls_results_and_attempt() {
     );
     assert_eq!(block(session, "another version")["data_verbatim"], "part");
 }
+
+#[test]
+fn opencode_sessions_have_calls_results_usage_and_what_was_taken_back() {
+    let (imported, sessions) = fixture("opencode/synthetic-export.json");
+    assert_eq!(imported.format, Some(Format::Opencode));
+    let all = documents(&sessions[0]);
+    let meta = |at: usize| &all[at]["meta"];
+    let usage = |at: usize| &all[at]["usage"];
+    assert_eq!(meta(0)["agent"], "opencode");
+    assert_eq!(meta(0)["project"], "/work");
+    assert_eq!(meta(0)["title"], "Notes and a picture");
+    assert_eq!(meta(0)["request"]["model"], "model-1");
+    assert_eq!(meta(0)["session"]["id"], "ses_synthetic1");
+    // Cached tokens are beside the input, and reasoning beside the output, where that adds up to the total.
+    for (name, count) in [
+        ("input_tokens", json!(150)),
+        ("cached_tokens", json!(40)),
+        ("cache_write_tokens", json!(10)),
+        ("output_tokens", json!(25)),
+        ("reasoning_tokens", json!(5)),
+        ("cost_usd", json!(0.012)),
+        ("stop_reason", json!("tool-calls")),
+        ("response_id", json!("msg_02")),
+    ] {
+        assert_eq!(usage(0)[name], count, "{name}");
+    }
+    assert_eq!(outline(&all[0])[0], "system: Answer in one sentence.");
+    // What is said, and how each call ended.
+    let of = |text: &str| block(&sessions[0], text);
+    assert_eq!(of("Buy milk")["data_call_id"], "call_1");
+    assert_eq!(of("The file is not there")["data_is_error"], true);
+    assert_eq!(of("removing a.png")["data_is_error"], Value::Null);
+    assert_eq!(
+        of("removing a.png")["data_state"]["error"],
+        "Tool execution aborted"
+    );
+    assert_eq!(of("The notes come first")["kind"], "thinking");
+    assert_eq!(
+        of("Look at the picture.")["data_child_session"],
+        "/ses_synthetic2"
+    );
+    assert_eq!(of("example.org/weather")["data_state"]["status"], "running");
+    let beside = &of("Read the notes and the picture.")["data_parts"];
+    let kinds: Vec<&Value> = beside
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|part| &part["type"])
+        .collect();
+    assert_eq!(kinds, ["text", "file", "agent"]);
+    // Failed calls: one that was made again, one without an answer; one that broke off is dropped after it.
+    assert_eq!(meta(1)["attempts"][0]["error"]["statusCode"], 529);
+    assert_eq!(meta(2)["attempts"][0]["error"]["name"], "ProviderAuthError");
+    let has = |at: usize, text: &str| outline(&all[at]).iter().any(|line| line.contains(text));
+    assert!(has(2, "I would delete the") && !has(3, "I would delete the"));
+    // Commands of the user are no calls of the model.
+    assert_eq!(usage(2)["response_id"], "msg_08");
+    assert!(has(2, "a.png notes.txt and nothing else"));
+    // Results that were cleared, and a compaction that keeps a tail.
+    assert!(
+        has(4, "Buy milk") && !has(5, "Buy milk") && has(5, "[Old tool result content cleared]")
+    );
+    assert_eq!(
+        meta(8)["compaction"],
+        json!({"auto": true, "tail_start_id": "msg_10"})
+    );
+    assert_eq!(
+        outline(&all[8])[1..],
+        [
+            "assistant: Goal: notes and picture. Done: both read.",
+            "user: Go on, from the notes.",
+            "assistant: The notes say milk.",
+        ]
+    );
+    assert_eq!(usage(7)["output_tokens"], 30);
+    // Two steps of one message are two calls.
+    assert_eq!(
+        (&usage(9)["output_tokens"], &usage(10)["output_tokens"]),
+        (&json!(5), &json!(3))
+    );
+    assert!(has(9, "One more look") && has(10, "Bread, too"));
+    // The last message was taken back.
+    assert_eq!(meta(all.len() - 1)["revert"]["messageID"], "msg_16");
+    assert!(!has(all.len() - 1, "And the weather?"));
+    let report = imported.report.to_json();
+    assert_eq!(report["parts"]["kept_verbatim"]["brand-new-part"], 1);
+    assert_eq!(report["parts"]["skipped"]["patch (of the program)"], 1);
+    // A subagent, and messages without a session around them, whose replies have the system prompt.
+    let (child, sessions) = fixture("opencode/synthetic-child.json");
+    let names = pactql::logs::session_names("s/ses_synthetic2", &child.sessions);
+    assert_eq!(names, ["s/ses_synthetic1/ses_synthetic2"]);
+    let meta = &documents(&sessions[0])[0]["meta"];
+    assert_eq!(meta["parent"]["session"], "..");
+    assert_eq!(meta["title"], "Look at the picture.");
+    let (_, sessions) = fixture("opencode/synthetic-messages.json");
+    assert_eq!(
+        outline(&documents(&sessions[0])[0]),
+        [
+            "system: You are an agent.",
+            "system: Be brief.",
+            "user: Say hello.",
+            "assistant: Hello."
+        ]
+    );
+}
+
+/// What is written in place is in the working state, until it is over.
+#[test]
+fn a_reply_of_opencode_is_one_when_it_is_over() {
+    let zero = json!({"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}});
+    let call = json!({"type": "tool", "callID": "c", "tool": "bash", "state": {"status": "pending", "input": {}, "raw": ""}});
+    let finish = json!({"type": "step-finish", "reason": "stop", "cost": 0, "tokens": {"input": 3, "output": 1}});
+    for (parts, completed, snapshots) in [
+        (vec![json!({"type": "step-start"}), call.clone()], false, 0),
+        (
+            vec![json!({"type": "step-start"}), call.clone(), finish],
+            false,
+            1,
+        ),
+        (vec![json!({"type": "step-start"}), call.clone()], true, 1),
+        // A command of the user.
+        (vec![call], true, 0),
+        (Vec::new(), false, 0),
+    ] {
+        let mut info = json!({"role": "assistant", "tokens": zero, "time": {"created": 1_772_442_001_000_i64}});
+        if completed {
+            info["time"]["completed"] = json!(1_772_442_002_000_i64);
+        }
+        let user = json!({"info": {"role": "user"}, "parts": [{"type": "text", "text": "Go."}]});
+        let log = json!([user, {"info": info, "parts": parts}]).to_string();
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+        holds_together(&imported);
+        assert_eq!(
+            imported.sessions[0].recording.snapshots(),
+            snapshots,
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn the_kin_of_pi_have_names_of_their_own() {
+    let header =
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00Z","cwd":"/a"}"#;
+    let message = r#"{"type":"message","id":"b","parentId":null,"timestamp":"2026-03-02T09:00:02Z","message":{"role":"user","content":"Go."}}"#;
+    let reply = message
+        .replace("\"b\"", "\"c\"")
+        .replace("null", "\"b\"")
+        .replace("user", "assistant");
+    for (entry, agent) in [
+        ("", "pi"),
+        (
+            r#"{"type":"session_init","id":"a","parentId":"c","timestamp":"2026-03-02T09:00:04Z"}"#,
+            "omp",
+        ),
+        (
+            r#"{"type":"message","timestamp":"2026-03-02T09:00:03Z","message":{"role":"assistant","content":[{"type":"text","text":"Due."}],"provider":"openclaw","model":"delivery-mirror"}}"#,
+            "openclaw",
+        ),
+    ] {
+        let log = format!("{header}\n{message}\n{reply}\n{entry}\n");
+        let imported = import(log.as_bytes(), &ImportOptions::default()).expect("a good log");
+        assert_eq!(imported.format, Some(Format::Pi), "{agent}");
+        // An entry without a parent follows the one before.
+        assert_eq!(imported.sessions.len(), 1, "{agent}");
+        let all = documents(&holds_together(&imported)[0]);
+        assert_eq!(all[0]["meta"]["agent"], agent);
+    }
+}

@@ -326,7 +326,7 @@ fn a_followed_log_is_in_the_store_as_it_grows() {
 }
 
 /// A program that follows some logs into a store, and says on standard error what it does.
-fn follower(logs: &[&str], store: &str) -> Child {
+pub(super) fn follower(logs: &[&str], store: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_pactql"))
         .arg("import")
         .args(logs)

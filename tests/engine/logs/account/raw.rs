@@ -558,12 +558,6 @@ pub(super) fn known_by_name(log: &RawLog) -> Option<&'static str> {
         let kind = value["type"].as_str().unwrap_or_default();
         let event = value["kind"].as_str().unwrap_or_default();
         [
-            (
-                "opencode",
-                value["messages"]
-                    .as_array()
-                    .is_some_and(|all| all.iter().any(|one| has(one, &["info", "parts"]))),
-            ),
             ("Droid", kind == "session_start"),
             ("Kimi", has(value, &["protocol_version"])),
             ("Letta Code", has(value, &["kind", "captured_at"])),
