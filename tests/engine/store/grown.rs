@@ -235,6 +235,7 @@ const DOCUMENTS: &[Format] = &[
     Format::Vcr,
     Format::Har,
     Format::SweAgent,
+    Format::Opencode,
     Format::OpenHands,
     Format::Atif,
     Format::InspectAi,
