@@ -261,12 +261,15 @@ fn order(
     })
 }
 
-/// The earliest node, and its place: the cycle and the row.
+/// A node after its place: the cycle and the row.
+type PlacedNode<'a> = ((i64, u32), Node<'a>);
+
+/// The earliest node.
 fn first<'a>(
     engine: &Engine,
     history: &Arc<History>,
     rows: &'a Selection,
-) -> Result<Option<((i64, u32), Node<'a>)>, Error> {
+) -> Result<Option<PlacedNode<'a>>, Error> {
     let cycle = |node: &Node<'_>| cycle_of(node.row().snapshot());
     let Some(earliest) = rows.nodes().min_by_key(cycle) else {
         return Ok(None);

@@ -30,6 +30,9 @@ pub struct Call {
     /// The tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
+    /// What the call cost by the log's own account, in nano-dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logged_nano_dollars: Option<u64>,
     /// Why the reply ended, in the provider's word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
@@ -83,6 +86,10 @@ impl Call {
             cache_write_tokens: number("cache_write_tokens"),
             cache_write_1h_tokens: number("cache_write_1h_tokens"),
             output_tokens: number("output_tokens"),
+            // A finite number that is not negative; a float, so it is rounded.
+            logged_nano_dollars: get(&usage, "cost_usd")
+                .and_then(|raw| raw.parse().ok())
+                .map(|dollars: f64| (dollars * 1e9).round() as u64),
             stop_reason: text(get(&usage, "stop_reason")),
             failed: attempts.len(),
             error,
@@ -128,6 +135,15 @@ fn error_text(raw: &str) -> String {
     let message = || string(get(&members(raw), "message")?);
     let text = string(raw).or_else(|| raw.starts_with('{').then(message).flatten());
     text.map_or_else(|| raw.to_owned(), |text| text.into_owned())
+}
+
+/// The API whose requests a session came in as; `None` for a transcript, and for one that was not imported. Linear as
+/// [`provider_of`].
+#[must_use]
+pub fn came_in_as(snapshot: &Snapshot) -> Option<Provider> {
+    let meta = members(snapshot.meta().value("meta").unwrap_or_default());
+    let is_request = get(&meta, "source") == Some("\"request\"");
+    is_request.then(|| provider_of(snapshot))
 }
 
 /// The API whose form the blocks of a snapshot were imported in, or else that of its model;

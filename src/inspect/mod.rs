@@ -41,7 +41,7 @@ mod without;
 pub use crate::support::table::Paint;
 pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, across, parameters};
 pub use assert::{AssertReport, Checked, Failed};
-pub use call::{Call, provider_of};
+pub use call::{Call, came_in_as, provider_of};
 pub use condition::{Comparison, Condition, Measure, Sign};
 pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Counts, Group, Totals};

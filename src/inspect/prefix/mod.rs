@@ -73,6 +73,9 @@ pub struct PrefixReport {
     pub tokenizer: Tokenizer,
     /// The day of the prices.
     pub prices: String,
+    /// What the log itself says that the calls of these requests cost, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logged_nano_dollars: Option<Money>,
     /// Whether requests are worked out from a transcript, which does not say exactly what was sent.
     pub reconstructed: bool,
     /// One for each request, oldest first.
@@ -215,6 +218,11 @@ impl Report for PrefixReport {
             }
         }
         found.prices = options.prices.date().to_owned();
+        let logged = found
+            .steps
+            .iter()
+            .filter_map(|step| step.call.logged_nano_dollars);
+        found.logged_nano_dollars = logged.map(Money).reduce(|a, b| a + b);
         if part.selector.is_some() {
             let has = |chosen: &ChosenSnapshot, id: &str| {
                 let node = chosen.snapshot.find(id);
@@ -294,6 +302,12 @@ impl Report for PrefixReport {
             if missed().any(|missed| missed.nano_dollars.is_some()) {
                 let sum = money.sum::<Money>();
                 let _ = write!(out, ", which cost {sum} more at the prices of {date}");
+                if let Some(all) = self.logged_nano_dollars {
+                    let _ = write!(
+                        out,
+                        ", of {all} that all calls cost by the log's own account"
+                    );
+                }
             }
             out.push('\n');
         }
@@ -359,6 +373,7 @@ pub(super) fn walk<'a>(
         provider,
         tokenizer: counts.tokenizer(),
         prices: String::new(),
+        logged_nano_dollars: None,
         reconstructed: steps.iter().any(|step| step.call.reconstructed),
         steps,
     })
@@ -398,6 +413,7 @@ struct Sums {
 #[derive(Default)]
 struct FrontPieces {
     of: Option<Arc<Front>>,
+    model: Option<String>,
     pieces: Vec<RequestPiece>,
     sums: Sums,
 }
@@ -429,7 +445,7 @@ impl Walk<'_> {
         let compaction = std::mem::take(&mut self.compaction);
         let before = self.requests.advance(history, snapshot)?;
         let older_tokens = self.count_blocks(&before);
-        let front = self.count_front();
+        let front = self.count_front(call.model.as_deref());
         let cycle = cycle_of(snapshot);
         let messages = self.requests.messages.len();
         let sums = Sums {
@@ -475,20 +491,24 @@ impl Walk<'_> {
         replaced
     }
 
-    /// Counts the front, if it is another one. Returns the one before if its bytes differ.
-    fn count_front(&mut self) -> Option<FrontPieces> {
+    /// Counts the front, if it is another one. Returns the one before if its bytes differ. A call that does not say its
+    /// model has that of the one before.
+    fn count_front(&mut self, model: Option<&str>) -> Option<FrontPieces> {
         let front = self.requests.front.as_ref()?;
         let counted = self.front.of.as_ref();
-        if counted.is_some_and(|counted| Arc::ptr_eq(counted, front)) {
+        let is_same = counted.is_some_and(|counted| Arc::ptr_eq(counted, front));
+        if is_same && (model.is_none() || self.front.model.as_deref() == model) {
             return None;
         }
-        let pieces = pieces::front(&front.head);
+        let model = model.map_or_else(|| self.front.model.clone(), |model| Some(model.to_owned()));
+        let pieces = pieces::front(&front.head, model.as_deref());
         let bytes = pieces.iter().map(|piece| piece.json.len() as u64).sum();
         let head = |block: &&Arc<ThreadBlock>| self.requests.is_in_head(block);
         let blocks = self.requests.blocks.iter().filter(head);
         let tokens = blocks.map(|block| self.counts.block(block)).sum();
         let new = FrontPieces {
             of: Some(Arc::clone(front)),
+            model,
             pieces,
             sums: Sums { bytes, tokens },
         };

@@ -1,10 +1,11 @@
 //! The part of a request that a prompt cache looks at before the messages, as pieces of JSON.
 //!
 //! Providers put the tools first, then the system prompt, then the messages. Only parameters that
-//! change what the model reads count; a temperature does not.
+//! change what the model reads count; a temperature does not. A model that stands only in the address of a
+//! request comes first as one in the request does.
 
 use crate::inspect::groups::named_in;
-use crate::json::{ValueType, elements, get, members, string, value_type};
+use crate::json::{ValueType, elements, get, members, quoted, string, value_type};
 use crate::render::{Head, Provider, push_member};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -79,21 +80,26 @@ pub(super) fn counted(piece: &RequestPiece) -> Cow<'_, str> {
     }
 }
 
-/// The pieces of a head in the order in which the provider caches them.
-pub(super) fn front(head: &Head) -> Vec<RequestPiece> {
+/// What of Gemini's `generationConfig` the model reads.
+const READ_OF_CONFIG: &str = "responseMimeType response_mime_type responseSchema response_schema \
+    responseJsonSchema response_json_schema thinkingConfig thinking_config";
+
+/// The pieces of a head in the order in which the provider caches them. `model` is that of the call, if the request
+/// does not name it.
+pub(super) fn front(head: &Head, model: Option<&str>) -> Vec<RequestPiece> {
     let mut pieces = Vec::new();
     let parameters = format!("{{{}}}", head.parameters);
     let found = members(&parameters);
-    let parameter = |name: &str| {
-        let value = get(&found, name)?;
-        Some(RequestPiece {
-            place: Place::Parameter {
-                name: name.to_owned(),
-            },
-            json: format!("\"{name}\":{value},").into(),
-        })
+    let piece = |name: &str, value: &str| RequestPiece {
+        place: Place::Parameter {
+            name: name.to_owned(),
+        },
+        json: format!("\"{name}\":{value},").into(),
     };
-    pieces.extend(parameter("model").or_else(|| parameter("modelId")));
+    let parameter = |name: &str| Some(piece(name, get(&found, name)?));
+    let of_address = || Some(piece("model", &quoted(model?)));
+    let named = parameter("model").or_else(|| parameter("modelId"));
+    pieces.extend(named.or_else(of_address));
     // Tools that are parameters, because no block of the tree defines them.
     pieces.extend(parameter("tools"));
     for (index, tool) in head.tools.iter().enumerate() {
@@ -106,7 +112,18 @@ pub(super) fn front(head: &Head) -> Vec<RequestPiece> {
             json: json.into(),
         });
     }
-    let read = READ_BY_MODEL.split(' ').filter_map(parameter);
+    let configs = ["generationConfig", "generation_config"];
+    let config = configs.iter().filter_map(|name| {
+        let mut read = String::new();
+        for (member, value) in members(get(&found, name)?) {
+            if READ_OF_CONFIG.split(' ').any(|known| known == member) {
+                push_member(&member, value, &mut read);
+            }
+        }
+        let read = read.strip_prefix(',')?;
+        Some(piece(name, &format!("{{{read}}}")))
+    });
+    let read = READ_BY_MODEL.split(' ').filter_map(parameter).chain(config);
     let is_anthropic = matches!(head.provider, Provider::Anthropic | Provider::Bedrock);
     let system = head.system.as_ref().map(|(name, value)| RequestPiece {
         place: Place::System,

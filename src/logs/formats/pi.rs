@@ -38,6 +38,12 @@ pub(super) fn sniff(_: &LogRecord<'_>, found: &[Member<'_>]) -> Sniff {
 /// What an entry sets for the calls after it: the members of it, and what they are called in a request.
 fn sets(kind: &str) -> Option<&'static [(&'static str, &'static str)]> {
     Some(match kind {
+        // That of the first version says what the calls begin with.
+        "session" => &[
+            ("modelId", "model"),
+            ("provider", "provider"),
+            ("thinkingLevel", "thinkingLevel"),
+        ],
         "model_change" => &[("modelId", "model"), ("provider", "provider")],
         "thinking_level_change" => &[("thinkingLevel", "thinkingLevel")],
         "service_tier_change" => &[("tier", "serviceTier")],

@@ -152,6 +152,13 @@ fn what_leaving_results_out_would_save() {
     // The result stays in the request that it is new in, so that the next one does not begin with that.
     let found = report(".mt:depth(>1) .cb[kind='result']");
     assert_eq!(found.breaks, [3]);
+    // 20, then 20 read and 102 written. The third, of 37, begins as the second up to the call: 22 read and 15 written.
+    // The provider read nothing of the fourth, and would have written its 52.
+    let now = found.now;
+    assert_eq!((now.input_tokens, now.cached_tokens), (23_100, 4_200));
+    assert_eq!(now.cache_write_tokens, 18_900);
+    assert_eq!(now.nano_dollars, nanos(0, 42, 189, 20));
+    assert_eq!(found.blocks, 2);
     // Nothing is left out, and nothing changes.
     let found = report("#missing");
     assert_eq!((found.then, found.blocks), (found.now, 0));

@@ -641,12 +641,12 @@ fn real_runs_that_only_append_have_no_break_and_one_rewrites_old_results() {
             assert_eq!(breaks(&log), [], "{file}");
         }
     }
-    // From step 6 on each request has one more old result replaced by a note.
-    let expected: Vec<_> = (6..=13)
+    // From step 7 on each request has one more old result replaced by a note: the list of a step is sent in the next one.
+    let expected: Vec<_> = (7..=13)
         .map(|cycle| {
             (
                 cycle,
-                Some(format!("cb:{}-1", 2 * cycle - 8)),
+                Some(format!("cb:{}-1", 2 * cycle - 10)),
                 Cause::Rewritten,
             )
         })
@@ -672,5 +672,251 @@ fn the_compactions_of_a_real_session_are_its_only_breaks() {
     }
     if let Some(log) = real("pi-mono-long-sessions/large-session.jsonl.gz") {
         assert_eq!(breaks(&log), []);
+    }
+}
+
+/// What the lines of pi's log say that the provider missed of a request.
+#[derive(Debug, PartialEq)]
+struct MissedOfLines {
+    readable: u64,
+    read: u64,
+    gap: Option<u64>,
+    level_changed: bool,
+    micro_dollars: i64,
+}
+
+fn millis(time: &str) -> i64 {
+    let part = |at: std::ops::Range<usize>| time[at].parse::<i64>().expect("digits");
+    let minutes = (part(8..10) * 24 + part(11..13)) * 60 + part(14..16);
+    minutes * 60_000 + part(17..19) * 1_000 + part(20..23)
+}
+
+/// Worked out from the lines alone, at the unit prices that follow from their own costs. A request after a compaction is
+/// left out. And what all calls cost by the lines, in millionths of a dollar.
+fn missed_by_lines(log: &str) -> (Vec<MissedOfLines>, i64) {
+    type Lines = Vec<serde_json::Value>;
+    let lines = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Lines = lines.collect();
+    let number = |usage: &serde_json::Value, name: &str| usage[name].as_u64().expect("a count");
+    let mut unit = std::collections::HashMap::new();
+    let mut all = 0.0;
+    for message in lines.iter().map(|line| &line["message"]) {
+        for name in ["input", "cacheRead", "cacheWrite"] {
+            let (count, cost) = (&message["usage"][name], &message["usage"]["cost"][name]);
+            if let (Some(count @ 1..), Some(cost)) = (count.as_u64(), cost.as_f64()) {
+                unit.insert((message["model"].to_string(), name), cost / count as f64);
+            }
+        }
+        all += message["usage"]["cost"]["total"].as_f64().unwrap_or(0.0);
+    }
+    let mut found = Vec::new();
+    let (mut level, mut level_then) = ("", "");
+    let (mut before, mut replied, mut newest) = (None::<u64>, 0, 0);
+    for line in &lines {
+        level = line["thinkingLevel"].as_str().unwrap_or(level);
+        if line["type"] == "compaction" {
+            before = None;
+        }
+        if line["type"] != "message" {
+            continue;
+        }
+        let (message, time) = (
+            &line["message"],
+            line["timestamp"].as_str().expect("a time"),
+        );
+        if message["role"] != "assistant" {
+            newest = millis(time);
+            continue;
+        }
+        let usage = &message["usage"];
+        let (read, written) = (number(usage, "cacheRead"), number(usage, "cacheWrite"));
+        let input = number(usage, "input") + read + written;
+        if input == 0 {
+            continue;
+        }
+        let readable = before.unwrap_or(0);
+        let missed = readable.saturating_sub(read);
+        if missed > readable / 10 {
+            let price = |name| unit[&(message["model"].to_string(), name)];
+            let paid = written.min(missed) as f64 * price("cacheWrite")
+                + missed.saturating_sub(written) as f64 * price("input");
+            let more = paid - missed as f64 * price("cacheRead");
+            found.push(MissedOfLines {
+                readable,
+                read,
+                gap: u64::try_from(newest - replied).ok().map(|gap| gap / 1_000),
+                level_changed: level != level_then,
+                micro_dollars: (more * 1e6).round() as i64,
+            });
+        }
+        (before, replied, level_then) = (Some(input), millis(time), level);
+    }
+    (found, (all * 1e6).round() as i64)
+}
+
+#[test]
+fn what_a_provider_missed_in_real_sessions_is_what_their_lines_say() {
+    if crate::support::random::left_to_ci() {
+        return;
+    }
+    for (name, count) in [("before-compaction", 11), ("large-session", 37)] {
+        let Some(log) = real(&format!("pi-mono-long-sessions/{name}.jsonl.gz")) else {
+            continue;
+        };
+        let (wanted, cost) = missed_by_lines(std::str::from_utf8(&log).expect("text"));
+        assert_eq!(wanted.len(), count);
+        let session = super::imported(&log);
+        let report = of(&session);
+        let steps = report.steps.iter().filter(|step| step.difference.is_none());
+        let missed: Vec<_> = steps.filter_map(|step| step.missed.as_ref()).collect();
+        let micro = |nanos: u64| (nanos as f64 / 1e3).round() as i64;
+        let found = missed.iter().map(|missed| MissedOfLines {
+            readable: missed.readable_tokens,
+            read: missed.read_tokens,
+            gap: missed.gap_seconds,
+            level_changed: missed.parameters.iter().any(|name| name == "thinkingLevel"),
+            micro_dollars: micro(missed.nano_dollars.expect("a price").0),
+        });
+        let found: Vec<MissedOfLines> = found.collect();
+        for (found, wanted) in found.iter().zip(&wanted) {
+            let apart = (found.micro_dollars - wanted.micro_dollars).abs();
+            assert!(apart <= 1, "{found:?} {wanted:?}");
+            let found = MissedOfLines {
+                micro_dollars: wanted.micro_dollars,
+                ..*found
+            };
+            assert_eq!(&found, wanted, "{name}");
+        }
+        assert_eq!(found.len(), wanted.len(), "{name}");
+        let sum = |all: &[MissedOfLines]| all.iter().map(|one| one.micro_dollars).sum::<i64>();
+        assert!((sum(&found) - sum(&wanted)).abs() <= count as i64, "{name}");
+        let logged = report.logged_nano_dollars.expect("costs").0;
+        assert!((micro(logged) - cost).abs() <= 1, "{name}: {logged} {cost}");
+        // Leaving old results out would have cost less, with breaks and all.
+        let selector = ".mt:depth(>5) .cb[kind='result']";
+        let part = pactql::inspect::Part::default().only(selector);
+        let options = ReportOptions::new(part).tokenizer(Tokenizer::Bytes4);
+        let without = pactql::inspect::WithoutReport::new(&Engine::new(), &session, &options);
+        let without = without.expect("requests");
+        assert!(
+            (micro(without.then.nano_dollars.0) - cost).abs() <= 1,
+            "{name}"
+        );
+        let saved = without
+            .then
+            .nano_dollars
+            .0
+            .checked_sub(without.now.nano_dollars.0);
+        assert!(saved > Some(1_000_000_000), "{name}: {saved:?}");
+        println!(
+            "{name}: {count} misses, {} saved",
+            pactql::inspect::Money(saved.unwrap_or(0))
+        );
+    }
+}
+
+/// Parameters of Gemini and Bedrock, and a model that stands only in the address.
+#[test]
+fn causes_in_the_requests_of_gemini_and_bedrock() {
+    use pactql::inspect::MissCause;
+    let gemini = |more: &str| {
+        format!(r#"{{"contents":[{{"role":"user","parts":[{{"text":"Hello"}}]}}]{more}}}"#)
+    };
+    let bedrock = |more: &str| {
+        format!(r#"{{"messages":[{{"role":"user","content":[{{"text":"Hello"}}]}}]{more}}}"#)
+    };
+    let named = |name: &str| Cause::Parameter {
+        name: name.to_owned(),
+    };
+    let config = |raw: &str| gemini(&format!(r#","generationConfig":{raw}"#));
+    let [a, b] = ["x-1", "x-2"];
+    // The models and requests, why the second breaks the prefix, and the parameters that changed beside the bytes.
+    for (older, newer, cause, changed) in [
+        ((a, gemini("")), (a, gemini("")), None, &[][..]),
+        ((a, gemini("")), (b, gemini("")), Some(Cause::Model), &[]),
+        ((a, bedrock("")), (b, bedrock("")), Some(Cause::Model), &[]),
+        (
+            (a, config(r#"{"temperature":0}"#)),
+            (a, config(r#"{"temperature":1}"#)),
+            None,
+            &["generationConfig"],
+        ),
+        (
+            (a, config(r#"{"temperature":0,"responseMimeType":"a"}"#)),
+            (a, config(r#"{"temperature":1,"responseMimeType":"b"}"#)),
+            Some(named("generationConfig")),
+            &[],
+        ),
+        (
+            (a, config(r#"{"temperature":0}"#)),
+            (
+                a,
+                config(r#"{"temperature":0,"thinkingConfig":{"thinkingBudget":0}}"#),
+            ),
+            Some(named("generationConfig")),
+            &[],
+        ),
+        (
+            (a, gemini("")),
+            (
+                a,
+                gemini(r#","toolConfig":{"functionCallingConfig":{"mode":"ANY"}}"#),
+            ),
+            Some(named("toolConfig")),
+            &[],
+        ),
+        (
+            (a, bedrock(r#","inferenceConfig":{"maxTokens":5}"#)),
+            (a, bedrock(r#","inferenceConfig":{"maxTokens":6}"#)),
+            None,
+            &["inferenceConfig"],
+        ),
+        (
+            (a, bedrock("")),
+            (
+                a,
+                bedrock(r#","additionalModelRequestFields":{"thinking":{"type":"enabled"}}"#),
+            ),
+            Some(named("additionalModelRequestFields")),
+            &[],
+        ),
+    ] {
+        let path = if older.1.contains("contents") {
+            |model: &str| format!("v1beta/models/{model}:generateContent")
+        } else {
+            |model: &str| format!("model/{model}/converse")
+        };
+        let entry = |(model, body): &(&str, String)| {
+            let (url, body) = (format!("https://api.example.org/{}", path(model)), body);
+            let usage = if body.contains("contents") {
+                serde_json::json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}}],
+                    "usageMetadata": {"promptTokenCount": 5000, "cachedContentTokenCount": 0}})
+            } else {
+                serde_json::json!({"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}},
+                    "usage": {"inputTokens": 5000, "outputTokens": 2, "cacheReadInputTokens": 0}})
+            };
+            serde_json::json!({"request": {"method": "POST", "url": url, "postData": {"text": body}},
+                "response": {"status": 200, "content": {"text": usage.to_string()}}})
+        };
+        // A request that begins as the first and goes on is in its session.
+        let log = serde_json::json!({"log": {"entries": [entry(&older), entry(&newer)]}});
+        let imported =
+            import(log.to_string().as_bytes(), &ImportOptions::default()).expect("a log");
+        assert_eq!(imported.sessions.len(), 1, "{newer:?}");
+        let report = of(&super::imported(log.to_string().as_bytes()));
+        let step = &report.steps[1];
+        let found = step.difference.as_ref().map(|found| found.cause.clone());
+        assert_eq!(found, cause, "{older:?} {newer:?}");
+        let Some(missed) = step.missed.as_ref() else {
+            assert!(cause.is_some(), "{older:?} {newer:?}");
+            continue;
+        };
+        if cause.is_none() {
+            assert_eq!(missed.parameters, changed, "{older:?} {newer:?}");
+            let is_parameter = missed.cause == MissCause::Parameter;
+            assert_eq!(is_parameter, !changed.is_empty(), "{missed:?}");
+        }
     }
 }
