@@ -300,10 +300,11 @@ impl Session {
     }
 
     /// A snapshot as the request that a provider is sent: the JSON text. `openai`, `openai-responses`, `anthropic`,
-    /// `gemini`, `bedrock`, or `thread`. Without `at`, the working state, or else the newest snapshot.
-    #[pyo3(signature = (provider, at = None, /))]
-    fn render(&self, py: Python<'_>, provider: &str, at: Option<&str>) -> PyResult<String> {
-        let provider = crate::values::provider(provider)?;
+    /// `gemini`, `bedrock`, or `thread`. Without `provider`, the form of the requests that the session came in as, or
+    /// else `thread`; without `at`, the working state, or else the newest snapshot.
+    #[pyo3(signature = (provider = None, at = None, /))]
+    fn render(&self, py: Python<'_>, provider: Option<&str>, at: Option<&str>) -> PyResult<String> {
+        let provider = provider.map(crate::values::provider).transpose()?;
         self.check(py)?;
         let history = self.session.history();
         let found = py.detach(|| self.engine.snapshots(&history, at.unwrap_or_default()));
@@ -312,7 +313,9 @@ impl Session {
             let message = "`render` takes the address of one snapshot, such as `@t0`";
             return Err(pyo3::exceptions::PyValueError::new_err(message));
         };
-        py.detach(|| pactql::render::request(&pactql::context::sent(&history, snapshot), provider))
+        let form = provider.or_else(|| pactql::inspect::came_in_as(snapshot));
+        let form = form.unwrap_or_default();
+        py.detach(|| pactql::render::request(&pactql::context::sent(&history, snapshot), form))
             .or_raise(py)
     }
 

@@ -10,6 +10,7 @@ use crate::app::present::stores::{Access, StoreAddress, none_of};
 use crate::app::present::{Exit, Failure, counted};
 use crate::engine::sent;
 use crate::history::Session;
+use crate::inspect::came_in_as;
 use crate::logs::file::write_kept;
 use crate::logs::{write_document, write_session};
 use crate::render::{Provider, RenderError, Source, Thread, request, write_request};
@@ -169,8 +170,9 @@ fn file_of(directory: &str, name: &str) -> Result<String, Failure> {
 
 /// What is the request that a model is sent? Prints a snapshot as one.
 ///
-/// The default shape is one JSON array of {"id","role","kind","content"}: the blocks of `^sys`,
-/// then of the turns, oldest first, then of `^ah`.
+/// The form is that of the API if the session came in as requests. Else it is one JSON array of
+/// {"id","role","kind","content"}: the blocks of `^sys`, then of the turns, oldest first, then of `^ah`. `--as`
+/// chooses another.
 #[derive(Args, Debug)]
 pub(super) struct RenderArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
@@ -197,7 +199,8 @@ impl RunCommand for RenderArgs {
         } else {
             Source::from(&snapshot)
         };
-        let provider = self.form.provider.unwrap_or_default();
+        let form = self.form.provider.or_else(|| came_in_as(&snapshot));
+        let provider = form.unwrap_or_default();
         if provider == Provider::Thread {
             // Every tree has a thread, so it can be written while it is made.
             return stream(|out| match write_request(source, provider, out) {

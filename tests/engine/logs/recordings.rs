@@ -49,7 +49,7 @@ fn every_request_of_recorded_cassettes_comes_back_equal() {
         println!("SKIPPED: no recorded cassettes");
         return;
     };
-    let mut count = 0;
+    let (mut count, mut streams) = (0, 0);
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if !path.display().to_string().ends_with(".yaml.gz") {
@@ -58,8 +58,8 @@ fn every_request_of_recorded_cassettes_comes_back_equal() {
         let name = path.display().to_string();
         let bytes = super::account::unpacked(&path);
         let log = yaml(std::str::from_utf8(&bytes).expect("text"));
-        let bodies = log["interactions"].as_array().expect("a list").iter();
-        let wanted: Vec<Value> = bodies
+        let wanted: Vec<Value> = bodies(&log)
+            .iter()
             .map(|one| match &one["request"] {
                 request if request["parsed_body"].is_object() => request["parsed_body"].clone(),
                 request => {
@@ -80,6 +80,40 @@ fn every_request_of_recorded_cassettes_comes_back_equal() {
         };
         count += wanted.len();
         assert_eq!(sent(&imported), [(provider, wanted)], "{name}");
+        for (snapshot, one) in holds_together(&imported)[0]
+            .committed
+            .iter()
+            .zip(bodies(&log))
+        {
+            // The form that `render` chooses.
+            assert_eq!(
+                pactql::inspect::came_in_as(snapshot),
+                Some(provider),
+                "{name}"
+            );
+            let whole = request(snapshot, provider).expect("a request");
+            let whole: Value = serde_json::from_str(&whole).expect("JSON");
+            let list = if is_bedrock { "messages" } else { "contents" };
+            let reply = whole[list]
+                .as_array()
+                .and_then(|all| all.last())
+                .expect("a reply");
+            let parts =
+                |message: &Value| message[if is_bedrock { "content" } else { "parts" }].clone();
+            let answer = &one["response"]["parsed_body"];
+            let message = if is_bedrock {
+                &answer["output"]["message"]
+            } else {
+                &answer["candidates"][0]["content"]
+            };
+            if message.is_object() {
+                assert_eq!(parts(reply), parts(message), "{name}");
+            } else {
+                let streamed = streamed(&one["response"]["body"]["string"], is_bedrock);
+                streams += 1;
+                assert_eq!(gist(&parts(reply)), gist(&streamed), "{name}");
+            }
+        }
         for session in holds_together(&imported) {
             for line in session.export(true).lines() {
                 let whole: Value = serde_json::from_str(line).expect("JSON");
@@ -90,8 +124,158 @@ fn every_request_of_recorded_cassettes_comes_back_equal() {
             }
         }
     }
-    println!("{count} requests");
-    assert_eq!(count, 23);
+    println!("{count} requests, {streams} streams");
+    assert_eq!((count, streams), (23, 8));
+}
+
+fn bodies(log: &Value) -> &[Value] {
+    log["interactions"].as_array().expect("a list")
+}
+
+/// The parts of all events of a stream, one after the other: lines of server-sent events, or AWS's frames.
+fn streamed(body: &Value, is_bedrock: bool) -> Value {
+    let text = body.as_str().expect("a text");
+    if !is_bedrock {
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let events = data.map(|data| serde_json::from_str::<Value>(data).expect("JSON"));
+        let parts = events.map(|event| event["candidates"][0]["content"]["parts"].clone());
+        return parts
+            .flat_map(|parts| parts.as_array().cloned().unwrap_or_default())
+            .collect();
+    }
+    let packed: String = text.split_ascii_whitespace().collect();
+    let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, packed);
+    let bytes = bytes.expect("base64");
+    let (mut rest, mut parts) = (&bytes[..], Vec::new());
+    while !rest.is_empty() {
+        let length =
+            |at: usize| u32::from_be_bytes(rest[at..at + 4].try_into().expect("four")) as usize;
+        let payload = &rest[12 + length(4)..length(0) - 4];
+        let event: Value = serde_json::from_slice(payload).expect("JSON");
+        parts.extend(["start", "delta"].map(|name| event[name].clone()));
+        rest = &rest[length(0)..];
+    }
+    parts.into()
+}
+
+/// The texts of parts together, and the names and arguments of their calls, spelled as JSON.
+fn gist(parts: &Value) -> (String, Vec<String>, String) {
+    let parts = || parts.as_array().expect("parts").iter();
+    let said = parts().filter_map(|part| part["text"].as_str()).collect();
+    let calls = || parts().flat_map(|part| [&part["functionCall"], &part["toolUse"]]);
+    let names = calls().filter_map(|call| call["name"].as_str().map(str::to_owned));
+    let arguments = calls().map(|call| match (&call["args"], &call["input"]) {
+        (Value::Null, Value::Null) => String::new(),
+        (Value::Null, Value::String(piece)) => piece.clone(),
+        (Value::Null, whole) | (whole, _) => whole.to_string(),
+    });
+    let arguments: String = arguments.collect();
+    let spelled = arguments.split_ascii_whitespace().collect();
+    (said, names.collect(), spelled)
+}
+
+/// A file as browsers and proxies write it: members of their own, comments, bodies in base64, other exchanges.
+#[test]
+fn a_browsers_recording_is_read_without_its_secrets() {
+    let secret = "s3cret-of-nobody";
+    let pairs = |pairs: &[(&str, &str)]| -> Value {
+        let pair =
+            |(name, value): &(&str, &str)| json!({"name": name, "value": value, "comment": ""});
+        pairs.iter().map(pair).collect()
+    };
+    let bearer = format!("Bearer {secret}");
+    let encode =
+        |text: &str| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
+    let entry = |url: &str, method: &str, body: Option<&Value>, answer: &str, mime: &str| {
+        let mut entry = json!({
+            "_initiator": {"type": "script", "url": format!("https://app.example.org/?key={secret}")},
+            "_priority": "High", "_resourceType": "fetch", "pageref": "page_1",
+            "startedDateTime": "2026-03-02T10:00:01.250+01:00", "time": 812.4,
+            "request": {
+                "method": method, "url": url, "httpVersion": "http/2.0", "headersSize": -1, "bodySize": -1,
+                "headers": pairs(&[("Authorization", &bearer), ("x-api-key", secret), ("cookie", secret),
+                    ("x-goog-api-key", secret), ("X-Amz-Security-Token", secret), ("api-key", secret)]),
+                "queryString": pairs(&[("key", secret)]), "cookies": pairs(&[("sid", secret)]), "comment": ""},
+            "response": {
+                "status": 200, "statusText": "", "httpVersion": "http/2.0", "redirectURL": "", "headersSize": -1,
+                "bodySize": -1, "_transferSize": 900, "_error": null,
+                "headers": pairs(&[("Set-Cookie", secret)]), "cookies": pairs(&[("sid", secret)]),
+                "content": {"size": answer.len(), "compression": 0, "mimeType": mime, "encoding": "base64",
+                    "text": encode(answer), "comment": ""}},
+            "cache": {"beforeRequest": null}, "timings": {"send": 0.1, "wait": 800, "receive": 11, "_blocked": 0.5},
+            "serverIPAddress": "203.0.113.7", "connection": "443", "comment": "slow"});
+        if let Some(body) = body {
+            entry["request"]["postData"] = json!({"mimeType": "application/json", "params": [],
+                "text": body.to_string(), "comment": ""});
+        }
+        entry
+    };
+    let other = || {
+        entry(
+            "https://app.example.org/a.js",
+            "GET",
+            None,
+            "x",
+            "text/javascript",
+        )
+    };
+    let mut form = entry(
+        "https://app.example.org/login",
+        "POST",
+        None,
+        "ok",
+        "text/html",
+    );
+    form["request"]["postData"] = json!({"mimeType": "application/x-www-form-urlencoded",
+        "params": pairs(&[("password", secret)]), "text": format!("password={secret}")});
+    let gemini = json!({"contents": [{"role": "user", "parts": [{"text": "Name a ferry."}]}]});
+    let ferry =
+        json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "Frisia."}]}}]});
+    let chat =
+        json!({"model": "m", "messages": [{"role": "user", "content": "Say hé"}], "stream": true});
+    let stream = "data: {\"id\":\"r1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"H\"}}]}\n\n\
+        data: {\"id\":\"r1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"é.\"},\"finish_reason\":\"stop\"}]}\n\n\
+        data: [DONE]\n\n";
+    let of_gemini = format!("https://api.example.org/v1beta/models/g:generateContent?key={secret}");
+    let of_chat = format!("https://user:{secret}@api.example.org/v1/chat/completions#{secret}");
+    let log = json!({"log": {
+        "version": "1.2", "creator": {"name": "WebInspector", "version": "537.36", "comment": ""},
+        "browser": {"name": "Firefox", "version": "139.0"},
+        "pages": [{"id": "page_1", "title": format!("https://app.example.org/?key={secret}"), "pageTimings": {}}],
+        "entries": [other(), other(), form,
+            entry(&of_gemini, "POST", Some(&gemini), &ferry.to_string(), "application/json; charset=UTF-8"),
+            entry(&of_chat, "POST", Some(&chat), stream, "text/event-stream"), other(), other()],
+        "comment": "made by hand"}});
+    let cassette = json!({"version": 1, "interactions": [{
+        "request": {"method": "POST", "uri": of_gemini, "parsed_body": gemini, "headers": {
+            "authorization": [&bearer], "x-api-key": [secret], "Cookie": [secret], "x-goog-api-key": [secret],
+            "X-Amz-Security-Token": [secret], "api-key": [secret]}},
+        "response": {"status": {"code": 200, "message": "OK"}, "parsed_body": ferry,
+            "headers": {"Set-Cookie": [secret], "set-cookie": [secret]}}}]});
+    let with_mark = format!("\u{feff}{log}");
+    let requests = [
+        (Provider::Gemini, vec![gemini]),
+        (Provider::OpenAi, vec![chat]),
+    ];
+    for (text, format, wanted) in [
+        (&*log.to_string(), Format::Har, &requests[..]),
+        (&*with_mark, Format::Har, &requests),
+        (&*cassette.to_string(), Format::Vcr, &requests[..1]),
+    ] {
+        let imported = import(text.as_bytes(), &ImportOptions::default()).expect("a recording");
+        assert_eq!(imported.format, Some(format));
+        assert_eq!(sent(&imported), wanted);
+        let found = outcomes(&imported);
+        assert_eq!(found["gemini"].0, ["text Frisia."]);
+        assert!(
+            format == Format::Vcr || found["openai"].0 == ["text Hé."],
+            "{found:?}"
+        );
+        for session in 0..imported.sessions.len() {
+            assert!(!written(&imported, session, true).contains(secret));
+        }
+        assert!(!format!("{} {:?}", imported.report, imported.report).contains(secret));
+    }
 }
 
 fn fixture(name: &str) -> Imported {

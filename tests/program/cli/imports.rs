@@ -1,7 +1,7 @@
 //! `pactql import`, again and again: logs that grow, subagents in files of their own, `--follow`.
 
 use super::store::names;
-use super::{CHAT, Scratch, answer, fails, pactql};
+use super::{AGENT, CHAT, Scratch, answer, fails, pactql};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -607,4 +607,41 @@ fn a_folder_is_imported_with_what_is_no_log_left_out() {
         5,
         "README.md",
     );
+}
+
+/// A session that came in as requests is rendered as one; another is a list of blocks.
+#[test]
+fn render_gives_a_request_in_the_form_it_came_in() {
+    let scratch = Scratch::new("imports-form");
+    for (name, body) in [
+        (
+            "gemini",
+            r#"{"contents":[{"role":"user","parts":[{"text":"Hello"}]}],"model":"g","generationConfig":{"topK":4}}"#,
+        ),
+        (
+            "bedrock",
+            r#"{"modelId":"b","messages":[{"role":"user","content":[{"text":"Hello"}]}],"inferenceConfig":{"maxTokens":4}}"#,
+        ),
+        (
+            "openai",
+            r#"{"model":"o","messages":[{"role":"user","content":"Hello"}]}"#,
+        ),
+        (
+            "anthropic",
+            r#"{"model":"claude","max_tokens":5,"messages":[{"role":"user","content":"Hello"}]}"#,
+        ),
+    ] {
+        let path = scratch.write(&format!("{name}.json"), body);
+        let kept = scratch.path(&format!("{name}.jsonl"));
+        answer(&["import", &path, "--from", name, "-o", &kept]);
+        let render = |more: &[&str]| -> serde_json::Value {
+            serde_json::from_str(&answer(&[&["render", &*kept], more].concat())).expect("JSON")
+        };
+        let wanted: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!(render(&["--request"]), wanted, "{name}");
+        assert_eq!(render(&["--request", "--as", name]), wanted, "{name}");
+        assert!(render(&["--as", "thread"]).is_array(), "{name}");
+    }
+    let list = answer(&["render", AGENT]);
+    assert!(list.starts_with("[{\"id\""), "{list}");
 }
