@@ -6,6 +6,7 @@
 use super::command::{Invocation, RunCommand, page, print, say};
 use super::options::{FormArgs, PrintAs, TokenizerArgs, named};
 use super::sessions::{InspectedArgs, Opened, PriceArgs, SessionsArgs, TimeArgs};
+use super::words::is_file;
 use super::{input, operands};
 use crate::app::present::{Exit, Failure, answer, counted, printable};
 use crate::engine::{Engine, Log, LogEntry};
@@ -341,7 +342,8 @@ impl RunCommand for UsageCommand {
 
 /// How many blocks and tokens does a selector match, in groups, over any number of sessions?
 ///
-/// The last argument is the selector, which takes no time. A node that is not a block means the blocks in it.
+/// The last argument is the selector, which takes no time: without one, `.cb`. A node that is not a block means the
+/// blocks in it.
 /// With --over, a block counts in each snapshot that has it, so the sums are what was sent in all requests.
 #[derive(Args, Debug)]
 pub(super) struct TopArgs {
@@ -359,7 +361,14 @@ pub(super) struct TopArgs {
 
 impl RunCommand for TopArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
-        let (names, selectors) = operands::split("top", &self.sessions.sessions, &[])?;
+        let given = &self.sessions.sessions;
+        let all = [".cb".to_owned()];
+        let are_sessions = !given.is_empty() && given.iter().all(|word| is_file(word));
+        let (names, selectors) = if are_sessions {
+            (&given[..], &all[..])
+        } else {
+            operands::split("top", given, &[])?
+        };
         let selector = &*selectors.concat();
         let engine = Engine::new();
         // An invalid selector is reported before anything is read.

@@ -112,9 +112,20 @@ fn sums_over_sessions() {
     );
     let none = run(&["#missing", "--format", "text"]);
     assert_eq!(none, "no blocks in 2 sessions\n");
+    // Without a selector, all blocks, the largest first.
+    let all = run(&["--by", "block", "--json"]);
+    assert_eq!(all, run(&[".cb", "--by", "block", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&all).expect("JSON");
+    let groups = json["groups"].as_array().expect("a list").iter();
+    let tokens: Vec<u64> = groups
+        .filter_map(|group| group["tokens"].as_u64())
+        .collect();
+    assert!(
+        tokens.len() > 20 && tokens.is_sorted_by(|a, b| a >= b),
+        "{tokens:?}"
+    );
     for (arguments, code, message) in [
-        (&["top", &travel][..], 1, "`top` needs a selector"),
-        (&["top", ".cb"], 1, "`top` needs a session"),
+        (&["top", ".cb"][..], 1, "`top` needs a session"),
         (&["top", ".cb", &travel], 1, "the session comes first"),
         (
             &["top", &travel, ".cb", "kind"],
