@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 use super::records::NodeRecords;
 use super::{FieldPostings, Posting, Segment};
@@ -25,11 +26,14 @@ pub(super) struct AttributePostings {
     pub(super) fields: Box<[FieldPostings]>,
 }
 
+/// Rows, ascending. Segments of one commit have few.
+type RowList = SmallVec<[u32; 4]>;
+
 /// The rows of an attribute, and of its values unless they are many or long.
 #[derive(Default)]
 struct AttributeRows<'a> {
-    all: Vec<u32>,
-    values: BTreeMap<JsonValue<'a>, Vec<u32>>,
+    all: RowList,
+    values: BTreeMap<JsonValue<'a>, RowList>,
     many: bool,
 }
 
@@ -55,8 +59,8 @@ impl<'a> AttributeRows<'a> {
 #[derive(Default)]
 pub(super) struct Collector<'a> {
     found: HashMap<&'a str, AttributeRows<'a>>,
-    tags: BTreeMap<Cow<'a, str>, Vec<u32>>,
-    tagged: Vec<u32>,
+    tags: BTreeMap<Cow<'a, str>, RowList>,
+    tagged: RowList,
 }
 
 impl<'a> Collector<'a> {
@@ -105,7 +109,7 @@ impl<'a> Collector<'a> {
     /// as reading its records, at the cost of its index.
     pub(super) fn copy(&mut self, segment: &'a Segment, first: u32) {
         let all = 0..segment.len();
-        let extend = |list: &mut Vec<u32>, rows: &Posting| {
+        let extend = |list: &mut RowList, rows: &Posting| {
             rows.for_each_in(all.clone(), |row| list.push(row + first));
         };
         // Segments are copied in the order of their rows, so every list stays ascending by appending.
@@ -132,7 +136,7 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn finish(self, rows: u32) -> AttributePostings {
-        let posting = |list: &Vec<u32>| Posting::from_rows(list, rows);
+        let posting = |list: &RowList| Posting::from_rows(list, rows);
         let found = self.found.into_iter();
         let mut fields: Vec<FieldPostings> = found
             .map(|(name, found)| FieldPostings {

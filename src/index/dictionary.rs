@@ -25,7 +25,7 @@ impl DictColumn {
         Self {
             codes: Codes::pack(packed, values as u64),
             dictionary,
-            postings: postings.into(),
+            postings: postings.into_boxed_slice(),
         }
     }
 

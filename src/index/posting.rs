@@ -93,7 +93,7 @@ impl Posting {
         codes: impl Iterator<Item = u32> + Clone,
         rows: u32,
         values: usize,
-    ) -> Vec<Self> {
+    ) -> SmallVec<[Self; 8]> {
         // Most columns have few values, and commits make many segments of at most 64 rows, where a bitmap is one word. Then
         // one pass fills a bitmap for each value.
         if values <= 16 || rows <= 64 {

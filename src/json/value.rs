@@ -207,6 +207,11 @@ fn string_body(json: &str) -> Option<&str> {
 
 /// A text as JSON, with the escapes it needs.
 pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        // Most texts are short and need none, and the string has the length that it needs.
+        return ["\"", text, "\""].concat();
+    }
     serde_json::to_string(text).unwrap_or_default()
 }
 

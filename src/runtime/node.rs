@@ -3,7 +3,7 @@
 //! The members are JSON texts by name, in the order given. [`super::header`] checks them.
 
 use super::refusal::{Refusal, input};
-use crate::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader};
+use crate::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, quoted};
 use crate::support::cancel::Cancelled;
 
 /// A node to be added: its members as JSON, and the nodes below it. Headers that are not given are
@@ -33,11 +33,12 @@ pub struct NewNode {
 
 /// Functions that set one member each, from its name.
 macro_rules! members {
-    ($($(#[$doc:meta])* $name:ident: $member:literal, $type:ty;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $member:literal, $type:ty, $json:expr;)*) => {$(
         $(#[$doc])*
         #[must_use]
         pub fn $name(mut self, value: $type) -> Self {
-            self.put($member, serde_json::Value::from(value).to_string().into());
+            let json: fn($type) -> String = $json;
+            self.put($member, json(value).into());
             self
         }
     )*};
@@ -140,8 +141,11 @@ impl NewNode {
     /// Sets a member to a JSON value; replaces an earlier one of the name.
     #[must_use]
     pub fn set(self, name: &str, value: impl Into<serde_json::Value>) -> Self {
-        let value: serde_json::Value = value.into();
-        self.set_json(name, &value.to_string())
+        let json = match value.into() {
+            serde_json::Value::String(text) => quoted(&text),
+            value => value.to_string(),
+        };
+        self.set_json(name, &json)
     }
 
     /// As [`NewNode::set`], with JSON text, whose spelling is kept.
@@ -166,23 +170,23 @@ impl NewNode {
 
     members! {
         /// Sets the id.
-        id: "id", &str;
+        id: "id", &str, quoted;
         /// Sets the nodeType.
-        node_type: "nodeType", &str;
+        node_type: "nodeType", &str, quoted;
         /// Sets the role.
-        role: "role", &str;
+        role: "role", &str, quoted;
         /// Sets the kind.
-        kind: "kind", &str;
+        kind: "kind", &str, quoted;
         /// Sets the key.
-        key: "key", &str;
+        key: "key", &str, quoted;
         /// Sets the content to a text.
-        content: "content", &str;
+        content: "content", &str, quoted;
         /// Sets the cycles the node lives on for; 0 is gone at the next commit.
-        ttl: "ttl", i64;
+        ttl: "ttl", i64, |value| value.to_string();
         /// Sets the priority: lower ones are pruned first.
-        priority: "priority", i64;
+        priority: "priority", i64, |value| value.to_string();
         /// Sets the offset.
-        offset: "offset", i64;
+        offset: "offset", i64, |value| value.to_string();
     }
 
     /// Sets the tags.

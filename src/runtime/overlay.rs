@@ -226,6 +226,10 @@ impl Overlay {
     /// Adds a node to its parent. Logarithmic in its new siblings, plus a shift.
     pub(super) fn insert(&mut self, fresh: Fresh) -> u32 {
         let slot = self.slots.len() as u32;
+        if self.by_id.is_empty() {
+            // A turn has a few nodes, and a table that grows with each of them is made anew each time.
+            self.by_id.reserve(7);
+        }
         self.by_id.insert(Arc::clone(&fresh.id), slot);
         let parent = Arc::clone(&fresh.parent);
         self.slots.push(Some(fresh));

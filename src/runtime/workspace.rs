@@ -352,10 +352,13 @@ impl Workspace {
             open.extend(children.map(|child| (child, Some(index), level + 1)));
         }
         // Given ids are taken before others are made.
+        let several = draft.len() > 1;
         for (index, node) in draft.iter_mut().enumerate() {
             if node.body.id.is_empty() {
                 node.body.id = self.made_id(node.body.class(), index, &taken)?;
-                taken.insert(Arc::clone(&node.body.id));
+                if several {
+                    taken.insert(Arc::clone(&node.body.id));
+                }
             }
         }
         Ok(draft)
