@@ -6,6 +6,9 @@
 //! slowest time of a commit. Once on a session that was loaded as one snapshot, and once on one that
 //! grew by such commits.
 //!
+//! Then a step of an agent, which appends a result, adds the reply and commits, on a session of 5,000 such steps:
+//! its allocations, instructions and median time.
+//!
 //! And 10,000 live sessions of a hundred nodes in one process, each made by ten commits: the bytes
 //! of a session, the bytes of its index a node, commits and selects a second.
 //!
@@ -20,9 +23,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pactql::internals::index::Segment;
-use pactql::{Context, Engine, Prepared, Session, context::StepClock};
+use pactql::{Context, Engine, Message, Prepared, Session, context::StepClock};
 use support::callgrind::collected;
-use support::memory::{Counting, measure};
+use support::memory::{self, Counting, measure};
 use support::timing::nice;
 use support::{engine, generate};
 
@@ -54,14 +57,29 @@ fn main() {
         black_box(&live);
         return;
     }
+    if let [_, child, steps] = &arguments[..]
+        && child == "--steps"
+        && let Ok(steps) = steps.parse::<usize>()
+    {
+        let mut context = grown(steps);
+        (0..COUNTED).for_each(|turn| counted_step(&mut context, turn));
+        return;
+    }
     let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
     if !has("--bench") {
         // As a test: everything runs once.
         commit_table(&SIZES[..1], false, false);
+        step_line(10, false);
         return small_sessions(100, true);
     }
     if !has("--small") {
-        commit_table(&SIZES, true, !has("--counts"));
+        if !has("--steps") {
+            commit_table(&SIZES, true, !has("--counts"));
+        }
+        step_line(5_000, true);
+        if has("--steps") {
+            return;
+        }
     }
     small_sessions(SESSIONS, !has("--counts"));
 }
@@ -156,6 +174,62 @@ fn per_commit(function: &str, shape: &str, nodes: usize) -> Option<u64> {
     let (nodes, commits) = (nodes.to_string(), COMMITS.to_string());
     let collected = collected(&[&inside], &["--child", shape, &nodes, &commits])?;
     Some(collected / COMMITS as u64)
+}
+
+/// Steps over which the mean of a step is taken; commits of them merge as others do.
+const COUNTED: usize = 64;
+
+fn grown(steps: usize) -> Context {
+    let builder = Context::builder().clock(StepClock::new(1 << 61, 1_000));
+    let mut context = builder.build();
+    context
+        .append(Message::system(&"You book flights. ".repeat(300)))
+        .expect("a message");
+    (0..steps).for_each(|turn| step(&mut context, turn));
+    context
+}
+
+/// What callgrind collects.
+#[inline(never)]
+fn counted_step(context: &mut Context, turn: usize) {
+    step(context, turn);
+}
+
+fn step(context: &mut Context, turn: usize) {
+    let result = Message::tool(&format!("call{turn}"), "there are seats");
+    context.append(result).expect("a result");
+    let reply = Message::assistant("").call(&format!("call{}", turn + 1), "search", "{}");
+    context.reply(reply).expect("a reply");
+    black_box(context.commit().expect("a commit"));
+}
+
+fn step_line(steps: usize, bench: bool) {
+    let mut context = grown(steps);
+    let mut counts: Vec<usize> = (0..COUNTED)
+        .map(|turn| memory::counted_blocks(|| step(&mut context, turn)).1)
+        .collect();
+    let mut times: Vec<f64> = (0..COMMITS)
+        .map(|turn| {
+            let start = Instant::now();
+            step(&mut context, turn);
+            start.elapsed().as_nanos() as f64
+        })
+        .collect();
+    counts.sort_unstable();
+    times.sort_unstable_by(f64::total_cmp);
+    let inside = [
+        "--collect-atstart=no",
+        "--toggle-collect=*commit*counted_step*",
+    ];
+    let counted = bench.then(|| collected(&inside, &["--steps", &steps.to_string()]));
+    let instructions = counted.flatten().map(|all| all / COUNTED as u64);
+    println!(
+        "\nappend + reply + commit after {steps} steps: {} allocations ({} on average), {} instructions, {} at the median",
+        counts[COUNTED / 2],
+        counts.iter().sum::<usize>() / COUNTED,
+        instructions.map_or("-".to_owned(), |count| count.to_string()),
+        nice(times[COMMITS / 2])
+    );
 }
 
 /// Many sessions, each made by a few commits.

@@ -10,6 +10,10 @@
 //!   ids of neighbours.
 //! - `growth`: `history` at 250, 500 and 1,000 snapshots. The cost follows the number of changes.
 //!
+//! And first, under callgrind, the instructions for each snapshot of four ways through a whole history, on sessions
+//! of 500, 2,000 and 8,000 commits, with a note of ttl 3 every fifth turn and without; with the allocations of a
+//! call. `-- --instructions` prints only these.
+//!
 //! Caveats: `separate` compares ids only, not headers, so it does less.
 
 mod support;
@@ -17,9 +21,14 @@ mod support;
 use std::collections::HashSet;
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use pactql::Session;
-use support::engine;
+use criterion::{BenchmarkId, Criterion, criterion_group};
+use pactql::context::StepClock;
+use pactql::{Context, Engine, Message, Session};
+use support::memory::{self, counted_blocks};
+use support::{callgrind, engine};
+
+#[global_allocator]
+static COUNTING: memory::Counting = memory::Counting;
 
 const SELECTOR: &str = "@history .cb[role='assistant']";
 
@@ -82,4 +91,91 @@ criterion_group! {
     config = support::timing::criterion(10, 1_000);
     targets = ranges
 }
-criterion_main!(benches);
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, mode, way, commits, notes, ..] = &arguments[..]
+        && mode == "--way"
+        && let (Ok(commits), Ok(notes)) = (commits.parse(), notes.parse())
+    {
+        let session = grown(commits, notes);
+        // On the one thread of a pool, so that the toggle sees all of the work.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let engine = Engine::new();
+        pool.expect("a thread")
+            .install(|| asked(&engine, &session, way));
+        return;
+    }
+    let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
+    growth_table(has("--bench"));
+    if !has("--instructions") {
+        benches();
+        Criterion::default().configure_from_args().final_summary();
+    }
+}
+
+const WAYS: [&str; 4] = [
+    "@* .cb[kind='call']",
+    "@history .cb[kind='call']",
+    "@history .cb[kind='call'] @mode=union",
+    "blame",
+];
+
+/// A session of a commit for each turn, which has a question and a call; every fifth turn a note that lives for three.
+fn grown(commits: usize, notes: bool) -> Session {
+    let clock = StepClock::new(1 << 60, 1_000);
+    let mut context = Context::builder().clock(clock).build();
+    for turn in 0..commits {
+        if notes && turn % 5 == 0 {
+            let note = r#"{"nodeType":"cb","kind":"note","ttl":3,"content":"a note"}"#;
+            context.add("^ah", note).expect("a note");
+        }
+        let question = Message::user(&format!("question {turn}"));
+        context.append(question).expect("a message");
+        let reply = Message::assistant("").call(&format!("call{turn}"), "search", "{}");
+        context.reply(reply).expect("a reply");
+        context.commit().expect("a commit");
+    }
+    let history = context.session().history();
+    Session::new(history.first_n(commits))
+}
+
+/// Goes through the whole history in one of the [`WAYS`].
+#[inline(never)]
+fn asked(engine: &Engine, session: &Session, way: &str) -> usize {
+    if way == "blame" {
+        let history = session.history();
+        let first = history.committed()[0].nodes().last().expect("a node");
+        let blame = pactql::history::blame(&history, first.id());
+        return black_box(blame.expect("a node")).events.len();
+    }
+    let selection = engine.select(session, way).expect("an answer");
+    black_box(selection.count())
+}
+
+/// Instructions a snapshot, and allocations a call.
+fn growth_table(bench: bool) {
+    let sizes: &[usize] = if bench { &[500, 2_000, 8_000] } else { &[20] };
+    print!("{:<40}", "instructions a snapshot");
+    sizes.iter().for_each(|commits| print!("{commits:>10}"));
+    println!("{:>24}", "allocations at 1,000");
+    for notes in [false, true] {
+        let session = grown(if bench { 1_000 } else { 20 }, notes);
+        for way in WAYS {
+            let with = if notes { ", with ttl" } else { "" };
+            print!("{:<40}", format!("{way}{with}"));
+            for commits in sizes {
+                let (count, notes) = (commits.to_string(), notes.to_string());
+                let inside = ["--collect-atstart=no", "--toggle-collect=*ranges*asked*"];
+                let counted = callgrind::collected(&inside, &["--way", way, &count, &notes]);
+                let counted = counted.filter(|_| bench);
+                let shown = counted.map(|counted| (counted / *commits as u64).to_string());
+                print!("{:>10}", shown.as_deref().unwrap_or("-"));
+            }
+            let engine = Engine::new();
+            asked(&engine, &session, way);
+            let (_, allocations) = counted_blocks(|| asked(&engine, &session, way));
+            println!("{allocations:>24}");
+        }
+    }
+}

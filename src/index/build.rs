@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use hashbrown::HashTable;
+use smallvec::SmallVec;
 
 use super::attributes::{AttributePostings, Collector};
+use super::expiring::Expiring;
 use super::fresh::{Earlier, Ttl};
 use super::ids::IdColumn;
 use super::records::{Collected, NodeRecords, SHARED};
@@ -145,11 +147,10 @@ impl SegmentBuilder {
     /// Reserves memory for runs of other segments.
     pub(super) fn reserve_for_runs(&mut self, runs: &[UnitRun]) {
         let (mut rows, mut ids, mut records) = (0, 0, 0);
-        for (segment, units, _) in runs {
-            let at = segment.rows_of(units);
-            rows += at.len();
-            ids += segment.ids.text_len(at);
-            records += segment.payload.copied_len();
+        for run in runs {
+            rows += run.rows().len();
+            ids += run.segment.ids.text_len(run.rows());
+            records += run.segment.payload.copied_len();
         }
         // A chunk is made of at least one and less than two of this size.
         self.payload.reserve(records.min(2 * SHARED));
@@ -395,7 +396,7 @@ impl SegmentBuilder {
         // Ids live as long as the session, so give back what they do not need.
         self.ids.shrink();
         let ttl_stored = Posting::from_rows(&self.ttl_stored, rows);
-        let counts_until = self.counts_until(&ttl_stored);
+        let expiring = self.expiring(&ttl_stored);
         let classes = self.class.iter().map(|class| u32::from(*class));
         let mut classes = Posting::of_codes(classes, rows, 8).into_iter();
         let signs = self.class.iter().zip(&self.numbers[header::OFFSET]);
@@ -430,10 +431,10 @@ impl SegmentBuilder {
             inner,
             has_ttl,
             ttl_stored,
-            counts_until,
+            expiring,
             classes: std::array::from_fn(|_| classes.next().unwrap_or_default()),
             signs: std::array::from_fn(|_| signs.next().unwrap_or_default()),
-            levels: levels.into(),
+            levels: levels.into_boxed_slice(),
             level: IntColumn::new(&self.level),
             texts,
             type_implied,
@@ -467,14 +468,15 @@ impl SegmentBuilder {
         }
     }
 
-    /// The last cycle in which a ttl that counts down expires.
-    fn counts_until(&self, ttl_stored: &Posting) -> i64 {
+    /// The rows whose ttl counts down.
+    fn expiring(&self, ttl_stored: &Posting) -> Expiring {
         let ttls = (0..).zip(self.numbers[header::TTL].iter().zip(&self.present));
         let counting = ttls.filter(|(row, (_, present))| {
             **present & Present::TTL != 0 && !ttl_stored.contains(*row)
         });
-        let last = counting.map(|(_, (&ttl, _))| ttl).max();
-        last.unwrap_or(i64::MIN)
+        let counting: SmallVec<[(u32, i64); 8]> =
+            counting.map(|(row, (&ttl, _))| (row, ttl)).collect();
+        Expiring::new(&counting)
     }
 
     /// The rows for which `keep` is true.

@@ -6,11 +6,13 @@
 use std::ops::Range;
 
 use hashbrown::HashMap;
-use roaring::RoaringBitmap;
 use smallvec::{SmallVec, smallvec};
 
 use super::commit::UnitAt;
 use super::{Snapshot, SnapshotPiece, UnitRef};
+
+/// Ranges of rows, few of them between neighbours.
+pub(super) type RowRanges = SmallVec<[Range<u32>; 4]>;
 
 /// The rows of the units in which two snapshots differ: ranges of whole units, ascending, in the row
 /// numbers of each snapshot.
@@ -19,8 +21,8 @@ use super::{Snapshot, SnapshotPiece, UnitRef};
 /// it differs. An id outside these rows is in both snapshots, in equal units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    pub newer: Vec<Range<u32>>,
-    pub older: Vec<Range<u32>>,
+    pub newer: RowRanges,
+    pub older: RowRanges,
 }
 
 impl Changes {
@@ -63,7 +65,7 @@ impl Snapshot {
     /// Linear in pieces, differing units, and units in different segments, plus sorting of what differs.
     pub fn unit_changes<'a>(&'a self, older: &'a Self) -> UnitChanges<'a> {
         let units = DifferingUnits::between(self, older, false);
-        let sorted = |snapshot: &'a Self, mut units: Vec<UnitAt>| {
+        let sorted = |snapshot: &'a Self, mut units: UnitList| {
             units.sort_unstable();
             let units = units.into_iter();
             units
@@ -77,10 +79,12 @@ impl Snapshot {
     }
 }
 
+type UnitList = SmallVec<[UnitAt; 8]>;
+
 #[derive(Default)]
 struct DifferingUnits {
-    newer: Vec<UnitAt>,
-    older: Vec<UnitAt>,
+    newer: UnitList,
+    older: UnitList,
 }
 
 impl DifferingUnits {
@@ -170,7 +174,7 @@ impl UnmatchedUnits {
         self.0[piece].is_empty()
     }
 
-    fn units(&self) -> Vec<(usize, u32)> {
+    fn units(&self) -> UnitList {
         let pieces = self.0.iter().enumerate();
         pieces
             .flat_map(|(at, ranges)| ranges.iter().cloned().flatten().map(move |unit| (at, unit)))
@@ -184,36 +188,39 @@ fn differing(
     other: &SnapshotPiece,
     units: &Range<u32>,
     cycles: Option<(i64, i64)>,
-) -> Vec<u32> {
+) -> SmallVec<[u32; 8]> {
     let segment = &*piece.segment;
-    let rows = || segment.rows_of(units);
-    // Masks are compared by pointer first: a snapshot takes over the mask of the one before, unless it
-    // removes something.
-    let mut found: Vec<u32> = Vec::new();
-    let same_dead = match (&piece.dead, &other.dead) {
-        (None, None) => true,
-        (Some(dead), Some(others)) => std::sync::Arc::ptr_eq(dead, others),
-        _ => false,
-    };
-    if !same_dead {
-        let none = RoaringBitmap::new();
-        let dead = piece.dead.as_deref().unwrap_or(&none);
-        let others = other.dead.as_deref().unwrap_or(&none);
-        let differ = dead ^ others;
-        found.extend(differ.range(rows()).map(|row| segment.unit_of(row)));
+    let rows = segment.rows_of(units);
+    let mut found: SmallVec<[u32; 8]> = SmallVec::new();
+    match (&piece.dead, &other.dead) {
+        (None, None) => {}
+        // Mostly both see the same list, up to another moment.
+        (Some(dead), Some(others)) if std::sync::Arc::ptr_eq(dead, others) => {
+            let differ = dead.between(piece.moment, other.moment);
+            let differ = differ.filter(|row| rows.contains(row));
+            found.extend(differ.map(|row| segment.unit_of(row)));
+        }
+        _ => {
+            let only = |one: &'_ SnapshotPiece, other: &'_ SnapshotPiece| {
+                let dead = one.dead_rows(rows.clone());
+                let dead = dead.filter(|row| !other.is_dead(*row));
+                dead.map(|row| segment.unit_of(row)).collect::<Vec<u32>>()
+            };
+            found.extend(only(piece, other));
+            found.extend(only(other, piece));
+        }
     }
-    // Ttls that have expired in both are equal.
+    // Ttls that have expired in both are equal; before that two cycles read one differently.
     if let Some((cycle, other_cycle)) = cycles
         && cycle != other_cycle
-        && segment.counts_until > cycle.min(other_cycle)
     {
-        // Before a deadline two cycles read a ttl that counts down differently, so each such row is read;
-        // after the last deadline of a segment all read 0, which is what the condition above skips.
-        segment.has_ttl.for_each_in(rows(), |row| {
-            if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
-                found.push(segment.unit_of(row));
-            }
-        });
+        segment
+            .expiring
+            .after(cycle.min(other_cycle), &rows, |row| {
+                if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
+                    found.push(segment.unit_of(row));
+                }
+            });
     }
     found.sort_unstable();
     found.dedup();
@@ -223,10 +230,7 @@ fn differing(
 fn is_constant(piece: &SnapshotPiece, unit: u32) -> bool {
     let segment = &*piece.segment;
     let rows = segment.unit_rows(unit);
-    let gone = piece
-        .dead
-        .as_ref()
-        .is_some_and(|dead| dead.range_cardinality(rows.clone()) > 0);
+    let gone = piece.dead_rows(rows.clone()).next().is_some();
     let mut counts = false;
     segment
         .has_ttl
@@ -245,9 +249,9 @@ fn same_dead(one: (&SnapshotPiece, u32), other: (&SnapshotPiece, u32)) -> bool {
     dead(one) == dead(other)
 }
 
-fn join(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
+fn join(mut ranges: RowRanges) -> RowRanges {
     ranges.sort_unstable_by_key(|rows| rows.start);
-    let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
+    let mut joined: RowRanges = SmallVec::new();
     for rows in ranges {
         match joined.last_mut() {
             Some(last) if rows.start <= last.end => last.end = last.end.max(rows.end),

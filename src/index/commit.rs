@@ -5,12 +5,10 @@
 //! tree. The units of the result are compared and indexed as usual; all others are shared.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
-use std::sync::Arc;
 
+use super::dead::{Moment, moment};
 use super::fresh::Ttl;
 use super::merge::Merge;
-use super::snapshot::UnitRun;
 use super::view::push_node;
 use super::writer::{Layout, Ttls, UnitRows, UnitSource, locate, units};
 use super::{Meta, NodeRef, Segment, Snapshot, SnapshotPiece, Unit, UnitKind, Writer};
@@ -55,10 +53,10 @@ impl Writer {
                 let place = insertion_point(previous, &key(&tree, &unit));
                 let found =
                     locate(previous, &tree, &unit, None).map(|(piece, at)| (previous, piece, at));
-                fresh.push((place, self.compare(&tree, unit, found, meta.cycle)));
+                fresh.push((place, self.compare(&tree, unit, found, meta)));
             }
         }
-        let parts = splice(previous, &touched.units, fresh);
+        let parts = splice(previous, &touched.units, fresh, moment(meta));
         Some(self.assemble(&tree, parts, Layout::ByLifetime, meta.clone()))
     }
 
@@ -92,7 +90,7 @@ impl Writer {
         let place = insertion_point(previous, &key(turn, &unit));
         let fresh = UnitSource::fresh(unit, Ttl::CountFrom(meta.cycle), None);
         let fresh = vec![(place, fresh)];
-        let parts = splice(previous, &touched.units, fresh);
+        let parts = splice(previous, &touched.units, fresh, moment(meta));
         Some(self.assemble(turn, parts, Layout::Whole, meta.clone()))
     }
 }
@@ -168,15 +166,16 @@ impl Touched {
     fn add_falling(&mut self, previous: &Snapshot, cycle: i64) {
         for (at, piece) in previous.pieces().iter().enumerate() {
             let segment = &piece.segment;
-            if segment.counts_until <= previous.cycle() {
-                continue;
-            }
-            segment.has_ttl.for_each_in(piece.rows.clone(), |row| {
-                let live = piece.dead.as_ref().is_none_or(|dead| !dead.contains(row));
-                if live && segment.ttl(row, cycle) != segment.ttl(row, previous.cycle()) {
+            let falling = |row| {
+                if !piece.is_dead(row)
+                    && segment.ttl(row, cycle) != segment.ttl(row, previous.cycle())
+                {
                     self.units.insert((at, segment.unit_of(row)));
                 }
-            });
+            };
+            segment
+                .expiring
+                .after(previous.cycle(), &piece.rows, falling);
         }
     }
 
@@ -229,24 +228,6 @@ fn takes_seq(previous: &Snapshot, tree: &Tree, units: &[UnitRows]) -> bool {
         .is_some_and(|row| seq != Some(previous.node(row).id()))
 }
 
-fn run(piece: &SnapshotPiece, units: Range<u32>) -> UnitRun {
-    let segment = &piece.segment;
-    let mut dead = piece.dead.clone();
-    if units != piece.units
-        && let Some(all) = &mut dead
-    {
-        // Rows outside the run must not be in its dead rows.
-        let rows = segment.rows_of(&units);
-        let all = Arc::make_mut(all);
-        all.remove_range(..rows.start);
-        all.remove_range(rows.end..);
-        if all.is_empty() {
-            dead = None;
-        }
-    }
-    (Arc::clone(segment), units, dead)
-}
-
 /// The sort key of a unit (LANGUAGE §6).
 pub type Key<'a> = (u8, i64, i64, i64, &'a [u8]);
 
@@ -290,11 +271,12 @@ pub(super) fn insertion_point(previous: &Snapshot, key: &Key<'_>) -> UnitAt {
 }
 
 /// All units of the new snapshot: those of `previous` that are not `gone`, and each of `fresh` before
-/// the unit given with it; these ascend.
+/// the unit given with it; these ascend. `moment` is that of the new snapshot.
 pub(super) fn splice<'a>(
     previous: &Snapshot,
     gone: &BTreeSet<UnitAt>,
     fresh: Vec<(UnitAt, UnitSource<'a>)>,
+    moment: Moment,
 ) -> Vec<UnitSource<'a>> {
     // Each unit that goes or comes cuts a run in two at most.
     let runs = previous.pieces().len() + gone.len() + 2 * fresh.len();
@@ -313,7 +295,7 @@ pub(super) fn splice<'a>(
             let stop = stop.into_iter().flatten().min();
             let end = stop.unwrap_or(piece.units.end);
             if start < end {
-                parts.push(UnitSource::Shared(run(piece, start..end)));
+                parts.push(UnitSource::Shared(piece.run(start..end, moment)));
                 start = end;
             }
             if put.is_some_and(|place| Some(place.1) == stop) {

@@ -6,9 +6,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
 use super::attributes::Collector;
+use super::dead::{DeadRows, Moment, moment};
 use super::snapshot::UnitRun;
 use super::{Segment, SegmentBuilder, Snapshot, UnitKind};
 
@@ -19,6 +18,8 @@ pub struct Merge {
     pub inputs: Vec<(Arc<Segment>, Range<u32>)>,
     /// The new segment, which has the same units from its first on.
     pub output: Arc<Segment>,
+    /// The dead rows of the new segment in the snapshot that the merge was made for.
+    dead: Option<Arc<DeadRows>>,
 }
 
 /// The largest number of pieces of a snapshot. Callers count all units as turns.
@@ -32,12 +33,14 @@ const BATCH: usize = 4;
 
 /// Merges runs of turns: the newest ones, when they have [`BATCH`] units, with older ones that are
 /// less than twice as large; then the two smallest neighbours while there are too many runs.
-pub(super) fn merge(runs: &mut Vec<UnitRun>) -> Vec<Merge> {
-    let rows = |(segment, units, _): &UnitRun| segment.rows_of(units).len();
+/// `at` is the moment of the snapshot.
+pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
+    let rows = |run: &UnitRun| run.rows().len();
     // Units of a segment are sorted by rank, so the first and the last are enough.
     let turns = |run: &UnitRun| {
-        let rank = |unit: u32| run.0.units()[unit as usize].kind.rank();
-        rank(run.1.start) == UnitKind::Turn.rank() && rank(run.1.end - 1) == UnitKind::Turn.rank()
+        let rank = |unit: u32| run.segment.units()[unit as usize].kind.rank();
+        rank(run.units.start) == UnitKind::Turn.rank()
+            && rank(run.units.end - 1) == UnitKind::Turn.rank()
     };
     // Step 1, the geometric rule of a log-structured merge tree. The newest short runs wait until they are
     // BATCH units together, so three of four commits copy nothing. Then every older run that is less than
@@ -47,59 +50,57 @@ pub(super) fn merge(runs: &mut Vec<UnitRun>) -> Vec<Merge> {
     let mut merges = Vec::new();
     if let Some(last) = runs.iter().rposition(turns) {
         let older = |first: usize| first.checked_sub(1).filter(|&at| turns(&runs[at]));
-        let (mut first, mut units, mut sum) = (last, runs[last].1.len(), rows(&runs[last]));
-        while let Some(at) = older(first)
-            && runs[first].1.len() < BATCH
-            && runs[at].1.len() < BATCH
+        let (mut first, mut units, mut sum) = (last, runs[last].units.len(), rows(&runs[last]));
+        while let Some(before) = older(first)
+            && runs[first].units.len() < BATCH
+            && runs[before].units.len() < BATCH
         {
-            first = at;
-            units += runs[at].1.len();
-            sum += rows(&runs[at]);
+            first = before;
+            units += runs[before].units.len();
+            sum += rows(&runs[before]);
         }
         if units >= BATCH {
-            while let Some(at) = older(first)
-                && rows(&runs[at]) < 2 * sum
+            while let Some(before) = older(first)
+                && rows(&runs[before]) < 2 * sum
             {
-                first = at;
-                sum += rows(&runs[at]);
+                first = before;
+                sum += rows(&runs[before]);
             }
             if first < last {
-                merges.push(join(runs, first..last + 1));
+                merges.push(join(runs, first..last + 1, at));
             }
         }
     }
     // Step 2, the bound. Changes inside old turns split runs where the rule above does not look, so the
     // cheapest neighbours are joined until the count is small again. Only turns are joined: the preamble
     // and the head change with most commits, and merging them would copy the turns beside them each time.
-    let count: usize = runs.iter().map(|run| run.1.len()).sum();
+    let count: usize = runs.iter().map(|run| run.units.len()).sum();
     while runs.len() > most_pieces(count) {
         let smallest = (1..runs.len())
             .filter(|&at| turns(&runs[at - 1]) && turns(&runs[at]))
             .min_by_key(|&at| rows(&runs[at - 1]) + rows(&runs[at]));
-        let Some(at) = smallest else { break };
-        merges.push(join(runs, at - 1..at + 1));
+        let Some(second) = smallest else { break };
+        merges.push(join(runs, second - 1..second + 1, at));
     }
     merges
 }
 
-fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>) -> Merge {
+fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge {
     let at = joined.start;
-    let parts: Vec<UnitRun> = runs.drain(joined).collect();
-    let rows = |(segment, units, _): &UnitRun| segment.rows_of(units);
+    let mut parts: Vec<UnitRun> = runs.drain(joined).collect();
     let mut builder = SegmentBuilder::default();
     let mut attributes = Collector::default();
-    let mut dead = RoaringBitmap::new();
+    let mut dead: Vec<(u32, Moment)> = Vec::new();
     builder.reserve_for_runs(&parts);
     // Dead rows are copied with the rest: units keep their versions, and equal versions must mean equal
     // rows in every segment that has them, so that older snapshots can move here as well.
-    for part in &parts {
-        let (segment, units, masked) = part;
-        let (rows, first) = (rows(part), builder.len());
-        if let Some(masked) = masked {
-            let masked = masked.range(rows.clone());
-            dead.extend(masked.map(|row| row - rows.start + first));
-        }
-        builder.add_run(segment, units.clone());
+    for part in &mut parts {
+        part.settle(moment);
+        let (rows, first) = (part.rows(), builder.len());
+        let removed = part.shared_dead(moment);
+        dead.extend(removed.map(|(row, died)| (row - rows.start + first, died)));
+        let segment = &part.segment;
+        builder.add_run(segment, part.units.clone());
         // Attributes of a whole segment are posting lists already; of a part, the records are read.
         if rows == (0..segment.len()) {
             attributes.copy(segment, first);
@@ -111,14 +112,17 @@ fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>) -> Merge {
     let attributes = attributes.finish(builder.len());
     let output = Arc::new(builder.finish_merged(attributes));
     let units = 0..output.units().len() as u32;
-    let dead = (!dead.is_empty()).then(|| Arc::new(dead));
-    runs.insert(at, (Arc::clone(&output), units, dead));
-    let inputs = parts
-        .into_iter()
-        .map(|(segment, units, _)| (segment, units));
+    let dead = DeadRows::new(dead);
+    let run = UnitRun {
+        dead: dead.clone(),
+        ..UnitRun::new(Arc::clone(&output), units)
+    };
+    runs.insert(at, run);
+    let inputs = parts.into_iter().map(|run| (run.segment, run.units));
     Merge {
         inputs: inputs.collect(),
         output,
+        dead,
     }
 }
 
@@ -129,10 +133,9 @@ impl Snapshot {
         if merges.is_empty() {
             return None;
         }
-        let runs = self.pieces().iter().map(|piece| {
-            let segment = Arc::clone(&piece.segment);
-            (segment, piece.units.clone(), piece.dead.clone())
-        });
+        let moment = moment(self.meta());
+        let runs = self.pieces().iter();
+        let runs = runs.map(|piece| piece.run(piece.units(), moment));
         let mut runs: Vec<UnitRun> = runs.collect();
         let mut changed = false;
         // Merges are applied in the order in which they were made: the output of one may be an input of the
@@ -141,27 +144,33 @@ impl Snapshot {
             let mut first = 0;
             for (segment, units) in &merge.inputs {
                 for run in &mut runs {
-                    let inside = units.start <= run.1.start && run.1.end <= units.end;
-                    if !Arc::ptr_eq(&run.0, segment) || !inside {
+                    let inside = units.start <= run.units.start && run.units.end <= units.end;
+                    if !Arc::ptr_eq(&run.segment, segment) || !inside {
                         continue;
                     }
                     changed = true;
-                    let moved = run.1.start - units.start + first..run.1.end - units.start + first;
-                    let (from, to) = (segment.rows_of(&run.1), merge.output.rows_of(&moved));
-                    if let Some(dead) = run.2.take() {
-                        let dead = dead.range(from.clone());
-                        let dead = dead.map(|row| row - from.start + to.start);
-                        run.2 = Some(Arc::new(dead.collect()));
+                    let shifted = |unit: u32| unit - units.start + first;
+                    let mut moved = UnitRun::new(
+                        Arc::clone(&merge.output),
+                        shifted(run.units.start)..shifted(run.units.end),
+                    );
+                    // The newer snapshot mostly knows of the same deaths. Otherwise this one keeps its own.
+                    let (from, to) = (run.rows(), moved.rows());
+                    let dead = run.shared_dead(moment);
+                    let dead = dead.map(|(row, died)| (row - from.start + to.start, died));
+                    moved.dead.clone_from(&merge.dead);
+                    let own = (!dead.clone().eq(moved.shared_dead(moment))).then(|| dead.collect());
+                    if let Some(own) = own {
+                        moved.dead = DeadRows::new(own);
                     }
-                    run.0 = Arc::clone(&merge.output);
-                    run.1 = moved;
+                    *run = moved;
                 }
                 first += units.len() as u32;
             }
             // Neighbouring runs of one segment become one piece.
             let mut joined: Vec<UnitRun> = Vec::with_capacity(runs.len());
             for run in runs {
-                push_run(&mut joined, run);
+                push_run(&mut joined, run, moment);
             }
             runs = joined;
         }
@@ -169,16 +178,13 @@ impl Snapshot {
     }
 }
 
-/// Adds a run, or extends the last one if it continues it.
-pub(super) fn push_run(runs: &mut Vec<UnitRun>, run: UnitRun) {
+/// Adds a run to those of a snapshot of this moment, or extends the last one if it continues it.
+pub(super) fn push_run(runs: &mut Vec<UnitRun>, run: UnitRun, at: Moment) {
     match runs.last_mut() {
-        Some((segment, units, masked))
-            if Arc::ptr_eq(segment, &run.0) && units.end == run.1.start =>
+        Some(last)
+            if Arc::ptr_eq(&last.segment, &run.segment) && last.units.end == run.units.start =>
         {
-            units.end = run.1.end;
-            if let Some(dead) = run.2 {
-                *Arc::make_mut(masked.get_or_insert_default()) |= &*dead;
-            }
+            last.extend(run, at);
         }
         _ => runs.push(run),
     }

@@ -8,9 +8,9 @@
 //!
 //! | part | files |
 //! |---|---|
-//! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `ids` |
+//! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `expiring`, `ids` |
 //! | segments | `segment`, `build`, `records`, `attributes`, `interned` |
-//! | snapshots | `snapshot`, `view`, `unit`, `changes` |
+//! | snapshots | `snapshot`, `dead`, `view`, `unit`, `changes` |
 //! | writing | `writer`, `commit`, `restore`, `follow`, `merge`, `fresh` |
 
 mod attributes;
@@ -19,7 +19,9 @@ mod build;
 mod changes;
 mod column;
 mod commit;
+mod dead;
 mod dictionary;
+mod expiring;
 mod follow;
 mod fresh;
 mod ids;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
 use super::commit::{Key, UnitAt, insertion_point, splice};
+use super::dead::moment;
 use super::fresh::Ttl;
 use super::merge::Merge;
+use super::snapshot::UnitRun;
 use super::writer::{Layout, UnitRows, UnitSource};
 use super::{Meta, Segment, Snapshot, UnitKind, Writer};
 use crate::tree::Tree;
@@ -16,8 +16,8 @@ use crate::tree::Tree;
 /// A unit of a snapshot that is restored.
 #[derive(Clone, Debug)]
 pub enum UnitPart {
-    /// The unit at this index of a segment, without these dead rows, which are rows of the segment inside the unit.
-    Kept(Arc<Segment>, u32, Option<Arc<RoaringBitmap>>),
+    /// The unit at this index of a segment, without these rows of the segment, which ascend and are inside the unit.
+    Kept(Arc<Segment>, u32, Vec<u32>),
     /// Rows of the tree, the unit's top node first.
     Fresh(UnitKind, Range<u32>),
     /// A number of turns that are left out; depths of older turns count them.
@@ -102,7 +102,7 @@ impl Writer {
             let place = insertion_point(previous, &key);
             (place, part.source(expires))
         });
-        let sources = splice(previous, &gone, came.collect());
+        let sources = splice(previous, &gone, came.collect(), moment(&meta));
         self.restored(tree, sources, Layout::ByLifetime, meta)
     }
 }
@@ -110,7 +110,10 @@ impl Writer {
 impl UnitPart {
     fn source(self, expires: &[u32]) -> UnitSource<'_> {
         match self {
-            Self::Kept(segment, unit, dead) => UnitSource::Shared((segment, unit..unit + 1, dead)),
+            Self::Kept(segment, unit, died) => UnitSource::Shared(UnitRun {
+                died,
+                ..UnitRun::new(segment, unit..unit + 1)
+            }),
             Self::Gap(turns) => UnitSource::Gap(turns),
             Self::Fresh(kind, rows) => {
                 UnitSource::fresh(UnitRows { kind, rows }, Ttl::ExpireAt(expires), None)

@@ -18,6 +18,7 @@ use std::ops::Range;
 
 use hashbrown::HashTable;
 
+use super::expiring::Expiring;
 use super::ids::{IdColumn, IdView};
 use super::records::NodeRecords;
 use super::{DictColumn, IntColumn, Posting};
@@ -107,8 +108,8 @@ pub struct Segment {
     pub(super) inner: Posting,
     pub(super) has_ttl: Posting,
     pub(super) ttl_stored: Posting,
-    /// The last cycle in which a ttl that counts down expires; from then on all of them read 0.
-    pub(super) counts_until: i64,
+    /// The rows whose ttl counts down; from the cycle on in which it expires it reads 0.
+    pub(super) expiring: Expiring,
     /// Rows with tags, also where the list is empty.
     pub(super) has_tags: Posting,
     /// By tag, sorted by tag.
@@ -396,7 +397,10 @@ impl Segment {
             .tags
             .iter()
             .map(|(tag, _)| size_of::<Box<str>>() + tag.len());
-        let names = fields.sum::<usize>() + tags.sum::<usize>() + self.type_implied.len();
+        let names = fields.sum::<usize>()
+            + tags.sum::<usize>()
+            + self.type_implied.len()
+            + self.expiring.heap_bytes();
         columns
             + postings
             + names

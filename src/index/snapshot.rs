@@ -4,13 +4,75 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
+use super::dead::{DeadRows, Moment, moment};
 use super::{Segment, Unit, UnitKind};
 use crate::tree::{Meta, NONE, NodeClass};
 
-/// A run of units that becomes a [`SnapshotPiece`]: the segment, the units, and the dead rows.
-pub(super) type UnitRun = (Arc<Segment>, Range<u32>, Option<Arc<RoaringBitmap>>);
+/// A run of units that becomes a [`SnapshotPiece`].
+#[derive(Clone, Debug)]
+pub(super) struct UnitRun {
+    pub(super) segment: Arc<Segment>,
+    pub(super) units: Range<u32>,
+    /// Dead rows of the segment, also outside of the units; those of the moment count.
+    pub(super) dead: Option<Arc<DeadRows>>,
+    /// Rows of the units that are dead as well; [`UnitRun::settle`] takes them up.
+    pub(super) died: Vec<u32>,
+}
+
+impl UnitRun {
+    pub(super) fn new(segment: Arc<Segment>, units: Range<u32>) -> Self {
+        Self {
+            segment,
+            units,
+            dead: None,
+            died: Vec::new(),
+        }
+    }
+
+    pub(super) fn rows(&self) -> Range<u32> {
+        self.segment.rows_of(&self.units)
+    }
+
+    /// The rows that are in `dead` at a moment.
+    pub(super) fn shared_dead(
+        &self,
+        at: Moment,
+    ) -> impl Iterator<Item = (u32, Moment)> + Clone + '_ {
+        let dead = self.dead.iter();
+        dead.flat_map(move |dead| dead.within(self.rows(), at))
+    }
+
+    /// Adds a run that continues this one in a snapshot of this moment.
+    pub(super) fn extend(&mut self, next: Self, at: Moment) {
+        let none_in = |dead: &DeadRows, run: &Self| dead.within(run.rows(), at).next().is_none();
+        match (&self.dead, &next.dead) {
+            (None, None) => {}
+            (Some(one), Some(other)) if Arc::ptr_eq(one, other) => {}
+            (Some(dead), None) if none_in(dead, &next) => {}
+            (None, Some(dead)) if none_in(dead, self) => self.dead = next.dead.clone(),
+            _ => {
+                let all = self.shared_dead(at).chain(next.shared_dead(at));
+                let all: Vec<u32> = all.map(|(row, _)| row).collect();
+                self.died.extend(all);
+                self.dead = None;
+            }
+        }
+        self.died.extend(next.died);
+        self.units.end = next.units.end;
+    }
+
+    /// Brings all dead rows into `dead`, which is `None` if there are none; those that died now are of this moment.
+    pub(super) fn settle(&mut self, at: Moment) {
+        if !self.died.is_empty() {
+            let mut rows: Vec<(u32, Moment)> = self.shared_dead(at).collect();
+            rows.extend(self.died.drain(..).map(|row| (row, at)));
+            rows.sort_unstable();
+            self.dead = DeadRows::new(rows);
+        } else if self.shared_dead(at).next().is_none() {
+            self.dead = None;
+        }
+    }
+}
 
 /// A run of units of one segment inside a snapshot.
 #[derive(Clone, Debug)]
@@ -25,8 +87,10 @@ pub struct SnapshotPiece {
     pub(super) base: u32,
     /// Number of turns in the pieces before it.
     pub(super) turns_before: u32,
-    /// Rows of the segment that were removed, with all their descendants.
-    pub(super) dead: Option<Arc<RoaringBitmap>>,
+    /// Rows of the segment that were removed, with all their descendants; `None` if none of `rows` was by `moment`.
+    pub(super) dead: Option<Arc<DeadRows>>,
+    /// The moment of the snapshot.
+    pub(super) moment: Moment,
 }
 
 impl SnapshotPiece {
@@ -84,14 +148,51 @@ impl SnapshotPiece {
     /// Whether a row of the segment was removed since the segment was built.
     #[inline]
     pub fn is_dead(&self, local: u32) -> bool {
-        self.dead.as_ref().is_some_and(|dead| dead.contains(local))
+        let dead = self.dead.as_ref();
+        dead.is_some_and(|dead| dead.contains(local, self.moment))
     }
 
     /// The dead rows among some rows of the segment, ascending.
     #[inline]
     pub fn dead_rows(&self, rows: Range<u32>) -> impl DoubleEndedIterator<Item = u32> + '_ {
         let dead = self.dead.iter();
-        dead.flat_map(move |dead| dead.range(rows.clone()))
+        let dead = dead.flat_map(move |dead| dead.within(rows.clone(), self.moment));
+        dead.map(|(row, _)| row)
+    }
+
+    /// A run of some of the units, in a snapshot of another moment: it lacks the same rows.
+    pub(super) fn run(&self, units: Range<u32>, at: Moment) -> UnitRun {
+        let mut run = UnitRun::new(Arc::clone(&self.segment), units);
+        if let Some(dead) = &self.dead {
+            if at == self.moment || dead.between(at, self.moment).next().is_none() {
+                run.dead = Some(Arc::clone(dead));
+            } else {
+                run.died = self.dead_rows(run.rows()).collect();
+            }
+        }
+        run
+    }
+
+    /// A run of one unit without these rows, in a snapshot of another moment.
+    pub(super) fn lacking(&self, unit: u32, rows: Vec<u32>, at: Moment) -> UnitRun {
+        let mut run = self.run(unit..unit + 1, at);
+        if rows.is_empty() && self.dead.is_none() {
+            return run;
+        }
+        // Mostly the rows that were dead before are among them.
+        let known = self.dead_rows(run.rows());
+        let new: Vec<u32> = rows
+            .iter()
+            .copied()
+            .filter(|row| !self.is_dead(*row))
+            .collect();
+        if run.dead.is_some() && known.count() + new.len() == rows.len() {
+            run.died = new;
+        } else {
+            run.dead = None;
+            run.died = rows;
+        }
+        run
     }
 }
 
@@ -128,23 +229,26 @@ impl Snapshot {
         let mut pieces: Vec<SnapshotPiece> = Vec::with_capacity(runs.len());
         let (mut next, mut turns) = (0, 0);
         let (mut sys, mut seq, mut seq_end, mut head) = (0..0, None, 0, 0..0);
-        for (segment, units, dead) in runs {
-            if units.is_empty() {
+        let moment = moment(&meta);
+        for mut run in runs {
+            if run.units.is_empty() {
                 continue;
             }
-            let rows = segment.rows_of(&units);
+            run.settle(moment);
+            let rows = run.rows();
             // Row numbers of a piece are those of its segment plus a multiple of 64. So a word of a posting list
             // is used as it is, under another index. The gap of at most 63 numbers before a piece costs nothing:
             // no posting list has a row there.
             let base = next.max(rows.start);
             let base = base + (rows.start.wrapping_sub(base) % 64);
             let piece = SnapshotPiece {
-                units,
+                units: run.units,
                 rows,
                 base,
                 turns_before: turns,
-                dead,
-                segment,
+                dead: run.dead,
+                moment,
+                segment: run.segment,
             };
             next = piece.end();
             // Units of a segment are sorted by rank: binary search. Most pieces have one rank only.
@@ -399,9 +503,7 @@ impl Snapshot {
     /// Number of nodes. Linear in the words of pieces that are part of a segment.
     pub fn len(&self) -> usize {
         let nodes = self.pieces.iter().map(|piece| {
-            let mut hidden = piece.dead.as_deref().map_or(0, |dead| {
-                dead.range_cardinality(piece.rows.clone()) as usize
-            });
+            let mut hidden = piece.dead_rows(piece.rows()).count();
             let cores = piece.segment.cores();
             if piece.is_whole() {
                 hidden += cores.len() as usize;

@@ -3,8 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
 use super::{NodeRef, Segment, Snapshot, SnapshotPiece, UnitKind};
 
 #[doc(hidden)]
@@ -73,12 +71,6 @@ impl<'a> UnitRef<'a> {
     /// Its dead rows, as row numbers of the segment, ascending.
     pub fn dead_rows(self) -> impl Iterator<Item = u32> + 'a {
         self.at().dead_rows(self.rows())
-    }
-
-    /// Its dead rows as a set; `None` if there are none. Linear in them.
-    pub fn dead(self) -> Option<Arc<RoaringBitmap>> {
-        let dead: RoaringBitmap = self.dead_rows().collect();
-        (!dead.is_empty()).then(|| Arc::new(dead))
     }
 
     /// Its top node: the root, or a child of the root or `^seq`.

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::dead::moment;
 use super::fresh::{Earlier, Ttl};
 use super::merge::{Merge, merge, push_run};
 use super::snapshot::UnitRun;
@@ -112,7 +113,7 @@ impl Writer {
                 hint = Some((piece, at + 1));
                 Some((previous, piece, at))
             });
-            parts.push(self.compare(tree, unit, found, meta.cycle));
+            parts.push(self.compare(tree, unit, found, &meta));
         }
         let layout = match previous {
             None => Layout::Whole,
@@ -127,8 +128,9 @@ impl Writer {
         tree: &Tree,
         unit: UnitRows,
         found: Option<(&Snapshot, usize, u32)>,
-        cycle: i64,
+        meta: &Meta,
     ) -> UnitSource<'static> {
+        let cycle = meta.cycle;
         // Whether the ttls of a session count down shows in its trees: after the first unit that is equal
         // with unchanged ttls, all ttls are stored as numbers.
         let mut ttls = match self.ttls {
@@ -138,9 +140,11 @@ impl Writer {
         if let Some((previous, piece, at)) = found {
             match compare_unit(tree, &unit, previous, piece, at, cycle) {
                 Match::Shared(dead) => {
-                    let dead = (!dead.is_empty()).then(|| Arc::new(dead.into_iter().collect()));
-                    let segment = &previous.pieces()[piece].segment;
-                    return UnitSource::Shared((Arc::clone(segment), at..at + 1, dead));
+                    return UnitSource::Shared(previous.pieces()[piece].lacking(
+                        at,
+                        dead,
+                        moment(meta),
+                    ));
                 }
                 Match::StoredTtls if self.ttls != Ttls::Counting => {
                     self.ttls = Ttls::Stored;
@@ -164,6 +168,7 @@ impl Writer {
         layout: Layout,
         meta: Meta,
     ) -> (Snapshot, Vec<Merge>) {
+        let moment = moment(&meta);
         let mut runs: Vec<UnitRun> = Vec::new();
         let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
         let mut gaps: Vec<(usize, u32)> = Vec::new();
@@ -176,7 +181,7 @@ impl Writer {
                     flush(&mut builder, &mut runs);
                     match gaps.last() {
                         Some((at, _)) if *at == runs.len() => runs.push(run),
-                        _ => push_run(&mut runs, run),
+                        _ => push_run(&mut runs, run, moment),
                     }
                 }
                 UnitSource::Gap(turns) => {
@@ -214,7 +219,7 @@ impl Writer {
         flush(&mut builder, &mut runs);
         // A snapshot with gaps does not last.
         let merges = if self.merging && gaps.is_empty() {
-            merge(&mut runs)
+            merge(&mut runs, moment)
         } else {
             Vec::new()
         };
@@ -278,7 +283,7 @@ fn flush(builder: &mut Option<(SegmentBuilder, UnitKind)>, runs: &mut Vec<UnitRu
     if let Some((builder, _)) = builder.take() {
         let segment = Arc::new(builder.finish());
         let units = 0..segment.units().len() as u32;
-        runs.push((segment, units, None));
+        runs.push(UnitRun::new(segment, units));
     }
 }
 

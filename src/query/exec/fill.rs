@@ -35,7 +35,8 @@ pub(super) fn fill_tests(
         }
         if cores {
             add_cores(tests, piece, &mut out, input);
-            for row in piece.dead_rows(piece.rows()) {
+            let within = |row: u32| row.clamp(piece.start(), piece.end()) - piece.shift();
+            for row in piece.dead_rows(within(window.start)..within(window.end)) {
                 out.remove(row + piece.shift());
             }
         }

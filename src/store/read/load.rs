@@ -391,7 +391,7 @@ impl UnitCache {
         if let Some((segment, unit)) = self.units.get(&place.unit) {
             let top = segment.unit_rows(*unit).start;
             place.check_id(segment.id(top))?;
-            return Ok(UnitPart::Kept(Arc::clone(segment), *unit, None));
+            return Ok(UnitPart::Kept(Arc::clone(segment), *unit, Vec::new()));
         }
         fresh.placed(place)
     }

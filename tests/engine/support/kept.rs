@@ -163,7 +163,7 @@ impl Restorer {
         let (meta, units) = &kept.snapshots[at];
         let (mut tree, mut expires) = (Copy::default(), Vec::new());
         let parts = units.iter().map(|unit| match self.known.get(unit) {
-            Some((segment, at)) => UnitPart::Kept(Arc::clone(segment), *at, None),
+            Some((segment, at)) => UnitPart::Kept(Arc::clone(segment), *at, Vec::new()),
             None => {
                 let unit = &kept.units[*unit];
                 UnitPart::Fresh(unit.kind, tree.add(unit, &mut expires, |_| true))

@@ -1,0 +1,71 @@
+//! The rows of a segment that were removed, with the moments in which they were.
+//!
+//! A segment never changes, so a row that a commit removes stays in it and is dead from then on. The snapshots on a
+//! segment share one list, and each sees of it what died up to its own moment. So neighbours that share a list differ
+//! by what lies between their moments, whatever its length. This file does not know why a row was removed.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Meta;
+
+/// When a row died: in the commit of this cycle, or in the working state of the cycle before.
+pub(super) type Moment = i64;
+
+/// The moment of a snapshot.
+pub(super) fn moment(meta: &Meta) -> Moment {
+    // A working state has the cycle of the newest commit, and is later.
+    meta.cycle.saturating_add(i64::from(meta.working))
+}
+
+/// Dead rows of a segment. Never empty.
+#[derive(Debug)]
+pub(super) struct DeadRows {
+    /// Ascending.
+    rows: Box<[(u32, Moment)]>,
+    /// Indexes of `rows`, by moment.
+    by_moment: Box<[u32]>,
+}
+
+impl DeadRows {
+    /// These rows, which ascend; `None` if there are none.
+    pub(super) fn new(rows: Vec<(u32, Moment)>) -> Option<Arc<Self>> {
+        if rows.is_empty() {
+            return None;
+        }
+        let mut by_moment: Box<[u32]> = (0..rows.len() as u32).collect();
+        by_moment.sort_by_key(|&at| rows[at as usize].1);
+        let rows = rows.into();
+        Some(Arc::new(Self { rows, by_moment }))
+    }
+
+    /// Whether a row is dead at a moment. Logarithmic.
+    pub(super) fn contains(&self, row: u32, at: Moment) -> bool {
+        let found = self.rows.binary_search_by_key(&row, |(row, _)| *row);
+        found.is_ok_and(|found| self.rows[found].1 <= at)
+    }
+
+    /// The rows of `rows` that are dead at a moment, ascending, each with its own. Logarithmic, and linear in those
+    /// that are dead at some moment.
+    pub(super) fn within(
+        &self,
+        rows: Range<u32>,
+        at: Moment,
+    ) -> impl DoubleEndedIterator<Item = (u32, Moment)> + Clone + '_ {
+        let before = |wanted: u32| self.rows.partition_point(|(row, _)| *row < wanted);
+        let start = before(rows.start);
+        let found = &self.rows[start..before(rows.end).max(start)];
+        found.iter().copied().filter(move |(_, died)| *died <= at)
+    }
+
+    /// The rows that are dead at one of two moments only. Logarithmic, and linear in those.
+    pub(super) fn between(&self, one: Moment, other: Moment) -> impl Iterator<Item = u32> + '_ {
+        let before = |moment: Moment| {
+            let died = |at: &u32| self.rows[*at as usize].1;
+            self.by_moment.partition_point(|at| died(at) <= moment)
+        };
+        let (start, end) = (before(one.min(other)), before(one.max(other)));
+        let found = &self.by_moment[start..end];
+        found.iter().map(|&at| self.rows[at as usize].0)
+    }
+}
