@@ -8,7 +8,7 @@ use super::address::{History, SnapshotRange};
 use super::range::same_spine;
 use super::snapshots::SnapshotsIter;
 use crate::index::{Changes, NodeRef, Snapshot};
-use crate::query::exec::{ResultTail, RunInput, Trace, run_in, run_untailed};
+use crate::query::exec::{ResultTail, RunInput, Trace, run_in, run_untailed_while};
 use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
 
@@ -70,15 +70,6 @@ pub(crate) fn run_union<'a>(
         let changes = newer
             .filter(|_| local || union.latest)
             .map(|newer| (newer, Changes::between(newer, snapshot)));
-        let rows = match &changes {
-            Some((newer, changes))
-                if local && (!changes.has_preamble() || same_spine(newer, snapshot)) =>
-            {
-                trace.counters.pieces_read += snapshot.pieces().len() as u64;
-                run_in(bound, input, &changes.older, trace)
-            }
-            _ => run_untailed(bound, input, trace),
-        };
         if union.latest
             && let Some((newer, changes)) = &changes
         {
@@ -88,17 +79,28 @@ pub(crate) fn run_union<'a>(
                 .flat_map(|rows| newer.nodes_in(rows.clone()));
             newer_ids.extend(ids.map(NodeRef::id));
         }
-        for row in rows.iter() {
+        let mut wanted = true;
+        let mut take = |row: u32| {
             let node = snapshot.node(row);
             let id = node.id();
             let superseded = union.latest
                 && newer.is_some_and(|newer| newer_ids.contains(id) || newer.find(id).is_some());
-            if superseded || !seen.insert(id) || !tail.admits(|| node) {
-                continue;
+            if !superseded && seen.insert(id) && tail.admits(|| node) {
+                wanted = visit(at, node) && !tail.is_done();
             }
-            if !visit(at, node) || tail.is_done() {
-                return;
+            wanted
+        };
+        match &changes {
+            Some((newer, changes))
+                if local && (!changes.has_preamble() || same_spine(newer, snapshot)) =>
+            {
+                trace.counters.pieces_read += snapshot.pieces().len() as u64;
+                let _ = run_in(bound, input, &changes.older, trace).iter().all(take);
             }
+            _ => run_untailed_while(bound, input, trace, &mut take),
+        }
+        if !wanted {
+            return;
         }
         newer = Some(snapshot);
     }

@@ -89,6 +89,17 @@ fn one_list_of_many_snapshots_runs_each_unit_once() {
 }
 
 #[test]
+fn a_limit_ends_a_list_of_many_snapshots() {
+    let session = session(1_000);
+    for selector in ["@* .cb[role='assistant']", "@history .cb @mode=union"] {
+        let (_, whole) = cost(&session, selector);
+        let (count, few) = cost(&session, &format!("{selector} @limit=5"));
+        assert_eq!(count, 5, "{selector}");
+        assert!(few.rows_seen * 10 < whole.rows_seen, "{few:?}");
+    }
+}
+
+#[test]
 fn a_reduced_range_compares_its_ends_only() {
     let session = session(300);
     let (count, counters) = cost(&session, "@t0..@t-9 .cb @mode=reduce");

@@ -17,10 +17,11 @@ use crate::index::Snapshot;
 use crate::query::plan::Bound;
 use crate::support::cancel::ensure;
 
-/// Calls `take` with the rows of the result, the tail applied, until it returns false.
-pub(super) fn each(
+/// Calls `take` with the rows that pass a tail, until it returns false.
+pub(super) fn each<'a>(
     bound: &Bound,
-    input: RunInput<'_>,
+    mut tail: ResultTail<'a>,
+    input: RunInput<'a>,
     trace: &mut Trace,
     take: &mut dyn FnMut(u32) -> bool,
 ) {
@@ -35,7 +36,6 @@ pub(super) fn each(
         trace.counters.pieces_pruned += snapshot.pieces().len() as u64;
         return;
     };
-    let mut tail = ResultTail::new(bound);
     let mut wanted = true;
     let (mut start, mut size) = (extent.start, FIRST_CHUNK);
     while start < extent.end && wanted && !tail.is_done() {

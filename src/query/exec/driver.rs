@@ -91,7 +91,7 @@ fn finish(bound: &Bound, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows 
 
 fn in_chunks(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
     let mut rows = SmallVec::new();
-    chunks::each(bound, input, trace, &mut |row| {
+    chunks::each(bound, ResultTail::new(bound), input, trace, &mut |row| {
         rows.push(row);
         true
     });
@@ -107,7 +107,9 @@ pub fn run_while(
     take: &mut dyn FnMut(u32) -> bool,
 ) {
     match choose(bound, input, RunGoal::First) {
-        StrategyChoice::Chunks => chunks::each(bound, input, trace, take),
+        StrategyChoice::Chunks => {
+            chunks::each(bound, ResultTail::new(bound), input, trace, take);
+        }
         choice => {
             let rows = found(choice, bound, input, trace);
             // `all` ends after the row that is refused.
@@ -152,6 +154,21 @@ pub fn run_untailed(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> Ma
         input.snapshot,
         found(choice, bound, input, trace),
     )
+}
+
+/// Calls `take` with the rows of [`run_untailed`], one by one, until it returns false. Where the plan has a page, the
+/// rows after that one are not read, if they are found unit by unit.
+pub fn run_untailed_while(
+    bound: &Bound,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+    take: &mut dyn FnMut(u32) -> bool,
+) {
+    if bound.page.is_some() && bound.runs_in_chunks() {
+        let all = ResultTail::page(0, u64::MAX);
+        return chunks::each(bound, all, input, trace, take);
+    }
+    let _ = run_untailed(bound, input, trace).iter().all(take);
 }
 
 /// The matches of [`run_untailed`] in `chunks`, which are whole units, ascending; for plans whose

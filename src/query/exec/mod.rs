@@ -38,7 +38,7 @@ mod zone;
 
 pub use choose::strategy;
 pub use cost::is_local;
-pub use driver::{count, run, run_in, run_untailed, run_while, run_with_cores};
+pub use driver::{count, run, run_in, run_untailed, run_untailed_while, run_while, run_with_cores};
 pub use inside::InsideRows;
 pub use rows::{MatchedRows, RowIter};
 pub use stats::{RunInput, SessionStats};
