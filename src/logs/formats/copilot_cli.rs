@@ -188,7 +188,10 @@ impl Agent {
             {
                 out.event(self.session, Event::Child { call, session });
             }
-        } else if let Some(change) = self.change(event) {
+        } else if let "session.start" | "session.resume" | "session.model_change" = kind {
+            out.report.line(Fate::Understood, kind);
+            self.set(data, out);
+        } else if let Some(change) = Self::change(event) {
             out.report.line(Fate::Understood, kind);
             out.event(self.session, change);
         } else {
@@ -254,9 +257,10 @@ impl Agent {
                 let id = text(data, "toolCallId").unwrap_or_default();
                 let given = as_text(get(data, "arguments").unwrap_or("{}"));
                 let (_, arguments) = self.calls.get(&*id)?;
-                match *arguments == given {
-                    true => REPEATS,
-                    false => "with arguments that are not the model's",
+                if *arguments == given {
+                    REPEATS
+                } else {
+                    "with arguments that are not the model's"
                 }
             }
             kind => {
@@ -332,7 +336,7 @@ impl Agent {
     }
 
     /// What else happens by an event.
-    fn change(&mut self, event: &CopilotEvent<'_>) -> Option<Event> {
+    fn change(event: &CopilotEvent<'_>) -> Option<Event> {
         let data = event.data;
         Some(match event.kind {
             "session.error" | "model.call_failure" => {
@@ -349,16 +353,21 @@ impl Agent {
                 let summary = summary.into_iter().collect();
                 Event::compacted(summary, NONE_KEPT, said, event.time)
             }
-            "session.start" | "session.resume" | "session.model_change" => {
-                for (member, name) in PARAMETERS {
-                    if let Some(value) = get_string(data, member) {
-                        self.parameters.insert(name, canonical(value));
-                    }
-                }
-                Event::Parameters(object(&self.parameters))
-            }
             _ => return None,
         })
+    }
+
+    /// Sets the parameters that an event has for the calls after it.
+    fn set(&mut self, data: &[Member<'_>], out: &mut Output) {
+        for (member, name) in PARAMETERS {
+            if let Some(value) = get_string(data, member) {
+                self.parameters.insert(name, canonical(value));
+            }
+        }
+        if !self.parameters.is_empty() {
+            let parameters = Event::Parameters(object(&self.parameters));
+            out.event(self.session, parameters);
+        }
     }
 
     /// Tells a prompt that only a hook has, or the newest reply.
@@ -383,17 +392,15 @@ impl Agent {
             self.flush(out);
             self.typed.clear();
         }
-        if let Some(model) = get_string(data, "model") {
-            self.parameters.insert("model", canonical(model));
-            out.event(self.session, Event::Parameters(object(&self.parameters)));
-        }
+        self.set(data, out);
         let mut parts = Vec::new();
         let thought = get_string(data, "reasoningText").map(canonical);
         for text in self.thoughts.drain(..) {
             let is_there = thought.as_ref() == Some(&text);
-            let (fate, why) = match is_there {
-                true => (Fate::Skipped, "assistant.reasoning (repeats a message)"),
-                false => (Fate::Understood, "assistant.reasoning"),
+            let (fate, why) = if is_there {
+                (Fate::Skipped, "assistant.reasoning (repeats a message)")
+            } else {
+                (Fate::Understood, "assistant.reasoning")
             };
             out.report.line(fate, why);
             parts.extend((!is_there).then(|| LogPart::new("thinking", text)));
@@ -481,7 +488,8 @@ const NAMES: [&str; 24] = words![
 ];
 
 /// What events set for the calls after them, and what that is called in a request.
-const PARAMETERS: [(&str, &str); 3] = [
+const PARAMETERS: [(&str, &str); 4] = [
+    ("model", "model"),
     ("selectedModel", "model"),
     ("newModel", "model"),
     ("reasoningEffort", "reasoning_effort"),

@@ -94,9 +94,10 @@ impl LogReader for GeminiCli {
             let is_said = ["messages", "summary"]
                 .iter()
                 .any(|name| get(&found, name).is_some());
-            let (fate, why) = match is_said {
-                true => (Fate::Understood, SET),
-                false => (Fate::Skipped, "$set (of the program)"),
+            let (fate, why) = if is_said {
+                (Fate::Understood, SET)
+            } else {
+                (Fate::Skipped, "$set (of the program)")
             };
             out.report.line(fate, why);
             chat.says(&found, "$set.", out);

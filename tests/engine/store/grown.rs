@@ -551,10 +551,10 @@ fn gemini_cli(rng: &mut Rng) -> Vec<Value> {
                 line
             }
             6 => record("user", json!([call])),
-            7 => record(
-                *rng.pick(&["info", "error", "warning"]),
-                json!(format!("[API Error: {text}]")),
-            ),
+            7 => {
+                let kind: &&str = rng.pick(&["info", "error", "warning"]);
+                record(kind, json!(format!("[API Error: {text}]")))
+            }
             8 => {
                 let id = records
                     .get(rng.below(records.len() + 1))
