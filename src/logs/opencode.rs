@@ -82,11 +82,7 @@ pub(super) fn each_row(database: &Connection, read: &mut ReadPart<'_>) -> Result
 
 fn sessions(database: &Connection) -> rusqlite::Result<Vec<Kept>> {
     let mut query = database.prepare("select * from session order by time_created, id")?;
-    let names: Vec<String> = query
-        .column_names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let names: Vec<String> = query.column_names().map(str::to_owned).collect();
     let mut rows = query.query([])?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {

@@ -407,9 +407,10 @@ impl Followed {
 
 /// The size of a log and when it changed last; of one in several files, of all of them.
 fn state_of(path: &Path) -> io::Result<(u64, SystemTime)> {
-    let files = match path.is_dir() {
-        true => files_below(path).map_err(io::Error::other)?,
-        false => vec![path.to_owned(), log_of(path)],
+    let files = if path.is_dir() {
+        files_below(path).map_err(io::Error::other)?
+    } else {
+        vec![path.to_owned(), log_of(path)]
     };
     let mut state: Option<(u64, SystemTime)> = None;
     for file in files {
