@@ -10,6 +10,7 @@
 //! | read | records | events of sessions | `formats`, `log`, `usage` |
 //! | build | events | nodes by cycle | `output`, `builder`, `pairing`, `nodes` |
 //! | change | nodes | differences of documents, sessions | `change`, `recording`, `spool` |
+//! | find logs | the environment | where agents keep logs | `places` |
 //! | name | sessions of a log | their names | `names` |
 //! | go on | a snapshot, one call | the next document | `live`, `events` |
 //!
@@ -45,6 +46,7 @@ mod nodes;
 mod opencode;
 mod output;
 mod pairing;
+mod places;
 mod pointer;
 #[cfg(feature = "store")]
 pub mod record;
@@ -82,6 +84,7 @@ pub(crate) use names::{KnownNames, names, unique};
 pub use names::{session_names, stem};
 #[cfg(feature = "cli")]
 pub(crate) use opencode::{is_opencode, is_storage};
+pub use places::{AgentLogs, agent_logs};
 pub use pointer::Pointer;
 pub use recording::Recording;
 pub use report::{Fate, ImportReport};
