@@ -1,6 +1,6 @@
 //! Conditions that a session has to meet, for continuous integration (INSPECT §4).
 
-use super::call::{Call, cycle_of};
+use super::call::cycle_of;
 use super::condition::{Comparison, Condition, Measure, Sign};
 use super::part::Part;
 use super::prefix::{PrefixReport, PrefixStep};
@@ -301,11 +301,11 @@ fn cost(
     let mut unknown = Vec::new();
     let mut since: Option<(i64, Money)> = None;
     for snapshot in history.committed() {
-        let (call, cycle) = (Call::from_snapshot(snapshot), snapshot.cycle());
+        let (call, cycle) = (options.prices.call(snapshot), snapshot.cycle());
         let unpriced = used.unpriced;
         used.add(&call, &options.prices, || {
             let sent = Sent::from_snapshot(snapshot, &mut counts);
-            (sent.request, sent.reply)
+            Some((sent.request, sent.reply))
         });
         if used.unpriced > unpriced {
             let what = match &call.model {

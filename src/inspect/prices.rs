@@ -4,6 +4,7 @@
 
 use super::call::Call;
 use super::tokenizer::plain_name;
+use crate::index::Snapshot;
 use crate::json::{Reader, get, members, string};
 use serde::Serialize;
 use std::fmt;
@@ -116,6 +117,8 @@ impl Price {
 pub struct Prices {
     date: String,
     models: Vec<(String, Price)>,
+    /// The model of calls that name none.
+    model: Option<String>,
 }
 
 /// A table of prices that cannot be read. See [`Prices::parse`].
@@ -128,6 +131,7 @@ impl Default for Prices {
         let none = |_| Self {
             date: String::new(),
             models: Vec::new(),
+            model: None,
         };
         // A test reads it.
         Self::parse(TABLE).unwrap_or_else(none)
@@ -159,7 +163,27 @@ impl Prices {
         Ok(Self {
             date: date.into_owned(),
             models: models?,
+            model: None,
         })
+    }
+
+    /// Sets the model of calls that name none: for what they cost, and how their tokens are counted.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<Option<String>>) -> Self {
+        self.model = model.into();
+        self
+    }
+
+    /// The model of calls that name none, if one is set.
+    pub(super) fn model_otherwise(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// The call of a snapshot; if it names no model, with the one that is set.
+    pub(super) fn call(&self, snapshot: &Snapshot) -> Call {
+        let mut call = Call::from_snapshot(snapshot);
+        call.model = call.model.or_else(|| self.model.clone());
+        call
     }
 
     /// The day of the prices.

@@ -116,7 +116,7 @@ impl ReportOptions {
         &self,
         snapshots: impl DoubleEndedIterator<Item = &'a Arc<Snapshot>>,
     ) -> Counts {
-        let fitting = || Tokenizer::fitting(snapshots);
+        let fitting = || Tokenizer::fitting(snapshots, self.prices.model_otherwise());
         Counts::new(self.tokenizer.unwrap_or_else(fitting))
     }
 

@@ -80,14 +80,17 @@ impl Tokenizer {
             .unwrap_or_default()
     }
 
-    /// The one that fits the model of the newest of these snapshots that names one; they are oldest first.
+    /// The one that fits the model of the newest of these snapshots that names one, or else this model; they are oldest
+    /// first.
     pub(crate) fn fitting<'a>(
         snapshots: impl DoubleEndedIterator<Item = &'a Arc<Snapshot>>,
+        otherwise: Option<&str>,
     ) -> Self {
         let model = snapshots
             .rev()
             .find_map(|snapshot| Call::from_snapshot(snapshot).model);
-        model.map_or_else(Self::default, |model| Self::for_model(&model))
+        let model = model.as_deref().or(otherwise);
+        model.map_or_else(Self::default, Self::for_model)
     }
 
     /// The tokens of a text. `n log n` in its bytes for the worst text, such as one letter a million

@@ -8,7 +8,7 @@ use super::prices::{Money, Prices};
 use super::report::{RECONSTRUCTED, Report, ReportOptions, no_price};
 use super::sent::{Sent, scaled};
 use super::tokenizer::Tokenizer;
-use super::usage::Used;
+use super::usage::{Usage, Used, response};
 use crate::engine::Engine;
 use crate::history::Session;
 use crate::index::NodeRef;
@@ -54,6 +54,9 @@ pub struct TokenReport {
     /// Whether it is of some blocks only.
     #[serde(skip)]
     is_part: bool,
+    /// The calls of the session, each with what its response is known by.
+    #[serde(skip)]
+    calls: Vec<(Option<String>, Used)>,
 }
 
 /// What a call cost.
@@ -90,6 +93,14 @@ pub struct SnapshotTokens {
     pub cost: Option<Cost>,
 }
 
+impl TokenReport {
+    /// Adds all calls of the session to what others used, in a group by its name: those of which the provider's
+    /// counts are not known by the tokens counted here.
+    pub fn add_to(&self, usage: &mut Usage, name: &str) {
+        usage.add_calls(name, &self.calls);
+    }
+}
+
 impl Report for TokenReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
@@ -98,7 +109,7 @@ impl Report for TokenReport {
         let (snapshots, mut counts) = options.each(engine, &history, |chosen, counts| {
             let groups = groups.add_up(chosen, counts);
             let totals: Totals = groups.iter().map(|group| group.totals).sum();
-            let call = Call::from_snapshot(&chosen.snapshot);
+            let call = options.prices.call(&chosen.snapshot);
             Ok(SnapshotTokens {
                 reply: reply(chosen, counts),
                 cost: cost(chosen, &call, &options.prices, counts),
@@ -111,15 +122,22 @@ impl Report for TokenReport {
         })?;
         let distinct = counts.distinct();
         let mut all = Used::default();
+        let mut calls = Vec::new();
         for snapshot in history.committed() {
-            all.add(&Call::from_snapshot(snapshot), &options.prices, || {
+            let mut used = Used::default();
+            used.add(&options.prices.call(snapshot), &options.prices, || {
                 let sent = Sent::from_snapshot(snapshot, &mut counts);
-                (sent.request, sent.reply)
+                Some((sent.request, sent.reply))
             });
+            if used.requests > 0 {
+                all.include(&used);
+                calls.push((response(snapshot), used));
+            }
         }
         Ok(Self {
             snapshots,
             session: all,
+            calls,
             is_part: options.part.selector.is_some(),
             tokenizer: counts.tokenizer(),
             by: options.by,
@@ -263,7 +281,7 @@ impl Top {
     pub fn fitting(engine: &Engine, session: &Session, part: &Part) -> Tokenizer {
         let found = part.snapshots(engine, &session.history());
         let found = found.unwrap_or_default();
-        Tokenizer::fitting(found.iter().map(|(_, snapshot)| snapshot))
+        Tokenizer::fitting(found.iter().map(|(_, snapshot)| snapshot), None)
     }
 
     /// The groups as a table. Every line ends in a line feed.

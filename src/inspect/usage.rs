@@ -38,12 +38,20 @@ pub struct Used {
     pub uncounted: u64,
     /// Calls with counts whose model has no price.
     pub unpriced: u64,
+    /// Calls that have a price.
+    #[serde(skip)]
+    priced: u64,
 }
 
 impl Used {
     /// Adds a call; nothing, if none was made. `ours` are the tokens of the request and of the reply as they are
-    /// counted here, for a call of which the provider's counts are not known.
-    pub(super) fn add(&mut self, call: &Call, prices: &Prices, ours: impl FnOnce() -> (u64, u64)) {
+    /// counted here, for a call of which the provider's counts are not known; without them it has no price.
+    pub(super) fn add(
+        &mut self,
+        call: &Call,
+        prices: &Prices,
+        ours: impl FnOnce() -> Option<(u64, u64)>,
+    ) {
         if !call.made {
             return;
         }
@@ -51,7 +59,9 @@ impl Used {
         let mut call = Cow::Borrowed(call);
         if call.input_tokens.is_none() {
             self.uncounted += 1;
-            let (input, output) = ours();
+            let Some((input, output)) = ours() else {
+                return;
+            };
             let call = call.to_mut();
             (call.input_tokens, call.output_tokens) = (Some(input), Some(output));
         }
@@ -65,14 +75,34 @@ impl Used {
         }
         let price = call.model.as_deref().and_then(|model| prices.find(model));
         match price.and_then(|price| price.of_call(&call)) {
-            Some(money) => self.nano_dollars = self.nano_dollars + money,
+            Some(money) => {
+                self.nano_dollars = self.nano_dollars + money;
+                self.priced += 1;
+            }
             None => self.unpriced += 1,
+        }
+    }
+
+    /// Adds other sums.
+    pub(super) fn include(&mut self, other: &Self) {
+        self.nano_dollars = self.nano_dollars + other.nano_dollars;
+        for (sum, more) in [
+            (&mut self.requests, other.requests),
+            (&mut self.input_tokens, other.input_tokens),
+            (&mut self.cached_tokens, other.cached_tokens),
+            (&mut self.cache_write_tokens, other.cache_write_tokens),
+            (&mut self.output_tokens, other.output_tokens),
+            (&mut self.uncounted, other.uncounted),
+            (&mut self.unpriced, other.unpriced),
+            (&mut self.priced, other.priced),
+        ] {
+            *sum = sum.saturating_add(more);
         }
     }
 
     /// The price, if a call has one.
     pub(super) fn money(&self) -> Option<Money> {
-        (self.requests > self.unpriced).then_some(self.nano_dollars)
+        (self.priced > 0).then_some(self.nano_dollars)
     }
 
     /// The sums in one line, without a line feed.
@@ -213,15 +243,14 @@ impl Usage {
         history.fetch_all()?;
         for snapshot in history.committed() {
             ensure();
-            let call = Call::from_snapshot(snapshot);
+            let call = self.table.call(snapshot);
             if !call.made {
                 continue;
             }
-            let time = time_of(snapshot);
-            if response(snapshot, time.as_deref()).is_some_and(|known| !self.seen.insert(known)) {
-                self.repeated += 1;
+            if self.is_repeated(response(snapshot)) {
                 continue;
             }
+            let time = time_of(snapshot);
             let group = match self.by {
                 UsageBy::Day => time.map(|time| time.chars().take(10).collect()),
                 UsageBy::Month => time.map(|time| time.chars().take(7).collect()),
@@ -233,22 +262,56 @@ impl Usage {
                     found.and_then(string).map(|text| text.into_owned())
                 }
             };
-            let at = self.groups.binary_search_by(|known| known.name.cmp(&group));
-            let at = at.unwrap_or_else(|at| {
-                let used = Used::default();
-                self.groups.insert(at, UsageGroup { name: group, used });
-                at
-            });
-            let unpriced = self.total.unpriced;
+            let mut used = Used::default();
             // What the provider does not say is not guessed.
-            self.groups[at].used.add(&call, &self.table, || (0, 0));
-            self.total.add(&call, &self.table, || (0, 0));
-            if self.total.unpriced > unpriced {
+            used.add(&call, &self.table, || None);
+            self.include(group, &used);
+            if used.unpriced > 0 {
                 self.without_price.insert(call.model);
             }
         }
         self.sessions += 1;
         Ok(())
+    }
+
+    /// Adds the calls of a session, each with what its response is known by, as a group with its name.
+    pub(super) fn add_calls(&mut self, name: &str, calls: &[(Option<String>, Used)]) {
+        for (response, used) in calls {
+            if !self.is_repeated(response.clone()) {
+                self.include(Some(name.to_owned()), used);
+            }
+        }
+        self.sessions += 1;
+    }
+
+    /// Whether a response was counted before; then it is counted as repeated.
+    fn is_repeated(&mut self, response: Option<String>) -> bool {
+        let repeated = response.is_some_and(|known| !self.seen.insert(known));
+        self.repeated += u64::from(repeated);
+        repeated
+    }
+
+    fn include(&mut self, group: Option<String>, used: &Used) {
+        let at = self.groups.binary_search_by(|known| known.name.cmp(&group));
+        let at = at.unwrap_or_else(|at| {
+            let used = Used::default();
+            self.groups.insert(at, UsageGroup { name: group, used });
+            at
+        });
+        self.groups[at].used.include(used);
+        self.total.include(used);
+    }
+
+    /// The sum of all in one line, which ends in a line feed.
+    #[must_use]
+    pub fn sum(&self) -> String {
+        let sessions = counted(self.sessions, "session");
+        let repeated = match self.repeated {
+            0 => String::new(),
+            count => format!("; {} counted once", counted(count, "repeated response")),
+        };
+        let line = self.total.line(&self.prices);
+        format!("all {sessions}: {line}{repeated}\n")
     }
 
     /// The sums as a table, the total last. Every line ends in a line feed.
@@ -318,10 +381,10 @@ fn row(name: String, used: &Used) -> [String; 7] {
 }
 
 /// What a response is known by: its id, else its time and the provider's counts, else nothing.
-fn response(snapshot: &Snapshot, time: Option<&str>) -> Option<String> {
+pub(super) fn response(snapshot: &Snapshot) -> Option<String> {
     let usage = snapshot.meta().value("usage")?;
     match get(&members(usage), "response_id").and_then(string) {
         Some(id) => Some(id.into_owned()),
-        None => Some(format!("{} {usage}", time?)),
+        None => Some(format!("{} {usage}", time_of(snapshot)?)),
     }
 }

@@ -84,15 +84,14 @@ impl Report for WithoutReport {
         };
         let mut before: Option<(Blocks<'_>, Blocks<'_>)> = None;
         for chosen in chosen.iter().inspect(|_| ensure()) {
-            let mut then = Call::from_snapshot(&chosen.snapshot);
+            let mut then = options.prices.call(&chosen.snapshot);
             if !then.made {
                 continue;
             }
             let sent = Sent::from_snapshot(&chosen.snapshot, &mut counts);
             report.reconstructed |= then.reconstructed;
-            report
-                .then
-                .add(&then, &options.prices, || (sent.request, sent.reply));
+            let ours = || Some((sent.request, sent.reply));
+            report.then.add(&then, &options.prices, ours);
             let input = *then.input_tokens.get_or_insert(sent.request);
             then.output_tokens.get_or_insert(sent.reply);
             let all = sent.blocks;
@@ -128,7 +127,7 @@ impl Report for WithoutReport {
                 ..then
             };
             let unpriced = report.now.unpriced;
-            report.now.add(&now, &options.prices, || (0, 0));
+            report.now.add(&now, &options.prices, || None);
             if report.now.unpriced > unpriced {
                 report.without_price.insert(now.model);
             }

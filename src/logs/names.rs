@@ -47,11 +47,12 @@ pub(crate) struct KnownNames<'a> {
 }
 
 impl<'a> KnownNames<'a> {
+    pub(crate) fn new(name: Option<&'a str>, parent: Option<&'a str>) -> Self {
+        Self { name, parent }
+    }
+
     pub(crate) fn from_session(session: &'a ImportedSession) -> Self {
-        Self {
-            name: session.name.as_deref(),
-            parent: session.parent.as_deref(),
-        }
+        Self::new(session.name.as_deref(), session.parent.as_deref())
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct TextTable {
     left: Vec<bool>,
     rows: Vec<(Vec<TableCell>, Option<u64>)>,
     hide_empty: bool,
+    /// The most columns of the terminal that a line takes.
+    fit: Option<usize>,
 }
 
 pub(crate) struct TableCell {
@@ -87,6 +89,7 @@ impl TextTable {
             titles,
             rows: Vec::new(),
             hide_empty: false,
+            fit: None,
         }
     }
 
@@ -104,6 +107,13 @@ impl TextTable {
         for at in columns {
             self.left[at] = false;
         }
+        self
+    }
+
+    /// Cuts cells of words, the longest ones first, so that a line takes no more columns of the terminal.
+    #[cfg(feature = "cli")]
+    pub(crate) fn fit(mut self, columns: Option<usize>) -> Self {
+        self.fit = columns;
         self
     }
 
@@ -129,6 +139,20 @@ impl TextTable {
         self.rows.push((cells, Some(size)));
     }
 
+    /// Makes the widest columns of words narrower until a line fits.
+    fn shrink(&self, widths: &mut [Option<usize>]) {
+        let Some(fit) = self.fit else { return };
+        let all: usize = widths.iter().flatten().map(|width| width + 2).sum();
+        for _ in fit..all.saturating_sub(2) {
+            let words = widths.iter_mut().zip(&self.left);
+            let words = words.filter_map(|(width, left)| width.as_mut().filter(|_| *left));
+            match words.max() {
+                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                _ => return,
+            }
+        }
+    }
+
     /// The table, a line for the titles and one for each row.
     pub(crate) fn text(&self, paint: Paint) -> String {
         let titles = self.titles.iter();
@@ -143,7 +167,8 @@ impl TextTable {
             let is_shown = widest > 0 || !self.hide_empty;
             is_shown.then(|| widest.max(width_of(&titles[at].text)))
         };
-        let widths: Vec<Option<usize>> = (0..titles.len()).map(width).collect();
+        let mut widths: Vec<Option<usize>> = (0..titles.len()).map(width).collect();
+        self.shrink(&mut widths);
         let largest = self.rows.iter().filter_map(|(_, size)| *size).max();
         let mut text = String::new();
         let rows = self.rows.iter().map(|(row, size)| (row, *size));
@@ -151,10 +176,14 @@ impl TextTable {
             let mut line = String::new();
             for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 let Some(width) = width else { continue };
-                let blanks = " ".repeat(width - width_of(&cell.text));
-                let shown = match cell.tint {
-                    Some(tint) => paint.tint(tint, &cell.text),
+                let text = match self.fit {
+                    Some(_) => cut(&cell.text, *width),
                     None => cell.text.clone(),
+                };
+                let blanks = " ".repeat(width - width_of(&text));
+                let shown = match cell.tint {
+                    Some(tint) => paint.tint(tint, &text),
+                    None => text,
                 };
                 if !line.is_empty() {
                     line.push_str("  ");
@@ -174,6 +203,9 @@ impl TextTable {
     }
 }
 
+/// A column of words is not cut to less.
+const NARROWEST: usize = 10;
+
 /// The length of a bar; at least one for what is not nothing.
 fn bar(size: u64, largest: u64) -> usize {
     let length = match largest {
@@ -186,7 +218,36 @@ fn bar(size: u64, largest: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::bar;
+    use super::{Paint, TextTable, bar};
+
+    #[test]
+    fn tables_fit() {
+        let table = |fit| {
+            let mut table = TextTable::new(["name", "title", "count"])
+                .words([1])
+                .fit(fit);
+            table.add(
+                [
+                    "a name of 20 columns",
+                    "a longer title of 30 columns..",
+                    "7",
+                ]
+                .map(String::from),
+            );
+            table.text(Paint::default())
+        };
+        let whole = table(None);
+        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max();
+        assert_eq!(widest(&whole), Some(59));
+        assert_eq!(table(Some(59)), whole);
+        assert_eq!(
+            table(Some(40)),
+            "name              title             count\n\
+             a name of 20 co…  a longer title…       7\n"
+        );
+        // Numbers are whole, and words keep their beginnings.
+        assert_eq!(widest(&table(Some(1))), Some(29));
+    }
 
     #[test]
     fn bars_are_in_proportion() {

@@ -3,6 +3,7 @@
 //! Logs that are too large to be read as a whole go into a store line by line.
 
 use super::command::say;
+use super::folders::LogSource;
 use super::input;
 use super::options::named;
 use super::progress::Progress;
@@ -14,14 +15,14 @@ use crate::history::Session;
 use crate::logs::{
     self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogError,
     Pointer, Redaction, import, import_file, import_opencode, is_lines_of_a_log, is_opencode,
-    is_storage, where_messages,
+    where_messages,
 };
 use crate::store::Store;
 use crate::tree::source::{check_listed, files_below, sessions_in};
 use crate::tree::{InputError, Limits};
 use clap::Args;
 use rayon::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
 use std::path::{Path, PathBuf};
@@ -167,44 +168,7 @@ impl ReadSession {
         match self {
             Self::Session(session) => Ok(Arc::clone(session)),
             Self::Stored(store, name, _) => Ok(store.session(name)?),
-            Self::Log(log) => Ok(Arc::new(session_of(log)?)),
-        }
-    }
-}
-
-/// The session that a log makes.
-pub(super) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
-    log.session()
-        .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
-}
-
-pub(super) struct LogSource {
-    pub(super) path: String,
-    pub(super) stem: String,
-    /// Whether a directory lists it, and nobody named it.
-    pub(super) is_listed: bool,
-}
-
-impl LogSource {
-    /// A file whose sessions are named after it, without what is taken out of the log.
-    fn new(path: &str, redact: &[Redaction]) -> Self {
-        let name = Path::new(path).file_name().filter(|name| *name != "-");
-        let name = name.map(|name| name.to_string_lossy().into_owned());
-        let stem = name.as_deref().map_or("session", logs::stem);
-        Self {
-            path: path.to_owned(),
-            stem: Redaction::apply_text(redact, stem),
-            is_listed: false,
-        }
-    }
-
-    /// Whether the others are imported without it. What was named and is not there, or cannot be what was asked for,
-    /// is a mistake in the command.
-    fn is_left_out(&self, failure: &Failure) -> bool {
-        match failure.exit() {
-            Exit::Input | Exit::Io => true,
-            Exit::Missing | Exit::Usage => self.is_listed,
-            _ => false,
+            Self::Log(log) => Ok(Arc::new(opened::session_of(log)?)),
         }
     }
 }
@@ -321,10 +285,11 @@ impl Importing<'_> {
             return Err(Failure::usage(format!("`{word}` cannot be followed"))
                 .with_help("`--follow` reads files and directories"));
         }
-        self.logs(&self.args.logs, |word| below(word, &self.options.redact))
+        self.logs(&self.args.logs, |word| LogSource::below(Path::new(word)))
     }
 
-    /// The files that words name, of a directory those that `of_directory` returns.
+    /// The files that words name, of a directory those that `of_directory` returns; named without what is taken out
+    /// of logs.
     fn logs(
         &self,
         words: &[String],
@@ -335,8 +300,11 @@ impl Importing<'_> {
             if Path::new(word).is_dir() {
                 files.extend(of_directory(word)?);
             } else {
-                files.push(LogSource::new(word, &self.options.redact));
+                files.push(LogSource::new(word));
             }
+        }
+        for file in &mut files {
+            file.stem = Redaction::apply_text(&self.options.redact, &file.stem);
         }
         Ok(files)
     }
@@ -362,16 +330,13 @@ impl Importing<'_> {
             bytes.is_ok_and(|bytes| import(&bytes, &self.options).is_ok())
         };
         if !is_nested && sessions_in(directory)?.is_none() && !files.iter().any(is_log) {
-            return Ok(vec![LogSource::new(name, &self.options.redact)]);
+            return Ok(vec![LogSource::new(name)]);
         }
-        below(name, &self.options.redact)
+        LogSource::below(directory)
     }
 
     pub(super) fn read_source(&self, file: &LogSource) -> Result<OfFile, Failure> {
-        if file.is_listed {
-            let checked = check_listed(Path::new(&file.path));
-            checked.map_err(|error| Failure::file(&file.path, &error))?;
-        }
+        file.check()?;
         self.read_file(&file.path)
     }
 
@@ -423,7 +388,9 @@ impl Importing<'_> {
                 Err(Failure::plain(Exit::Input, message)
                     .with_help(format!("pactql select {} \"*\"", quoted(file))))
             }
-            Err(failure) if self.is_into_store() && is_document(&bytes) => Err(failure),
+            Err(failure) if self.is_into_store() && opened::begins_as_session(&bytes) => {
+                Err(failure)
+            }
             Err(_) => Err(refused(file, &bytes, error)),
         }
     }
@@ -507,72 +474,6 @@ fn failed(path: &str, error: LogError) -> Failure {
         LogError::Input(error) => Failure::Input(vec![(input::name(path), error)], None),
         LogError::Io(error) | LogError::Spool(error) => Failure::file(path, &error),
     }
-}
-
-/// The files below a directory, whose sessions are named after their paths in it. A folder in which opencode keeps its
-/// sessions is one, unless the database that has them since is beside it.
-fn below(name: &str, redact: &[Redaction]) -> Result<Vec<LogSource>, Failure> {
-    let directory = Path::new(name);
-    if is_storage(directory) {
-        return Ok(vec![LogSource::new(name, redact)]);
-    }
-    let mut storages: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
-    let mut files = Vec::new();
-    for file in files_below(directory)? {
-        let folder = file.parent().unwrap_or(directory);
-        let storage = storages.entry(folder.to_owned()).or_insert_with(|| {
-            let above = folder.ancestors().take_while(|above| *above != directory);
-            let found = above.filter(|above| is_storage(above)).last();
-            found.map(Path::to_owned)
-        });
-        files.push(storage.clone().unwrap_or(file));
-    }
-    files.dedup();
-    let is_moved =
-        |file: &Path| is_storage(file) && is_opencode(&file.with_file_name("opencode.db"));
-    let files = files.into_iter();
-    let files = files.filter(|file| !is_beside_log(file) && !is_moved(file));
-    let files = files.map(|file| {
-        let inside = file.strip_prefix(directory).unwrap_or(&file);
-        let parts = inside.iter().map(|part| part.to_string_lossy());
-        let inside = parts.collect::<Vec<_>>().join("/");
-        LogSource {
-            stem: Redaction::apply_text(redact, logs::stem(&inside)),
-            path: file.display().to_string(),
-            is_listed: !is_storage(&file),
-        }
-    });
-    Ok(files.collect())
-}
-
-/// Whether a file is not a log but belongs to one: of Claude Code, what is known of a subagent, or the output of
-/// a tool that was too long for the log; the log and the index of a database.
-fn is_beside_log(file: &Path) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let database = ["-wal", "-shm"]
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending));
-    if let Some(database) = database.filter(|name| name.ends_with(".db")) {
-        return file.with_file_name(database).exists();
-    }
-    let about = name.strip_suffix(".meta.json");
-    if let Some(agent) = about {
-        return file.with_file_name(format!("{agent}.jsonl")).exists();
-    }
-    let above = file
-        .parent()
-        .filter(|above| above.ends_with("tool-results"));
-    let session = above.and_then(Path::parent);
-    session.is_some_and(|session| session.with_extension("jsonl").exists())
-}
-
-/// Whether a text begins as a session: its first line has a tree.
-fn is_document(bytes: &[u8]) -> bool {
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    line.windows(6).any(|part| part == b"\"root\"")
 }
 
 fn refused(log: &str, bytes: &[u8], error: InputError) -> Failure {

@@ -5,14 +5,14 @@
 //! newest, and the store gets what is new.
 
 use super::command::say;
-use super::import_read::{
-    ImportTarget, Importing, LogSource, Named, ReadSession, session_of, several,
-};
+use super::folders::LogSource;
+use super::import_read::{ImportTarget, Importing, Named, ReadSession, several};
 use super::interrupt::leave;
 use super::progress::Progress;
 use super::sessions::open_store;
 use super::words::quoted;
 use super::write::new_name;
+use crate::app::present::sessions::session_of;
 use crate::app::present::stores::{Access, StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::{log_of, unique};

@@ -1,6 +1,7 @@
 //! `pactql sessions`: which sessions there are, and with `-v` what each contains.
 
 use super::command::{Invocation, RunCommand, print, say};
+use super::options::width;
 use super::output::{clean, counted, printable, snapshot_label};
 use super::reports::append;
 use super::sessions::{
@@ -10,6 +11,7 @@ use crate::app::present::stores::{Access, StoreAddress, none_of, session_json, w
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
+use crate::json::{get, members, string};
 use crate::store::SessionInfo;
 use crate::support::table::{TableCell, TextTable, Tint};
 use crate::tree::NodeClass;
@@ -26,9 +28,10 @@ const SHOWN_DEPTHS: usize = 12;
 /// Which sessions are there, and what do they contain?
 ///
 /// One line each: the name, the number of snapshots, the cycle of the newest one, whether there is a working
-/// state; of a store also when the newest snapshot was committed, the file it was imported from, and the session
-/// it was forked from. Those of a store are in byte order of their names, and none is opened. `-v` counts the
-/// nodes of one snapshot by class, role, kind and depth, and says how large the session is.
+/// state; of a log its title, its project, the agent and the model; of a store also when the newest snapshot was
+/// committed, the file it was imported from, and the session it was forked from. Those of a store are in byte order
+/// of their names, and none is opened. `-v` counts the nodes of one snapshot by class, role, kind and depth, and says
+/// how large the session is.
 #[derive(Args, Debug)]
 pub(super) struct ListArgs {
     #[command(flatten)]
@@ -65,16 +68,19 @@ impl RunCommand for ListArgs {
                     let word = std::slice::from_ref(word);
                     self.sessions.each_of(word, None, with, |opened| {
                         let history = opened.session.history();
-                        listed.push(SessionInfo {
+                        let newest = history.latest();
+                        let meta = newest.and_then(|newest| newest.meta().value("meta"));
+                        let info = SessionInfo {
                             name: opened.name.clone(),
                             snapshots: history.committed().len(),
                             cycle: history.cycles().max(),
                             working: history.has_working(),
                             created_at_ns: 0,
                             committed_at_ns: None,
-                            source: None,
+                            source: opened.log.clone(),
                             parent: None,
-                        });
+                        };
+                        listed.push(Listed::new(info, meta));
                         Ok(())
                     })?;
                 }
@@ -84,9 +90,7 @@ impl RunCommand for ListArgs {
             return Ok(Exit::of_empty(self.fail_if_empty));
         }
         print(&if with.is_json() {
-            let lines = listed
-                .iter()
-                .map(|info| format!("{}\n", session_json(info)));
+            let lines = listed.iter().map(|listed| format!("{}\n", listed.json()));
             lines.collect()
         } else {
             table(&listed).text(with.paint())
@@ -99,7 +103,7 @@ impl ListArgs {
         &self,
         address: StoreAddress<'_>,
         several: bool,
-        listed: &mut Vec<SessionInfo>,
+        listed: &mut Vec<Listed>,
     ) -> Result<(), Failure> {
         if !address.is_several() {
             address.one()?;
@@ -122,34 +126,67 @@ impl ListArgs {
             };
             say(&format!("note: the store has a text index{state}\n"));
         }
+        // In byte order of names.
+        let metas = store.metas(address.glob())?;
         for mut info in found {
+            let at = metas.binary_search_by(|(name, _)| name.cmp(&info.name));
+            let meta = at.ok().and_then(|at| metas.get(at)?.1.as_deref());
             if several {
                 let store = without_passwords(address.store);
                 info.name = format!("{store}#{}", info.name);
             }
-            listed.push(info);
+            listed.push(Listed::new(info, meta));
         }
         Ok(())
     }
 }
 
+/// What a log says of itself: the members of `meta` that are listed (INSPECT §1).
+const ABOUT: [&str; 4] = ["title", "project", "agent", "model"];
+
+struct Listed {
+    info: SessionInfo,
+    about: [Option<String>; 4],
+}
+
+impl Listed {
+    fn new(info: SessionInfo, meta: Option<&str>) -> Self {
+        let meta = meta.map(members).unwrap_or_default();
+        let about = ABOUT.map(|name| Some(string(get(&meta, name)?)?.into_owned()));
+        Self { info, about }
+    }
+
+    fn json(&self) -> Value {
+        let mut json = session_json(&self.info);
+        for (name, text) in ABOUT.iter().zip(&self.about) {
+            json[name] = json!(text);
+        }
+        json
+    }
+}
+
 /// The sessions as a table. A column in which nothing is said is left out.
-fn table(listed: &[SessionInfo]) -> TextTable {
+fn table(listed: &[Listed]) -> TextTable {
     let text = |text: Option<&str>| text.map(printable).unwrap_or_default();
-    let titles = "name snapshots cycle working committed source parent".split(' ');
-    let mut table = TextTable::new(titles).words(2..7).hide_empty();
-    for info in listed {
+    let titles = "name snapshots cycle working committed title project agent model source parent";
+    let table = TextTable::new(titles.split(' ')).words(2..11);
+    let mut table = table.hide_empty().fit(width());
+    for Listed { info, about } in listed {
         let cycle = info.cycle.map(|cycle| format!("@c{cycle}"));
         let cells = [
             info.snapshots.to_string(),
             cycle.unwrap_or_default(),
             if info.working { "yes" } else { "" }.to_owned(),
             info.committed_at_ns.map(seconds).unwrap_or_default(),
-            text(info.source.as_deref()),
-            text(info.parent.as_deref()),
         ];
+        let sources = [&info.source, &info.parent].into_iter();
+        let texts = about
+            .iter()
+            .chain(sources)
+            .map(|said| text(said.as_deref()));
         let name = TableCell::new(printable(&info.name), Some(Tint::Name));
-        table.add(std::iter::once(name).chain(cells.map(TableCell::from)));
+        let cells = cells.into_iter().chain(texts).map(TableCell::from);
+        table.add(std::iter::once(name).chain(cells));
     }
     table
 }

@@ -12,6 +12,7 @@ mod context;
 mod diff;
 mod edit;
 mod export;
+mod folders;
 mod import;
 mod import_read;
 mod import_store;

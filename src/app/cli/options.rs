@@ -33,6 +33,11 @@ pub(super) fn error_colors(color: ColorChoice) -> diag::ColorChoice {
     }
 }
 
+/// The columns of the terminal that results go to; `None` if they go elsewhere.
+pub(super) fn width() -> Option<usize> {
+    comfy_table::Table::new().width().map(usize::from)
+}
+
 /// Whether the terminal says that it has neither colours nor a cursor to move.
 pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")

@@ -60,13 +60,13 @@ fn reports<R: Report>(
     sessions: &SessionsArgs,
     options: &ReportOptions,
     with: &Invocation,
-    mut visit: impl FnMut(&R),
+    mut visit: impl FnMut(&Opened, &R),
 ) -> Result<(String, usize), Failure> {
     let engine = Engine::new();
     let mut out = String::new();
     let count = sessions.each(with, |opened| {
         let report: R = opened.report(&engine, options)?;
-        visit(&report);
+        visit(opened, &report);
         let text = || report.text(options, with.paint());
         append(opened, with, &[&report], text, &mut out)
     })?;
@@ -78,7 +78,7 @@ fn report<R: Report>(
     options: &ReportOptions,
     with: &Invocation,
 ) -> Result<Exit, Failure> {
-    print(&reports::<R>(sessions, options, with, |_| ())?.0)
+    print(&reports::<R>(sessions, options, with, |_, _| ())?.0)
 }
 
 /// How many tokens does each part of a request take, and what did it cost?
@@ -133,7 +133,18 @@ impl RunCommand for TokensArgs {
         } else if self.without.is_some() {
             report::<WithoutReport>(sessions, &options, with)
         } else {
-            report::<TokenReport>(sessions, &options, with)
+            let mut all = Usage::new(UsageBy::Session, options.prices.clone());
+            let (mut out, count) = reports(sessions, &options, with, |opened, report| {
+                TokenReport::add_to(report, &mut all, &opened.name);
+            })?;
+            if count > 1 && with.is_json() {
+                let (sessions, repeated) = (all.sessions, all.repeated);
+                let sum = json!({"sessions": sessions, "total": all.total, "repeated": repeated});
+                out.push_str(&format!("{sum}\n"));
+            } else if count > 1 {
+                out.push_str(&format!("\n{}", all.sum()));
+            }
+            print(&out)
         }
     }
 }
@@ -167,9 +178,9 @@ impl RunCommand for StepsArgs {
             .provider(self.form.provider);
         let sessions = &self.inspected.sessions;
         let (out, _) = if self.changes {
-            reports::<LogReport>(sessions, &options, with, |_| ())?
+            reports::<LogReport>(sessions, &options, with, |_, _| ())?
         } else {
-            reports::<StepReport>(sessions, &options, with, |_| ())?
+            reports::<StepReport>(sessions, &options, with, |_, _| ())?
         };
         page(&out, !with.is_json() && !self.no_pager)
     }
@@ -316,8 +327,9 @@ impl RunCommand for ShowArgs {
 ///
 /// The tokens that the provider counted and their price, summed over all sessions: by day (in UTC) or month of the
 /// reply, by model, project, session or agent. A response that several sessions have, as that of a resumed one, is
-/// counted once.
+/// counted once. Without a session, of all logs that agents keep on this machine.
 #[derive(Args, Debug)]
+#[command(mut_arg("sessions", |sessions| sessions.required(false)))]
 pub(super) struct UsageCommand {
     #[command(flatten)]
     sessions: SessionsArgs,
@@ -332,10 +344,15 @@ pub(super) struct UsageCommand {
 impl RunCommand for UsageCommand {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let mut usage = Usage::new(self.by, self.prices.table()?);
-        self.sessions.each(with, |opened| {
+        let add = |opened: &Opened| {
             let added = usage.add(&opened.name, &opened.session);
             added.map_err(|error| opened.failure(error))
-        })?;
+        };
+        if self.sessions.sessions.is_empty() {
+            SessionsArgs::each_of_machine(with, add)?;
+        } else {
+            self.sessions.each(with, add)?;
+        }
         with.print(&usage, || usage.text(with.paint()))
     }
 }
@@ -419,7 +436,7 @@ impl RunCommand for AssertArgs {
             .tokenizer(self.tokenizer.tokenizer)
             .prices(self.prices.table()?);
         let mut holds = true;
-        let visit = |report: &AssertReport| holds &= report.holds;
+        let visit = |_: &Opened, report: &AssertReport| holds &= report.holds;
         let (out, count) = reports(&self.sessions, &options, with, visit)?;
         print(&out)?;
         Ok(if holds && count > 0 {

@@ -2,8 +2,10 @@
 //! inspected which snapshots, and which nodes of them.
 
 use super::command::{Invocation, say};
+use super::folders::{LogSource, is_moved};
 use super::input;
 use super::progress::Progress;
+use crate::app::present::sessions::FileContents;
 use crate::app::present::stores::{self, Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure, counted, printable, sessions as opened};
 use crate::engine::{Context, ContextBuilder, Engine};
@@ -11,16 +13,19 @@ use crate::history::Session;
 use crate::index::Snapshot;
 use crate::inspect::{Part, Prices, Report, ReportOptions};
 use crate::json::{get, members, string};
+use crate::logs::{self, KnownNames, agent_logs, is_opencode};
 use crate::store::{SessionInfo, Store};
 use crate::support::table::{Paint, Tint};
 use crate::tree::Limits;
 use crate::tree::seal::Ending;
-use crate::tree::source::{ending_of, is_lines_by_name, read_all, read_files, sessions_in};
+use crate::tree::source::{
+    ending_of, files_in, is_lines_by_name, read_all, read_files, sessions_in,
+};
 use crate::tree::timestamp::nanos_of_rfc3339;
 use clap::Args;
 use rayon::prelude::*;
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How the file of a session ends; `None` of anything but a file of lines. Reads it again.
@@ -53,12 +58,19 @@ pub(super) fn ending_text(ending: Ending) -> &'static str {
 /// Opens a session: a file, a directory, a session of a store, or standard input for `-`. A log of one
 /// session is imported in memory. Says what is odd about it.
 pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
+    if let Some(files) = files_of(name, limits)? {
+        let files: Vec<PathBuf> = files.into_iter().map(|file| file.path.into()).collect();
+        return Err(Failure::several(Path::new(name), &files));
+    }
     let progress = Progress::spinner(format!("reading {name}"));
     let stores = stores_of(&[name.to_owned()])?;
-    let (session, remarks) = read(name, limits, &stores)?;
+    let mut read = read(name, limits, &stores)?;
     drop(progress);
-    say(&remarks);
-    Ok(session)
+    say(&read.said);
+    match (read.sessions.pop(), read.sessions.len()) {
+        (Some(session), 0) => Ok(session),
+        (_, others) => Err(opened::expected_one(Path::new(name), others + 1)),
+    }
 }
 
 /// Opens a session as [`open`] does, and finds the snapshot at `address`; without one, the working state, or else
@@ -107,37 +119,85 @@ pub(super) fn resume(
     }
 }
 
-/// Reads a session, and what is to be said of it: a log is imported in memory.
-fn read(
-    name: &str,
-    limits: Limits,
-    stores: &StoresByName,
-) -> Result<(Arc<Session>, String), Failure> {
+/// What was read of a word or a file.
+#[derive(Default)]
+struct ReadSessions {
+    sessions: Vec<Arc<Session>>,
+    /// Of the sessions of a log: the name of each in it, and the session that it is a part of.
+    known: Vec<(Option<String>, Option<String>)>,
+    /// Of the sessions of a store: their names in it.
+    stored: Vec<String>,
+    said: String,
+}
+
+impl ReadSessions {
+    fn new(contents: FileContents) -> Result<Self, Failure> {
+        let mut read = Self::default();
+        match contents {
+            FileContents::Session(session) => return Ok(Self::one(Arc::new(session))),
+            FileContents::Log(logs, note) => {
+                read.said = note;
+                for log in logs {
+                    read.sessions.push(Arc::new(opened::session_of(&log)?));
+                    read.known.push((log.name, log.parent));
+                }
+            }
+            FileContents::Neither(failure) => return Err(failure),
+        }
+        Ok(read)
+    }
+
+    fn one(session: Arc<Session>) -> Self {
+        Self {
+            said: opened::remarks(&session),
+            sessions: vec![session],
+            ..Self::default()
+        }
+    }
+
+    /// The sessions of a store in a folder; `None` if the file is not one.
+    fn of_store(path: &str) -> Result<Option<Self>, Failure> {
+        let store = StoreAddress::parse(path).map(|_| stores::open(path, Access::Read));
+        let Some(Ok(store)) = store else {
+            return Ok(None);
+        };
+        let stored = store.sessions("")?.into_iter().map(|info| info.name);
+        let stored: Vec<String> = stored.collect();
+        let sessions = stored.iter().map(|name| store.session(name));
+        Ok(Some(Self {
+            sessions: sessions.collect::<Result<_, _>>()?,
+            stored,
+            ..Self::default()
+        }))
+    }
+}
+
+/// Reads what a word means: a log is imported in memory.
+fn read(name: &str, limits: Limits, stores: &StoresByName) -> Result<ReadSessions, Failure> {
     if let Some(address) = StoreAddress::parse(name) {
         let store = stores.get(address.store);
         let store = store.ok_or_else(|| Failure::internal("the store is not open"))?;
-        let session = store.session(address.one()?)?;
-        let remarks = opened::remarks(&session);
-        return Ok((session, remarks));
+        return Ok(ReadSessions::one(store.session(address.one()?)?));
     }
-    let (session, note) = if name == input::STDIN {
-        let path = input::name(name);
-        let bytes = read_all(std::io::stdin().lock(), &path, limits)?;
-        let documents = if bytes.trim_ascii().is_empty() {
-            Ok(Vec::new())
-        } else {
-            read_files([(Ok(bytes.clone()), path.clone())])
-        };
-        match opened::build(documents, path) {
-            Ok(session) => (session, String::new()),
-            Err(failure) => opened::of_log(name, &bytes).ok_or(failure)?,
-        }
+    if name != input::STDIN {
+        let contents = opened::open_or_logs(Path::new(name), limits);
+        let contents = contents.map_err(|failure| input::explain_missing(failure, name))?;
+        return ReadSessions::new(contents);
+    }
+    let path = input::name(name);
+    let bytes = read_all(std::io::stdin().lock(), &path, limits)?;
+    let documents = if bytes.trim_ascii().is_empty() {
+        Ok(Vec::new())
     } else {
-        let opened = opened::open_or_log(Path::new(name), limits);
-        opened.map_err(|failure| input::explain_missing(failure, name))?
+        read_files([(Ok(bytes.clone()), path.clone())])
     };
-    let remarks = note + &opened::remarks(&session);
-    Ok((Arc::new(session), remarks))
+    ReadSessions::new(match opened::build(documents, path) {
+        Ok(session) => FileContents::Session(session),
+        Err(failure) => {
+            let (sessions, note) = opened::of_log(name, &bytes).ok_or(failure)?;
+            FileContents::Log(sessions, note)
+        }
+    })
 }
 
 /// Words in runs: one store each, or files that follow each other.
@@ -146,66 +206,228 @@ pub(super) fn runs(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.chunk_by(move |a, b| is_file(a) && is_file(b))
 }
 
-type NamedSession = (String, Arc<Session>);
+/// A session with its name, and the log of a folder that it is in.
+pub(super) struct NamedSession {
+    pub(super) name: String,
+    pub(super) session: Arc<Session>,
+    pub(super) log: Option<String>,
+}
 
 /// Opens the sessions that words mean, with their names; also whether one of the words means several.
 pub(super) fn open_words(
     words: &[String],
     limits: Limits,
 ) -> Result<(Vec<NamedSession>, bool), Failure> {
-    let (names, several) = expand(words)?;
-    let opened = open_all(&names, limits)?;
-    Ok((names.into_iter().zip(opened).collect(), several))
+    let mut opening = Opening::new(limits);
+    let sources = opening.sources(words)?;
+    let opened = opening.open(&sources)?;
+    opening.finish()?;
+    let several = opening.several;
+    Ok((opened, several))
 }
 
-/// The sessions that names mean: a directory of sessions is replaced by its files. Also whether there was one.
-fn expand(names: &[String]) -> Result<(Vec<String>, bool), Failure> {
-    let mut all = Vec::new();
-    let mut several = false;
-    for name in names {
-        match StoreAddress::parse(name) {
-            None if let Some(files) = sessions_in(Path::new(name))? => {
-                several = true;
-                all.extend(files.iter().map(|file| file.display().to_string()));
+/// What is opened: what a word means, or a file of a folder.
+enum Source {
+    Word(String),
+    File(LogSource),
+}
+
+impl Source {
+    fn name(&self) -> &str {
+        match self {
+            Self::Word(name) | Self::File(LogSource { path: name, .. }) => name,
+        }
+    }
+}
+
+/// The files of a folder of sessions or logs; `None` of anything else, such as a directory of the documents of one
+/// session (RUNTIME §7).
+fn files_of(word: &str, limits: Limits) -> Result<Option<Vec<LogSource>>, Failure> {
+    let path = Path::new(word);
+    if is_opencode(path) {
+        return Ok(Some(vec![LogSource::new(word)]));
+    }
+    if StoreAddress::parse(word).is_some() || !path.is_dir() {
+        return Ok(None);
+    }
+    let is_document = |file: &PathBuf| opened::is_document(file, limits);
+    if sessions_in(path)?.is_none() && files_in(path)?.iter().any(is_document) {
+        return Ok(None);
+    }
+    let files = LogSource::below(path)?;
+    Ok((!files.is_empty()).then_some(files))
+}
+
+/// Opens what words mean, some at a time.
+struct Opening {
+    limits: Limits,
+    /// Whether there may be several sessions.
+    several: bool,
+    /// The names of the sessions of logs so far.
+    taken: HashSet<String>,
+    /// Each remark once, however many sessions it is true of.
+    said: HashSet<String>,
+    opened: usize,
+    /// The files of folders that are neither sessions nor logs, and why the first one is not.
+    left_out: Vec<String>,
+    failure: Option<Failure>,
+}
+
+impl Opening {
+    fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            several: false,
+            taken: HashSet::new(),
+            said: HashSet::new(),
+            opened: 0,
+            left_out: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// What the words mean, none of which is a store: of a folder its files, unless it is one session.
+    fn sources(&mut self, words: &[String]) -> Result<Vec<Source>, Failure> {
+        if words.iter().filter(|word| *word == input::STDIN).count() > 1 {
+            return Err(Failure::usage("standard input can be read once only")
+                .with_help("give `-` once, and the other sessions as files"));
+        }
+        let mut all = Vec::new();
+        for word in words {
+            match files_of(word, self.limits)? {
+                None => all.push(Source::Word(word.clone())),
+                Some(files) => {
+                    self.several = true;
+                    all.extend(files.into_iter().map(Source::File));
+                }
             }
-            _ => all.push(name.clone()),
         }
+        Ok(all)
     }
-    Ok((all, several))
-}
 
-/// Opens several sessions in parallel. Of several failures the first in order is returned.
-fn open_all(names: &[String], limits: Limits) -> Result<Vec<Arc<Session>>, Failure> {
-    if let [name] = names {
-        return Ok(vec![open(name, limits)?]);
-    }
-    if names.iter().filter(|name| *name == input::STDIN).count() > 1 {
-        return Err(Failure::usage("standard input can be read once only")
-            .with_help("give `-` once, and the other sessions as files"));
-    }
-    let progress = Progress::bar(names.len());
-    let stores = stores_of(names)?;
-    let opened: Vec<Result<(Arc<Session>, String), Failure>> = names
-        .par_iter()
-        .map(|name| {
-            let session = read(name, limits, &stores);
+    /// Opens some in parallel, and says what is odd about them. Of several failures the first in order is returned.
+    fn open(&mut self, sources: &[Source]) -> Result<Vec<NamedSession>, Failure> {
+        let words = sources.iter().filter_map(|source| match source {
+            Source::Word(word) => Some(word.clone()),
+            _ => None,
+        });
+        let stores = stores_of(&words.collect::<Vec<_>>())?;
+        let limits = self.limits;
+        let progress = match sources {
+            [Source::Word(name)] => Progress::spinner(format!("reading {name}")),
+            _ => Progress::bar(sources.len()),
+        };
+        let of = |source: &Source| match source {
+            Source::Word(name) => read(name, limits, &stores).map(Ok),
+            Source::File(file) if let Err(failure) = file.check() => Ok(Err(failure)),
+            Source::File(file) => match ReadSessions::of_store(&file.path)? {
+                Some(read) => Ok(Ok(read)),
+                None => match opened::in_folder(Path::new(&file.path), limits)? {
+                    FileContents::Neither(failure) => Ok(Err(failure)),
+                    contents => ReadSessions::new(contents).map(Ok),
+                },
+            },
+        };
+        let read = sources.par_iter().map(|source| {
+            let read = of(source);
             progress.step();
-            session
-        })
-        .collect();
-    drop(progress);
-    let opened = opened.into_iter().collect::<Result<Vec<_>, _>>()?;
-    // Each remark once, however many sessions it is true of.
-    let mut said = Vec::new();
-    let mut sessions = Vec::with_capacity(opened.len());
-    for (session, remarks) in opened {
-        if !said.contains(&remarks) {
-            say(&remarks);
-            said.push(remarks);
+            read
+        });
+        let read: Vec<Result<Result<ReadSessions, Failure>, Failure>> = read.collect();
+        drop(progress);
+        let mut all = Vec::new();
+        for (source, read) in sources.iter().zip(read) {
+            let read = match read? {
+                Ok(read) => read,
+                Err(failure) => {
+                    self.left_out.push(source.name().to_owned());
+                    self.failure.get_or_insert(failure);
+                    continue;
+                }
+            };
+            if self.said.insert(read.said.clone()) {
+                say(&read.said);
+            }
+            self.several |= read.sessions.len() > 1;
+            self.opened += read.sessions.len();
+            all.extend(self.named(source, read));
         }
-        sessions.push(session);
+        Ok(all)
     }
-    Ok(sessions)
+
+    /// Names what was read of a source: by its word or path, in a store by that and their names, in a log as `import`
+    /// does.
+    fn named(&mut self, source: &Source, read: ReadSessions) -> Vec<NamedSession> {
+        let known = read.known.iter();
+        let known = known.map(|(name, parent)| KnownNames::new(name.as_deref(), parent.as_deref()));
+        let known: Vec<KnownNames<'_>> = known.collect();
+        let stem = |path: &str| LogSource::new(path).stem;
+        let path = without_passwords(source.name());
+        let (names, log) = match source {
+            _ if !read.stored.is_empty() => {
+                let names = read.stored.iter();
+                (names.map(|name| format!("{path}#{name}")).collect(), None)
+            }
+            Source::File(file) if !known.is_empty() => (
+                logs::names(&file.stem, &known, &mut self.taken),
+                Some(file.path.clone()),
+            ),
+            Source::Word(word) if known.len() > 1 => (
+                logs::names(&stem(word), &known, &mut self.taken),
+                Some(word.clone()),
+            ),
+            _ => (vec![path.into_owned()], None),
+        };
+        let sessions = names.into_iter().zip(read.sessions);
+        let named = sessions.map(|(name, session)| NamedSession {
+            name,
+            session,
+            log: log.clone(),
+        });
+        named.collect()
+    }
+
+    /// Opens all, and gives each session to `visit`. Returns how many there were.
+    fn each(
+        &mut self,
+        sources: &[Source],
+        visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        for sources in sources.chunks(TOGETHER) {
+            for found in self.open(sources)? {
+                visit(&Opened {
+                    name: found.name,
+                    session: found.session,
+                    log: found.log,
+                    several: self.several,
+                })?;
+            }
+        }
+        self.finish()?;
+        Ok(self.opened)
+    }
+
+    /// Says which files were left out; if none could be read, that is a failure.
+    fn finish(&mut self) -> Result<(), Failure> {
+        match (self.failure.take(), self.left_out.len()) {
+            (Some(failure), 1) if self.opened == 0 => return Err(failure),
+            (Some(failure), count) if self.opened == 0 => {
+                return Err(failure.with_help(format!("none of {count} files can be read")));
+            }
+            _ => {}
+        }
+        let more = match &self.left_out[..] {
+            [] => return Ok(()),
+            [_] => "",
+            _ => ", …",
+        };
+        let files = counted(self.left_out.len() as u64, "file");
+        let first = printable(&self.left_out[0]);
+        say(&format!(
+            "note: left out {files} without a session or a log that is read: {first}{more}\n"
+        ));
+        Ok(())
+    }
 }
 
 const TOGETHER: usize = 32;
@@ -293,16 +515,23 @@ pub(super) struct PriceArgs {
     /// "cached_input": …, "cache_write": …, "cache_write_1h": …, "output": …}}}, in dollars a million tokens.
     #[arg(long, value_name = "FILE")]
     prices: Option<String>,
+    /// The model of calls of which the log names none: what they cost, and how their tokens are counted.
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
 }
 
 impl PriceArgs {
     pub(super) fn table(&self) -> Result<Prices, Failure> {
-        let Some(file) = &self.prices else {
-            return Ok(Prices::default());
+        let prices = match &self.prices {
+            None => Prices::default(),
+            Some(file) => {
+                let text = std::fs::read_to_string(file);
+                let text = text.map_err(|error| Failure::file(file, &error))?;
+                Prices::parse(&text)
+                    .map_err(|error| Failure::plain(Exit::Input, format!("{file}: {error}")))?
+            }
         };
-        let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error))?;
-        Prices::parse(&text)
-            .map_err(|error| Failure::plain(Exit::Input, format!("{file}: {error}")))
+        Ok(prices.model(self.model.clone()))
     }
 }
 
@@ -310,6 +539,8 @@ pub(super) struct Opened {
     /// What names it, without passwords.
     pub(super) name: String,
     pub(super) session: Arc<Session>,
+    /// The log that it was imported from in memory, of several sessions or in a folder.
+    pub(super) log: Option<String>,
     /// Whether it may be one of several, so that what is said of it names it.
     pub(super) several: bool,
 }
@@ -377,22 +608,45 @@ impl SessionsArgs {
                 return Err(Failure::usage(message)
                     .with_help("pactql import FILE... -o STORE.db puts sessions into a store"));
             }
-            let (names, directory) = expand(run)?;
-            several |= directory;
-            for names in names.chunks(TOGETHER) {
-                let opened = open_all(names, with.limits)?;
-                for (name, session) in names.iter().zip(opened) {
-                    let name = without_passwords(name).into_owned();
-                    visit(&Opened {
-                        name,
-                        session,
-                        several,
-                    })?;
-                    count += 1;
-                }
-            }
+            let mut opening = Opening::new(with.limits);
+            let sources = opening.sources(run)?;
+            opening.several |= several;
+            count += opening.each(&sources, &mut visit)?;
+            several |= opening.several;
         }
         Ok(count)
+    }
+
+    /// As [`SessionsArgs::each`], of the logs of all agents of this machine.
+    pub(super) fn each_of_machine(
+        with: &Invocation,
+        mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let places = agent_logs(|name| std::env::var_os(name));
+        let (mut opening, mut sources) = (Opening::new(with.limits), Vec::new());
+        for place in &places {
+            if !place.path.exists() || is_moved(&place.path) {
+                continue;
+            }
+            let files = if place.path.is_dir() {
+                LogSource::below(&place.path)?
+            } else {
+                vec![LogSource::new(&place.path.to_string_lossy())]
+            };
+            sources.extend(files.into_iter().map(Source::File));
+        }
+        if sources.is_empty() {
+            let places = places.iter();
+            let places = places.map(|place| place.path.display().to_string());
+            let message = format!(
+                "there are no logs of agents in {}",
+                places.collect::<Vec<_>>().join(", ")
+            );
+            return Err(Failure::plain(Exit::Missing, message)
+                .with_help("name the logs: pactql usage FOLDER"));
+        }
+        opening.several = true;
+        opening.each(&sources, &mut visit)
     }
 
     fn is_all(&self) -> bool {
@@ -434,6 +688,7 @@ impl SessionsArgs {
             let opened = Opened {
                 name: format!("{}#{name}", without_passwords(address.store)),
                 session,
+                log: None,
                 several,
             };
             visit(&opened)?;

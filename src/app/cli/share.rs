@@ -58,7 +58,7 @@ impl RunCommand for ShareArgs {
         let session = sessions::open(&self.session, with.limits)?;
         let history = session.history();
         history.fetch_all()?;
-        let fitting = || Tokenizer::fitting(history.committed().iter());
+        let fitting = || Tokenizer::fitting(history.committed().iter(), None);
         let mut counts = Counts::new(self.tokenizer.tokenizer.unwrap_or_else(fitting));
         if history.working().is_some() {
             say("note: the working state is left out: it is not a step yet\n");

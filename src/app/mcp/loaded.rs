@@ -160,9 +160,10 @@ impl LoadedSessions {
         let documents = read_files(parts.map(|(part, called)| (read(part, &called), called)));
         let file = stamp.0.first().filter(|part| part.name.is_empty());
         let missing = || SourceError::Missing(path.to_owned());
-        sessions::build_or_log(documents, path, file.map(|file| file.bytes), || {
+        let built = sessions::build_or_logs(documents, path, file.map(|file| file.bytes), || {
             read(file.ok_or_else(missing)?, path)
-        })
+        });
+        built?.one(path)
     }
 }
 

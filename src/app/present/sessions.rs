@@ -3,10 +3,12 @@
 use super::failure::{Exit, Failure};
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
-use crate::logs::{Fate, Format, ImportOptions, ImportedSession, import, where_messages};
+use crate::logs::{
+    Fate, Format, ImportOptions, ImportedSession, import, import_opencode, where_messages,
+};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::support::text::{counted, printable};
-use crate::tree::source::{read_file, read_source};
+use crate::tree::source::{read_file, read_files, read_slice, read_source};
 use crate::tree::{Document, InputError, Limits, SourceError};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,13 +26,102 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<Session, Failure> {
     session.map_err(|failure| advised(failure, path, size_of(path), || read_file(path, limits)))
 }
 
-/// As [`open`], or the session of a log; with a note if it is one.
-pub(crate) fn open_or_log(path: &Path, limits: Limits) -> Result<(Session, String), Failure> {
+/// What a file holds.
+pub(crate) enum FileContents {
+    Session(Session),
+    /// The sessions of a log, and a note that says that it is one.
+    Log(Vec<ImportedSession>, String),
+    /// Neither, and why.
+    Neither(Failure),
+}
+
+impl FileContents {
+    /// The one session of `path`, and the note.
+    pub(crate) fn one(self, path: &Path) -> Result<(Session, String), Failure> {
+        match self {
+            Self::Session(session) => Ok((session, String::new())),
+            Self::Log(sessions, note) => match &sessions[..] {
+                [session] => Ok((session_of(session)?, note)),
+                several => Err(expected_one(path, several.len())),
+            },
+            Self::Neither(failure) => Err(failure),
+        }
+    }
+}
+
+/// Says that a log has several sessions.
+pub(crate) fn expected_one(path: &Path, count: usize) -> Failure {
+    let path = path.display().to_string();
+    let message = format!("{path} is a chat log of {count} sessions, and one is expected");
+    let help = format!("pactql import {} -o sessions/", in_quotes(&path));
+    Failure::plain(Exit::Input, message).with_help(help)
+}
+
+/// The session that a log makes.
+pub(crate) fn session_of(log: &ImportedSession) -> Result<Session, Failure> {
+    log.session()
+        .map_err(|error| Failure::internal(format!("the session cannot be read: {error}")))
+}
+
+/// As [`open`], or the sessions of a log, without branches and subagents.
+pub(crate) fn open_or_logs(path: &Path, limits: Limits) -> Result<FileContents, Failure> {
     if let Some(session) = Session::streamed(path, limits) {
-        return Ok((session, String::new()));
+        return Ok(FileContents::Session(session));
     }
     let documents = read_source(path, limits);
-    build_or_log(documents, path, size_of(path), || read_file(path, limits))
+    build_or_logs(documents, path, size_of(path), || read_file(path, limits))
+}
+
+/// What a file of a folder holds; of a log all sessions.
+///
+/// # Errors
+/// It begins as a session, and is not a valid one.
+pub(crate) fn in_folder(path: &Path, limits: Limits) -> Result<FileContents, Failure> {
+    if let Some(session) = Session::streamed(path, limits) {
+        return Ok(FileContents::Session(session));
+    }
+    match import_opencode(path, &ImportOptions::default()) {
+        Ok(None) => {}
+        Ok(Some(log)) => return Ok(FileContents::Log(log.sessions, String::new())),
+        Err(error) => {
+            let failure = Failure::plain(Exit::Input, format!("{}: {error}", path.display()));
+            return Ok(FileContents::Neither(failure));
+        }
+    }
+    let bytes = match read_file(path, limits) {
+        Ok(bytes) => bytes,
+        Err(error) => return Ok(FileContents::Neither(error.into())),
+    };
+    let is_session = begins_as_session(&bytes);
+    let refused = match import(&bytes, &ImportOptions::default()) {
+        _ if is_session => None,
+        Ok(log) if log.report.messages(Fate::Understood) > 0 => {
+            return Ok(FileContents::Log(log.sessions, String::new()));
+        }
+        Ok(_) => None,
+        Err(error) => Some(Failure::Input(vec![(path.to_owned(), error)], None)),
+    };
+    let documents = read_files([(Ok(bytes), path.to_owned())]);
+    match build(documents, path.to_owned()) {
+        Ok(session) => Ok(FileContents::Session(session)),
+        Err(failure) if is_session => Err(failure),
+        Err(failure) => Ok(FileContents::Neither(refused.unwrap_or(failure))),
+    }
+}
+
+/// Whether a file has a document, or begins as one.
+pub(crate) fn is_document(file: &Path, limits: Limits) -> bool {
+    let is = |bytes: Vec<u8>| begins_as_session(&bytes) || read_slice(&bytes).is_ok();
+    read_file(file, limits).is_ok_and(is)
+}
+
+/// Whether a text begins as a session: its first line has a tree.
+pub(crate) fn begins_as_session(bytes: &[u8]) -> bool {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    line.windows(6).any(|part| part == b"\"root\"")
 }
 
 /// The bytes of a file; `None` of anything else.
@@ -39,16 +130,16 @@ fn size_of(path: &Path) -> Option<u64> {
     data.map(|data| data.len())
 }
 
-/// Builds a session of documents that were read from `path`, or of the log that it is: `bytes` is the size of the
-/// file, which `read` returns, and `None` of a directory. A log has a note that says so.
-pub(crate) fn build_or_log(
+/// Builds a session of documents that were read from `path`, or the sessions of the log that it is: `bytes` is the
+/// size of the file, which `read` returns, and `None` of a directory.
+pub(crate) fn build_or_logs(
     documents: Result<Vec<Document>, SourceError>,
     path: &Path,
     bytes: Option<u64>,
     read: impl Fn() -> Result<Vec<u8>, SourceError>,
-) -> Result<(Session, String), Failure> {
+) -> Result<FileContents, Failure> {
     let failure = match build(documents, path.to_owned()) {
-        Ok(session) => return Ok((session, String::new())),
+        Ok(session) => return Ok(FileContents::Session(session)),
         Err(failure) => failure,
     };
     let log = match bytes {
@@ -56,7 +147,10 @@ pub(crate) fn build_or_log(
         _ => None,
     };
     let log = log.and_then(|log| of_log(&path.to_string_lossy(), &log));
-    log.ok_or_else(|| advised(failure, path, bytes, read))
+    match log {
+        Some((sessions, note)) => Ok(FileContents::Log(sessions, note)),
+        None => Err(advised(failure, path, bytes, read)),
+    }
 }
 
 const DOCUMENT: &str =
@@ -99,13 +193,18 @@ fn advised(
     }
 }
 
-/// The command that imports a log, if the input is one that has messages.
-fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
-    let path = if path.contains(char::is_whitespace) {
+/// A path as one word of a command line.
+fn in_quotes(path: &str) -> String {
+    if path.contains(char::is_whitespace) {
         format!("\"{path}\"")
     } else {
         path.to_owned()
-    };
+    }
+}
+
+/// The command that imports a log, if the input is one that has messages.
+fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
+    let path = in_quotes(path);
     let imported = import(bytes, &ImportOptions::default()).ok();
     let is_log = imported.is_some_and(|log| log.report.messages(Fate::Understood) > 0);
     let options = if is_log {
@@ -116,9 +215,9 @@ fn import_line(path: &str, bytes: &[u8]) -> Option<String> {
     Some(format!("pactql import {path}{options} -o sessions/"))
 }
 
-/// The session of a log, and a note that says that it was one. Branches and subagents of the session are
-/// left out. `None` if the bytes are not a log, or one of several sessions.
-pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
+/// The sessions of a log, and a note that says that it was one. Branches and subagents are left out. `None` if the
+/// bytes are not a log.
+pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Vec<ImportedSession>, String)> {
     if bytes.trim_ascii().is_empty() {
         return None;
     }
@@ -127,18 +226,14 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
         let name = session.name.as_deref().unwrap_or_default();
         name.starts_with('~') || name.starts_with('/')
     };
-    let (others, own): (Vec<_>, Vec<_>) = imported.sessions.iter().partition(|one| belongs(one));
-    let [session] = own[..] else {
-        return None;
-    };
-    if imported.report.messages(Fate::Understood) == 0 {
+    let (others, own): (Vec<_>, Vec<_>) = imported.sessions.into_iter().partition(belongs);
+    if own.is_empty() || imported.report.messages(Fate::Understood) == 0 {
         return None;
     }
-    let session = session.session().ok()?;
     let format = imported.format.map_or("", Format::name);
     let is_branch =
         |one: &&ImportedSession| one.name.as_deref().is_some_and(|n| n.starts_with('~'));
-    let branches = others.iter().copied().filter(is_branch).count();
+    let branches = others.iter().filter(is_branch).count();
     let parts = [(branches, "branch"), (others.len() - branches, "subagent")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts
@@ -154,7 +249,7 @@ pub(crate) fn of_log(name: &str, bytes: &[u8]) -> Option<(Session, String)> {
         "note: {} is a log ({format}), imported for this answer{left_out}; `pactql import` keeps {keeps}\n",
         printable(name)
     );
-    Some((session, note))
+    Some((own, note))
 }
 
 fn nothing(message: &str) -> Failure {

@@ -208,12 +208,13 @@ impl Report for PrefixReport {
         let requests = chosen.iter().filter(|chosen| is_request(&chosen.snapshot));
         let requests: Vec<&ChosenSnapshot> = requests.collect();
         for (at, step) in found.steps.iter_mut().enumerate() {
+            let snapshot = &requests[at].snapshot;
+            step.call = options.prices.call(snapshot);
             step.missed_nano_dollars = step.miss(&options.prices);
             if let Some(before) = at.checked_sub(1).and_then(|at| requests.get(at)) {
                 let (before, model) = (&*before.snapshot, step.call.model.as_deref());
                 let price = model.and_then(|model| options.prices.find(model));
-                let before = (before, &Call::from_snapshot(before));
-                let snapshot = &requests[at].snapshot;
+                let before = (before, &options.prices.call(before));
                 step.missed = Missed::new(found.provider, before, snapshot, step, price);
             }
         }

@@ -19,6 +19,7 @@ mod sessions;
 mod share;
 mod sql;
 mod store;
+mod usage;
 mod write;
 mod wrong;
 

@@ -366,11 +366,14 @@ fn bad_inputs_are_reported_with_their_place() {
         "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n\
          {\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}\n",
     );
-    let message = fails(&["sessions", "-v", &chats], 5, "E_INPUT");
+    let message = fails(&["render", &chats], 5, "E_INPUT");
     assert!(
-        message.contains("is a chat log, not a session\nhelp: pactql import"),
+        message.contains("is a chat log of 2 sessions, and one is expected\nhelp: pactql import"),
         "{message}"
     );
+    let listed = answer(&["sessions", &chats, "--json"]);
+    let listed = listed.lines().map(|line| parsed(line)["name"].clone());
+    assert_eq!(listed.collect::<Vec<Value>>(), ["chats-1", "chats-2"]);
     for arguments in [
         &["render", "missing", "--format", "json"][..],
         &["export", "missing", "--format", "json"],

@@ -851,13 +851,16 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
         lines[0].starts_with("name           snapshots  cycle  working  committed "),
         "{table}"
     );
-    assert!(lines[0].ends_with("source"), "{table}");
+    assert!(
+        lines[0].contains("  title  ") && lines[0].ends_with("source"),
+        "{table}"
+    );
     assert!(
         lines[2].starts_with("greenhouse             4  @c14   yes      2"),
         "{table}"
     );
     assert!(
-        lines[2].ends_with("Z  fixtures/greenhouse.jsonl"),
+        lines[2].contains("Z  ") && lines[2].ends_with("  fixtures/greenhouse.jsonl"),
         "{table}"
     );
     let lines = answer(&["sessions", &at("s*"), "--format", "json"]);
@@ -866,6 +869,12 @@ fn sessions_are_listed_renamed_deleted_pruned_erased_and_backed_up() {
         (&info["snapshots"], &info["cycle"], &info["working"]),
         (&json!(6), &json!(6), &json!(true))
     );
+    // What the log says of itself.
+    let lines = answer(&["sessions", &at("chat*"), "--json"]);
+    let info: Value = serde_json::from_str(&lines).expect("one line");
+    let title = info["title"].as_str().unwrap_or_default();
+    assert!(title.starts_with("Hello, my order LC-20417"), "{lines}");
+    assert_eq!(info["project"], Value::Null);
     // Renamed: the same bytes under another name.
     let bytes = answer(&["export", &at("greenhouse")]);
     answer(&["store", "rename", &at("greenhouse"), "plants/1"]);
