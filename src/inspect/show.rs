@@ -266,7 +266,16 @@ fn remarks(shown: &Shown) -> Vec<String> {
         lines.push(RECONSTRUCTED.trim_end().to_owned());
     }
     if shown.call.compaction {
-        lines.push("compaction: a summary replaces what was before".to_owned());
+        let is_cleared = shown.removed == 0
+            && shown.blocks.iter().any(|block| {
+                block.news == News::Changed && block.kind.as_deref() == Some("result")
+            });
+        let how = if is_cleared {
+            "results of tools were cleared in place"
+        } else {
+            "a summary replaces what was before"
+        };
+        lines.push(format!("compaction: {how}"));
     }
     if shown.call.failed > 0 {
         let calls = counted(shown.call.failed as u64, "call");

@@ -95,12 +95,12 @@ fn owners<'a>(sessions: &[KnownNames<'a>]) -> Vec<Option<(usize, &'a str)>> {
     sessions.iter().enumerate().map(owner).collect()
 }
 
-/// The name of a session whose subagent has a log of its own, in `ID/subagents/` or in one directory with it.
+/// The name of a session whose subagent has a log of its own, below `ID/subagents/` or in one directory with it.
 fn beside(stem: &str, parent: &str) -> String {
     let mut parts: Vec<&str> = stem.split('/').collect();
     parts.pop();
-    if parts.last() == Some(&"subagents") {
-        parts.pop();
+    if let Some(at) = parts.iter().rposition(|part| *part == "subagents") {
+        parts.truncate(at);
         if parts.last() == Some(&parent) {
             parts.pop();
         }

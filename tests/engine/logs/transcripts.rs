@@ -2,6 +2,8 @@
 //! session under its role, and what has no field is kept or counted.
 
 use super::{Session, holds_together};
+use pactql::Engine;
+use pactql::inspect::{Part, Report as _, ReportOptions, ShowReport};
 use pactql::logs::{Fate, Format, ImportOptions, Imported, import};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -586,6 +588,15 @@ fn claude_code_keeps_a_tail_clears_results_and_says_what_only_the_log_has() {
     assert!(result.is_some());
     assert_eq!(ids(6, "[Old tool result content cleared]"), result);
     assert_eq!(all[6]["meta"]["compaction"]["tokensSaved"], 4000);
+    let session = imported.sessions[0].session().expect("a session");
+    for (time, how) in [
+        ("@c5", "compaction: a summary replaces what was before"),
+        ("@c7", "compaction: results of tools were cleared in place"),
+    ] {
+        let options = ReportOptions::new(Part::default().at(time));
+        let report = ShowReport::new(&Engine::new(), &session, &options).expect("a snapshot");
+        assert!(report.to_text(&options).contains(how), "{time}");
+    }
     assert!(all[4]["usage"].is_null() && all[6]["usage"].is_null());
     let titles: Vec<&Value> = all
         .iter()

@@ -194,7 +194,7 @@ fn a_large_log_is_read_line_by_line_and_gives_the_same() {
 
 #[test]
 fn subagents_in_files_of_their_own_are_sessions_of_their_session() {
-    for layout in ["s1/subagents/", ""] {
+    for layout in ["s1/subagents/", "s1/subagents/of/it/", ""] {
         let scratch = Scratch::new(&format!("import-agents-{}", layout.len()));
         let (folder, store) = (scratch.path("projects"), scratch.path("a.db"));
         let project = format!("{folder}/-srv-app");
