@@ -227,7 +227,7 @@ impl Overlay {
     pub(super) fn insert(&mut self, fresh: Fresh) -> u32 {
         let slot = self.slots.len() as u32;
         if self.by_id.is_empty() {
-            // A turn has a few nodes, and a table that grows with each of them is made anew each time.
+            // Enough for most turns, so that the table does not grow.
             self.by_id.reserve(7);
         }
         self.by_id.insert(Arc::clone(&fresh.id), slot);
