@@ -44,7 +44,7 @@ fn main() {
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
     let size = arguments.iter().find_map(|argument| argument.parse().ok());
     match &arguments[..] {
-        [child, what, log, store] if child == "--child" => return run(what, log, store),
+        [child, what, log, store] if child == "--child" => run(what, log, store),
         _ if has("--store") => into_store(size.unwrap_or(200) << 20, by_program),
         _ if has("--instructions") => into_store(size.unwrap_or(20) << 20, by_callgrind),
         _ => in_memory(),

@@ -1,8 +1,10 @@
 //! SQLite files of other programs, opened to be read and never changed. This file must not know what is in them.
 
+#[cfg(all(feature = "store", feature = "cli"))]
+use rusqlite::OpenFlags;
 #[cfg(feature = "store")]
-use rusqlite::{Connection, MAIN_DB, OpenFlags, Result};
-#[cfg(feature = "store")]
+use rusqlite::{Connection, MAIN_DB, Result};
+#[cfg(all(feature = "store", feature = "cli"))]
 use std::path::Path;
 
 pub(super) fn is_database(bytes: &[u8]) -> bool {

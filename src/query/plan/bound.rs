@@ -26,7 +26,7 @@ pub struct Bound {
     /// Whether the matches in document order are the result: without an order, `@unique` or
     /// page.
     pub is_bare: bool,
-    /// Whether every group is a [chain for words](BoundChain::in_words).
+    /// Whether every group is a chain for words (`BoundChain::in_words`).
     pub in_words: bool,
     /// The number of depths it reads beyond the first of each interval; 0 if it is one chain that
     /// requires an id, `u64::MAX` if nothing confines it.
