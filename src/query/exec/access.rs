@@ -7,6 +7,7 @@
 
 use smallvec::SmallVec;
 
+use super::cost::fills_words;
 use super::eval::{content_holds, node_holds, node_type_holds, scalar, sub_type};
 use super::stats::RunInput;
 use super::trace::Counters;
@@ -39,8 +40,8 @@ pub(super) enum TestAccess<'a> {
     Ttl {
         set: &'a NumberSet,
         cycle: i64,
-        /// The cycles of expiry that are in the set.
-        counting: SmallVec<[(i64, i64); 2]>,
+        /// The cycles of expiry that are in the set; `None` if no word has enough ttls to be compared as one.
+        counting: Option<SmallVec<[(i64, i64); 2]>>,
     },
     /// The kind, else the part of the nodeType after the colon; by dictionary code, whether
     /// the value satisfies the test.
@@ -164,10 +165,12 @@ impl<'a> TestAccess<'a> {
             (Attr::Ttl, Compare::Number(set)) => match (set.null, set.ranges.is_empty()) {
                 (false, true) => Self::Never,
                 (true, true) => Self::Except(std::iter::once(segment.with_ttl()).collect()),
-                _ => Self::Ttl {
+                (false, false) if segment.with_ttl().is_empty() => Self::Never,
+                (null, false) => Self::Ttl {
                     set,
                     cycle,
-                    counting: counting_down(set, cycle),
+                    counting: (null || fills_words(segment.with_ttl().len() as usize, 1))
+                        .then(|| counting_down(set, cycle)),
                 },
             },
             (Attr::Tags, Compare::Value(test)) => match test.only() {
@@ -317,7 +320,7 @@ impl<'a> TestAccess<'a> {
                 !segment.is_core(row) && set.contains(given.then(|| column.get(row)))
             }
             Self::Ttl { set, cycle, .. } => {
-                !segment.is_core(row) && set.contains(segment.ttl(row, *cycle))
+                set.contains(segment.ttl(row, *cycle)) && !segment.is_core(row)
             }
             Self::Kind { kinds, types } => {
                 !segment.is_core(row)

@@ -61,8 +61,20 @@ pub(super) fn choose<'a>(
     {
         return StrategyChoice::Nearest(chain, nearest);
     }
-    if let Ok(choice) = words(bound, input) {
-        return choice;
+    match one_word(bound, input) {
+        Ok(window) => StrategyChoice::Word(window),
+        Err(_) => choose_wide(bound, input, want),
+    }
+}
+
+/// [`choose`] for what neither an id, nor an end, nor one word finds.
+pub(super) fn choose_wide<'a>(
+    bound: &'a Bound,
+    input: RunInput<'a>,
+    want: RunGoal,
+) -> StrategyChoice<'a> {
+    if let Ok(windows) = words(bound, input) {
+        return StrategyChoice::Words(windows);
     }
     match chunks(bound, want) {
         Ok(()) => StrategyChoice::Chunks,
@@ -87,10 +99,14 @@ pub fn strategy(bound: &Bound, input: RunInput<'_>, want: RunGoal) -> (Strategy,
             reason
         }
     });
+    let in_words = match one_word(bound, input) {
+        Ok(_) => None,
+        Err(_) => words(bound, input).err(),
+    };
     let all = [
         (Strategy::Count, counted),
         (Strategy::ById, named.err()),
-        (Strategy::Word, words(bound, input).err()),
+        (Strategy::Word, in_words),
         (Strategy::Chunks, chunks(bound, want).err()),
     ];
     let cheaper = all.into_iter().take_while(|(other, _)| *other != chosen);
@@ -158,20 +174,18 @@ pub(super) fn one_word<'a>(
     WordWindow::at(&bound.chains[0], depths, input)
 }
 
-/// Whether each window fits one word. Depends on the windows of this snapshot, so they are looked up here and the
-/// run takes them along.
-fn words<'a>(bound: &Bound, input: RunInput<'a>) -> Result<StrategyChoice<'a>, &'static str> {
-    if let Ok(window) = one_word(bound, input) {
-        return Ok(StrategyChoice::Word(window));
-    }
+/// The windows of each group, if each fits one word. They depend on the snapshot, so the run takes them along.
+fn words<'a>(
+    bound: &Bound,
+    input: RunInput<'a>,
+) -> Result<SmallVec<[WordWindows<'a>; 1]>, &'static str> {
     if !bound.in_words {
         return Err(
             "a group is short and anywhere, picks across levels, gathers a zone or names an id",
         );
     }
     let chains = bound.chains.iter();
-    let windows = chains.map(|chain| windows_of(chain, input));
-    Ok(StrategyChoice::Words(windows.collect::<Result<_, _>>()?))
+    chains.map(|chain| windows_of(chain, input)).collect()
 }
 
 /// Whether chunks fit: part of the rows is wanted, and they come in order.

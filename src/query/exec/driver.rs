@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::chain::{Cores, after_first, is_core, matches, matches_and_cores};
-use super::choose::{StrategyChoice, by_id, choose, one_word};
+use super::choose::{StrategyChoice, by_id, choose, choose_wide, one_word};
 use super::chunks;
 use super::nearest;
 use super::order::arrange;
@@ -24,7 +24,7 @@ use crate::support::cancel::ensure;
 #[inline]
 pub fn run(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
     // Small results first, and without a call: setting one up is most of their cost.
-    if bound.is_bare && bound.nearest.is_none() {
+    if tries_small(bound) {
         if let Ok(Some(id)) = by_id(bound) {
             trace.strategy(Strategy::ById);
             return of_id(id, input, trace);
@@ -37,9 +37,20 @@ pub fn run(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows
     run_chosen(bound, input, trace)
 }
 
+/// Whether [`run`] tries an id and one word before anything is chosen.
+#[inline]
+fn tries_small(bound: &Bound) -> bool {
+    bound.is_bare && bound.nearest.is_none()
+}
+
 #[inline(never)]
 fn run_chosen(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
-    match choose(bound, input, RunGoal::Rows) {
+    let choice = if tries_small(bound) && !bound.requires_ids {
+        choose_wide(bound, input, RunGoal::Rows)
+    } else {
+        choose(bound, input, RunGoal::Rows)
+    };
+    match choice {
         StrategyChoice::Chunks => in_chunks(bound, input, trace),
         choice => {
             let rows = found(choice, bound, input, trace);

@@ -1,11 +1,10 @@
 //! The rows of a window that satisfy a step's tests.
 //!
-//! In a piece, a posting list of few rows says which words are read; without one, lists are intersected a pass at a
+//! In a piece, the rows of a posting list of few are tested one by one; without one, lists are intersected a pass at a
 //! time, and other tests narrow what is left. Depth tests are left to windows.
 
 use std::ops::Range;
 
-use roaring::RoaringBitmap;
 use smallvec::SmallVec;
 
 use super::access::{TestAccess, node_class, of_one_value};
@@ -75,7 +74,7 @@ fn depth_facet(test: &BoundTest) -> Option<&NumberSet> {
 pub(super) struct PieceTests<'a> {
     piece: &'a SnapshotPiece,
     /// A list of few rows, if there is one.
-    few: Option<&'a RoaringBitmap>,
+    few: Option<&'a Posting>,
     /// The only row that can satisfy all, if a list has one.
     only: Option<u32>,
     /// The other lists.
@@ -126,7 +125,7 @@ impl<'a> PieceTests<'a> {
                 FewRows::None => return None,
                 FewRows::One(row) if only.is_none_or(|only| only == row) => only = Some(row),
                 FewRows::One(_) => return None,
-                FewRows::Few(set) if few.is_none() => few = Some(set),
+                FewRows::Few(_) if few.is_none() => few = Some(posting),
                 FewRows::Few(_) | FewRows::Many => postings.push(posting),
             }
         }
@@ -145,15 +144,35 @@ impl<'a> PieceTests<'a> {
     /// Adds the rows of the piece that satisfy every test to `out`, which has none of it.
     fn fill(&self, out: &mut Bits, input: RunInput<'_>, counters: &mut Counters) {
         let (piece, rows, shift) = (self.piece, self.piece.rows(), self.piece.shift());
-        if self.few.is_some() || self.only.is_some() {
-            let start = out.start().saturating_sub(shift).max(rows.start);
-            let end = out.end().saturating_sub(shift).min(rows.end);
-            self.scan(start..end, false, input, counters, &mut |start, word| {
-                out.insert_word(start, word);
-                true
-            });
+        let start = out.start().saturating_sub(shift).max(rows.start);
+        let end = out.end().saturating_sub(shift).min(rows.end);
+        // Row by row: of few rows, most are alone in their word.
+        if let Some(row) = self.only {
+            let is_few = self.few.is_none_or(|few| few.contains(row));
+            let lives = (start..end).contains(&row) && !piece.is_dead(row);
+            if is_few && lives && self.holds(row, input, counters) {
+                out.insert(row + shift);
+            }
             return;
         }
+        if let Some(few) = self.few {
+            few.for_each_in(start..end, |row| {
+                if self.holds(row, input, counters) {
+                    out.insert(row + shift);
+                }
+            });
+        } else {
+            self.fill_words(out, input, counters);
+        }
+        // Removed rows are still in the lists of their segment.
+        for row in piece.dead_rows(start..end) {
+            out.remove(row + shift);
+        }
+    }
+
+    /// Adds the rows that satisfy every test where no list has few, removed ones too.
+    fn fill_words(&self, out: &mut Bits, input: RunInput<'_>, counters: &mut Counters) {
+        let (piece, rows, shift) = (self.piece, self.piece.rows(), self.piece.shift());
         // A pass over all words for each list: the compiler does several words at a time.
         match self.postings.split_first() {
             None => {
@@ -183,10 +202,14 @@ impl<'a> PieceTests<'a> {
                 *word = *word & !mask | left;
             });
         }
-        // Removed rows are still in the lists of their segment.
-        for row in piece.dead_rows(rows) {
-            out.remove(row + shift);
-        }
+    }
+
+    /// Whether a row of the list of few rows, dead or not, satisfies the other tests.
+    #[inline]
+    fn holds(&self, row: u32, input: RunInput<'_>, counters: &mut Counters) -> bool {
+        let mut others = self.others.iter();
+        self.postings.iter().all(|posting| posting.contains(row))
+            && others.all(|access| access.holds(self.piece, row, input, counters))
     }
 
     /// Calls `visit` with the words that have rows of `rows` which satisfy every test, forward or backward, until it
@@ -229,7 +252,7 @@ impl<'a> PieceTests<'a> {
             word == 0 || visit(index * 64 + shift, word)
         };
         // A list of few rows says in which words they are; all words would be far more.
-        if let Some(few) = self.few {
+        if let Some(FewRows::Few(few)) = self.few.map(Posting::as_rows) {
             let mut few = few.range(rows.clone());
             let mut next = || {
                 if backward {

@@ -28,7 +28,11 @@ impl TestAccess<'_> {
                 let has = given.map_or(u64::MAX, |bit| segment.present_word(index * 64, bit));
                 word & (found & has | if set.null { !has } else { 0 })
             }
-            Self::Ttl { set, counting, .. } if fills_words(word.count_ones() as usize, 1) => {
+            Self::Ttl {
+                set,
+                counting: Some(counting),
+                ..
+            } if fills_words(word.count_ones() as usize, 1) => {
                 let given = segment.with_ttl().word(index);
                 let stored = segment.with_stored_ttl().word(index);
                 let mut found = among(segment.ttls(), counting) & !stored;
