@@ -469,14 +469,14 @@ impl SegmentBuilder {
     }
 
     /// The rows whose ttl counts down.
-    fn expiring(&self, ttl_stored: &Posting) -> Expiring {
+    fn expiring(&self, ttl_stored: &Posting) -> Option<Box<Expiring>> {
         let ttls = (0..).zip(self.numbers[header::TTL].iter().zip(&self.present));
         let counting = ttls.filter(|(row, (_, present))| {
             **present & Present::TTL != 0 && !ttl_stored.contains(*row)
         });
         let counting: SmallVec<[(u32, i64); 8]> =
             counting.map(|(row, (&ttl, _))| (row, ttl)).collect();
-        Expiring::new(&counting)
+        (!counting.is_empty()).then(|| Box::new(Expiring::new(&counting)))
     }
 
     /// The rows for which `keep` is true.

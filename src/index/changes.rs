@@ -214,13 +214,14 @@ fn differing(
     if let Some((cycle, other_cycle)) = cycles
         && cycle != other_cycle
     {
-        segment
-            .expiring
-            .after(cycle.min(other_cycle), &rows, |row| {
-                if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
-                    found.push(segment.unit_of(row));
-                }
-            });
+        let falls = |row| {
+            if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
+                found.push(segment.unit_of(row));
+            }
+        };
+        if let Some(expiring) = &segment.expiring {
+            expiring.after(cycle.min(other_cycle), &rows, falls);
+        }
     }
     found.sort_unstable();
     found.dedup();

@@ -173,9 +173,9 @@ impl Touched {
                     self.units.insert((at, segment.unit_of(row)));
                 }
             };
-            segment
-                .expiring
-                .after(previous.cycle(), &piece.rows, falling);
+            if let Some(expiring) = &segment.expiring {
+                expiring.after(previous.cycle(), &piece.rows, falling);
+            }
         }
     }
 

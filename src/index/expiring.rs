@@ -9,7 +9,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 /// Rows and the cycles in which they expire.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Expiring {
     /// Ascending.
     rows: Box<[u32]>,
@@ -65,8 +65,8 @@ impl Expiring {
         }
     }
 
-    pub(super) fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.rows) + size_of_val(&*self.latest)
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.rows) + size_of_val(&*self.latest)
     }
 }
 

@@ -108,8 +108,9 @@ pub struct Segment {
     pub(super) inner: Posting,
     pub(super) has_ttl: Posting,
     pub(super) ttl_stored: Posting,
-    /// The rows whose ttl counts down; from the cycle on in which it expires it reads 0.
-    pub(super) expiring: Expiring,
+    /// The rows whose ttl counts down; from the cycle on in which it expires it reads 0. Most segments have none, and
+    /// a session has many segments.
+    pub(super) expiring: Option<Box<Expiring>>,
     /// Rows with tags, also where the list is empty.
     pub(super) has_tags: Posting,
     /// By tag, sorted by tag.
@@ -400,7 +401,7 @@ impl Segment {
         let names = fields.sum::<usize>()
             + tags.sum::<usize>()
             + self.type_implied.len()
-            + self.expiring.heap_bytes();
+            + self.expiring.as_ref().map_or(0, |all| all.bytes());
         columns
             + postings
             + names

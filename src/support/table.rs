@@ -242,8 +242,8 @@ mod tests {
         assert_eq!(table(Some(59)), whole);
         assert_eq!(
             table(Some(40)),
-            "name              title             count\n\
-             a name of 20 co…  a longer title…       7\n"
+            "name              title            count\n\
+             a name of 20 co…  a longer title…      7\n"
         );
         // Numbers are whole, and words keep their beginnings.
         assert_eq!(widest(&table(Some(1))), Some(29));

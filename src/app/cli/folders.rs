@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct LogSource {
     pub(super) path: String,
     pub(super) stem: String,
-    /// Whether a directory lists it, and nobody named it.
+    /// Whether a directory lists it, and no argument names it.
     pub(super) is_listed: bool,
 }
 

@@ -6,7 +6,7 @@
 //! prompt that only a hook was given is a message, too. Events of a subagent are a session of their own. Every other
 //! event is of the program.
 
-use super::fields::{get_string, inner, is, items, text, time, words};
+use super::fields::{count_unread, get_string, inner, is, items, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
 use super::transcript::{as_text, call, content, keep, keep_in, message, result};
 use crate::json::{Member, ValueType, get, members};
@@ -203,10 +203,12 @@ impl Agent {
     fn waits(&mut self, event: &CopilotEvent<'_>, out: &mut Output) -> bool {
         match event.kind {
             "hook.start" => {
-                let prompt = get_string(&inner(event.data, "input"), "prompt").map(canonical);
+                let input = inner(event.data, "input");
+                let prompt = get_string(&input, "prompt").map(canonical);
                 let Some(prompt) = prompt.filter(|prompt| !self.typed.contains(prompt)) else {
                     return false;
                 };
+                count_unread(&input, &["prompt"], "input.", &mut out.report);
                 self.flush(out);
                 self.prompt = Some((prompt, event.time));
             }

@@ -169,9 +169,16 @@ fn a_folder_and_a_database_make_the_sessions_of_the_exports() {
     let both = scratch.path("both.db");
     assert_eq!(pactql(&["import", &old, "-o", &both]).code, 0);
     assert_eq!(names(&both), of("opencode"));
-    // It is no store, and not one session.
+    // It is not a store, but a log of two sessions.
     let file = format!("{old}/opencode.db");
-    fails(&["show", &file], 5, "is a chat log, not a session");
+    let shown = pactql(&["show", &file]);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    for name in [
+        "opencode/ses_synthetic1\n@t0",
+        "opencode/ses_synthetic1/ses_synthetic2\n@t0",
+    ] {
+        assert!(shown.out.contains(name), "{name} in {}", shown.out);
+    }
     // A file that is broken off costs what is in it.
     let texts_of = |message: &str| {
         let folder = format!("{old}/storage/part/{message}");
