@@ -195,8 +195,8 @@ fn differing(
     match (&piece.dead, &other.dead) {
         (None, None) => {}
         // Mostly both see the same list, up to another moment.
-        (Some(dead), Some(others)) if std::sync::Arc::ptr_eq(dead, others) => {
-            let differ = dead.between(piece.moment, other.moment);
+        (Some(dead), Some(others)) if std::sync::Arc::ptr_eq(&dead.rows, &others.rows) => {
+            let differ = dead.rows.between(dead.at, others.at);
             let differ = differ.filter(|row| rows.contains(row));
             found.extend(differ.map(|row| segment.unit_of(row)));
         }

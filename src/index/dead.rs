@@ -27,6 +27,14 @@ pub(super) struct DeadRows {
     by_moment: Box<[u32]>,
 }
 
+/// The dead rows of a piece, as its snapshot sees them.
+#[derive(Clone, Debug)]
+pub(super) struct SeenDead {
+    pub(super) rows: Arc<DeadRows>,
+    /// The moment of the snapshot.
+    pub(super) at: Moment,
+}
+
 impl DeadRows {
     /// These rows, which ascend; `None` if there are none.
     pub(super) fn new(rows: Vec<(u32, Moment)>) -> Option<Arc<Self>> {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::dead::{DeadRows, Moment, moment};
+use super::dead::{DeadRows, Moment, SeenDead, moment};
 use super::{Segment, Unit, UnitKind};
 use crate::tree::{Meta, NONE, NodeClass};
 
@@ -87,10 +87,9 @@ pub struct SnapshotPiece {
     pub(super) base: u32,
     /// Number of turns in the pieces before it.
     pub(super) turns_before: u32,
-    /// Rows of the segment that were removed, with all their descendants; `None` if none of `rows` was by `moment`.
-    pub(super) dead: Option<Arc<DeadRows>>,
-    /// The moment of the snapshot.
-    pub(super) moment: Moment,
+    /// Rows of the segment that were removed, with all their descendants; `None` if none of `rows` was. In a box
+    /// because most pieces have none, and a session has many pieces.
+    pub(super) dead: Option<Box<SeenDead>>,
 }
 
 impl SnapshotPiece {
@@ -149,14 +148,14 @@ impl SnapshotPiece {
     #[inline]
     pub fn is_dead(&self, local: u32) -> bool {
         let dead = self.dead.as_ref();
-        dead.is_some_and(|dead| dead.contains(local, self.moment))
+        dead.is_some_and(|dead| dead.rows.contains(local, dead.at))
     }
 
     /// The dead rows among some rows of the segment, ascending.
     #[inline]
     pub fn dead_rows(&self, rows: Range<u32>) -> impl DoubleEndedIterator<Item = u32> + '_ {
         let dead = self.dead.iter();
-        let dead = dead.flat_map(move |dead| dead.within(rows.clone(), self.moment));
+        let dead = dead.flat_map(move |dead| dead.rows.within(rows.clone(), dead.at));
         dead.map(|(row, _)| row)
     }
 
@@ -164,8 +163,8 @@ impl SnapshotPiece {
     pub(super) fn run(&self, units: Range<u32>, at: Moment) -> UnitRun {
         let mut run = UnitRun::new(Arc::clone(&self.segment), units);
         if let Some(dead) = &self.dead {
-            if at == self.moment || dead.between(at, self.moment).next().is_none() {
-                run.dead = Some(Arc::clone(dead));
+            if at == dead.at || dead.rows.between(at, dead.at).next().is_none() {
+                run.dead = Some(Arc::clone(&dead.rows));
             } else {
                 run.died = self.dead_rows(run.rows()).collect();
             }
@@ -241,13 +240,13 @@ impl Snapshot {
             // no posting list has a row there.
             let base = next.max(rows.start);
             let base = base + (rows.start.wrapping_sub(base) % 64);
+            let dead = run.dead.map(|rows| SeenDead { rows, at: moment });
             let piece = SnapshotPiece {
                 units: run.units,
                 rows,
                 base,
                 turns_before: turns,
-                dead: run.dead,
-                moment,
+                dead: dead.map(Box::new),
                 segment: run.segment,
             };
             next = piece.end();
