@@ -2,7 +2,7 @@
 
 use super::imports::follower;
 use super::store::names;
-use super::{Scratch, answer, fails, pactql};
+use super::{Scratch, answer, pactql};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
