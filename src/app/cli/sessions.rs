@@ -583,6 +583,35 @@ impl SessionsArgs {
         self.each_of(&self.sessions, None, with, visit)
     }
 
+    /// As [`SessionsArgs::each`], where one of several sessions that lacks a snapshot that is wanted, such as a fork
+    /// without a commit, is left out with a note, as `select` does. Returns how many are left.
+    pub(super) fn each_that_has(
+        &self,
+        with: &Invocation,
+        mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let (mut left_out, mut first) = (0, None);
+        let count = self.each(with, |opened| match visit(opened) {
+            Err(failure) if opened.several && failure.is_no_snapshot() => {
+                left_out += 1;
+                first.get_or_insert((opened.name.clone(), failure));
+                Ok(())
+            }
+            visited => visited,
+        })?;
+        match first {
+            Some((_, failure)) if left_out == count => return Err(failure),
+            Some((name, _)) => say(&format!(
+                "note: left out {} without such a snapshot: {}{}\n",
+                counted(left_out as u64, "session"),
+                printable(&name),
+                if left_out > 1 { ", …" } else { "" }
+            )),
+            None => {}
+        }
+        Ok(count - left_out)
+    }
+
     /// As [`SessionsArgs::each`], for some of the words. Of a store, only the sessions that `to_open` names are
     /// opened; the others are counted.
     pub(super) fn each_of(

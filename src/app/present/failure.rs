@@ -189,6 +189,11 @@ impl Failure {
         }
     }
 
+    /// Whether the session has no such snapshot.
+    pub(crate) fn is_no_snapshot(&self) -> bool {
+        matches!(self, Self::Selector(error, _) if error.code() == Code::SnapshotNotFound)
+    }
+
     /// Whether another process writes the session.
     pub(crate) fn is_busy(&self) -> bool {
         match self {

@@ -44,6 +44,33 @@ fn a_directory_of_sessions_is_several() {
     assert_eq!(answer(&none), "0\n");
 }
 
+/// One of several sessions that lacks the snapshots is left out, with a note; alone it is an error.
+#[test]
+fn a_session_without_commits_does_not_stop_the_others() {
+    let scratch = Scratch::new("many-young");
+    let runs = runs(&scratch);
+    let young = format!("{runs}/young.json");
+    let log = r#"[{"role": "user", "content": "Where is my parcel?"}]"#;
+    std::fs::write(&young, log).expect("a log");
+    for command in [&["steps"][..], &["prefix"], &["show", "--at", "@t0"]] {
+        let ran = pactql(&[command, &[&runs]].concat());
+        assert_eq!(ran.code, 0, "{command:?}: {}", ran.err);
+        assert_eq!(
+            ran.err
+                .matches("note: left out 1 session without such a snapshot: young")
+                .count(),
+            1,
+            "{command:?}: {}",
+            ran.err
+        );
+        fails(&[command, &[&young]].concat(), 2, "no such snapshot");
+    }
+    // A condition is one of every session.
+    let conditions = scratch.path("conditions.txt");
+    std::fs::write(&conditions, "some @t0 .cb\n").expect("a file");
+    assert_ne!(pactql(&["assert", &conditions, &runs]).code, 0);
+}
+
 #[test]
 fn several_selectors_are_labelled() {
     let two = ["-e", "@t0 .cb[kind='image']", "-e", "@t0 #summary"];
