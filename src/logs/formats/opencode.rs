@@ -8,7 +8,7 @@
 
 use super::fields::{count_unread, get_string, inner, is, items, text, time, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};
-use super::transcript::{fate, json_text, keep, named, unknown, unread};
+use super::transcript::{fate, json_text, keep, keep_in, named, unknown, unread};
 use crate::json::{Member, ValueType, elements, get, members, string};
 use crate::logs::json::{canonical, list, object, quoted};
 use crate::logs::log::{
@@ -434,7 +434,7 @@ impl Conversation<'_> {
             let result = result(&part.found, &state, report);
             let mut call = call(&part.found, &state, report);
             if result.is_none() {
-                keep_rest(&mut call, "data_state", &state, &["input"], report);
+                keep_in(&mut call, "data_state", &state, &["input"], report);
             }
             message.parts.push(call);
             results.extend(result.map(|result| (result, child(&part.found, &state))));
@@ -606,7 +606,7 @@ fn result(
     report.part(Fate::Understood, "result");
     let mut first = LogPart::new("result", canonical(content));
     let known = ["input", "status", "attachments", "time", from];
-    keep_rest(&mut first, "data_state", state, &known, report);
+    keep_in(&mut first, "data_state", state, &known, report);
     // When it was cleared is not known yet in the snapshot that has it.
     let times = object_without(&inner(state, "time"), &["compacted"]);
     first
@@ -668,19 +668,5 @@ fn name_of(error: &str) -> String {
 
 fn keep_part(part: &mut LogPart, found: &[Member<'_>], known: &[&str], report: &mut ImportReport) {
     let known: Vec<&str> = ENVELOPE.iter().chain(known).copied().collect();
-    keep_rest(part, "data_part", found, &known, report);
-}
-
-/// Keeps the members that are not known in a field, and counts them.
-fn keep_rest(
-    part: &mut LogPart,
-    field: &'static str,
-    found: &[Member<'_>],
-    known: &[&str],
-    report: &mut ImportReport,
-) {
-    for (name, _) in found.iter().filter(|(name, _)| !known.contains(&&**name)) {
-        report.member(name);
-    }
-    part.keep_rest(field, found, known);
+    keep_in(part, "data_part", found, &known, report);
 }
