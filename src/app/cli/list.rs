@@ -7,11 +7,12 @@ use super::reports::append;
 use super::sessions::{
     Opened, SessionsArgs, ending_name, ending_of_session, ending_text, open_store,
 };
-use crate::app::present::stores::{Access, StoreAddress, none_of, session_json, without_passwords};
+use crate::app::present::stores::{
+    Access, StoreAddress, about, about_of, none_of, session_json, without_passwords,
+};
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::index::{Segment, Snapshot};
-use crate::json::{get, members, string};
 use crate::store::SessionInfo;
 use crate::support::table::{TableCell, TextTable, Tint};
 use crate::tree::NodeClass;
@@ -80,7 +81,8 @@ impl RunCommand for ListArgs {
                             source: opened.log.clone(),
                             parent: None,
                         };
-                        listed.push(Listed::new(info, meta));
+                        let about = about_of(meta);
+                        listed.push(Listed { info, about });
                         Ok(())
                     })?;
                 }
@@ -90,7 +92,8 @@ impl RunCommand for ListArgs {
             return Ok(Exit::of_empty(self.fail_if_empty));
         }
         print(&if with.is_json() {
-            let lines = listed.iter().map(|listed| format!("{}\n", listed.json()));
+            let lines = listed.iter();
+            let lines = lines.map(|one| format!("{}\n", session_json(&one.info, &one.about)));
             lines.collect()
         } else {
             table(&listed).text(with.paint())
@@ -129,40 +132,20 @@ impl ListArgs {
         // In byte order of names.
         let metas = store.metas(address.glob())?;
         for mut info in found {
-            let at = metas.binary_search_by(|(name, _)| name.cmp(&info.name));
-            let meta = at.ok().and_then(|at| metas.get(at)?.1.as_deref());
+            let about = about(&info.name, &metas);
             if several {
                 let store = without_passwords(address.store);
                 info.name = format!("{store}#{}", info.name);
             }
-            listed.push(Listed::new(info, meta));
+            listed.push(Listed { info, about });
         }
         Ok(())
     }
 }
 
-/// What a log says of itself: the members of `meta` that are listed (INSPECT §1).
-const ABOUT: [&str; 4] = ["title", "project", "agent", "model"];
-
 struct Listed {
     info: SessionInfo,
     about: [Option<String>; 4],
-}
-
-impl Listed {
-    fn new(info: SessionInfo, meta: Option<&str>) -> Self {
-        let meta = meta.map(members).unwrap_or_default();
-        let about = ABOUT.map(|name| Some(string(get(&meta, name)?)?.into_owned()));
-        Self { info, about }
-    }
-
-    fn json(&self) -> Value {
-        let mut json = session_json(&self.info);
-        for (name, text) in ABOUT.iter().zip(&self.about) {
-            json[name] = json!(text);
-        }
-        json
-    }
 }
 
 /// The sessions as a table. A column in which nothing is said is left out.

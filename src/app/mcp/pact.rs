@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::state::{ServerState, ToolAnswer};
 use crate::app::present::answer::{FittedAnswer, TokenBudget, node_json};
-use crate::app::present::stores::{StoreAddress, Which, none_of, session_json};
+use crate::app::present::stores::{StoreAddress, Which, about, none_of, session_json};
 use crate::app::present::{Failure, answer, clean, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
@@ -14,6 +14,7 @@ use crate::inspect::{
 };
 use crate::query::ir::Edition;
 use crate::render::Provider;
+use crate::store::SessionInfo;
 use crate::support::cancel::ensure;
 use crate::support::diag::ColorChoice;
 use std::str::FromStr;
@@ -131,10 +132,9 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
         address.one_in(|| Ok(Arc::clone(&store)))?;
     }
     let found = store.sessions(address.glob())?;
-    let lines: Vec<String> = found
-        .iter()
-        .map(|info| session_json(info).to_string())
-        .collect();
+    let metas = store.metas(address.glob())?;
+    let line = |info: &SessionInfo| session_json(info, &about(&info.name, &metas)).to_string();
+    let lines: Vec<String> = found.iter().map(line).collect();
     Ok(ToolAnswer {
         result: lines.join("\n"),
         said: if found.is_empty() {

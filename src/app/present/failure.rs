@@ -134,9 +134,10 @@ impl Failure {
 
     /// A directory of several sessions where one is expected.
     pub(crate) fn several(path: &Path, files: &[PathBuf]) -> Self {
-        let (path, count) = (path.display(), files.len());
+        // How many of them are sessions is not known before all are read.
+        let path = path.display();
         let failure = Self::usage(format!(
-            "expected one session, and `{path}` is a directory of {count}"
+            "expected one session, and `{path}` is a directory of several files"
         ));
         let is_lines = |file: &&PathBuf| file.to_string_lossy().contains(".jsonl");
         match files.iter().find(is_lines).or(files.first()) {

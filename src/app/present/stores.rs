@@ -5,6 +5,7 @@
 
 use super::failure::{Exit, Failure};
 use crate::engine::{Context, ContextBuilder};
+use crate::json::{get, members, string};
 use crate::logs::is_opencode;
 use crate::store::{SessionInfo, Store};
 use crate::tree::timestamp::rfc3339_of_nanos;
@@ -212,8 +213,24 @@ fn listed(store: &str, found: &[SessionInfo]) -> String {
     names.join(", ") + more
 }
 
-pub(crate) fn session_json(info: &SessionInfo) -> Value {
-    json!({
+/// What a log says of itself: the members of `meta` that are listed (INSPECT §1).
+pub(crate) const ABOUT: [&str; 4] = ["title", "project", "agent", "model"];
+
+/// What a session's log says of itself. `metas` are those of its store, in byte order of names.
+pub(crate) fn about(name: &str, metas: &[(String, Option<String>)]) -> [Option<String>; 4] {
+    let at = metas.binary_search_by(|(known, _)| known.as_str().cmp(name));
+    let meta = at.ok().and_then(|at| metas.get(at)?.1.as_deref());
+    about_of(meta)
+}
+
+/// What `meta` says of its session.
+pub(crate) fn about_of(meta: Option<&str>) -> [Option<String>; 4] {
+    let meta = meta.map(members).unwrap_or_default();
+    ABOUT.map(|name| Some(string(get(&meta, name)?)?.into_owned()))
+}
+
+pub(crate) fn session_json(info: &SessionInfo, about: &[Option<String>; 4]) -> Value {
+    let mut json = json!({
         "name": info.name,
         "snapshots": info.snapshots,
         "cycle": info.cycle,
@@ -223,7 +240,11 @@ pub(crate) fn session_json(info: &SessionInfo) -> Value {
         "committed": info.committed_at_ns.map(rfc3339_of_nanos),
         "source": info.source,
         "parent": info.parent,
-    })
+    });
+    for (name, text) in ABOUT.iter().zip(about) {
+        json[name] = json!(text);
+    }
+    json
 }
 
 /// Says that an address of several sessions has none.
