@@ -127,7 +127,8 @@ impl JsonWriter {
         last.is_some_and(|open| open.is_object && open.parts.is_multiple_of(2))
     }
 
-    /// Writes the beginning of the next key or value, after what stands before it. Returns where it is.
+    /// Writes the next key or value, or its opening bracket, after a comma or colon where one is due. Returns where
+    /// it is.
     fn begin(&mut self, json: &str) -> Result<usize, &'static str> {
         if self.is_key() && !json.starts_with('"') {
             return Err("a key that is not a text");

@@ -2,8 +2,8 @@
 //!
 //! Always a request, an object. System texts of `^sys` are `system`; later ones are the user's. Neighbours of one
 //! role become one message, and results come before everything else in it. Messages that were imported in this form
-//! are written as they were, with the help of the custom fields described in `logs::formats::bedrock`. The model
-//! stands in the address: it is in the request only if it was imported so.
+//! are written as they were, with the help of the custom fields described in `logs::formats::bedrock`. The API
+//! names the model in the address; the request has it only if the imported one had.
 
 use super::anthropic::{call_id, input, is_assistant, is_system_text};
 use super::block::ThreadBlock;

@@ -2,8 +2,8 @@
 //!
 //! Always a request, an object. System texts of `^sys` are `systemInstruction`; later ones are the user's.
 //! Neighbours of one role become one content. Contents that were imported in this form are written as they were,
-//! with the help of the custom fields described in `logs::formats::gemini`. The model stands in the address: it is
-//! in the request only if it was imported so.
+//! with the help of the custom fields described in `logs::formats::gemini`. The API names the model in
+//! the address; the request has it only if the imported one had.
 
 use super::anthropic::{input, is_assistant, is_system_text};
 use super::block::ThreadBlock;

@@ -20,7 +20,7 @@
 
 use super::fields::{get_string, is, items, role_name, text};
 use super::reader::{LogRecord, Sniff};
-use super::requests::{Api, Parsed, body_of};
+use super::requests::{Api, Parsed, body_of, is_request_to_address};
 use super::transcript::{json_text, record as record_of, unknown, unread};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
@@ -91,13 +91,12 @@ impl Api for Converse {
         })
     }
 
-    /// The model stands in the address, so a request need not say it. A conversation ends with what the model said,
-    /// and has nothing but a system prompt beside it.
     fn is_request(&self, found: &[Member<'_>]) -> bool {
-        let last = items(found, Self::MESSAGES).last().map(|raw| members(raw));
-        let is_reply = last.is_some_and(|last| text(&last, "role").as_deref() == Some("assistant"));
-        let known = [Self::MESSAGES, "system", "schemaVersion"];
-        !is_reply || found.iter().any(|(name, _)| !known.contains(&&**name))
+        is_request_to_address(
+            found,
+            &[Self::MESSAGES, "system", "schemaVersion"],
+            "assistant",
+        )
     }
 
     fn system(

@@ -1,8 +1,8 @@
 //! Transcripts of Cursor's agent: a message a line, `{role, message: {model?, content}}`, and marks of where turns end.
 //!
 //! A transcript without times and usage; calls have no ids in most of them, and results are often not written. Texts,
-//! thinking, calls and results become blocks as those of other formats do. What a person typed stands in
-//! `<user_query>`, beside what the program adds. A turn that ended with an error is a failed call.
+//! thinking, calls and results become blocks as those of other formats do. What a person typed is inside
+//! `<user_query>`; the rest is of the program. A turn that ended with an error is a failed call.
 
 use super::fields::{get_string, inner, role_name, text, words};
 use super::reader::{LogReader, LogRecord, Records, Sniff};

@@ -20,7 +20,7 @@
 
 use super::fields::{get_string, is, items, role_name, text, time};
 use super::reader::{LogRecord, Sniff};
-use super::requests::{Api, Parsed, body_of};
+use super::requests::{Api, Parsed, body_of, is_request_to_address};
 use super::transcript::{json_text, record as record_of, unknown, unread};
 use crate::json::{Member, ValueType, elements, get, members, value_type};
 use crate::logs::json::{canonical, quoted};
@@ -80,13 +80,8 @@ impl Api for Contents {
         })
     }
 
-    /// The model stands in the address, so a request need not say it. A conversation ends with what the model said,
-    /// and has nothing but a system prompt beside it.
     fn is_request(&self, found: &[Member<'_>]) -> bool {
-        let last = items(found, Self::MESSAGES).last().map(|raw| members(raw));
-        let is_reply = last.is_some_and(|last| text(&last, "role").as_deref() == Some("model"));
-        let known = [Self::MESSAGES, SYSTEM[0], SYSTEM[1]];
-        !is_reply || found.iter().any(|(name, _)| !known.contains(&&**name))
+        is_request_to_address(found, &[Self::MESSAGES, SYSTEM[0], SYSTEM[1]], "model")
     }
 
     fn system(

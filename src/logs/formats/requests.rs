@@ -12,7 +12,7 @@
 //! A request belongs to the session whose last request it has most messages of; one that has none,
 //! or that starts again, begins a session. This file must not know the members of any one API's messages.
 
-use super::fields::{inner, text, time};
+use super::fields::{inner, items, text, time};
 use super::reader::{LogReader, LogRecord, Records};
 use super::transcript::record as record_of;
 use crate::json::{Accepted, Member, ValueType, elements, get, members, string, value_type};
@@ -242,6 +242,15 @@ fn around<'a>(found: &[Member<'a>], report: &mut ImportReport) -> (Option<Cow<'a
         }
     }
     (session, call)
+}
+
+/// Whether an object is a request of an API that names the model in the address, so that a request need not. An object
+/// that ends with what `model` said, and has only `known` members, is a conversation. The first of these has the
+/// messages.
+pub(super) fn is_request_to_address(found: &[Member<'_>], known: &[&str], model: &str) -> bool {
+    let last = items(found, known[0]).last().map(|raw| members(raw));
+    let is_reply = last.is_some_and(|last| text(&last, "role").as_deref() == Some(model));
+    !is_reply || found.iter().any(|(name, _)| !known.contains(&&**name))
 }
 
 pub(super) fn body_of<'a>(found: &[Member<'a>]) -> Option<Vec<Member<'a>>> {

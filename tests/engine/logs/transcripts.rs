@@ -1068,7 +1068,7 @@ fn a_copilot_cli_session_has_its_subagent_attempt_and_compaction() {
     // With the last result before the compaction, and the prompt that only a hook has.
     assert_eq!((session.committed.len(), lines.len()), (5, 6));
     assert_eq!(meta(0)["title"], "Refresh the landing page.");
-    assert_eq!(meta(0)["project"], "/work/site");
+    assert_eq!(meta(0)["project"], "/srv/site");
     assert_eq!(
         meta(0)["request"],
         json!({"model": "model-example", "reasoning_effort": "high"})
@@ -1142,7 +1142,7 @@ fn opencode_sessions_have_calls_results_usage_and_what_was_taken_back() {
     let meta = |at: usize| &all[at]["meta"];
     let usage = |at: usize| &all[at]["usage"];
     assert_eq!(meta(0)["agent"], "opencode");
-    assert_eq!(meta(0)["project"], "/work");
+    assert_eq!(meta(0)["project"], "/srv/site");
     assert_eq!(meta(0)["title"], "Notes and a picture");
     assert_eq!(meta(0)["request"]["model"], "model-1");
     assert_eq!(meta(0)["session"]["id"], "ses_synthetic1");

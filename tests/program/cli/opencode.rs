@@ -53,7 +53,7 @@ fn folder(root: &str, exports: &[Value]) {
     }
     put(
         "project/prj1".to_owned(),
-        &json!({"id": "prj1", "worktree": "/work"}),
+        &json!({"id": "prj1", "worktree": "/srv/site"}),
     );
 }
 
