@@ -9,13 +9,29 @@ use super::{NodeRef, Segment, Snapshot, SnapshotPiece, UnitKind};
 impl Snapshot {
     /// Its units, in document order, the preamble first.
     pub fn units(&self) -> impl Iterator<Item = UnitRef<'_>> {
+        self.units_from(0)
+    }
+
+    /// Its units from a number on, in document order. Linear in the pieces before them.
+    pub fn units_from(&self, first: usize) -> impl Iterator<Item = UnitRef<'_>> {
+        let mut left = u32::try_from(first).unwrap_or(u32::MAX);
         self.pieces()
             .iter()
             .enumerate()
             .flat_map(move |(at, piece)| {
-                let units = piece.units.clone();
+                let skipped = left.min(piece.units.len() as u32);
+                left -= skipped;
+                let units = piece.units.start + skipped..piece.units.end;
                 units.map(move |unit| UnitRef::new(self, at, unit))
             })
+    }
+
+    /// How many units at its start are those of an older snapshot. Costs what [`Snapshot::unit_changes`] does.
+    pub fn units_shared(&self, older: &Self) -> usize {
+        let changes = self.unit_changes(older);
+        let first = [changes.came.first(), changes.gone.first()];
+        let shared = first.into_iter().flatten().map(|unit| unit.number()).min();
+        shared.unwrap_or_else(|| self.pieces().iter().map(|piece| piece.units.len()).sum())
     }
 }
 
@@ -54,6 +70,13 @@ impl<'a> UnitRef<'a> {
     /// The version of its rows: equal ones mean equal rows, dead ones and ttls as they read aside.
     pub fn version(self) -> u64 {
         self.segment().units()[self.unit as usize].version
+    }
+
+    /// How many units of the snapshot are before it. Linear in pieces.
+    fn number(self) -> usize {
+        let before = self.snapshot.pieces()[..self.piece].iter();
+        let before: usize = before.map(|piece| piece.units.len()).sum();
+        before + (self.unit - self.at().units.start) as usize
     }
 
     pub fn segment(self) -> &'a Arc<Segment> {

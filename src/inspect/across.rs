@@ -5,7 +5,7 @@ use super::lists::ascending;
 use super::part::{Saying, saying};
 use crate::history::{ContentDiff, ContentOptions, Labels, content_diff};
 use crate::index::{NodeRef, Snapshot};
-use crate::json::{get, members};
+use crate::json::{JsonValue, get, members};
 use crate::tree::NodeClass;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -60,7 +60,7 @@ pub struct ChangedPair {
     /// The blocks.
     #[serde(flatten)]
     pub pair: Pair,
-    /// What differs: `role`, `kind`, `content`.
+    /// What differs: `role`, `kind`, `content`, `data_call_name`, `data_is_error`.
     pub fields: Vec<&'static str>,
     /// How the contents differ, if they do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,54 +103,65 @@ pub struct ParameterChange {
 /// contents.
 #[must_use]
 pub fn across(a: &Snapshot, b: &Snapshot, content: &ContentOptions) -> Across {
-    let (first, second) = (blocks(a), blocks(b));
-    let mut pairs = Pairs {
-        a: vec![None; first.len()],
-        b: vec![None; second.len()],
-    };
-    by_key(&first, &second, &mut pairs);
-    by_content(&first, &second, &mut pairs);
-    let in_order = pairs.in_order();
-    by_position(&first, &second, &in_order, &mut pairs);
-    let mut found = Across {
-        same: 0,
-        moved: Vec::new(),
-        changed: Vec::new(),
-        only_a: lone(&first, |at| pairs.a[at].is_some()),
-        only_b: lone(&second, |at| pairs.b[at].is_some()),
-        parameters: parameters(a, b),
-    };
-    for (at, newer) in second.iter().enumerate() {
-        let Some((index, by)) = pairs.b[at] else {
-            continue;
+    Across::new(&blocks(a), &blocks(b), parameters(a, b), content)
+}
+
+impl Across {
+    /// Compares blocks, given in document order.
+    pub(super) fn new(
+        first: &[ComparedBlock<'_>],
+        second: &[ComparedBlock<'_>],
+        parameters: Vec<ParameterChange>,
+        content: &ContentOptions,
+    ) -> Self {
+        let mut pairs = Pairs {
+            a: vec![None; first.len()],
+            b: vec![None; second.len()],
         };
-        let older = &first[index];
-        let pair = Pair {
-            a: older.node.id().to_owned(),
-            b: newer.node.id().to_owned(),
-            by,
+        by_key(first, second, &mut pairs);
+        by_content(first, second, &mut pairs);
+        let in_order = pairs.in_order();
+        by_position(first, second, &in_order, &mut pairs);
+        let mut found = Self {
+            same: 0,
+            moved: Vec::new(),
+            changed: Vec::new(),
+            only_a: lone(first, |at| pairs.a[at].is_some()),
+            only_b: lone(second, |at| pairs.b[at].is_some()),
+            parameters,
         };
-        let fields = older.differs(newer);
-        if !fields.is_empty() {
-            let labels = Labels {
-                newer: "b",
-                older: "a",
+        for (at, newer) in second.iter().enumerate() {
+            let Some((index, by)) = pairs.b[at] else {
+                continue;
             };
-            let content_diff = fields
-                .contains(&"content")
-                .then(|| Box::new(content_diff(newer.node, older.node, content, labels)));
-            found.changed.push(ChangedPair {
-                pair,
-                fields,
-                content_diff,
-            });
-        } else if in_order.binary_search(&(index, at)).is_ok() {
-            found.same += 1;
-        } else {
-            found.moved.push(pair);
+            let older = &first[index];
+            let pair = Pair {
+                a: older.node.id().to_owned(),
+                b: newer.node.id().to_owned(),
+                by,
+            };
+            let fields = older.differs(newer);
+            if !fields.is_empty() {
+                let labels = Labels {
+                    newer: "b",
+                    older: "a",
+                };
+                let content_diff = fields
+                    .contains(&"content")
+                    .then(|| Box::new(content_diff(newer.node, older.node, content, labels)));
+                found.changed.push(ChangedPair {
+                    pair,
+                    fields,
+                    content_diff,
+                });
+            } else if in_order.binary_search(&(index, at)).is_ok() {
+                found.same += 1;
+            } else {
+                found.moved.push(pair);
+            }
         }
+        found
     }
-    found
 }
 
 /// The request parameters that differ, sorted by name.
@@ -169,18 +180,37 @@ pub fn parameters(a: &Snapshot, b: &Snapshot) -> Vec<ParameterChange> {
     names.into_iter().filter_map(change).collect()
 }
 
-struct ComparedBlock<'a> {
-    node: NodeRef<'a>,
-    says: Saying<'a>,
+pub(super) struct ComparedBlock<'a> {
+    pub(super) node: NodeRef<'a>,
+    pub(super) says: BlockSays<'a>,
 }
 
-impl ComparedBlock<'_> {
+/// What is compared of a block: what it says, the tool that it calls or that answers, and whether it is an error.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct BlockSays<'a> {
+    says: Saying<'a>,
+    name: Option<JsonValue<'a>>,
+    is_error: bool,
+}
+
+impl<'a> ComparedBlock<'a> {
+    pub(super) fn new(node: NodeRef<'a>) -> Self {
+        let says = BlockSays {
+            says: saying(node),
+            name: node.field("data_call_name"),
+            is_error: node.field("data_is_error") == Some(JsonValue::Bool(true)),
+        };
+        Self { node, says }
+    }
+
     fn differs(&self, other: &Self) -> Vec<&'static str> {
         let (a, b) = (self.says, other.says);
         let fields = [
-            ("role", a.0 != b.0),
-            ("kind", a.1 != b.1),
-            ("content", a.2 != b.2),
+            ("role", a.says.0 != b.says.0),
+            ("kind", a.says.1 != b.says.1),
+            ("content", a.says.2 != b.says.2),
+            ("data_call_name", a.name != b.name),
+            ("data_is_error", a.is_error != b.is_error),
         ];
         let differ = fields.into_iter().filter(|(_, differs)| *differs);
         differ.map(|(name, _)| name).collect()
@@ -190,11 +220,7 @@ impl ComparedBlock<'_> {
 fn blocks(snapshot: &Snapshot) -> Vec<ComparedBlock<'_>> {
     let nodes = snapshot.nodes();
     let blocks = nodes.filter(|node| node.class() == NodeClass::Block);
-    let blocks = blocks.map(|node| ComparedBlock {
-        node,
-        says: saying(node),
-    });
-    blocks.collect()
+    blocks.map(ComparedBlock::new).collect()
 }
 
 /// Which blocks belong together: for each the index of the other.
@@ -275,7 +301,7 @@ fn by_position(
                 continue;
             }
             let agrees = |other: &usize| {
-                let (older, newer) = (a[*other].says, newer.says);
+                let (older, newer) = (a[*other].says.says, newer.says.says);
                 (older.0, older.1) == (newer.0, newer.1)
             };
             // Those before the one that agrees stay alone, so that the order is kept.

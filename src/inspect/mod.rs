@@ -11,7 +11,7 @@
 //! | what a report is about | `part`, `call`, `sent`, `search`, `condition` |
 //! | what reports have in common | `report`, `lists` |
 //! | counting | `tokenizer`, `vocabulary`, `groups`, `prices` |
-//! | reports | `across`, `assert`, `grep`, `prefix`, `show`, `steps`, `tokens`, `usage`, `waste`, `without` |
+//! | reports | `across`, `assert`, `grep`, `prefix`, `runs`, `show`, `steps`, `tokens`, `usage`, `waste`, `without` |
 //! | a session to give away | `share` |
 
 mod across;
@@ -25,6 +25,7 @@ mod part;
 mod prefix;
 mod prices;
 mod report;
+mod runs;
 mod search;
 mod sent;
 pub mod share;
@@ -49,6 +50,7 @@ pub use part::{Part, Region};
 pub use prefix::{Cause, Difference, MissCause, Missed, Place, PrefixReport, PrefixStep, form_of};
 pub use prices::{Money, Price, PriceError, Prices};
 pub use report::{Report, ReportOptions};
+pub use runs::{Divergence, Meeting, Parted, Parting, Run, RunEnd};
 pub use search::{FoundLine, Search};
 pub use show::{News, ShowReport, Shown, ShownBlock};
 pub use steps::{Step, StepEvent, StepReport};

@@ -101,6 +101,31 @@ pub enum StepEvent {
     },
 }
 
+impl StepEvent {
+    /// The event in words, without control characters.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Compaction => "compaction".to_owned(),
+            Self::Failed { count, error: None } => format!("failed {count}×"),
+            Self::Failed {
+                count,
+                error: Some(error),
+            } => format!("failed {count}× ({})", clean(error, 60)),
+            Self::ToolErrors { count } => format!("tool errors {count}×"),
+            Self::Reply => "reply".to_owned(),
+            Self::Calls { tools } => {
+                let tools = tools.iter().map(|(name, count)| match count {
+                    1 => clean(name, 40),
+                    count => format!("{} {count}×", clean(name, 40)),
+                });
+                let tools: Vec<String> = tools.collect();
+                format!("calls {}", tools.join(", "))
+            }
+        }
+    }
+}
+
 impl Report for StepReport {
     fn new(engine: &Engine, session: &Session, options: &ReportOptions) -> Result<Self, Error> {
         let history = session.history();
@@ -251,7 +276,7 @@ fn row(step: &Step, with_model: bool) -> [TableCell; 9] {
     let number = |count: Option<u64>| {
         TableCell::from(count.map_or_else(String::new, |count| count.to_string()))
     };
-    let mut happened: Vec<String> = step.events.iter().map(event_words).collect();
+    let mut happened: Vec<String> = step.events.iter().map(StepEvent::text).collect();
     if let Some(broken) = &step.broken {
         let place = broken.block.as_deref().map(printable);
         let place = place.unwrap_or_else(|| broken.place.to_string());
@@ -283,25 +308,4 @@ fn row(step: &Step, with_model: bool) -> [TableCell; 9] {
         ),
         happened.join("; ").into(),
     ]
-}
-
-fn event_words(event: &StepEvent) -> String {
-    match event {
-        StepEvent::Compaction => "compaction".to_owned(),
-        StepEvent::Failed { count, error: None } => format!("failed {count}×"),
-        StepEvent::Failed {
-            count,
-            error: Some(error),
-        } => format!("failed {count}× ({})", clean(error, 60)),
-        StepEvent::ToolErrors { count } => format!("tool errors {count}×"),
-        StepEvent::Reply => "reply".to_owned(),
-        StepEvent::Calls { tools } => {
-            let tools = tools.iter().map(|(name, count)| match count {
-                1 => clean(name, 40),
-                count => format!("{} {count}×", clean(name, 40)),
-            });
-            let tools: Vec<String> = tools.collect();
-            format!("calls {}", tools.join(", "))
-        }
-    }
 }

@@ -28,7 +28,7 @@ pub(crate) fn data() -> Option<PathBuf> {
     Some(root)
 }
 
-fn unpacked(path: &Path) -> Vec<u8> {
+pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     GzDecoder::new(std::fs::File::open(path).unwrap())
         .read_to_end(&mut bytes)

@@ -738,6 +738,11 @@ fn answers_are_those_of_the_command_line_to_the_byte() {
         ),
         (
             "pact_diff",
+            json!({"session": "agent.jsonl", "other": "agent.jsonl"}),
+            &["diff", "agent.jsonl", "agent.jsonl", "--format", "json"],
+        ),
+        (
+            "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t0", "b": "c1", "selector": ".cb", "moves": true,
                 "content": "unified", "context_lines": 0}),
             &[
@@ -878,7 +883,7 @@ fn unknown_arguments_of_a_tool_are_reported() {
             "pact_diff",
             json!({"session": "agent.jsonl", "a": "@t0"}),
             "E_USAGE",
-            "pact_diff needs the argument `b`",
+            "pact_diff needs `a` and `b`, or `other` alone",
         ),
     ] {
         let error = client.error(tool, arguments.clone());

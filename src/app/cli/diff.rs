@@ -1,20 +1,24 @@
 //! `pactql diff`: the differences of two snapshots. `pactql blame`: the history of one node.
 
-use super::command::{Invocation, RunCommand, print_as};
+use super::command::{Invocation, RunCommand, print, print_as};
 use super::options::{EditionArgs, Paint, Tint, named};
 use super::output::{self, Previews, printable, verbatim};
 use super::sessions;
-use super::typed::address;
+use super::typed::{address, not_one_argument, retyped, whole};
 use super::words::{is_file, is_selector, quoted};
+use crate::app::present::answer::{RunPair, json};
 use crate::app::present::sessions::place;
-use crate::app::present::{Exit, Failure};
+use crate::app::present::{Exit, Failure, counted};
 use crate::engine::{Engine, Node};
 use crate::history::{
     Blame as Life, BlameKind, ContentDiff, ContentMode, ContentOptions, DiffOptions, Session,
     SnapshotDiff, blame,
 };
 use crate::index::Snapshot;
-use crate::inspect::{Across, Lone, Pair, PairedBy, ParameterChange, across, parameters};
+use crate::inspect::{
+    Across, Divergence, Lone, Pair, PairedBy, ParameterChange, Parted, Run, RunEnd, StepEvent,
+    across, parameters,
+};
 use crate::support::diag::nearest_at;
 use crate::support::edits::{edits, words};
 use clap::Args;
@@ -23,25 +27,28 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What changed between two snapshots of a session, or between two sessions?
+/// What changed between two snapshots of a session, and where do two runs part?
 ///
 /// The result lists what the newer of the two added, removed and changed, in whatever order they
 /// are named: {"added":[…],"removed":[…],"changed":[{"id","fields"}]}. On a terminal it is text,
 /// with the changed words of contents.
 ///
-/// Sessions have no ids in common. So their blocks are paired by key, then by what they say, then by
+/// Of two runs or more, each is compared with the first, step by step: how many steps are equal, whether then the
+/// requests differ or the answers to equal requests, at which block and in which words, where they meet again, and
+/// how each ended. Ids and times are not compared.
+///
+/// Snapshots of two sessions have no ids in common. So their blocks are paired by key, then by what they say, then by
 /// their place between neighbours; the result says which.
 #[derive(Args, Debug)]
+#[command(override_usage = "\
+pactql diff [OPTIONS] <SESSION> <SNAPSHOT> <SNAPSHOT> [SELECTOR]
+       pactql diff [OPTIONS] <SESSION> <SESSION>...
+       pactql diff [OPTIONS] <SESSION@SNAPSHOT> <SESSION@SNAPSHOT>")]
 pub(super) struct DiffArgs {
-    /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
-    session: String,
-    /// A snapshot, such as @t0, @t-3 or @c17; `working` is the working state. Or another session, which is
-    /// compared with the first: SESSION or SESSION@ADDRESS.
-    a: String,
-    /// The snapshot to compare it with.
-    b: Option<String>,
-    /// Which nodes to compare: a selector without a time [default: all nodes].
-    selector: Option<String>,
+    /// A session and two snapshots, such as @t0, @t-3, @c17 or `working`, and maybe a selector without a time, which
+    /// says which nodes to compare. Or sessions: files, directories, `STORE#name`, `-` for standard input.
+    #[arg(value_name = "WHAT", required = true)]
+    words: Vec<String>,
     /// Also list moves: nodes with another parent, nodes that were removed and added again with
     /// another id, and the children that each parent gained and lost.
     #[arg(long)]
@@ -62,35 +69,31 @@ impl RunCommand for DiffArgs {
     fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
         let is_snapshot =
             |word: &str| word == "working" || word.starts_with('@') || address(word).is_some();
-        if !is_snapshot(&self.a)
-            && is_session(&self.a)
-            && self.b.as_deref().is_none_or(|b| !is_snapshot(b))
-        {
-            return self.across(with);
+        match &self.words[..] {
+            [session, a, b, rest @ ..] if rest.len() < 2 && is_snapshot(a) | is_snapshot(b) => {
+                self.snapshots([session, a, b], rest.first(), with)
+            }
+            [_, a, b, rest @ ..] if is_snapshot(a) && is_snapshot(b) => {
+                Err(not_one_argument().with_help(retyped(rest, whole(rest))))
+            }
+            words if words.len() > 1 && !words.iter().all(|word| is_session(word)) => {
+                let other = words[1..].iter().find(|word| !is_session(word));
+                let other = other.unwrap_or(&words[0]);
+                let message = match words {
+                    [_, only] if is_snapshot(only) => {
+                        "`diff` takes two snapshots, or two sessions".to_owned()
+                    }
+                    _ => format!(
+                        "expected a snapshot or a session, found `{}`",
+                        printable(other)
+                    ),
+                };
+                let line = format!("pactql diff {} @t-1 @t0", quoted(&words[0]));
+                Err(Failure::usage(message).with_help(line))
+            }
+            words if words.iter().any(|word| split(word).1.is_some()) => self.across(words, with),
+            words => self.runs(words, with),
         }
-        let Some(b) = &self.b else {
-            let line = format!("pactql diff {} @t-1 @t0", quoted(&self.session));
-            return Err(
-                Failure::usage("`diff` takes two snapshots, or two sessions").with_help(line),
-            );
-        };
-        let (a, b) = (place(&self.a)?, place(b)?);
-        let engine = self.edition.engine();
-        if let Some(selector) = &self.selector {
-            // An invalid selector is reported before anything is read.
-            engine.prepare(selector)?;
-        }
-        let json = with.is_json_in_pipe();
-        // Text always shows changed contents.
-        let options = DiffOptions {
-            moves: self.moves,
-            content: (!json || self.content.is_some()).then(|| self.contents()),
-        };
-        let session = sessions::open(&self.session, with.limits)?;
-        let diff = engine.diff(&session, a, b, self.selector.as_deref(), &options)?;
-        let parameters = parameters(&diff.older.0, &diff.newer.0);
-        let found = SnapshotChanges { diff, parameters };
-        print_as(json, &found, || text(&found, with.paint()))
     }
 }
 
@@ -101,14 +104,40 @@ impl DiffArgs {
             .context_lines(self.context_lines)
     }
 
-    fn across(&self, with: &Invocation) -> Result<Exit, Failure> {
-        if self.b.is_some() || self.selector.is_some() || self.moves {
-            return Err(Failure::usage(
-                "two sessions are compared whole, and their moves are always listed",
-            )
-            .with_help("pactql diff SESSION@ADDRESS SESSION@ADDRESS"));
+    /// Two snapshots of one session.
+    fn snapshots(
+        &self,
+        [session, a, b]: [&String; 3],
+        selector: Option<&String>,
+        with: &Invocation,
+    ) -> Result<Exit, Failure> {
+        let (a, b) = (place(a)?, place(b)?);
+        let engine = self.edition.engine();
+        if let Some(selector) = selector {
+            // An invalid selector is reported before anything is read.
+            engine.prepare(selector)?;
         }
-        let (first, second) = (split(&self.session), split(&self.a));
+        let json = with.is_json_in_pipe();
+        // Text always shows changed contents.
+        let options = DiffOptions {
+            moves: self.moves,
+            content: (!json || self.content.is_some()).then(|| self.contents()),
+        };
+        let session = sessions::open(session, with.limits)?;
+        let diff = engine.diff(&session, a, b, selector.map(String::as_str), &options)?;
+        let parameters = parameters(&diff.older.0, &diff.newer.0);
+        let found = SnapshotChanges { diff, parameters };
+        print_as(json, &found, || text(&found, with.paint()))
+    }
+
+    /// Snapshots of two sessions.
+    fn across(&self, words: &[String], with: &Invocation) -> Result<Exit, Failure> {
+        let [first, second] = words else {
+            return Err(Failure::usage("snapshots of two sessions are compared")
+                .with_help("pactql diff SESSION@ADDRESS SESSION@ADDRESS"));
+        };
+        self.without_moves()?;
+        let (first, second) = (split(first), split(second));
         let open = |(name, address): (&str, Option<&str>)| {
             let address = address.filter(|address| *address != "@working");
             sessions::open_at(name, address, with.limits)
@@ -121,6 +150,93 @@ impl DiffArgs {
             text_across(&found, &places, with.paint())
         })
     }
+
+    /// Runs, each compared with the first.
+    fn runs(&self, words: &[String], with: &Invocation) -> Result<Exit, Failure> {
+        self.without_moves()?;
+        let (opened, _) = sessions::open_words(words, with.limits)?;
+        let mut opened = opened.into_iter();
+        let (Some(first), true) = (opened.next(), opened.len() > 0) else {
+            let line = format!("pactql diff {} @t-1 @t0", quoted(&words[0]));
+            return Err(
+                Failure::usage("`diff` takes two snapshots, or two sessions").with_help(line),
+            );
+        };
+        let run = Run::new(&first.session)?;
+        let mut out = String::new();
+        for other in opened {
+            let divergence = run.divergence(&Run::new(&other.session)?, &self.contents());
+            let sessions = [&*first.name, &*other.name];
+            if with.is_json_in_pipe() {
+                let pair = RunPair {
+                    sessions,
+                    divergence,
+                };
+                out.extend([&*json(&pair)?, "\n"]);
+            } else {
+                if !out.is_empty() {
+                    out.push('\n');
+                }
+                text_runs(&divergence, sessions, with.paint(), &mut out);
+            }
+        }
+        print(&out)
+    }
+
+    fn without_moves(&self) -> Result<(), Failure> {
+        if self.moves {
+            return Err(
+                Failure::usage("the moves of two sessions are always listed")
+                    .with_help("leave out --moves"),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn text_runs(found: &Divergence, names: [&str; 2], paint: Paint, out: &mut String) {
+    let [a, b] = names.map(printable);
+    let equal = counted(found.equal as u64, "equal step");
+    let mut text = DiffText {
+        out: String::new(),
+        paint,
+    };
+    text.line(Tint::Place, &format!("{b} beside {a}: {equal}"));
+    match &found.parted {
+        None => text.line(Tint::Name, "the runs are equal to their ends"),
+        Some(parting) => {
+            let cycle =
+                |cycle: Option<i64>| cycle.map_or("end".to_owned(), |cycle| format!("@c{cycle}"));
+            let (at_a, at_b) = (cycle(parting.cycle_a), cycle(parting.cycle_b));
+            let what = match parting.at {
+                Parted::Request => "the requests differ".to_owned(),
+                Parted::Answer => "the requests are equal, the answers differ".to_owned(),
+                Parted::End if parting.cycle_a.is_some() => format!("{b} ends, {a} goes on"),
+                Parted::End => format!("{a} ends, {b} goes on"),
+            };
+            let line = format!("step {} ({at_b} beside {at_a}): {what}", found.equal + 1);
+            text.line(Tint::Changed, &line);
+            if let (Some(difference), [Some(a), Some(b)]) =
+                (&parting.difference, &parting.snapshots)
+            {
+                text.parameters(&difference.parameters);
+                text.across(difference, [a, b]);
+            }
+        }
+    }
+    if let Some(meet) = &found.meet {
+        let steps = match meet.steps {
+            1 => "1 step adds the same and is answered the same".to_owned(),
+            more => format!("{more} steps add the same and are answered the same"),
+        };
+        let (at_a, at_b) = (meet.cycle_a, meet.cycle_b);
+        let line = format!("later, from @c{at_b} beside @c{at_a}, {steps}");
+        text.line(Tint::Place, &line);
+    }
+    for (name, end) in [(&a, &found.a), (&b, &found.b)] {
+        text.end(name, end);
+    }
+    out.push_str(&text.out);
 }
 
 /// Whether a word names a session, maybe with an address after it.
@@ -151,27 +267,7 @@ fn text_across(found: &Across, places: &[(&str, Arc<Snapshot>); 2], paint: Paint
     ];
     let titles = [label(second, b), label(first, a)];
     let mut text = DiffText::new(titles, &counts, &found.parameters, paint);
-    let ids = |lone: &[Lone]| lone.iter().map(|lone| lone.id.clone()).collect::<Vec<_>>();
-    text.nodes(&ids(&found.only_b), b, '+', Tint::Added);
-    text.nodes(&ids(&found.only_a), a, '-', Tint::Removed);
-    let was = |pair: &Pair, more: &str| {
-        let by = match pair.by {
-            PairedBy::Key => "by key",
-            PairedBy::Content => "by content",
-            PairedBy::Position => "by position",
-        };
-        let (b, a) = (printable(&pair.b), printable(&pair.a));
-        format!("{b} was {a} ({more}{by})")
-    };
-    for pair in &found.moved {
-        let _ = writeln!(text.out, "> {}", was(pair, ""));
-    }
-    for changed in &found.changed {
-        let fields = changed.fields.join(", ") + "; ";
-        let title = format!("~ {}", was(&changed.pair, &fields));
-        text.line(Tint::Changed, &title);
-        text.content(changed.content_diff.as_deref());
-    }
+    text.across(found, [a, b]);
     text.out
 }
 
@@ -231,6 +327,11 @@ impl DiffText {
         let title = paint.tint(Tint::Place, &format!("{newer} after {older}"));
         let out = format!("{title}: {counts}\n");
         let mut text = Self { out, paint };
+        text.parameters(parameters);
+        text
+    }
+
+    fn parameters(&mut self, parameters: &[ParameterChange]) {
         let value = |value: &Option<String>| match value {
             Some(json) => output::verbatim(json),
             None => "nothing".to_owned(),
@@ -238,9 +339,57 @@ impl DiffText {
         for change in parameters {
             let (a, b) = (value(&change.a), value(&change.b));
             let name = printable(&change.name);
-            text.line(Tint::Changed, &format!("~ parameter {name}: {a} → {b}"));
+            self.line(Tint::Changed, &format!("~ parameter {name}: {a} → {b}"));
         }
-        text
+    }
+
+    /// The blocks in which two snapshots differ.
+    fn across(&mut self, found: &Across, [a, b]: [&Snapshot; 2]) {
+        let ids = |lone: &[Lone]| lone.iter().map(|lone| lone.id.clone()).collect::<Vec<_>>();
+        self.nodes(&ids(&found.only_b), b, '+', Tint::Added);
+        self.nodes(&ids(&found.only_a), a, '-', Tint::Removed);
+        let was = |pair: &Pair, more: &str| {
+            let by = match pair.by {
+                PairedBy::Key => "by key",
+                PairedBy::Content => "by content",
+                PairedBy::Position => "by position",
+            };
+            let (b, a) = (printable(&pair.b), printable(&pair.a));
+            format!("{b} was {a} ({more}{by})")
+        };
+        for pair in &found.moved {
+            let _ = writeln!(self.out, "> {}", was(pair, ""));
+        }
+        for changed in &found.changed {
+            let fields = changed.fields.join(", ") + "; ";
+            let title = format!("~ {}", was(&changed.pair, &fields));
+            self.line(Tint::Changed, &title);
+            self.content(changed.content_diff.as_deref());
+        }
+    }
+
+    /// How a run ended: the last step, and its last block.
+    fn end(&mut self, name: &str, end: &RunEnd) {
+        let Some(cycle) = end.cycle else {
+            return self.line(Tint::Place, &format!("{name} has no step"));
+        };
+        let steps = counted(end.steps as u64, "step");
+        let events: Vec<String> = end.events.iter().map(StepEvent::text).collect();
+        let mut line = format!("{name} ends at @c{cycle} after {steps}");
+        if !events.is_empty() {
+            let _ = write!(line, ": {}", events.join("; "));
+        }
+        if let Some(reason) = &end.stop_reason {
+            let _ = write!(line, " ({})", printable(reason));
+        }
+        self.line(Tint::Place, &line);
+        let found = |snapshot: &Snapshot| {
+            let node = snapshot.find(end.block.as_deref()?)?;
+            Some(Previews::default().line(Node::new(node)))
+        };
+        if let Some(block) = end.snapshot.as_deref().and_then(found) {
+            let _ = writeln!(self.out, "    {block}");
+        }
     }
 
     fn line(&mut self, tint: Tint, line: &str) {
@@ -297,7 +446,18 @@ const WORDS: usize = 20_000;
 /// they are one line with `~`, in which removed words are in `[-…-]` and added ones in `{+…+}`, or in
 /// colour.
 fn lines(diff: &str, paint: Paint) -> Vec<String> {
-    let all: Vec<&str> = diff.lines().skip(2).collect();
+    let mut all: Vec<&str> = diff.lines().skip(2).collect();
+    // That neither text ends in a line feed is no difference, and would part lines that belong together.
+    let is_mark = |line: &str| line.starts_with('\\');
+    let marks = all.iter().filter(|line| is_mark(line)).count();
+    let is_common = all
+        .iter()
+        .rev()
+        .nth(1)
+        .is_some_and(|line| line.starts_with(' '));
+    if marks == 2 || is_common {
+        all.retain(|line| !is_mark(line));
+    }
     let run = |from: usize, sign: char| {
         let lines = all[from..].iter();
         from..from + lines.take_while(|line| line.starts_with(sign)).count()

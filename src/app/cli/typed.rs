@@ -277,10 +277,7 @@ fn extra_word(word: &str, typed: &Typed<'_>) -> Failure {
         return Failure::usage(format!("`{word}` is the value of `{}`", option[0]))
             .with_help(retyped(&[word.to_owned()], option.to_vec()));
     }
-    // The two snapshots of `diff` come before its selector.
-    let place = if typed.names == ["diff"] { 3 } else { 0 };
-    let (before, pieces) = typed.rest.split_at(place.min(typed.rest.len()));
-    let words = [before.to_vec(), whole(pieces)].concat();
+    let words = whole(typed.rest);
     if words.len() < typed.rest.len() {
         return not_one_argument().with_help(retyped(typed.rest, words));
     }

@@ -2,14 +2,14 @@
 
 use super::arguments::Arguments;
 use super::state::{ServerState, ToolAnswer};
-use crate::app::present::answer::{FittedAnswer, TokenBudget, node_json};
+use crate::app::present::answer::{FittedAnswer, RunPair, TokenBudget, node_json};
 use crate::app::present::stores::{StoreAddress, Which, about, none_of, session_json};
 use crate::app::present::{Failure, answer, clean, sessions};
 use crate::budget::Query;
 use crate::engine::{Engine, ExplainOptions, Node};
 use crate::history::{ContentMode, ContentOptions, DiffOptions, Material, RangeOptions};
 use crate::inspect::{
-    By, GrepReport, Part, PrefixReport, Report, ReportOptions, Search, ShowReport, StepReport,
+    By, GrepReport, Part, PrefixReport, Report, ReportOptions, Run, Search, ShowReport, StepReport,
     TokenReport, Tokenizer,
 };
 use crate::query::ir::Edition;
@@ -99,8 +99,18 @@ pub(super) fn explain(state: &ServerState, arguments: &Arguments) -> Result<Tool
 
 /// `pact_diff`: what `pactql diff --format json` prints.
 pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAnswer, Failure> {
-    let a = sessions::place(arguments.needed("a"))?;
-    let b = sessions::place(arguments.needed("b"))?;
+    let words = ["a", "b", "other"].map(|name| arguments.text(name));
+    let (a, b) = match words {
+        [Some(a), Some(b), None] => (sessions::place(a)?, sessions::place(b)?),
+        [None, None, Some(other)] => return divergence(state, arguments, other),
+        _ => {
+            return Err(
+                Failure::usage("pact_diff needs `a` and `b`, or `other` alone").with_help(
+                    "`a` and `b` are snapshots of the session, `other` is another session",
+                ),
+            );
+        }
+    };
     let engine = state.engine(edition(arguments)?)?;
     let selector = arguments.text("selector");
     if let Some(selector) = selector {
@@ -118,6 +128,32 @@ pub(super) fn diff(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
     };
     let diff = engine.diff(&session, a, b, selector, &options)?;
     Ok(answer::json(&diff)?.into())
+}
+
+/// Where another session parts from the first.
+fn divergence(
+    state: &ServerState,
+    arguments: &Arguments,
+    other: &str,
+) -> Result<ToolAnswer, Failure> {
+    if arguments.text("selector").is_some() || arguments.flag("moves") {
+        return Err(
+            Failure::usage("`selector` and `moves` are about two snapshots")
+                .with_help("leave them out, or give `a` and `b`"),
+        );
+    }
+    let open =
+        |name: &str| Run::new(&*state.loaded.open(&state.root, name)?).map_err(Failure::from);
+    let name = arguments.needed("session");
+    let (first, second) = (open(name)?, open(other)?);
+    let mode = arguments.text("content").unwrap_or("unified");
+    let divergence = first.divergence(&second, &content(mode, arguments));
+    let sessions = [name, other];
+    Ok(answer::json(&RunPair {
+        sessions,
+        divergence,
+    })?
+    .into())
 }
 
 /// `pact_sessions`: what `pactql sessions --json` prints.

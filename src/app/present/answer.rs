@@ -6,6 +6,7 @@ use crate::budget::Query;
 use crate::engine::{Answer, Fit, Node, Prepared};
 use crate::history::Session;
 use crate::index::Snapshot;
+use crate::inspect::Divergence;
 pub(crate) use crate::json::quoted;
 use crate::logs::write_members;
 use crate::support::cancel::check;
@@ -49,6 +50,14 @@ impl Write for PolledText {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The names of two sessions, and where they part.
+#[derive(Serialize)]
+pub(crate) struct RunPair<'a> {
+    pub(crate) sessions: [&'a str; 2],
+    #[serde(flatten)]
+    pub(crate) divergence: Divergence,
 }
 
 /// A number of tokens, and the query that decides which blocks come first.

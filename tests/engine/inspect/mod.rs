@@ -7,6 +7,7 @@ mod money;
 mod prefix;
 mod prices;
 mod reports;
+mod runs;
 mod share;
 mod sums;
 #[cfg(feature = "tokens")]

@@ -81,11 +81,9 @@ fn diff_tells_a_person_what_changed() {
          + d user: come\n\
          - c: gone \u{fffd}[31m\n\
          ~ a (content_hash, ttl)\n    ttl: 5 → 3\n    \
-         @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n    \
-         \\ No newline at end of file\n\
+         @@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n\
          ~ b (content_hash)\n    \
-         @@ -1 +1 @@\n    -{\"n\":[1,2]}\n    \\ No newline at end of file\n    \
-         +{\"n\":[1,2,3]}\n    \\ No newline at end of file\n"
+         @@ -1 +1 @@\n    ~ {\"n\":[1,2{+,3+}]}\n"
     );
     let coloured = answer(&[
         "diff", &session, "@t-1", "@t0", "--format", "text", "--color", "always",
@@ -146,6 +144,57 @@ fn diff_refuses_what_it_cannot_compare() {
         answer(&arguments),
         "{\"added\":[],\"removed\":[],\"changed\":[]}\n"
     );
+}
+
+#[test]
+fn diff_of_runs_finds_where_they_part() {
+    let scratch = Scratch::new("diff-runs");
+    let chat = |name: &str, answer: &str, last: &str| {
+        let messages = json!([
+            {"role": "user", "content": "Is the roof open?"},
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": "Close it."},
+            {"role": "assistant", "content": last},
+        ]);
+        scratch.write(name, messages.to_string())
+    };
+    let first = chat("a.json", "It is open.", "Closed.");
+    let second = chat("b.json", "It was open.", "Closed.");
+    let third = chat("c.json", "It is open.", "Closed.");
+    let lines = answer(&["diff", &first, &second, &third, "--json"]);
+    let lines: Vec<Value> = lines.lines().map(parsed).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["equal"], 0);
+    assert_eq!(lines[0]["parted"]["at"], "answer");
+    assert_eq!(lines[0]["meet"]["cycle_a"], 2);
+    assert_eq!(
+        (&lines[1]["equal"], &lines[1]["parted"]),
+        (&json!(2), &Value::Null)
+    );
+    let text = answer(&["diff", &first, &second, "--format", "text"]);
+    for part in [
+        "0 equal steps",
+        "step 1 (@c1 beside @c1): the requests are equal, the answers differ",
+        "[-is-]{+was+}",
+        "from @c2 beside @c2, 1 step adds the same",
+        "ends at @c2 after 2 steps: reply",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let same = answer(&["diff", &first, &third, "--format", "text"]);
+    assert!(
+        same.contains("2 equal steps\nthe runs are equal to their ends\n"),
+        "{same}"
+    );
+}
+
+#[test]
+fn diff_of_runs_refuses_what_it_cannot_compare() {
+    fails(&["diff", AGENT], 1, "two snapshots, or two sessions");
+    fails(&["diff", AGENT, "nowhere"], 1, "found `nowhere`");
+    fails(&["diff", AGENT, AGENT, "--moves"], 1, "always listed");
+    let at = format!("{AGENT}@t0");
+    fails(&["diff", &at, AGENT, AGENT], 1, "SESSION@ADDRESS");
 }
 
 #[test]
