@@ -2,15 +2,14 @@
 //! log formats, or where changes are kept.
 
 use super::nodes::LogNode;
-use crate::json::StoredValue;
+use super::packed::{Packed, Unpacked};
 use crate::tree::{Document, DocumentBody, DocumentOrigin, Patch, Tree, TreeDelta, patch};
-use serde::{Deserialize, Serialize};
 use std::io;
 
 /// The version of the tree model in imported documents, as JSON.
 const SPEC_VERSION: &str = "\"PACT/0.1\"";
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LogChange {
     /// Nodes added, moved or replaced; parents before children.
     pub(super) put: Vec<LogNode>,
@@ -23,39 +22,52 @@ pub(super) struct LogChange {
 }
 
 impl LogChange {
-    /// The document of the snapshot after the first `committed` ones: the difference to the last of these, and a
-    /// whole tree if there is none.
-    pub(super) fn document(&self, committed: usize, working: bool) -> io::Result<Document> {
-        let mut nodes = Patch::default();
+    /// As recordings keep it, for [`document`]: values are decoded once, here. Linear.
+    pub(super) fn pack(&self) -> String {
+        let mut packed = Packed::default();
+        packed.number(self.put.len() as i64);
         for node in &self.put {
-            let parent = Some(&*node.parent).filter(|parent| !parent.is_empty());
-            let fields = node.fields();
-            let fields: Vec<(&str, StoredValue)> = fields
-                .map(|(name, json)| (name, StoredValue::of_json(json)))
-                .collect();
-            let fields = fields.iter().map(|(name, value)| (*name, value.get()));
-            nodes.push(parent, node.row(), fields);
+            node.pack(&mut packed);
         }
-        let remove = self.remove.iter().map(|id| id.as_str().into()).collect();
-        let delta = TreeDelta::new(committed as i64, nodes, remove);
-        let body = if committed == 0 {
-            let tree = patch::apply(&Tree::default(), &delta);
-            DocumentBody::Full(tree.map_err(io::Error::other)?)
-        } else {
-            DocumentBody::Delta(delta)
-        };
-        let extra = [("meta", &self.meta), ("usage", &self.usage)];
-        let extra = extra.into_iter().filter_map(|(name, value)| {
-            let value = value.as_deref()?;
-            Some((name.into(), value.into()))
-        });
-        Ok(Document {
-            cycle: (!working).then_some(committed as i64 + 1),
-            spec_version: (committed == 0).then(|| SPEC_VERSION.into()),
-            working,
-            body,
-            extra: extra.collect(),
-            origin: DocumentOrigin::default(),
-        })
+        packed.number(self.remove.len() as i64);
+        self.remove.iter().for_each(|id| packed.text(id));
+        packed.some_text(self.meta.as_deref());
+        packed.some_text(self.usage.as_deref());
+        packed.finish()
     }
+}
+
+/// The document of the snapshot after the first `committed` ones, of a packed change: the difference to the last of
+/// these, and a whole tree if there is none. Linear in the change.
+pub(super) fn document(packed: &str, committed: usize, working: bool) -> io::Result<Document> {
+    let mut packed = Unpacked(packed);
+    let mut nodes = Patch::default();
+    let mut fields = Vec::new();
+    for _ in 0..packed.number()? {
+        let (parent, headers) = LogNode::unpack(&mut packed, &mut fields)?;
+        nodes.push(parent, headers, fields.iter().copied());
+    }
+    let mut remove: Vec<Box<str>> = Vec::new();
+    for _ in 0..packed.number()? {
+        remove.push(packed.text()?.into());
+    }
+    let delta = TreeDelta::new(committed as i64, nodes, remove);
+    let body = if committed == 0 {
+        let tree = patch::apply(&Tree::default(), &delta);
+        DocumentBody::Full(tree.map_err(io::Error::other)?)
+    } else {
+        DocumentBody::Delta(delta)
+    };
+    let mut extra: Vec<(Box<str>, Box<str>)> = Vec::new();
+    for name in ["meta", "usage"] {
+        extra.extend(packed.some_text()?.map(|value| (name.into(), value.into())));
+    }
+    Ok(Document {
+        cycle: (!working).then_some(committed as i64 + 1),
+        spec_version: (committed == 0).then(|| SPEC_VERSION.into()),
+        working,
+        body,
+        extra,
+        origin: DocumentOrigin::default(),
+    })
 }

@@ -45,6 +45,7 @@ mod nodes;
 #[cfg(feature = "store")]
 mod opencode;
 mod output;
+mod packed;
 mod pairing;
 mod places;
 mod pointer;

@@ -1,10 +1,12 @@
 //! The nodes of imported sessions.
 
 use super::log::{LogField, LogPart};
+use super::packed::{Packed, Unpacked};
+use crate::json::JsonValue;
 use crate::tree::timestamp::rfc3339_of_nanos;
 use crate::tree::{NodeHeaders, Present};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::io;
 
 // The ids of the root and the regions in imported trees.
 pub(super) const ROOT: &str = "^root";
@@ -13,14 +15,14 @@ pub(super) const SEQ: &str = "^seq";
 pub(super) const HEAD: &str = "^ah";
 
 /// When a node was made: its cycle, and its number among the nodes of the cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CreationOrder {
     pub(super) cycle: i64,
     pub(super) index: i64,
 }
 
 /// All nodes have offset 0, so siblings are ordered by time, then creation index, then id.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LogNode {
     pub(super) id: String,
     /// The id of the parent; empty for the root.
@@ -41,15 +43,46 @@ impl LogNode {
         (self.created_at_ns, self.made.index)
     }
 
-    pub(super) fn row(&self) -> NodeHeaders<'_> {
-        NodeHeaders {
-            id: &self.id,
-            texts: [
-                Some(&self.node_type),
-                self.role.as_deref(),
-                self.kind.as_deref(),
-                self.key.as_deref(),
-            ],
+    pub(super) fn pack(&self, packed: &mut Packed) {
+        packed.text(&self.id);
+        packed.text(&self.parent);
+        packed.text(&self.node_type);
+        for text in [
+            self.role.as_deref(),
+            self.kind.as_deref(),
+            self.key.as_deref(),
+        ] {
+            packed.some_text(text);
+        }
+        for number in [self.made.cycle, self.created_at_ns, self.made.index] {
+            packed.number(number);
+        }
+        packed.number(self.fields.len() as i64);
+        for (name, json) in &self.fields {
+            packed.text(name);
+            packed.value(json);
+        }
+    }
+
+    /// The id of the parent, if it has one, and the headers; `fields` become its others. Errors: the text is broken off.
+    pub(super) fn unpack<'a>(
+        packed: &mut Unpacked<'a>,
+        fields: &mut Vec<(&'a str, JsonValue<'a>)>,
+    ) -> io::Result<(Option<&'a str>, NodeHeaders<'a>)> {
+        let (id, parent, node_type) = (packed.text()?, packed.text()?, packed.text()?);
+        let [role, kind, key] = [
+            packed.some_text()?,
+            packed.some_text()?,
+            packed.some_text()?,
+        ];
+        let [cycle, created_at_ns, index] = [packed.number()?, packed.number()?, packed.number()?];
+        fields.clear();
+        for _ in 0..packed.number()? {
+            fields.push((packed.text()?, packed.value()?));
+        }
+        let headers = NodeHeaders {
+            id,
+            texts: [Some(node_type), role, kind, key],
             present: Present(
                 Present::OFFSET
                     | Present::PRIORITY
@@ -57,20 +90,9 @@ impl LogNode {
                     | Present::CREATED_AT_NS
                     | Present::CREATION_INDEX,
             ),
-            numbers: [
-                0,
-                0,
-                0,
-                self.made.cycle,
-                self.created_at_ns,
-                self.made.index,
-            ],
-        }
-    }
-
-    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        let fields = self.fields.iter();
-        fields.map(|(name, value)| (&**name, &**value))
+            numbers: [0, 0, 0, cycle, created_at_ns, index],
+        };
+        Ok((Some(parent).filter(|parent| !parent.is_empty()), headers))
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! A recording is a list of changes, one per snapshot: nodes added or replaced, nodes removed. Each change is
 //! the difference of a document to the one before it, without a text in between, so a log of n messages takes
-//! time and space linear in n. Of a log that is larger than memory the changes are kept in a [`Spool`] as they
-//! are made. This file must not know log formats.
+//! time and space linear in n. Changes are kept packed, of a log that is larger than memory in a [`Spool`]. This file
+//! must not know log formats.
 
-use super::change::LogChange;
+use super::change::{LogChange, document};
 use super::delta::write_next;
 use super::export::write_document;
 use super::spool::{Spool, Spooled};
@@ -20,16 +20,16 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     snapshots: RecordedChanges,
-    pub(super) working: Option<LogChange>,
+    working: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 enum RecordedChanges {
-    InMemory(Vec<LogChange>),
+    InMemory(Vec<String>),
     Spooled(Spooled),
     /// How many there are, and the last one if it was made here; the others are elsewhere.
     #[cfg(feature = "store")]
-    Passed(usize, Option<LogChange>),
+    Passed(usize, Option<String>),
 }
 
 impl Default for RecordedChanges {
@@ -58,7 +58,7 @@ impl Recording {
     #[cfg(feature = "store")]
     pub(super) fn last(&self) -> Option<Document> {
         match &self.snapshots {
-            RecordedChanges::Passed(count, Some(last)) => last.document(count - 1, false).ok(),
+            RecordedChanges::Passed(count, Some(last)) => document(last, count - 1, false).ok(),
             _ => None,
         }
     }
@@ -67,7 +67,8 @@ impl Recording {
         matches!(self.snapshots, RecordedChanges::Spooled(_))
     }
 
-    pub(super) fn push(&mut self, change: LogChange) {
+    pub(super) fn push(&mut self, change: &LogChange) {
+        let change = change.pack();
         match &mut self.snapshots {
             RecordedChanges::InMemory(changes) => changes.push(change),
             RecordedChanges::Spooled(spooled) => spooled.push(&change),
@@ -77,6 +78,10 @@ impl Recording {
                 *count += 1;
             }
         }
+    }
+
+    pub(super) fn set_working(&mut self, change: &LogChange) {
+        self.working = Some(change.pack());
     }
 
     /// The number of committed snapshots.
@@ -135,13 +140,13 @@ impl Documents for Recording {
     fn read(&self, index: usize) -> io::Result<Document> {
         let length = self.snapshots();
         match (&self.snapshots, &self.working) {
-            (_, Some(change)) if index == length => change.document(length, true),
-            (RecordedChanges::Spooled(spooled), _) => spooled.read(index)?.document(index, false),
+            (_, Some(change)) if index == length => document(change, length, true),
+            (RecordedChanges::Spooled(spooled), _) => document(&spooled.read(index)?, index, false),
             #[cfg(feature = "store")]
             (RecordedChanges::Passed(..), _) => Err(io::ErrorKind::NotFound.into()),
             (RecordedChanges::InMemory(changes), _) => {
                 let change = changes.get(index).ok_or(io::ErrorKind::NotFound)?;
-                change.document(index, false)
+                document(change, index, false)
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Changes that do not fit into memory: a file that is appended to, and read piece by piece.
 
-use super::change::LogChange;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,16 +100,14 @@ impl Spooled {
         self.places.len()
     }
 
-    pub(super) fn push(&mut self, change: &LogChange) {
-        // Strings and numbers always have a JSON form.
-        let piece = serde_json::to_vec(change).unwrap_or_default();
-        let start = self.spool.contents().append(&piece);
-        self.places.push((start, piece.len()));
+    pub(super) fn push(&mut self, packed: &str) {
+        let start = self.spool.contents().append(packed.as_bytes());
+        self.places.push((start, packed.len()));
     }
 
-    pub(super) fn read(&self, index: usize) -> io::Result<LogChange> {
+    pub(super) fn read(&self, index: usize) -> io::Result<String> {
         let (start, length) = *self.places.get(index).ok_or(io::ErrorKind::NotFound)?;
         let piece = self.spool.contents().read(start, length)?;
-        Ok(serde_json::from_slice(&piece)?)
+        String::from_utf8(piece).map_err(io::Error::other)
     }
 }

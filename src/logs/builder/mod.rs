@@ -242,7 +242,7 @@ impl Builder {
             self.arrange(self.arranged);
             let mut change = self.take_change();
             change.meta = self.meta(&LogCall::default());
-            self.recording.working = Some(change);
+            self.recording.set_working(&change);
         }
         self.recording
     }
@@ -378,7 +378,7 @@ impl Builder {
         }
         self.attempts.clear();
         self.is_news = false;
-        self.recording.push(change);
+        self.recording.push(&change);
         self.made = 0;
     }
 

@@ -367,12 +367,15 @@ fn repeats(raw: &str, json: Accepted<'_>, said: &[Cow<'_, str>]) -> bool {
         said.iter().any(|said| {
             let mut rest = &**said;
             let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            lines.all(|line| match rest.find(line) {
-                Some(at) => {
-                    rest = &rest[at + line.len()..];
-                    true
-                }
-                None => false,
+            lines.all(|line| {
+                // Mostly one line follows the other there, too, and nothing has to be looked for.
+                let next = rest.trim_start();
+                let after = next.strip_prefix(line).or_else(|| {
+                    let at = rest.find(line)?;
+                    rest.get(at + line.len()..)
+                });
+                rest = after.unwrap_or_default();
+                after.is_some()
             })
         })
     })

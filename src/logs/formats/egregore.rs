@@ -107,7 +107,7 @@ impl Egregore {
         let said = object_without(&found, &["pact_tree", "full_context"]);
         let said = said.unwrap_or_else(|| "{}".to_owned());
         change.meta = Some(format!("{{\"snapshot\":{said},\"source\":\"request\"}}"));
-        self.recording.push(change);
+        self.recording.push(&change);
         self.nodes = now;
     }
 }
