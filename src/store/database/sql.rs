@@ -125,6 +125,22 @@ pub(crate) trait Database: Send {
     /// Runs a statement (also an `insert … returning`) and calls `each` with its rows.
     fn query(&mut self, sql: &str, values: &[SqlValue<'_>], each: Each<'_>) -> Result<()>;
 
+    /// Inserts a row `on conflict … do nothing` into a table that gives out ids, in the column `id`. Returns the new id; `None`
+    /// if the row is there already.
+    fn insert_once(
+        &mut self,
+        insert: &str,
+        id: &str,
+        values: &[SqlValue<'_>],
+    ) -> Result<Option<i64>> {
+        let mut made = None;
+        self.query(&format!("{insert} returning {id}"), values, &mut |row| {
+            made = Some(int(row, 0)?);
+            Ok(())
+        })?;
+        Ok(made)
+    }
+
     /// Runs `select COLUMNS REST`, whose columns have these types, and puts the rows into `into`, which is emptied first.
     fn query_wide(
         &mut self,

@@ -34,6 +34,10 @@ const STEPS: i32 = 100;
 /// Pages that a backup copies between two looks at the token of the work: 1 MiB.
 const PAGES: i32 = 256;
 
+/// The most memory for pages that a connection changes, in KiB. A large import has indexes of some megabytes, of which it
+/// changes pages all over.
+const CACHE_KIB: i64 = 32 << 10;
+
 /// How large the log of recent commits may stay after it was copied into the file.
 const LOG_BYTES: i64 = 16 << 20;
 
@@ -189,7 +193,7 @@ impl Sqlite {
                 connection.query_row("pragma secure_delete = on", [], |_| Ok(()))?;
                 let limit = format!("pragma journal_size_limit = {LOG_BYTES}");
                 connection.query_row(&limit, [], |_| Ok(()))?;
-                connection.pragma_update(None, "cache_size", -8192)
+                connection.pragma_update(None, "cache_size", -CACHE_KIB)
             }
             FileAccess::Read | FileAccess::ReadOnly => {
                 connection.pragma_update(None, "query_only", true)
@@ -309,6 +313,17 @@ impl Database for Sqlite {
             each(&SqliteRow(row))?;
         }
         Ok(())
+    }
+
+    // A statement with `returning` collects its rows in a table, and keeps copies of the pages that it changes.
+    fn insert_once(
+        &mut self,
+        insert: &str,
+        _id: &str,
+        values: &[SqlValue<'_>],
+    ) -> Result<Option<i64>> {
+        let is_new = self.execute(insert, values)? > 0;
+        Ok(is_new.then(|| self.connection.last_insert_rowid()))
     }
 
     fn query_wide(

@@ -36,28 +36,28 @@ pub(crate) fn put_unit(database: &mut dyn Database, unit: &EncodedUnit) -> Resul
 /// The id of the unit version with a kind, a hash and a spelling, and whether it was inserted now: its nodes were not.
 pub(crate) fn put_key(database: &mut dyn Database, key: &[SqlValue<'_>; 3]) -> Result<(i64, bool)> {
     let insert = "insert into unit (kind, hash, spelling) values (?1, ?2, ?3) \
-         on conflict (kind, hash, spelling) do nothing returning unit_id";
+         on conflict (kind, hash, spelling) do nothing";
     let find = "select unit_id from unit where kind = ?1 and hash = ?2 and spelling = ?3";
-    put_once(database, (insert, key), (find, key))
+    put_once(database, (insert, "unit_id", key), (find, key))
 }
 
 pub(crate) fn put_body(database: &mut dyn Database, body: &StoredBody) -> Result<i64> {
     let insert = "insert into body (hash, json, text) values (?1, ?2, ?3) \
-         on conflict (hash) do nothing returning body_id";
+         on conflict (hash) do nothing";
     let find = "select body_id from body where hash = ?1";
     let values = [(&body.hash).into(), body.json.into(), (&*body.text).into()];
-    let (id, _) = put_once(database, (insert, &values), (find, &values[..1]))?;
+    let (id, _) = put_once(database, (insert, "body_id", &values), (find, &values[..1]))?;
     Ok(id)
 }
 
 /// The id of a row that is there once, and whether it was inserted now.
 fn put_once(
     database: &mut dyn Database,
-    (insert, row): (&str, &[SqlValue<'_>]),
+    (insert, id, row): (&str, &str, &[SqlValue<'_>]),
     (find, key): (&str, &[SqlValue<'_>]),
 ) -> Result<(i64, bool)> {
-    if let Some(id) = first(database, insert, row, |row| int(row, 0))? {
-        return Ok((id, true));
+    if let Some(made) = database.insert_once(insert, id, row)? {
+        return Ok((made, true));
     }
     let known = first(database, find, key, |row| int(row, 0))?;
     let gone = || StoreError::Damaged("a unit or a content vanished".to_owned());
