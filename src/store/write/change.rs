@@ -4,6 +4,9 @@
 //! write; [`super::lease`] does.
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
@@ -19,9 +22,16 @@ use crate::store::layout::schema::insert;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::write::garbage;
 use crate::store::write::lease::check_free;
+use crate::support::cancel::here;
 
 /// The `last_seq` of a placement in force.
 pub(crate) const IN_FORCE: i64 = i64::MAX;
+
+/// From this many snapshots on, one thread encodes them while another one writes.
+const SHARED_WORK: usize = 32;
+
+/// How many encoded snapshots wait to be written.
+const WAITING: usize = 16;
 
 /// What a commit or a working state changes, to be written. Made without a database.
 #[derive(Debug)]
@@ -187,6 +197,49 @@ impl SessionRows {
         Ok(())
     }
 
+    /// Adds the snapshots of a history from an index on, then its working state. Linear in what changes from one to the
+    /// next.
+    pub(crate) fn add_all(
+        &mut self,
+        database: &mut dyn Database,
+        history: &History,
+        from: usize,
+    ) -> Result<()> {
+        let loose = self.undo_working(database)?;
+        let now = database.now_ns()?;
+        let mut put = |change: SnapshotChange| -> Result<()> {
+            if let Some(written) = self.put(database, &change, now)? {
+                self.note(written);
+            }
+            Ok(())
+        };
+        if history.committed().len() < from + SHARED_WORK {
+            history.walk(from, |older, newer| {
+                put(SnapshotChange::between(older, newer))
+            })?;
+        } else {
+            let (sender, changes) = sync_channel(WAITING);
+            let tokens = here();
+            let encode = move || {
+                history.walk(from, |older, newer| {
+                    let sent = sender.send(SnapshotChange::between(older, newer));
+                    // Nothing is received after an error of the other thread, which is the one that counts.
+                    sent.map_err(|_| StoreError::Refused("nothing more is written".to_owned()))
+                })
+            };
+            thread::scope(|scope| {
+                let encoding = scope.spawn(move || tokens.within(encode));
+                let written: Result<()> = changes.into_iter().try_for_each(put);
+                match encoding.join() {
+                    Ok(encoded) => written.and(encoded),
+                    Err(panic) => resume_unwind(panic),
+                }
+            })?;
+        }
+        garbage::units(database, &loose)?;
+        Ok(())
+    }
+
     /// A working state that was saved goes; one that is written is in force for no later commit, so there is nothing to
     /// note. Linear in the change and in that working state.
     pub(crate) fn write(
@@ -196,6 +249,18 @@ impl SessionRows {
         now: i64,
     ) -> Result<Option<Written>> {
         let loose = self.undo_working(database)?;
+        let written = self.put(database, change, now)?;
+        garbage::units(database, &loose)?;
+        Ok(written)
+    }
+
+    /// As [`Self::write`], where no working state is saved.
+    fn put(
+        &self,
+        database: &mut dyn Database,
+        change: &SnapshotChange,
+        now: i64,
+    ) -> Result<Option<Written>> {
         let (mut written, new) = self.plan(change)?;
         let (seq, hash) = written.newest;
         for placed in &written.gone {
@@ -221,7 +286,6 @@ impl SessionRows {
             SqlValue::Null,
         ];
         insert(database, "snapshot", &row)?;
-        garbage::units(database, &loose)?;
         Ok((!change.is_working()).then_some(written))
     }
 

@@ -75,8 +75,7 @@ impl Ready {
 
     fn write(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         let mut rows = SessionRows::create(database, &self.name, self.source.as_deref())?;
-        self.history
-            .walk(0, |older, snapshot| rows.add(database, older, snapshot))?;
+        rows.add_all(database, &self.history, 0)?;
         self.beside.put(database, rows.session)
     }
 }

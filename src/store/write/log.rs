@@ -495,8 +495,6 @@ fn write(
             rows
         }
     };
-    session.history().walk(step.kept, |older, snapshot| {
-        rows.add(database, older, snapshot)
-    })?;
+    rows.add_all(database, &session.history(), step.kept)?;
     Beside::default().put(database, rows.session)
 }

@@ -2,7 +2,7 @@
 
 use pactql::{Code, Context, Message, Session, Store};
 
-use super::place::{Folder, sound};
+use super::place::{Folder, documents, sound};
 
 fn session() -> Session {
     let mut context = Context::new();
@@ -50,6 +50,45 @@ fn what_comes_before_a_refused_session_stays() {
     sound(&store).expect("a sound store");
     let none: [(String, Session, Option<String>); 0] = [];
     assert_eq!(store.import_all(none).expect("nothing"), 0);
+}
+
+/// A session of this many snapshots with one turn each, of which one has a node with this id.
+fn long(snapshots: usize, odd: Option<(usize, &str)>) -> Session {
+    let (mut lines, mut turns) = (String::new(), Vec::new());
+    for number in 1..=snapshots {
+        let id = match odd {
+            Some((at, id)) if at == number => id.to_owned(),
+            _ => format!("t{number}"),
+        };
+        turns.push(serde_json::json!({"id": id, "nodeType": "mt", "created_at_ns": number, "content": number}));
+        let seq = serde_json::json!({"id": "s", "nodeType": "^seq", "children": turns});
+        let root = serde_json::json!({"id": "r", "children": [seq]});
+        let document = serde_json::json!({"cycle": number, "root": root});
+        lines.push_str(&document.to_string());
+        lines.push('\n');
+    }
+    Session::from_slice(lines.as_bytes()).expect("a session")
+}
+
+/// One thread encodes many snapshots while another writes them.
+#[test]
+fn a_long_session_is_written_whole_or_not_at_all() {
+    let folder = Folder::quick();
+    let store = Store::open(folder.file("long.db")).expect("a store");
+    for snapshots in [31, 32, 33, 200] {
+        let (name, session) = (format!("s{snapshots}"), long(snapshots, None));
+        store.import(&name, &session, None).expect("imported");
+        let there = store.session(&name).expect("the session");
+        assert_eq!(documents(&there), documents(&session), "{snapshots}");
+        // The database has no place for this id, wherever it is.
+        for at in [1, 2, snapshots / 2, snapshots] {
+            let refused = long(snapshots, Some((at, "a\0")));
+            let error = store.import("refused", &refused, None).expect_err("U+0000");
+            assert!(error.to_string().contains("U+0000"), "{error}");
+            assert!(store.session("refused").is_err());
+        }
+    }
+    sound(&store).expect("a sound store");
 }
 
 /// A copy of a session of another store has what its writer kept: the next one goes on as after the first.
