@@ -1,4 +1,8 @@
-//! Generates the selector parser from `grammar/selector.lalrpop` into `OUT_DIR`.
+//! Generates the selector parser from `grammar/selector.lalrpop` into `OUT_DIR`, and names the sources.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo:rerun-if-changed=grammar/selector.lalrpop");
@@ -10,4 +14,30 @@ fn main() {
         eprintln!("grammar/selector.lalrpop: {error}");
         std::process::exit(1);
     }
+    // What an import makes of a log is only the same where the sources are.
+    println!("cargo:rerun-if-changed=src");
+    let mut files = Vec::new();
+    let mut hasher = DefaultHasher::new();
+    if let Err(error) = list(Path::new("src"), &mut files) {
+        eprintln!("src: {error}");
+        std::process::exit(1);
+    }
+    files.sort();
+    for file in files {
+        let text = std::fs::read(&file).unwrap_or_default();
+        (file, text).hash(&mut hasher);
+    }
+    println!("cargo:rustc-env=PACTQL_SOURCES={:016x}", hasher.finish());
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            list(&path, files)?;
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
 }

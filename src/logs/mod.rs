@@ -12,12 +12,13 @@
 //! | change | nodes | differences of documents, sessions | `change`, `recording`, `spool` |
 //! | find logs | the environment | where agents keep logs | `places` |
 //! | name | sessions of a log | their names | `names` |
+//! | know again | bytes of a log | what an import notes of them | `mark` |
 //! | go on | a snapshot, one call | the next document | `live`, `events` |
 //!
 //! The other direction is `export` and `delta`: [`write_document`] and [`write_session`] write snapshots as
 //! documents. `file` (contexts in files) and `record` (calls into a store) are layers above the engine;
-//! the rest knows log formats, trees and snapshots, and must not know selectors or, but for `stream` and
-//! `opencode`, files.
+//! the rest knows log formats, trees and snapshots, and must not know selectors or, but for `stream`, `mark`
+//! and `opencode`, files.
 
 mod again;
 mod builder;
@@ -40,6 +41,8 @@ mod json;
 #[cfg(feature = "store")]
 mod live;
 mod log;
+#[cfg(feature = "cli")]
+mod mark;
 mod names;
 mod nodes;
 #[cfg(feature = "store")]
@@ -81,6 +84,8 @@ pub use input::{ImportOptions, LogError, MessageLocation};
 #[cfg(feature = "store")]
 pub(crate) use live::{LiveCall, Print, prints_after};
 #[cfg(feature = "cli")]
+pub(crate) use mark::{Hashed, LogBytes, LogHasher, LogMark};
+#[cfg(feature = "cli")]
 pub(crate) use names::{KnownNames, names, unique};
 pub use names::{session_names, stem};
 #[cfg(feature = "cli")]
@@ -93,4 +98,4 @@ pub use report::{Fate, ImportReport};
 pub(crate) use sqlite::log_of;
 pub use stream::import_file;
 #[cfg(feature = "cli")]
-pub(crate) use stream::is_lines_of_a_log;
+pub(crate) use stream::{import_file_seen, is_lines_of_a_log};

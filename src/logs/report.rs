@@ -231,6 +231,35 @@ impl ImportReport {
         totals.into_iter().chain(by_fate).chain(by_name).collect()
     }
 
+    /// Reads what [`Self::to_json`] wrote. Of the skipped records it is not known which are of no known kind.
+    #[cfg(feature = "cli")]
+    pub(crate) fn from_json(json: &Value) -> Option<Self> {
+        let notes = json["notes"].as_array()?.iter();
+        let mut report = Self {
+            sessions: json["sessions"].as_u64()?,
+            snapshots: json["snapshots"].as_u64()?,
+            notes: notes
+                .map(|note| Some(note.as_str()?.to_owned()))
+                .collect::<Option<_>>()?,
+            ..Self::default()
+        };
+        let mut count = |what: Counted, names: &Value| {
+            for (name, times) in names.as_object()? {
+                report.count(what, name, times.as_u64()?);
+            }
+            Some(())
+        };
+        for (name, counted) in BY_FATE {
+            for (fate, words) in Fate::ALL {
+                count(counted(fate), &json[name][words.replace(' ', "_")])?;
+            }
+        }
+        for (name, _, what) in BY_NAME {
+            count(what, &json[name])?;
+        }
+        Some(report)
+    }
+
     /// The number of sessions.
     pub fn sessions(&self) -> u64 {
         self.sessions

@@ -56,13 +56,23 @@ pub fn import_file(
     spool: File,
     options: &ImportOptions,
 ) -> Result<Option<Imported>, LogError> {
+    import_file_seen(log, spool, options, &mut |_| {})
+}
+
+/// As [`import_file`]; `seen` is called with all bytes of the log, in order.
+pub(crate) fn import_file_seen(
+    log: &File,
+    spool: File,
+    options: &ImportOptions,
+    seen: &mut dyn FnMut(&[u8]),
+) -> Result<Option<Imported>, LogError> {
     let log = LogFile::new(log, options)?;
     let Some(format) = log.format()? else {
         return Ok(None);
     };
     let spool = Spool::new(spool);
     let mut out = Output::spooled(spool.clone());
-    log.read(format, &spool, &mut out)?;
+    log.read(format, &spool, &mut out, seen)?;
     spool.check().map_err(LogError::Spool)?;
     Ok(Some(finished(out, Some(format), options)?))
 }
@@ -251,7 +261,13 @@ impl<'l> LogFile<'l> {
         Ok(prepared(text, halved, line))
     }
 
-    fn read(&self, format: Format, spool: &Spool, out: &mut Output) -> Result<(), LogError> {
+    fn read(
+        &self,
+        format: Format,
+        spool: &Spool,
+        out: &mut Output,
+        seen: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), LogError> {
         let mut lines = self.from(0);
         let (mut line, mut number, mut start) = (Vec::new(), 0, 0);
         let mut jumps = Jumps::default();
@@ -263,6 +279,7 @@ impl<'l> LogFile<'l> {
             if line.is_empty() {
                 break;
             }
+            seen(&line);
             if stopped() {
                 return Err(InputError::cancelled().into());
             }

@@ -52,6 +52,8 @@ pub(crate) use read::catalog::SessionEntry;
 pub use texts::TextIndex;
 pub use views::parquet_views;
 pub use write::import::ImportStopped;
+#[cfg(feature = "cli")]
+pub(crate) use write::import::NewSession;
 pub(crate) use write::ledger::Ledger;
 pub use write::log::LogImport;
 

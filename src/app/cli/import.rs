@@ -13,6 +13,7 @@ use crate::logs::{ImportOptions, ImportReport, MessageLocation};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// How many of the files that were left out are named.
 const SHOWN: usize = 20;
@@ -34,6 +35,7 @@ impl RunCommand for ImportArgs {
             },
             target: self.target()?,
             limits: with.limits,
+            opened: OnceLock::new(),
         };
         if self.logs.iter().any(|log| is_copy(log)) {
             let written = importing.copies()?;
@@ -193,7 +195,7 @@ impl ImportArgs {
         match &named.made {
             ReadSession::Log(log) => log.recording.write_jsonl(out, self.full),
             // Read for stores only.
-            ReadSession::Session(_) | ReadSession::Stored(..) => Ok(()),
+            ReadSession::Unchanged(_) | ReadSession::Session(_) | ReadSession::Stored(..) => Ok(()),
         }
     }
 

@@ -4,6 +4,7 @@
 
 use super::command::say;
 use super::folders::LogSource;
+use super::import_marks::{LogMarks, is_there, marked_options};
 use super::input;
 use super::options::named;
 use super::progress::Progress;
@@ -13,9 +14,9 @@ use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwor
 use crate::app::present::{Exit, Failure, sessions as opened};
 use crate::history::Session;
 use crate::logs::{
-    self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogError,
-    Pointer, Redaction, import, import_file, import_opencode, is_lines_of_a_log, is_opencode,
-    where_messages,
+    self, Format, ImportOptions, ImportReport, Imported, ImportedSession, KnownNames, LogBytes,
+    LogError, LogHasher, LogMark, Pointer, Redaction, import, import_file_seen, import_opencode,
+    is_lines_of_a_log, is_opencode, where_messages,
 };
 use crate::store::Store;
 use crate::tree::source::{check_listed, files_below, sessions_in};
@@ -26,7 +27,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Make sessions of the logs of agents; into a store also of files of sessions, and of other stores.
 ///
@@ -96,12 +97,26 @@ pub(super) struct Importing<'a> {
     pub(super) options: ImportOptions,
     pub(super) target: ImportTarget<'a>,
     pub(super) limits: Limits,
+    /// The store that it goes into, once it is open.
+    pub(super) opened: OnceLock<Store>,
 }
 
 impl Importing<'_> {
     /// Whether sessions go into a store, so that sessions are read too.
     pub(super) fn is_into_store(&self) -> bool {
         matches!(self.target, ImportTarget::Store(_))
+    }
+
+    /// The store that sessions go into; one that is missing is made.
+    pub(super) fn store(&self) -> Result<&Store, Failure> {
+        match (self.opened.get(), self.target) {
+            (Some(store), _) => Ok(store),
+            (None, ImportTarget::Store(address)) => {
+                let store = open_store(address.store, Access::Create)?;
+                Ok(self.opened.get_or_init(|| store))
+            }
+            _ => Err(Failure::internal("sessions go into a store")),
+        }
     }
 }
 
@@ -144,10 +159,14 @@ pub(super) struct Named {
     /// Its log, by number.
     pub(super) log: Option<usize>,
     pub(super) made: ReadSession,
+    /// The mark of its log, to be kept with it.
+    pub(super) mark: Option<String>,
 }
 
 pub(super) enum ReadSession {
     Log(Box<ImportedSession>),
+    /// One of a log that is as it was when it was imported, with its name in the store.
+    Unchanged(String),
     Session(Arc<Session>),
     /// One of another store, with its name there and the number of its snapshots.
     Stored(Arc<Store>, String, usize),
@@ -157,9 +176,17 @@ impl ReadSession {
     /// The number of its snapshots if it was a session already.
     pub(super) fn copied(&self) -> Option<usize> {
         match self {
-            Self::Log(_) => None,
+            Self::Log(_) | Self::Unchanged(_) => None,
             Self::Session(session) => Some(session.history().committed().len()),
             Self::Stored(.., snapshots) => Some(*snapshots),
+        }
+    }
+
+    /// What its log calls it, if that was read.
+    fn known(&self) -> KnownNames<'_> {
+        match self {
+            Self::Log(log) => KnownNames::from_session(log),
+            Self::Unchanged(_) | Self::Session(_) | Self::Stored(..) => KnownNames::default(),
         }
     }
 
@@ -169,16 +196,18 @@ impl ReadSession {
             Self::Session(session) => Ok(Arc::clone(session)),
             Self::Stored(store, name, _) => Ok(store.session(name)?),
             Self::Log(log) => Ok(Arc::new(opened::session_of(log)?)),
+            Self::Unchanged(name) => Err(Failure::internal(format!("`{name}` was not read"))),
         }
     }
 }
 
-type OfFile = (Vec<ReadSession>, Option<ImportReport>);
-
-fn logs_of(imported: Imported) -> OfFile {
-    let made = imported.sessions.into_iter();
-    let made = made.map(|log| ReadSession::Log(Box::new(log))).collect();
-    (made, Some(imported.report))
+/// What is read of a file.
+#[derive(Default)]
+pub(super) struct ReadFile {
+    pub(super) made: Vec<ReadSession>,
+    report: Option<ImportReport>,
+    /// Of a log that goes into a store.
+    pub(super) mark: Option<Arc<LogMark>>,
 }
 
 impl Read {
@@ -214,6 +243,7 @@ impl Read {
                         source: Some(without_passwords(&source).into_owned()),
                         log: None,
                         made: ReadSession::Stored(Arc::clone(&opened), info.name, info.snapshots),
+                        mark: None,
                     }
                 }));
                 continue;
@@ -232,17 +262,18 @@ impl Read {
 
     fn add_files(&mut self, importing: &Importing<'_>, files: &[LogSource]) -> Result<(), Failure> {
         let progress = Progress::bar(files.len());
-        let found: Vec<Result<OfFile, Failure>> = files
+        let marks = importing.marks(files);
+        let found: Vec<Result<ReadFile, Failure>> = files
             .par_iter()
             .map(|file| {
-                let found = importing.read_source(file);
+                let found = importing.read_source(file, &marks);
                 progress.step();
                 found
             })
             .collect();
         drop(progress);
         for (file, found) in files.iter().zip(found) {
-            let (made, report) = match found {
+            let read = match found {
                 Ok(found) => found,
                 Err(failure) if !importing.args.strict && file.is_left_out(&failure) => {
                     self.skipped.push((file.path.clone(), failure.message()));
@@ -256,11 +287,11 @@ impl Read {
                 }
                 Err(failure) => return Err(failure),
             };
-            let log = report.map(|report| {
-                self.reports.push(report);
+            let log = read.report.as_ref().map(|report| {
+                self.reports.push(report.clone());
                 self.reports.len() - 1
             });
-            for made in &made {
+            for made in &read.made {
                 if let ReadSession::Session(session) = made {
                     let remark = opened::remarks(session);
                     if !self.remarks.contains(&remark) {
@@ -269,7 +300,7 @@ impl Read {
                     }
                 }
             }
-            let named = importing.named(file, log, made, &mut self.taken);
+            let named = importing.named(file, log, read, &mut self.taken);
             self.sessions.extend(named);
         }
         Ok(())
@@ -335,20 +366,76 @@ impl Importing<'_> {
         LogSource::below(directory)
     }
 
-    pub(super) fn read_source(&self, file: &LogSource) -> Result<OfFile, Failure> {
+    /// Reads a file; one that a mark says is as it was is not read.
+    pub(super) fn read_source(
+        &self,
+        file: &LogSource,
+        marks: &LogMarks,
+    ) -> Result<ReadFile, Failure> {
         file.check()?;
-        self.read_file(&file.path)
+        match marks.unchanged(&file.path) {
+            Some((mark, names)) => Ok(ReadFile {
+                made: names.into_iter().map(ReadSession::Unchanged).collect(),
+                report: Some(mark.report.clone()),
+                mark: Some(mark),
+            }),
+            None => self.read_file(&file.path),
+        }
     }
 
-    pub(super) fn read_file(&self, file: &str) -> Result<OfFile, Failure> {
+    /// The marks of the logs that the store has. What is wrong with the store is said when it is written.
+    pub(super) fn marks(&self, files: &[LogSource]) -> LogMarks {
+        let ImportTarget::Store(address) = self.target else {
+            return LogMarks::default();
+        };
+        let options = marked_options(&self.options, self.limits);
+        match options.filter(|_| !self.args.skip_existing && is_there(address.store)) {
+            None => LogMarks::default(),
+            Some(options) => {
+                let paths = files.iter().map(|file| &*file.path).collect();
+                let read = |store| LogMarks::read(store, &paths, options);
+                self.store().and_then(read).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The sessions of a log, with its mark if it is known which bytes were read.
+    fn logs_of(&self, imported: Imported, bytes: Option<LogBytes>) -> ReadFile {
+        let options = marked_options(&self.options, self.limits).filter(|_| self.is_into_store());
+        let mark = bytes
+            .zip(options)
+            .map(|(bytes, options)| Arc::new(LogMark::new(bytes, options, &imported)));
+        let made = imported.sessions.into_iter();
+        ReadFile {
+            made: made.map(|log| ReadSession::Log(Box::new(log))).collect(),
+            report: Some(imported.report),
+            mark,
+        }
+    }
+
+    pub(super) fn read_file(&self, file: &str) -> Result<ReadFile, Failure> {
         let limits = self.limits;
         let as_it_is = |session: Session| {
             self.check_redacted(file)?;
-            Ok((vec![ReadSession::Session(Arc::new(session))], None))
+            Ok(ReadFile {
+                made: vec![ReadSession::Session(Arc::new(session))],
+                ..ReadFile::default()
+            })
         };
+        // SQLite and the folders are not read byte by byte: what is there before and after was read.
+        let opencode = is_opencode(Path::new(file));
+        let bytes = || {
+            opencode
+                .then(|| LogBytes::at(Path::new(file)).ok())
+                .flatten()
+        };
+        let before = bytes();
         match import_opencode(Path::new(file), &self.options) {
             Ok(None) => {}
-            Ok(Some(imported)) => return Ok(logs_of(imported)),
+            Ok(Some(imported)) => {
+                let unchanged = before.filter(|before| bytes().as_ref() == Some(before));
+                return Ok(self.logs_of(imported, unchanged));
+            }
             Err(error) => return Err(failed(file, error)),
         }
         if self.is_into_store() && Path::new(file).is_dir() {
@@ -361,7 +448,8 @@ impl Importing<'_> {
             return Err(Failure::usage(format!("`{file}` is a directory without a log"))
                 .with_help("give a log, a directory of logs, or `--from FORMAT` for a log that is not recognized"));
         }
-        let bytes = input::read(file, self.limits)?;
+        let mut hasher = LogHasher::default();
+        let bytes = input::read_hashed(file, self.limits, &mut hasher)?;
         let name = input::name(file);
         if bytes.trim_ascii().is_empty() {
             return Err(no_messages(format!("{} is empty", name.display())));
@@ -370,7 +458,7 @@ impl Importing<'_> {
             Ok(_) if bytes.trim_ascii() == b"[]" => {
                 return Err(no_messages(format!("{} has no messages", name.display())));
             }
-            Ok(imported) => return Ok(logs_of(imported)),
+            Ok(imported) => return Ok(self.logs_of(imported, Some(hasher.finish()))),
             Err(error) if file == input::STDIN && !self.is_into_store() => {
                 return Err(Failure::Input(vec![(name, error)], None));
             }
@@ -413,7 +501,7 @@ impl Importing<'_> {
     }
 
     /// The sessions of a log that is large; `None` if it is not, or no JSON Lines.
-    fn read_large(&self, path: &str) -> Result<Option<OfFile>, Failure> {
+    fn read_large(&self, path: &str) -> Result<Option<ReadFile>, Failure> {
         // What is not of the named format may be a session, which is read as a whole.
         let directory = match self.target {
             ImportTarget::Store(address) if self.options.format.is_none() => address.directory(),
@@ -427,8 +515,11 @@ impl Importing<'_> {
         };
         let unwritten = |error| Failure::output(&directory.display().to_string(), &error);
         let spool = tempfile::tempfile_in(&directory).map_err(unwritten)?;
-        match import_file(&log, spool, &self.options) {
-            Ok(imported) => Ok(imported.map(logs_of)),
+        let mut hasher = LogHasher::default();
+        match import_file_seen(&log, spool, &self.options, &mut |bytes| hasher.add(bytes)) {
+            Ok(imported) => {
+                Ok(imported.map(|imported| self.logs_of(imported, Some(hasher.finish()))))
+            }
             Err(LogError::Spool(error)) => Err(unwritten(error)),
             Err(error) => Err(failed(path, error)),
         }
@@ -439,20 +530,26 @@ impl Importing<'_> {
         &self,
         file: &LogSource,
         log: Option<usize>,
-        imported: Vec<ReadSession>,
+        read: ReadFile,
         taken: &mut HashSet<String>,
     ) -> Vec<Named> {
-        let known = imported.iter().map(|made| match made {
-            ReadSession::Log(log) => KnownNames::from_session(log),
-            ReadSession::Session(_) | ReadSession::Stored(..) => KnownNames::default(),
-        });
-        let names = logs::names(&file.stem, &known.collect::<Vec<_>>(), taken);
+        let known: Vec<KnownNames<'_>> = match (&read.made[..], &read.mark) {
+            ([ReadSession::Unchanged(_), ..], Some(mark)) => mark.names().collect(),
+            (made, _) => made.iter().map(ReadSession::known).collect(),
+        };
+        let names = logs::names(&file.stem, &known, taken);
         let source = Redaction::apply_text(&self.options.redact, &file.path);
         let source = (file.path != input::STDIN).then_some(source);
-        let named = names.into_iter().zip(imported).map(|(name, made)| Named {
+        let mark = read.mark.filter(|_| source.is_some());
+        let named = names.into_iter().zip(read.made).enumerate();
+        let named = named.map(|(at, (name, made))| Named {
             name,
             source: source.clone(),
             log,
+            mark: match made {
+                ReadSession::Log(_) => mark.as_ref().map(|mark| mark.with_session(at)),
+                _ => None,
+            },
             made,
         });
         named.collect()

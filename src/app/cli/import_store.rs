@@ -6,17 +6,17 @@
 
 use super::command::say;
 use super::folders::LogSource;
+use super::import_marks::LogMarks;
 use super::import_read::{ImportTarget, Importing, Named, ReadSession, several};
 use super::interrupt::leave;
 use super::progress::Progress;
-use super::sessions::open_store;
 use super::words::quoted;
 use super::write::new_name;
 use crate::app::present::sessions::session_of;
-use crate::app::present::stores::{Access, StoreAddress, Which};
+use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
 use crate::logs::{log_of, unique};
-use crate::store::{LogImport, Store};
+use crate::store::{LogImport, NewSession, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::source::files_below;
 use serde::de::IgnoredAny;
@@ -104,7 +104,8 @@ pub(super) fn write_store(
     mut sessions: Vec<Named>,
 ) -> Result<ImportedCounts, Failure> {
     importing.rename(address, &mut sessions)?;
-    let store = open_store(address.store, Access::Create)?;
+    let unchanged = importing.take_unchanged(&mut sessions)?;
+    let store = importing.store()?;
     let listed = match &sessions[..] {
         // Looked up by its name.
         [one] if one.log.is_none() => store.sessions(&one.name)?,
@@ -128,6 +129,12 @@ pub(super) fn write_store(
     }
     let mut written = ImportedCounts::count(&sessions);
     written.existing = before - sessions.len();
+    written
+        .logs
+        .extend(unchanged.iter().filter_map(|named| named.log));
+    if !unchanged.is_empty() {
+        written.again.get_or_insert_default().same += unchanged.len();
+    }
     // The logs that have something in the store: a session, or another of the same log.
     let is_known = |named: &Named| {
         let source = named.source.as_deref();
@@ -145,9 +152,9 @@ pub(super) fn write_store(
             None => new.push(named),
         }
     }
-    import_all(address.store, &store, new)?;
+    import_all(address.store, store, new)?;
     for sessions in again.into_values() {
-        add(&mut written.again, import_log(address, &store, sessions)?);
+        add(&mut written.again, import_log(address, store, sessions)?);
     }
     Ok(written)
 }
@@ -160,10 +167,11 @@ fn import_log(
 ) -> Result<LogImport, Failure> {
     let source = sessions.first().and_then(|named| named.source.clone());
     let mut read = Vec::with_capacity(sessions.len());
+    let mut marks = Vec::new();
     for named in sessions {
         let session = match named.made {
             ReadSession::Log(log) => session_of(&log)?,
-            ReadSession::Session(_) | ReadSession::Stored(..) => {
+            ReadSession::Unchanged(_) | ReadSession::Session(_) | ReadSession::Stored(..) => {
                 return Err(Failure::plain(
                     Exit::Input,
                     "it is a session already, not a log",
@@ -171,8 +179,9 @@ fn import_log(
             }
         };
         read.push((named.name, session));
+        marks.extend(named.mark);
     }
-    match store.import_log(&read, source.as_deref()) {
+    match store.import_marked_log(&read, source.as_deref(), &marks) {
         Ok(done) => Ok(done),
         Err(error) if error.code() == Code::SessionExists => {
             let names = read.iter().map(|(name, _)| name);
@@ -186,6 +195,35 @@ fn import_log(
 }
 
 impl Importing<'_> {
+    /// Takes out the sessions of logs that are in the store as they would be now, and returns them. A log whose sessions
+    /// have other names there is read.
+    fn take_unchanged(&self, sessions: &mut Vec<Named>) -> Result<Vec<Named>, Failure> {
+        let is_renamed = |named: &&Named| match &named.made {
+            ReadSession::Unchanged(name) => *name != named.name,
+            _ => false,
+        };
+        let logs = sessions.iter().filter(is_renamed);
+        let logs: BTreeSet<usize> = logs.filter_map(|named| named.log).collect();
+        for log in logs {
+            let mut of_log: Vec<&mut Named> = sessions
+                .iter_mut()
+                .filter(|named| named.log == Some(log))
+                .collect();
+            let source = of_log.first().and_then(|named| named.source.clone());
+            let read = self.read_file(&source.unwrap_or_default())?;
+            if read.made.len() != of_log.len() {
+                let changed = "the log has changed while it was read; import it again";
+                return Err(Failure::plain(Exit::Io, changed));
+            }
+            for (at, (named, made)) in of_log.iter_mut().zip(read.made).enumerate() {
+                named.mark = read.mark.as_ref().map(|mark| mark.with_session(at));
+                named.made = made;
+            }
+        }
+        let is_unchanged = |named: &mut Named| matches!(named.made, ReadSession::Unchanged(_));
+        Ok(sessions.extract_if(.., is_unchanged).collect())
+    }
+
     /// Gives the one session its name, and refuses names that no session can have.
     fn rename(&self, address: StoreAddress<'_>, sessions: &mut [Named]) -> Result<(), Failure> {
         let named = match address.which {
@@ -235,14 +273,19 @@ fn import_all(store: &str, opened: &Store, sessions: Vec<Named>) -> Result<(), F
     let ready = sessions.into_iter().map_while(|named| {
         progress.step();
         match named.made.session() {
-            Ok(session) => Some((named.name, session, named.source)),
+            Ok(session) => Some(NewSession {
+                name: named.name,
+                session,
+                source: named.source,
+                mark: named.mark,
+            }),
             Err(failure) => {
                 unread = Some(failure);
                 None
             }
         }
     });
-    let (imported, failure) = match opened.import_all(ready) {
+    let (imported, failure) = match opened.import_marked(ready) {
         Ok(imported) => (imported, unread),
         Err(stopped) => (stopped.imported, Some(stopped.error.into())),
     };
@@ -298,7 +341,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
     let ImportTarget::Store(address) = importing.target else {
         return Err(Failure::internal("logs are followed into a store"));
     };
-    let store = open_store(address.store, Access::Create)?;
+    let store = importing.store()?;
     let mut followed = Followed::default();
     while !stop.load(Ordering::Relaxed) {
         let began = Instant::now();
@@ -306,7 +349,7 @@ pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            followed.look(file, importing, address, &store)?;
+            followed.look(file, importing, address, store)?;
         }
         followed.begun = true;
         if let Some(exit) = followed.given_up() {
@@ -372,10 +415,19 @@ impl Followed {
             return Ok(());
         }
         file.stem.clone_from(&seen.stem);
-        let done = importing.read_source(&file).and_then(|(made, _)| {
-            let mut sessions = importing.named(&file, Some(0), made, &mut HashSet::new());
+        // Only what was imported before this program began is as it was.
+        let marks = if self.begun {
+            LogMarks::default()
+        } else {
+            importing.marks(std::slice::from_ref(&file))
+        };
+        let done = importing.read_source(&file, &marks).and_then(|read| {
+            let mut sessions = importing.named(&file, Some(0), read, &mut HashSet::new());
             importing.rename(address, &mut sessions)?;
-            import_log(address, store, sessions)
+            let unchanged = importing.take_unchanged(&mut sessions)?;
+            let mut done = import_log(address, store, sessions)?;
+            done.same += unchanged.len();
+            Ok(done)
         });
         match done {
             Ok(done) => {

@@ -14,6 +14,7 @@ mod edit;
 mod export;
 mod folders;
 mod import;
+mod import_marks;
 mod import_read;
 mod import_store;
 mod input;

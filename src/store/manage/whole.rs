@@ -23,6 +23,7 @@ use crate::store::texts::tables;
 use crate::store::write::change::{IN_FORCE, chained};
 use crate::store::write::garbage;
 use crate::store::write::lease::{check_free, end, is_idle};
+use crate::store::write::mark;
 use crate::store::write::records::{self, note_unwritten};
 use crate::support::diag::Code;
 use crate::tree::hash::hex;
@@ -143,6 +144,7 @@ pub(crate) fn prune(
     let update = "update snapshot set parent_hash = ?3 where session_id = ?1 and seq = ?2";
     database.execute(update, &[ends[0], ends[1], (&parent).into()])?;
     put_base(database, entry.session, kept)?;
+    mark::remove(database, entry.session)?;
     let (units, bodies) = garbage::units(database, &units)?;
     // What was sent in cycles that are gone goes too, unless a writer may go on after it.
     if is_idle(database, entry.session)? {
@@ -282,6 +284,11 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     let delete = "delete from attempt where session_id = ?1";
     database.execute(delete, &[entry.session.into()])?;
     rehash(database, entry.session, from, &note(ids, now))?;
+    // A hash of the log would help to guess the texts.
+    mark::remove(database, entry.session)?;
+    if let Some(source) = &entry.source {
+        mark::remove_of(database, source)?;
+    }
     touch(database, entry.session, None)?;
     Ok(others.into_iter().collect())
 }

@@ -10,6 +10,7 @@ use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
 use crate::store::read::open;
 use crate::store::write::change::SessionRows;
+use crate::store::write::mark;
 use crate::support::diag::Error;
 
 const SESSIONS: usize = 256;
@@ -45,12 +46,33 @@ pub struct ImportStopped {
 struct Ready {
     name: String,
     source: Option<String>,
+    mark: Option<String>,
     history: Arc<History>,
     beside: Beside,
 }
 
+/// A session to be copied into the store: its name, where it comes from, and the mark of its log.
+pub(crate) struct NewSession<S> {
+    pub(crate) name: String,
+    pub(crate) session: S,
+    pub(crate) source: Option<String>,
+    pub(crate) mark: Option<String>,
+}
+
+impl<S> NewSession<S> {
+    fn unmarked((name, session, source): (String, S, Option<String>)) -> Self {
+        Self {
+            name,
+            session,
+            source,
+            mark: None,
+        }
+    }
+}
+
 impl Ready {
-    fn new(name: String, session: &Session, source: Option<String>) -> Result<Self, Error> {
+    fn new<S: Borrow<Session>>(new: NewSession<S>) -> Result<Self, Error> {
+        let session: &Session = new.session.borrow();
         let history = session.history();
         // One that is replayed is read as it is written.
         if !history.is_replayed() {
@@ -66,8 +88,9 @@ impl Ready {
         }
         beside.attempts = history.attempts().clone();
         Ok(Self {
-            name,
-            source,
+            name: new.name,
+            source: new.source,
+            mark: new.mark,
             history,
             beside,
         })
@@ -76,7 +99,11 @@ impl Ready {
     fn write(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         let mut rows = SessionRows::create(database, &self.name, self.source.as_deref())?;
         rows.add_all(database, &self.history, 0)?;
-        self.beside.put(database, rows.session)
+        self.beside.put(database, rows.session)?;
+        match &self.mark {
+            Some(mark) => mark::put_all(database, &[(rows.session, mark)]),
+            None => Ok(()),
+        }
     }
 }
 
@@ -88,7 +115,8 @@ impl Store {
     /// # Errors
     /// `E_SESSION_EXISTS`; those of the database. The store is as it was then.
     pub fn import(&self, name: &str, session: &Session, source: Option<&str>) -> Result<(), Error> {
-        let ready = Ready::new(name.to_owned(), session, source.map(str::to_owned))?;
+        let source = source.map(str::to_owned);
+        let ready = Ready::new(NewSession::unmarked((name.to_owned(), session, source)))?;
         Ok(self.core.write(|database| ready.write(database))?)
     }
 
@@ -103,11 +131,19 @@ impl Store {
         &self,
         sessions: impl IntoIterator<Item = (String, S, Option<String>)>,
     ) -> Result<usize, ImportStopped> {
+        self.import_marked(sessions.into_iter().map(NewSession::unmarked))
+    }
+
+    /// As [`Store::import_all`], with the marks of logs.
+    pub(crate) fn import_marked<S: Borrow<Session>>(
+        &self,
+        sessions: impl IntoIterator<Item = NewSession<S>>,
+    ) -> Result<usize, ImportStopped> {
         let mut imported = 0;
         let mut chunk: Vec<Ready> = Vec::new();
         let mut snapshots = 0;
-        for (name, session, source) in sessions {
-            match Ready::new(name, session.borrow(), source) {
+        for new in sessions {
+            match Ready::new(new) {
                 Ok(ready) => {
                     snapshots += ready.history.committed().len();
                     chunk.push(ready);

@@ -10,6 +10,7 @@ use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::read::open;
 use crate::store::write::change::{SessionRows, SnapshotChange};
 use crate::store::write::core::Core;
+use crate::store::write::mark;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -95,6 +96,16 @@ impl Store {
         sessions: &[(String, Session)],
         source: Option<&str>,
     ) -> Result<LogImport, Error> {
+        self.import_marked_log(sessions, source, &[])
+    }
+
+    /// As [`Store::import_log`], with the marks of the log, one for each session, or none.
+    pub(crate) fn import_marked_log(
+        &self,
+        sessions: &[(String, Session)],
+        source: Option<&str>,
+        marks: &[String],
+    ) -> Result<LogImport, Error> {
         let candidates = self.candidates_of(sessions, source)?;
         let steps = self.steps(sessions, &candidates, source)?;
         let mut done = LogImport::default();
@@ -108,8 +119,13 @@ impl Store {
                 for ((name, session), step) in sessions.iter().zip(&steps) {
                     write(database, name, session, source, step)?;
                 }
-                Ok(())
+                put_marks(database, sessions, &steps, marks)
             })?;
+        } else if !marks.is_empty() {
+            // The log is as it was, and only the next import would miss the marks.
+            let _ = self
+                .core
+                .write(|database| put_marks(database, sessions, &steps, marks));
         }
         for ((_, session), step) in sessions.iter().zip(&steps) {
             let count = match (step.candidate, step.adds) {
@@ -246,6 +262,13 @@ fn at(history: &History, index: Option<usize>) -> Result<Option<&Arc<Snapshot>>,
 }
 
 impl LogCandidate {
+    /// Whether a session is as it was when it was compared. A new name is a change, through two steps.
+    fn is_compared(&self, entry: &SessionEntry) -> bool {
+        let renamed = if self.entry.name == entry.name { 0 } else { 2 };
+        let compared = (self.entry.session, self.entry.changed + renamed);
+        (entry.session, entry.changed) == compared
+    }
+
     /// `None` if the two are of different logs, or of different branches.
     fn step(
         &self,
@@ -469,6 +492,27 @@ fn rename(database: &mut dyn Database, moved: &[(String, String)]) -> Result<(),
     Ok(())
 }
 
+/// Keeps the marks of the log, unless a session that stays as it was has changed since it was compared.
+fn put_marks(
+    database: &mut dyn Database,
+    sessions: &[(String, Session)],
+    steps: &[LogStep<'_>],
+    marks: &[String],
+) -> Result<(), StoreError> {
+    let mut marked = Vec::new();
+    for (((name, _), step), mark) in sessions.iter().zip(steps).zip(marks) {
+        let Some(entry) = catalog::find(database, name)? else {
+            return Ok(());
+        };
+        let candidate = step.candidate.filter(|_| step.is_kept);
+        if candidate.is_some_and(|candidate| !candidate.is_compared(&entry)) {
+            return Ok(());
+        }
+        marked.push((entry.session, &**mark));
+    }
+    mark::put_all(database, &marked)
+}
+
 fn write(
     database: &mut dyn Database,
     name: &str,
@@ -484,10 +528,7 @@ fn write(
         Some(candidate) => {
             let entry = catalog::get(database, name)?;
             let mut rows = SessionRows::resume(database, &entry)?;
-            // It has changed since it was compared. A new name is a change, through two steps.
-            let renamed = if candidate.entry.name == name { 0 } else { 2 };
-            let compared = (candidate.entry.session, candidate.entry.changed + renamed);
-            if (entry.session, entry.changed) != compared {
+            if !candidate.is_compared(&entry) {
                 let what = format!("`{name}` has changed meanwhile; import the log again");
                 return Err(StoreError::Refused(what));
             }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 mod rows;
 
 /// A line of Claude Code.
-fn line(id: &str, parent: Option<&str>, message: &Value, more: &Value) -> String {
+pub(super) fn line(id: &str, parent: Option<&str>, message: &Value, more: &Value) -> String {
     let mut line = json!({"type": message["role"], "uuid": id, "parentUuid": parent, "sessionId": "s1",
         "isSidechain": false, "timestamp": "2026-03-02T09:00:00Z", "message": message});
     for (name, value) in more.as_object().into_iter().flatten() {
@@ -20,15 +20,15 @@ fn line(id: &str, parent: Option<&str>, message: &Value, more: &Value) -> String
     format!("{line}\n")
 }
 
-fn user(text: &str) -> Value {
+pub(super) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-fn reply(id: &str, content: &Value) -> Value {
+pub(super) fn reply(id: &str, content: &Value) -> Value {
     json!({"role": "assistant", "id": id, "model": "m", "content": content})
 }
 
-fn said(text: &str) -> Value {
+pub(super) fn said(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
 
@@ -110,7 +110,7 @@ fn a_log_that_has_grown_adds_what_is_new() {
 }
 
 /// A log of Claude Code of more than 8 MiB, which is read line by line.
-fn large(turns: usize) -> String {
+pub(super) fn large(turns: usize) -> String {
     let mut text = String::new();
     for turn in 0..turns {
         let parent = turn.checked_sub(1).map(|turn| format!("r{turn}"));

@@ -11,6 +11,7 @@ mod imports;
 mod inspect;
 mod limits;
 mod many;
+mod marks;
 mod opencode;
 mod queries;
 mod ranges;

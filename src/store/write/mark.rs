@@ -1,0 +1,135 @@
+//! Marks of logs: what an import notes of a log with each of its sessions, so that the same log is not read again.
+//!
+//! A mark is in the member `log` of a session's `meta` (STORE §2), beside the hash of its newest snapshot then, and holds
+//! while the session ends there and no context has written it. Pruning a session and taking a text out of it remove the
+//! marks. What a mark says is JSON of the caller; this file does not read it.
+
+use crate::json::{canonical, members};
+use crate::store::database::sql::{Database, first, ints, one_int};
+use crate::store::error::Result;
+use crate::store::layout::sums::update_session_sum;
+use crate::tree::hash::hex;
+#[cfg(feature = "cli")]
+use {
+    crate::json::{get, string},
+    crate::store::Store,
+    crate::store::database::sql::{collect, int, text},
+    crate::support::diag::Error,
+    std::collections::HashSet,
+};
+
+/// A session of a log with a mark that holds.
+#[cfg(feature = "cli")]
+#[derive(Debug)]
+pub(crate) struct MarkedSession {
+    pub(crate) source: String,
+    pub(crate) name: String,
+    pub(crate) mark: String,
+}
+
+const LOG: &str = "log";
+
+/// The hash of the newest snapshot of a session, of a working state too, in hexadecimal digits.
+fn end(database: &mut dyn Database, session: i64) -> Result<String> {
+    let newest = "select hash from snapshot where session_id = ?1 order by seq desc limit 1";
+    let hash = first(database, newest, &[session.into()], |row| {
+        Ok(row.bytes(0)?.map(hex))
+    })?;
+    Ok(hash.flatten().unwrap_or_default())
+}
+
+/// Replaces the mark of a session, or removes it.
+fn set(database: &mut dyn Database, session: i64, mark: Option<&str>) -> Result<()> {
+    let meta = "select meta from session where session_id = ?1";
+    let before = first(database, meta, &[session.into()], |row| {
+        Ok(row.text(0)?.map(str::to_owned))
+    })?;
+    let before = before.flatten();
+    let others = before
+        .as_deref()
+        .map(members)
+        .unwrap_or_default()
+        .into_iter();
+    let others = others.filter(|(name, _)| name != LOG);
+    let mut all: Vec<(String, String)> = others
+        .map(|(name, json)| (name.into_owned(), json.to_owned()))
+        .collect();
+    if let Some(mark) = mark {
+        let end = end(database, session)?;
+        all.push((
+            LOG.to_owned(),
+            format!("{{\"end\":\"{end}\",\"mark\":{mark}}}"),
+        ));
+    }
+    let all = all.iter().map(|(name, json)| format!("\"{name}\":{json}"));
+    let all: Vec<String> = all.collect();
+    let after = (!all.is_empty()).then(|| canonical(&format!("{{{}}}", all.join(","))));
+    if before == after {
+        return Ok(());
+    }
+    let update = "update session set meta = ?2 where session_id = ?1";
+    database.execute(update, &[session.into(), after.as_deref().into()])?;
+    update_session_sum(database, session)
+}
+
+/// Keeps the marks of all sessions of a log, unless a text was taken out of one: a hash of the log would help to guess it.
+pub(crate) fn put_all(database: &mut dyn Database, sessions: &[(i64, &str)]) -> Result<()> {
+    let erased = "select 1 from snapshot where session_id = ?1 and note is not null limit 1";
+    for (session, _) in sessions {
+        if one_int(database, erased, &[(*session).into()])?.is_some() {
+            return Ok(());
+        }
+    }
+    let mut sessions = sessions.iter();
+    sessions.try_for_each(|(session, mark)| set(database, *session, Some(mark)))
+}
+
+pub(crate) fn remove(database: &mut dyn Database, session: i64) -> Result<()> {
+    set(database, session, None)
+}
+
+/// Removes the marks of all sessions that were made of one log. Linear in the sessions of the store.
+pub(crate) fn remove_of(database: &mut dyn Database, source: &str) -> Result<()> {
+    let marked = "select session_id from session where source = ?1 and meta is not null";
+    let sessions = ints(database, marked, &[source.into()])?;
+    sessions
+        .into_iter()
+        .try_for_each(|session| remove(database, session))
+}
+
+#[cfg(feature = "cli")]
+impl Store {
+    /// The sessions of these logs with marks that hold, in byte order of names. Linear in the sessions of the store.
+    pub(crate) fn marks(&self, sources: &HashSet<&str>) -> Result<Vec<MarkedSession>, Error> {
+        let found = self.core.read(|database| {
+            let marked = "select session_id, name, source, meta from session \
+                 where meta is not null and source is not null and runtime is null order by name";
+            let found = collect(database, marked, &[], |row| {
+                let source = text(row, 2)?;
+                if !sources.contains(source) {
+                    return Ok(None);
+                }
+                let meta = members(text(row, 3)?);
+                let log = get(&meta, LOG).map(members).unwrap_or_default();
+                let end = get(&log, "end").and_then(string);
+                let Some((end, mark)) = end.zip(get(&log, "mark")) else {
+                    return Ok(None);
+                };
+                let marked = MarkedSession {
+                    source: source.to_owned(),
+                    name: text(row, 1)?.to_owned(),
+                    mark: mark.to_owned(),
+                };
+                Ok(Some((int(row, 0)?, end.into_owned(), marked)))
+            })?;
+            let mut holding = Vec::new();
+            for (session, then, marked) in found.into_iter().flatten() {
+                if end(database, session)? == then {
+                    holding.push(marked);
+                }
+            }
+            Ok(holding)
+        })?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,437 @@
+//! Marks of logs: a log that is as it was is not read again, and every change of it, of the store and of the options is
+//! seen.
+//!
+//! Whether a log was read shows in the report: each test writes a note into the reports that the marks have, and only an
+//! import that does not read the log says it.
+
+use super::imports::{large, line, reply, said, user};
+use super::store::names;
+use super::{Scratch, answer, fails, pactql};
+use rusqlite::Connection;
+use serde_json::json;
+use std::fs::{self, File};
+
+const NOTE: &str = "said by the mark";
+
+/// A log of two sessions of Claude Code's: the newest branch, and another one.
+fn log(last: &str) -> String {
+    line("1", None, &user("go"), &json!({}))
+        + &line("2", Some("1"), &reply("m1", &said("A")), &json!({}))
+        + &line("3", Some("2"), &user("on"), &json!({}))
+        + &line("4", Some("3"), &reply("m2", &said("B")), &json!({}))
+        + &line("5", Some("2"), &user("back"), &json!({}))
+        + &line("6", Some("5"), &reply("m3", &said(last)), &json!({}))
+}
+
+fn sql(store: &str, sql: &str) -> usize {
+    let database = Connection::open(store).expect("a store");
+    database.execute(sql, []).expect("a statement")
+}
+
+fn marks(store: &str) -> Vec<Option<String>> {
+    let database = Connection::open(store).expect("a store");
+    let sql = "select json_extract(meta, '$.log') from session order by name";
+    let mut marks = database.prepare(sql).expect("a statement");
+    let marks = marks.query_map([], |row| row.get(0)).expect("rows");
+    marks.map(|mark| mark.expect("a text")).collect()
+}
+
+/// Has every mark say the note.
+fn note(store: &str) {
+    let with_note = format!(
+        "update session set meta = json_set(meta, '$.log.mark.report.notes', json_array('{NOTE}')) \
+         where json_extract(meta, '$.log.mark.report') is not null"
+    );
+    assert!(sql(store, &with_note) > 0, "no mark in {store}");
+}
+
+/// Imports, and returns how often the note is said, with all that is said.
+fn import(arguments: &[&str]) -> (usize, String) {
+    let ran = pactql(&[&["import"], arguments].concat());
+    assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.err);
+    (ran.err.matches(NOTE).count(), ran.err)
+}
+
+/// What happens to a log or its store between two imports, and whether the second one reads the log.
+struct Case<'a> {
+    what: &'a str,
+    between: &'a dyn Fn(&str, &str),
+    /// What the second import is given besides.
+    arguments: &'a [&'a str],
+    is_read: bool,
+    /// What the second one says of the store.
+    said: &'a str,
+    /// Whether the log has marks after it.
+    is_marked: bool,
+}
+
+const AS_BEFORE: &str = "added 0 snapshots: 0 sessions new, 0 grown, 2 as before\n";
+
+const SAME: Case<'_> = Case {
+    what: "nothing happens",
+    between: &|_, _| {},
+    arguments: &[],
+    is_read: false,
+    said: AS_BEFORE,
+    is_marked: true,
+};
+
+const READ: Case<'_> = Case {
+    is_read: true,
+    ..SAME
+};
+
+fn in_store(command: &[&str], store: &str, session: &str, rest: &[&str]) {
+    let session = format!("{store}#{session}");
+    answer(&[command, &[&session], rest].concat());
+}
+
+fn log_cases() -> Vec<Case<'static>> {
+    vec![
+        SAME,
+        Case {
+            what: "the file is touched",
+            between: &|log, _| {
+                let file = File::options().append(true).open(log).expect("the log");
+                file.set_modified(std::time::SystemTime::UNIX_EPOCH)
+                    .expect("a time");
+            },
+            ..SAME
+        },
+        Case {
+            what: "a byte changes, and the time of the file does not",
+            between: &|path, _| {
+                let file = File::open(path).expect("the log");
+                let time = file
+                    .metadata()
+                    .expect("the log")
+                    .modified()
+                    .expect("a time");
+                fs::write(path, log("D")).expect("a file");
+                let file = File::options().append(true).open(path).expect("the log");
+                file.set_modified(time).expect("a time");
+            },
+            said: "added 1 snapshot: 0 sessions new, 1 grown, 1 as before\n",
+            ..READ
+        },
+        Case {
+            what: "an old line changes, which no newest snapshot shows",
+            between: &|path, _| {
+                let text = log("C").replacen("2026-03-02T09:00:00Z", "2026-03-02T08:00:00Z", 1);
+                fs::write(path, text).expect("a file");
+            },
+            said: "",
+            ..READ
+        },
+        Case {
+            what: "a line is added",
+            between: &|path, _| {
+                let text = log("C") + &line("7", Some("6"), &user("and"), &json!({}));
+                fs::write(path, text).expect("a file");
+            },
+            said: "added 0 snapshots: 0 sessions new, 1 grown, 1 as before\n",
+            ..READ
+        },
+        Case {
+            what: "part of a line is added",
+            between: &|path, _| fs::write(path, log("C") + "{\"type\":\"us").expect("a file"),
+            ..READ
+        },
+        Case {
+            what: "the last line is taken away",
+            between: &|path, _| {
+                let text = log("C");
+                let end = text.trim_end().rfind('\n').expect("lines");
+                fs::write(path, &text[..=end]).expect("a file");
+            },
+            said: "",
+            ..READ
+        },
+    ]
+}
+
+fn store_cases() -> Vec<Case<'static>> {
+    vec![
+        Case {
+            what: "one of the sessions is deleted",
+            between: &|_, store| in_store(&["store", "delete"], store, "log~2", &["--yes"]),
+            said: "added 2 snapshots: 1 session new, 0 grown, 1 as before\n",
+            ..READ
+        },
+        Case {
+            what: "the session that has the report is deleted",
+            between: &|_, store| in_store(&["store", "delete"], store, "log", &["--yes"]),
+            said: "",
+            ..READ
+        },
+        Case {
+            what: "the sessions are pruned",
+            between: &|_, store| {
+                answer(&["store", "prune", store, "--keep", "1"]);
+                assert_eq!(marks(store), [None, None]);
+            },
+            ..READ
+        },
+        Case {
+            what: "a text is taken out of one",
+            between: &|_, store| {
+                in_store(&["store", "erase"], store, "log~2", &["cb:4-1"]);
+                assert_eq!(marks(store), [None, None]);
+            },
+            is_marked: false,
+            ..READ
+        },
+        Case {
+            what: "a session is renamed",
+            between: &|_, store| in_store(&["store", "rename"], store, "log~2", &["other"]),
+            said: "`other` is now `log~2`\n",
+            ..READ
+        },
+        Case {
+            what: "the mark is of an earlier state of the session",
+            between: &|path, store| {
+                let before = marks(store);
+                let text = log("C") + &line("7", Some("6"), &user("and"), &json!({}));
+                fs::write(path, text).expect("a file");
+                import(&[path, "-o", store]);
+                for (name, mark) in ["log", "log~2"].iter().zip(before) {
+                    let mark = mark.expect("a mark");
+                    let put = format!(
+                        "update session set meta = json_set(meta, '$.log', json('{mark}')) where name = '{name}'"
+                    );
+                    assert_eq!(sql(store, &put), 1);
+                }
+                fs::write(path, log("C")).expect("a file");
+            },
+            ..READ
+        },
+        Case {
+            what: "another program made the mark",
+            between: &|_, store| {
+                let put =
+                    "update session set meta = json_set(meta, '$.log.mark.importer', '0.0.9 0')";
+                assert_eq!(sql(store, put), 2);
+            },
+            ..READ
+        },
+        Case {
+            what: "the mark is damaged",
+            between: &|_, store| {
+                let put = "update session set meta = json_set(meta, '$.log.mark.hash', 7)";
+                assert_eq!(sql(store, put), 2);
+            },
+            ..READ
+        },
+        Case {
+            what: "the store is copied",
+            between: &|_, store| {
+                let copy = format!("{store}.copy.db");
+                answer(&["store", "backup", store, &copy]);
+                fs::rename(copy, store).expect("a store");
+            },
+            ..SAME
+        },
+    ]
+}
+
+fn option_cases() -> Vec<Case<'static>> {
+    vec![
+        Case {
+            what: "another option",
+            arguments: &["--lenient"],
+            ..READ
+        },
+        Case {
+            what: "a named format",
+            arguments: &["--from", "claude-code"],
+            ..READ
+        },
+        Case {
+            what: "another limit",
+            arguments: &["--max-input", "1M"],
+            ..READ
+        },
+        Case {
+            what: "something is to be taken out",
+            arguments: &["--redact", "nothing like it"],
+            ..READ
+        },
+        Case {
+            what: "what has a name there is left",
+            arguments: &["--skip-existing"],
+            said: "left 2 sessions as they are in the store\n",
+            ..READ
+        },
+    ]
+}
+
+#[test]
+fn a_log_is_read_again_where_anything_has_changed() {
+    let cases = [log_cases(), store_cases(), option_cases()];
+    for (number, case) in cases.into_iter().flatten().enumerate() {
+        let what = case.what;
+        let scratch = Scratch::new(&format!("marks-{number}"));
+        let (path, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+        fs::write(&path, log("C")).expect("a file");
+        let plain = [&*path, "-o", &store];
+        import(&plain);
+        note(&store);
+        (case.between)(&path, &store);
+        let again = [&plain[..], case.arguments].concat();
+        let (notes, text) = import(&again);
+        assert_eq!(notes, usize::from(!case.is_read), "{what}: {text}");
+        assert!(text.contains(case.said), "{what}: {text}");
+        assert_eq!(names(&store), ["log", "log~2"], "{what}");
+        let marked = marks(&store).iter().all(Option::is_some);
+        assert_eq!(marked, case.is_marked, "{what}");
+        answer(&["verify", &store]);
+        if !case.is_marked || case.arguments.iter().any(|word| word.len() > 10) {
+            continue;
+        }
+        // Without a mark the next import says the same as with one.
+        note(&store);
+        let (notes, marked) = import(&again);
+        assert_eq!(notes, 1, "{what}: {marked}");
+        sql(&store, "update session set meta = null");
+        let (notes, read) = import(&again);
+        assert_eq!(notes, 0, "{what}");
+        let (notes, marked) = import(&again);
+        assert_eq!((notes, marked), (0, read), "{what}");
+    }
+}
+
+/// What an import must refuse, it refuses with a mark, too.
+#[test]
+fn a_session_that_a_context_has_written_is_not_the_log_s() {
+    let scratch = Scratch::new("marks-written");
+    let (path, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+    fs::write(&path, log("C")).expect("a file");
+    import(&[&path, "-o", &store]);
+    note(&store);
+    in_store(
+        &["edit", "add"],
+        &store,
+        "log",
+        &["^ah", "block:text \"x\""],
+    );
+    fails(
+        &["import", &path, "-o", &store],
+        1,
+        "has a session `log` already",
+    );
+}
+
+#[test]
+fn a_log_gets_the_name_that_is_given() {
+    let scratch = Scratch::new("marks-name");
+    let (path, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+    fs::write(
+        &path,
+        log("C").lines().take(2).collect::<Vec<_>>().join("\n"),
+    )
+    .expect("a file");
+    import(&[&path, "-o", &store]);
+    for (name, notes) in [("other", 1), ("other", 1), ("log", 1)] {
+        note(&store);
+        let (found, text) = import(&[&path, "-o", &store, "--name", name]);
+        // A name that it does not have has it read, and the report is that of the mark.
+        assert_eq!(found, notes, "{name}: {text}");
+        assert_eq!(names(&store), [name], "{text}");
+    }
+}
+
+/// What is taken out is in no mark: a short one could be guessed from a hash of the log.
+#[test]
+fn a_log_of_which_something_is_taken_out_gets_no_mark() {
+    let scratch = Scratch::new("marks-redacted");
+    let (path, store) = (scratch.path("log.jsonl"), scratch.path("a.db"));
+    fs::write(&path, log("C")).expect("a file");
+    for _ in 0..2 {
+        import(&[&path, "-o", &store, "--redact", "on"]);
+        assert_eq!(marks(&store), [None, None]);
+    }
+}
+
+/// Each file of a folder has its own mark.
+#[test]
+fn of_a_folder_only_what_has_changed_is_read() {
+    let scratch = Scratch::new("marks-folder");
+    let (folder, store) = (scratch.path("logs"), scratch.path("a.db"));
+    fs::create_dir_all(format!("{folder}/s/subagents")).expect("a folder");
+    let put = |name: &str, text: &str| fs::write(format!("{folder}/{name}"), text).expect("a file");
+    let side = json!({"isSidechain": true, "agentId": "a1"});
+    let agent = |text: &str| {
+        line("a1", None, &user("Check."), &side)
+            + &line("a2", Some("a1"), &reply("m9", &said(text)), &side)
+    };
+    put("s.jsonl", &log("C"));
+    put("t.jsonl", &log("C"));
+    put("s/subagents/agent-a1.jsonl", &agent("Good."));
+    import(&[&folder, "-o", &store]);
+    let count = names(&store).len();
+    let steps: [(&str, &dyn Fn(), usize, usize); 5] = [
+        ("nothing", &|| {}, 3, 0),
+        (
+            "a subagent goes on",
+            &|| put("s/subagents/agent-a1.jsonl", &agent("Better.")),
+            2,
+            0,
+        ),
+        (
+            "a new subagent",
+            &|| {
+                put(
+                    "s/subagents/agent-a2.jsonl",
+                    &agent("Bad.").replace("a1", "a2"),
+                )
+            },
+            3,
+            1,
+        ),
+        ("a new log", &|| put("u.jsonl", &log("E")), 4, 3),
+        (
+            "one is gone",
+            &|| fs::remove_file(format!("{folder}/t.jsonl")).expect("a file"),
+            4,
+            3,
+        ),
+    ];
+    for (what, change, notes, more) in steps {
+        note(&store);
+        change();
+        let (found, text) = import(&[&folder, "-o", &store]);
+        // Equal notes are said once.
+        assert_eq!(found, usize::from(notes > 0), "{what}: {text}");
+        assert_eq!(names(&store).len(), count + more, "{what}: {text}");
+    }
+}
+
+#[test]
+fn packed_and_large_logs_have_marks() {
+    let scratch = Scratch::new("marks-packed");
+    let store = scratch.path("a.db");
+    let packed = |text: &str| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packer, text.as_bytes()).expect("memory");
+        packer.finish().expect("memory")
+    };
+    let large = large(9).into_bytes();
+    assert!(large.len() > 8 << 20);
+    let mut changed = large.clone();
+    let at = changed.len() / 2;
+    changed[at] = if changed[at] == b' ' { b'_' } else { b' ' };
+    let logs = [
+        ("packed.jsonl.gz", packed(&log("C")), packed(&log("D"))),
+        ("large.jsonl", large, changed),
+    ];
+    for (name, before, after) in logs {
+        let path = scratch.write(name, before);
+        import(&[&path, "-o", &store]);
+        note(&store);
+        assert_eq!(import(&[&path, "-o", &store]).0, 1, "{name}");
+        note(&store);
+        scratch.write(name, after);
+        let ran = pactql(&["import", &path, "-o", &store]);
+        assert!(!ran.err.contains(NOTE), "{name}: {}", ran.err);
+    }
+}
