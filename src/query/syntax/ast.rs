@@ -111,6 +111,26 @@ pub enum StepPart<'s> {
     Depth(Vec<Spanned<DepthItem>>),
     /// `:nth(…)`
     Nth(Spanned<Nth<'s>>),
+    /// `:has(…)`
+    Condition(ConditionSyntax<'s>),
+}
+
+/// A pseudo-class with selectors inside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConditionSyntax<'s> {
+    /// The name, without the colon.
+    pub name: &'s str,
+    /// What stands in the parentheses. Lowering refuses an empty list.
+    pub list: Vec<InnerSyntax<'s>>,
+}
+
+/// One member of the list in a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InnerSyntax<'s> {
+    /// A selector; the axis is [`Axis::Child`] where it starts with `>`.
+    Group(Axis, GroupSyntax<'s>),
+    /// `within=N`; the text of `N`.
+    Within(Spanned<&'s str>),
 }
 
 /// The number of `:nth(…)`.

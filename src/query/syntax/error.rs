@@ -11,7 +11,7 @@ use crate::support::diag::{Code, Diagnostic, SelectorEdit, nearest};
 
 use super::ast::CompareOp;
 use super::span::Span;
-use super::words::{CLASSES, CONTROLS, PLAIN_PSEUDOS, ROOTS, quote};
+use super::words::{CLASSES, CONTROLS, MAX_LEVELS, PLAIN_PSEUDOS, ROOTS, quote};
 
 /// The length limit of a selector, in bytes (LANGUAGE §10, `E_LIMIT`).
 pub const MAX_BYTES: usize = 64 * 1024;
@@ -34,6 +34,9 @@ pub enum Mistake {
     /// The text, of this many bytes, is longer than [`MAX_BYTES`].
     #[error("a selector has at most {max} bytes, this one has {0}", max = MAX_BYTES)]
     TooLong(usize),
+    /// A condition inside of as many as there may be.
+    #[error("conditions are at most {max} levels deep", max = MAX_LEVELS)]
+    TooDeep,
     #[error("unexpected character `{}`", .0.escape_debug())]
     Stray(char),
     #[error("expected a word after `{0}`")]
@@ -139,6 +142,18 @@ hints! {
     DanglingCombinator: "", "not expected here", "write a step such as `.cb` or `*` on each side";
     /// `[role=user name]`
     WordsInValue: "", "not expected here", "separate properties with commas, and quote a text with spaces";
+    /// `:has(@t0 .cb)`
+    TimeInside: "a selector in a condition has no time", "not expected here", "the condition is about the snapshot of its step: leave the time out";
+    /// `:has((d1))`, `:has({role='user'})`, `:has(?? {…})`
+    SearchInside: "a selector in a condition is a chain of steps", "no position and no search here", "write the properties in brackets: `:has([role='user'])`";
+    /// `:has(.cb {x})`, `:has(.cb +a)`
+    FilterInside: "a selector in a condition takes no filters", "not expected here", "attach it to a step: `:has(.cb[role='user'])`, `:has(.cb+tag)`";
+    /// `:has(.cb @limit=1)`
+    ControlInside: "a selector in a condition takes no controls", "not expected here", "controls are written at the end of the whole selector";
+    /// `:has(none)`
+    NothingInside: "a selector in a condition is a chain of steps", "not expected here", "`:not(*)` is true of no node";
+    /// `:has(.cb,)`
+    InnerMissing: "", "a selector is missing", "write a step such as `.cb` or `*` on each side of a comma";
     /// `$name` instead of a name or type.
     ParamAsName: "a parameter takes the place of a whole literal, not of a name or a depth", "not expected here", "write `[name=$value]`";
     /// `[role=]`
@@ -169,7 +184,7 @@ impl SyntaxError {
     /// The error as text, with its places.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let code = match self.mistake {
-            Mistake::TooLong(_) => Code::Limit,
+            Mistake::TooLong(_) | Mistake::TooDeep => Code::Limit,
             _ => Code::SelectorInvalid,
         };
         let error = Diagnostic::error(code, self.mistake.to_string());
@@ -185,6 +200,7 @@ impl Mistake {
     fn label(&self) -> &'static str {
         match self {
             Self::TooLong(_) => "the limit is here",
+            Self::TooDeep => "one level too many",
             Self::Stray(_) => "not expected here",
             Self::MissingWord(_) => "the word is missing",
             Self::BareWord(_) => "a word takes a sign",
@@ -238,6 +254,7 @@ impl Mistake {
                 return Some(hint.texts().2.into()).filter(|help: &Cow<'_, str>| !help.is_empty());
             }
             Self::TooLong(_)
+            | Self::TooDeep
             | Self::Unterminated(_)
             | Self::TooLarge
             | Self::SpaceAfterTime(_)
@@ -347,7 +364,8 @@ fn friendly(terminal: &str) -> Option<Cow<'static, str>> {
         ".type" => "a type such as `.cb`",
         "#word" | "#'word'" | "#$name" => "`#` and a word",
         "+tag" | "+'tag'" => "a tag",
-        ":pseudo" | ":depth(" | ":nth(" => "a pseudo-class",
+        ":pseudo" | ":depth(" | ":nth(" | ":has(" => "a pseudo-class",
+        "within=" => "`within=N`",
         "depth(" => "`depth(…)`",
         "within(" => "`within(…)`",
         "none" => "`none`",

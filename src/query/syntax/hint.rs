@@ -32,9 +32,37 @@ fn span(token: Option<&Lexed<'_>>) -> Option<Span> {
 type Rule = (Hint, fn(&Window<'_, '_>) -> bool);
 
 /// The rules; the first that applies decides.
-const RULES: [Rule; 23] = {
+const RULES: [Rule; 29] = {
     use Token as T;
     [
+        (Hint::TimeInside, |w| {
+            w.condition
+                && (matches!(w.found, T::Time(_) | T::History)
+                    || matches!(w.before(1), Some(T::Time(_) | T::History)))
+        }),
+        (Hint::ControlInside, |w| {
+            w.condition && matches!(w.found, T::Control(_))
+        }),
+        (Hint::NothingInside, |w| {
+            w.condition && w.found == T::Nothing
+        }),
+        (Hint::SearchInside, |w| {
+            let starts = w.before(1).is_none_or(|token| {
+                matches!(token, T::ConditionOpen(_) | T::Comma | T::Child)
+            });
+            w.condition
+                && (is_search(w.found)
+                    || w.found == T::WithinOpen
+                    || starts && matches!(w.found, T::BraceOpen | T::ParenOpen))
+        }),
+        (Hint::FilterInside, |w| {
+            w.condition && matches!(w.found, T::BraceOpen | T::TagSpace)
+        }),
+        (Hint::InnerMissing, |w| {
+            w.condition
+                && matches!(w.before(1), Some(T::ConditionOpen(_) | T::Comma | T::Child))
+                && matches!(w.found, T::Comma | T::ParenClose)
+        }),
         (Hint::NothingAlone, |w| match w.before(1) {
             Some(T::Space) => w.before(2) == Some(T::Nothing),
             before => before == Some(T::Nothing),
@@ -114,6 +142,8 @@ struct Window<'a, 's> {
     within: bool,
     sign: bool,
     control_first: bool,
+    /// The innermost open bracket is that of a condition.
+    condition: bool,
 }
 
 impl<'a, 's> Window<'a, 's> {
@@ -129,8 +159,10 @@ impl<'a, 's> Window<'a, 's> {
             within: false,
             sign: false,
             control_first: false,
+            condition: false,
         };
         let mut first = true;
+        let mut open: Vec<bool> = Vec::new();
         for &(_, token, _) in tokens.iter().take(at) {
             if window.level == 0 {
                 match token {
@@ -154,7 +186,13 @@ impl<'a, 's> Window<'a, 's> {
                 );
             }
             window.level = window.level.saturating_add_signed(token.nesting());
+            match token.nesting() {
+                1 => open.push(matches!(token, Token::ConditionOpen(_))),
+                -1 => drop(open.pop()),
+                _ => {}
+            }
         }
+        window.condition = open.last() == Some(&true);
         window
     }
 
@@ -183,6 +221,7 @@ impl<'a, 's> Window<'a, 's> {
                     | Token::Pseudo(_)
                     | Token::DepthOpen
                     | Token::NthOpen
+                    | Token::ConditionOpen(_)
                     | Token::AnchorOpen
                     | Token::WithinOpen
                     | Token::Nothing

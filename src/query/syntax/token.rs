@@ -162,6 +162,10 @@ pub(super) enum Token<'s> {
     DepthOpen,
     /// `:nth(`
     NthOpen,
+    /// `:has(` and the other conditions that take selectors; the name.
+    ConditionOpen(&'s str),
+    /// `within=N` in a condition; the text of `N`.
+    Within(&'s str),
     /// `depth(`
     AnchorOpen,
     /// `within(`
@@ -206,6 +210,7 @@ impl Token<'_> {
             | Self::BraceOpen
             | Self::DepthOpen
             | Self::NthOpen
+            | Self::ConditionOpen(_)
             | Self::AnchorOpen
             | Self::WithinOpen => 1,
             Self::Close | Self::ParenClose | Self::BraceClose => -1,

@@ -7,8 +7,28 @@ pub(crate) const PLAIN_PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "po
 
 pub(crate) const CALLED_PSEUDOS: [&str; 2] = ["nth", "depth"];
 
-/// Pseudo-classes of CSS and jQuery that the language lacks. After a colon they are never kinds
-/// (LANGUAGE §11).
+/// The conditions on other nodes, which take selectors in parentheses (LANGUAGE §13).
+pub(crate) const CONDITIONS: [&str; 7] = [
+    "has",
+    "not",
+    "is",
+    "after",
+    "before",
+    HAS_RESULT,
+    HAS_CALL,
+];
+
+pub(crate) const HAS_RESULT: &str = "has-result";
+pub(crate) const HAS_CALL: &str = "has-call";
+
+/// The conditions that may be written without parentheses.
+pub(crate) const BARE_CONDITIONS: [&str; 2] = [HAS_RESULT, HAS_CALL];
+
+/// How deep conditions may be inside each other (LANGUAGE §13, `E_LIMIT`).
+pub(crate) const MAX_LEVELS: usize = 8;
+
+/// Pseudo-classes of CSS and jQuery that the language lacks or takes with parentheses only. After a colon they
+/// are never kinds (LANGUAGE §11).
 pub(crate) const FOREIGN_PSEUDOS: [&str; 15] = [
     "not",
     "has",
@@ -93,7 +113,9 @@ pub(super) fn word_length(rest: &str) -> usize {
     let mut called = rest.as_bytes().get(end) == Some(&b'(');
     while let Some(colon) = memchr::memrchr(b':', &rest.as_bytes()[..end]) {
         let part = rest.get(colon + 1..end).unwrap_or_default();
-        let cut = PLAIN_PSEUDOS.contains(&part) || called && CALLED_PSEUDOS.contains(&part);
+        let cut = PLAIN_PSEUDOS.contains(&part)
+            || BARE_CONDITIONS.contains(&part)
+            || called && (CALLED_PSEUDOS.contains(&part) || CONDITIONS.contains(&part));
         if !cut {
             break;
         }
@@ -149,6 +171,11 @@ mod tests {
             ("cb:nth(2)", 2),
             ("a:first:depth(1)", 1),
             ("a:depth:first", 7),
+            ("cb:x:has(.mc)", 4),
+            ("cb:has:first", 6),
+            ("cb:has-result:first", 2),
+            ("cb:has-call(", 2),
+            ("cb:after", 8),
         ] {
             assert_eq!(word_length(word), length, "{word}");
         }

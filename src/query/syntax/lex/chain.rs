@@ -5,7 +5,8 @@ use super::time::kind_of;
 use crate::query::syntax::error::Mistake;
 use crate::query::syntax::token::{ChainToken, Token};
 use crate::query::syntax::words::{
-    CONTROLS, foreign_length, is_word_char, length_while, name_length, word_length,
+    CONDITIONS, CONTROLS, MAX_LEVELS, foreign_length, is_delimiter, is_word_char, length_while,
+    name_length, word_length,
 };
 
 impl<'s> Lexer<'s> {
@@ -60,6 +61,10 @@ impl<'s> Lexer<'s> {
                 self.open(LexerMode::Props, Token::BraceOpen)
             }
             // Closing brackets without an opening one; the grammar refuses them.
+            ChainToken::ParenClose if self.mode() == LexerMode::Condition => {
+                self.close_condition();
+                Token::ParenClose
+            }
             ChainToken::Close => Token::Close,
             ChainToken::ParenClose => Token::ParenClose,
             ChainToken::BraceClose => Token::BraceClose,
@@ -94,12 +99,18 @@ impl<'s> Lexer<'s> {
     ) -> Lexed<'s> {
         let found = self.lexed(start, token);
         let before = self.state;
-        let filters = matches!(token, Token::Nothing | Token::WithinOpen);
+        let filters = matches!(
+            token,
+            Token::Nothing | Token::WithinOpen | Token::Within(_)
+        );
         self.state = match before {
             LexerState::Filters => LexerState::Filters,
             _ if filters => LexerState::Filters,
             _ => LexerState::Step,
         };
+        if let Token::ConditionOpen(_) = token {
+            self.open_condition();
+        }
         match space {
             Some((start, end))
                 if matches!(
@@ -147,7 +158,7 @@ impl<'s> Lexer<'s> {
                 Token::Type(self.slice(start + 1, start + 1 + length))
             }
             ChainToken::Hash => return self.key(start),
-            ChainToken::Pseudo => self.pseudo(start, end),
+            ChainToken::Pseudo => return self.pseudo(start, end),
             ChainToken::Word => return self.word(start, end),
             ChainToken::Open => self.open(LexerMode::Props, Token::Open),
             ChainToken::ParenOpen => self.open(LexerMode::Props, Token::ParenOpen),
@@ -204,18 +215,50 @@ impl<'s> Lexer<'s> {
         Some(Token::Tag(rest.get(..length).unwrap_or_default()))
     }
 
-    /// `:first`, `:depth(`, `:nth(`.
-    fn pseudo(&mut self, start: usize, end: usize) -> Token<'s> {
+    /// `:first`, `:depth(`, `:nth(`, `:has(`; `None` after a mistake.
+    fn pseudo(&mut self, start: usize, end: usize) -> Option<Token<'s>> {
         let name = self.slice(start + 1, end);
         let token = match name {
-            _ if !self.rest().starts_with('(') => return Token::Pseudo(name),
+            _ if !self.rest().starts_with('(') => return Some(Token::Pseudo(name)),
             "depth" => Token::DepthOpen,
             "nth" => Token::NthOpen,
+            _ if CONDITIONS.contains(&name) => {
+                // One level more would let the syntax tree grow as deep as the text is long.
+                if self.levels() == MAX_LEVELS {
+                    self.mistake(start, end, Mistake::TooDeep);
+                    self.skip_parentheses();
+                    return Some(Token::Pseudo(name));
+                }
+                self.bump(1);
+                return Some(Token::ConditionOpen(name));
+            }
             // The grammar refuses the parenthesis that follows, and lowering refuses the name.
-            _ => return Token::Pseudo(name),
+            _ => return Some(Token::Pseudo(name)),
         };
         self.bump(1);
-        self.open(LexerMode::Depth, token)
+        Some(self.open(LexerMode::Depth, token))
+    }
+
+    /// Passes over what stands in the parentheses that follow, with what they contain.
+    fn skip_parentheses(&mut self) {
+        let bytes = self.rest().as_bytes();
+        let (mut level, mut at) = (0_usize, 0);
+        let mut quote = None;
+        while let Some(&byte) = bytes.get(at) {
+            at += 1;
+            match (quote, byte) {
+                (Some(_), b'\\') => at += 1,
+                (Some(open), byte) if open == byte => quote = None,
+                (Some(_), _) => {}
+                (None, b'\'' | b'"') => quote = Some(byte),
+                (None, b'(') => level += 1,
+                (None, b')') if level <= 1 => break,
+                (None, b')') => level -= 1,
+                (None, _) => {}
+            }
+        }
+        let end = self.text.ceil_char_boundary(self.read_to() + at);
+        self.bump(end.min(self.text.len()) - self.read_to());
     }
 
     /// `depth(`, `within(` or `none`; any other word is a mistake.
@@ -233,6 +276,14 @@ impl<'s> Lexer<'s> {
                 if rest.trim_ascii_start().starts_with('(') {
                     self.bump(spaces + 1);
                     return Some(self.open(LexerMode::Position, Token::WithinOpen));
+                }
+                if self.mode() == LexerMode::Condition
+                    && let Some(value) = rest.trim_ascii_start().strip_prefix('=')
+                {
+                    let value = value.trim_ascii_start();
+                    let length = length_while(value, |c| !is_delimiter(c));
+                    self.bump(rest.len() - value.len() + length);
+                    return Some(Token::Within(value.get(..length).unwrap_or_default()));
                 }
             }
             _ => {}

@@ -15,6 +15,8 @@ pub(in crate::query::syntax) type Lexed<'s> = (u32, Token<'s>, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LexerMode {
     Chain,
+    /// The selectors of a condition.
+    Condition,
     Props,
     Position,
     /// Depths, or the number of `:nth(…)`.
@@ -52,6 +54,8 @@ pub(in crate::query::syntax) struct Lexer<'s> {
     pub(super) text: &'s str,
     pub(super) inner: ModeLexer<'s>,
     modes: SmallVec<[LexerMode; 8]>,
+    /// The states to go back to behind each open condition.
+    outer: SmallVec<[LexerState; 2]>,
     pub(super) state: LexerState,
     /// The kind of the time's first end (`t` or `c`) while a range may follow.
     pub(super) range: Option<char>,
@@ -70,6 +74,7 @@ impl<'s> Lexer<'s> {
             text,
             inner: ModeLexer::Chain(ChainToken::lexer(text)),
             modes: SmallVec::new(),
+            outer: SmallVec::new(),
             state: LexerState::Start,
             range: None,
             range_end: false,
@@ -135,7 +140,9 @@ impl<'s> Lexer<'s> {
     fn switch(&mut self) {
         let position = self.read_to();
         self.inner = match self.mode() {
-            LexerMode::Chain => ModeLexer::Chain(ChainToken::lexer(self.text)),
+            LexerMode::Chain | LexerMode::Condition => {
+                ModeLexer::Chain(ChainToken::lexer(self.text))
+            }
             LexerMode::Props | LexerMode::Position | LexerMode::Node => {
                 ModeLexer::Inside(InsideToken::lexer(self.text))
             }
@@ -154,6 +161,26 @@ impl<'s> Lexer<'s> {
         self.modes.pop();
         self.switch();
         token
+    }
+
+    /// Begins the list of a condition: its tokens are those of a chain.
+    pub(super) fn open_condition(&mut self) {
+        self.modes.push(LexerMode::Condition);
+        self.outer.push(self.state);
+        self.state = LexerState::Group;
+        self.switch();
+    }
+
+    /// Ends the list of a condition.
+    pub(super) fn close_condition(&mut self) {
+        self.modes.pop();
+        self.state = self.outer.pop().unwrap_or(LexerState::Step);
+        self.switch();
+    }
+
+    /// How many conditions are open.
+    pub(super) fn levels(&self) -> usize {
+        self.outer.len()
     }
 
     pub(super) fn mistake(&mut self, start: usize, end: usize, mistake: Mistake) {

@@ -41,7 +41,7 @@ impl<'s> Iterator for Lexer<'s> {
             }
         }
         match self.mode() {
-            LexerMode::Chain => self.chain(),
+            LexerMode::Chain | LexerMode::Condition => self.chain(),
             mode @ (LexerMode::Props | LexerMode::Position | LexerMode::Node) => self.inside(mode),
             LexerMode::Depth => self.depth(),
         }
