@@ -4,7 +4,7 @@ use super::inventory::{Inventory, Values};
 use super::reason::EmptyReason;
 use crate::history::History;
 use crate::query::ir::{
-    Attr, AttrTest, Class, CompareOp, Edition, Literal, NodeStep, Operand, SelectorQuery, Test,
+    Attr, AttrTest, Chain, Class, CompareOp, Edition, InnerKind, Literal, NodeStep, Operand, SelectorQuery, Test,
     TypeTest,
 };
 use crate::query::syntax::quote;
@@ -77,7 +77,7 @@ impl Unknown<'_> {
             let reason = match test {
                 Test::Attr(test) => self.of_test(test),
                 Test::Type(TypeTest::Class(class)) => self.of_class(*class),
-                Test::Type(_) | Test::Depth(_) => None,
+                Test::Type(_) | Test::Depth(_) | Test::Inner(_) => None,
             };
             reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
         }
@@ -269,10 +269,26 @@ pub(super) fn time_of(back: usize) -> String {
     }
 }
 
-fn tests(query: &SelectorQuery) -> impl Iterator<Item = &Test> {
-    let steps = query.chains.iter().flat_map(|chain| &chain.steps);
-    let nodes = steps.filter_map(|(_, step)| step.node());
-    nodes.flat_map(NodeStep::all_tests).chain(&query.filters)
+/// The tests that a match must pass, also those of the only selector in a condition.
+fn tests(query: &SelectorQuery) -> Vec<&Test> {
+    let mut found = Vec::new();
+    query.chains.iter().for_each(|chain| of_chain(chain, &mut found));
+    found.extend(&query.filters);
+    found
+}
+
+// Recursion is as deep as conditions are inside each other, which is bounded.
+fn of_chain<'q>(chain: &'q Chain, found: &mut Vec<&'q Test>) {
+    let nodes = chain.steps.iter().filter_map(|(_, step)| step.node());
+    for test in nodes.flat_map(NodeStep::all_tests) {
+        found.push(test);
+        if let Test::Inner(inner) = test
+            && inner.kind != InnerKind::Not
+            && let [chain] = &*inner.any
+        {
+            of_chain(chain, found);
+        }
+    }
 }
 
 fn text_of(operand: &Operand) -> Option<&str> {

@@ -6,10 +6,11 @@
 use std::cmp::Ordering;
 
 use super::depth::DepthSet;
+use super::inner::tests_of;
 use super::number::ExactNumber;
 use super::query::{
-    Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Literal, NodeStep, Operand, QueryStep,
-    Test, TypeTest,
+    Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, InnerKind, InnerTest, Literal,
+    NodeStep, Operand, QueryStep, Test, TypeTest,
 };
 
 /// The kinds of nodes that a step may match, as a bit set.
@@ -98,7 +99,7 @@ fn kinds_of_test(test: &Test) -> NodeKinds {
         Test::Type(TypeTest::Class(Class::Turn)) => TURN | OTHER,
         Test::Type(TypeTest::Class(Class::Container | Class::Block)) => OTHER,
         Test::Depth(set) => kinds_of_depth(set),
-        Test::Attr(_) => ALL,
+        Test::Attr(_) | Test::Inner(_) => ALL,
     }
 }
 
@@ -151,6 +152,9 @@ pub(super) fn of_tests(tests: &[Test]) -> Option<String> {
         return Some(format!("a node is not both `{a}` and `{b}`"));
     }
 
+    if let Some(why) = tests.iter().filter_map(Test::inner).find_map(of_inner) {
+        return Some(why);
+    }
     // In sorted tests those of attributes come last, and those of one attribute are neighbours.
     let attrs = &tests[tests.partition_point(|test| test.attr().is_none())..];
     let mut each = attrs.iter().filter_map(Test::attr);
@@ -197,7 +201,35 @@ fn type_name(test: TypeTest) -> &'static str {
 
 /// Whether a step can match an implicit core, which needs a container test (LANGUAGE §1).
 pub(super) fn matches_cores(tests: &[Test]) -> bool {
-    tests.contains(&Test::Type(TypeTest::Class(Class::Container)))
+    names_container(tests)
+}
+
+/// Whether the class of containers is among the tests, or among those of a list of which one must hold.
+pub(super) fn names_container(tests: &[Test]) -> bool {
+    tests.iter().any(|test| match test {
+        Test::Type(test) => *test == TypeTest::Class(Class::Container),
+        Test::Inner(inner) if inner.kind == InnerKind::Is => {
+            inner.any.iter().any(|chain| names_container(tests_of(chain)))
+        }
+        _ => false,
+    })
+}
+
+/// Why a condition is true of no node.
+fn of_inner(test: &InnerTest<Chain>) -> Option<String> {
+    match test.kind {
+        InnerKind::Not => {
+            let all = |chain: &Chain| tests_of(chain).is_empty();
+            let all = test.any.iter().any(all);
+            all.then(|| format!("`{test}` is true of no node"))
+        }
+        InnerKind::Has | InnerKind::After | InnerKind::Before => {
+            let reasons: Option<Vec<String>> = test.any.iter().map(of_chain).collect();
+            let why = reasons?.into_iter().next()?;
+            Some(format!("`{test}` is true of no node: {why}"))
+        }
+        InnerKind::Is | InnerKind::HasResult | InnerKind::HasCall => None,
+    }
 }
 
 fn of_one(test: &AttrTest, tests: &[Test]) -> Option<String> {

@@ -12,6 +12,7 @@ mod compile;
 mod contradiction;
 mod depth;
 mod edition;
+mod inner;
 mod intervals;
 mod lower;
 mod name;
@@ -39,8 +40,8 @@ pub use number::{Digits, ExactNumber};
 pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use purpose::{InsertionPoint, Purpose};
 pub use query::{
-    Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Controls, Facet, Literal,
-    NoAddress, NodeCondition, NodeStep, Operand, PickOrTest, PickStep, QueryStep, QueryTime,
+    Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Controls, Facet, InnerKind,
+    InnerTest, Literal, NoAddress, NodeCondition, NodeStep, Operand, PickOrTest, PickStep, QueryStep, QueryTime,
     RangeAnswer, RangeEnd, RowOrder, SelectorQuery, Test, Tests, TypeTest, Zone,
 };
 pub use required::{Required, fold};

@@ -2,19 +2,21 @@
 //!
 //! The passes run in this order, each over the whole query:
 //!
-//! 1. `types` merges depth sets and the types of a step.
-//! 2. `order` sorts tests and list values and drops repetitions. It runs after `types`, which adds
+//! 1. `conditions` normalizes what stands inside of conditions, and writes each in its simplest form.
+//! 2. `types` merges depth sets and the types of a step.
+//! 3. `order` sorts tests and list values and drops repetitions. It runs after `types`, which adds
 //!    and removes tests.
-//! 3. `contradictions` drops groups that no node can match. It compares neighbours in the order.
-//! 4. `groups` sorts the groups of a union, merges equal ones, and clears the rest of a selector
+//! 4. `contradictions` drops groups that no node can match. It compares neighbours in the order.
+//! 5. `groups` sorts the groups of a union, merges equal ones, and clears the rest of a selector
 //!    that matches nothing.
 //!
 //! Every pass is idempotent; test builds assert that.
 
 use super::contradiction;
 use super::depth::DepthSet;
+use super::inner;
 use super::query::{
-    Attr, AttrTest, Class, CompareOp, Controls, Literal, Operand, PickOrTest, QueryStep,
+    Attr, AttrTest, Class, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, QueryStep,
     SelectorQuery, Test, Tests, TypeTest,
 };
 use crate::query::syntax::Span;
@@ -27,7 +29,8 @@ pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &SelectorQuery);
 type NormalizePass = fn(&mut SelectorQuery, &[Span], &mut Vec<Warning>);
 
 /// The passes with their names; the module explains their order.
-const PASSES: [(&str, NormalizePass); 4] = [
+const PASSES: [(&str, NormalizePass); 5] = [
+    ("conditions", conditions),
     ("types", types),
     ("order", sort_tests),
     ("contradictions", contradictions),
@@ -75,47 +78,61 @@ fn each_tests(
     change(&mut query.filters, None);
 }
 
+// ---- conditions ----------------------------------------------------------------------------
+
+fn conditions(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
+    each_step(query, inner::conditions);
+}
+
 // ---- types ---------------------------------------------------------------------------------
 
 fn types(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
-    each_tests(query, |tests, tail| {
-        if tail.is_none() {
-            return;
-        }
-        for test in tests.iter_mut() {
-            // A list of one value becomes that value, which the next check may match.
-            if let Test::Attr(test) = test {
-                sort_list(test);
-            }
-            // Canonical text spells a sole `^seq` node like this.
-            if let Test::Attr(AttrTest {
-                attr: Attr::StoredType,
-                op: CompareOp::Eq,
-                operand: Operand::Literal(Literal::Text(text)),
-            }) = test
-                && &**text == "^seq"
-            {
-                *test = Test::Type(TypeTest::Seq);
-            }
-        }
-        let settled = |test: &&Test| matches!(test, Test::Type(_) | Test::Depth(_));
-        if tests.iter().filter(settled).count() < 2 {
-            return;
-        }
-        // Both spellings of `^seq` may be in one step.
-        let seq = Test::Type(TypeTest::Seq);
-        let mut seen = false;
-        tests.retain(|test| *test != seq || !std::mem::replace(&mut seen, true));
-        merge_depths(tests);
-        settle_types(tests);
-    });
+    each_step(query, settle_step);
+}
+
+fn each_step(query: &mut SelectorQuery, mut change: impl FnMut(&mut NodeStep)) {
     for (_, step) in query.chains.iter_mut().flat_map(|chain| &mut chain.steps) {
-        if let QueryStep::Node(node) = step
-            && node.tail.len() > 1
-        {
-            dedup_tail(&mut node.tail);
+        if let QueryStep::Node(node) = step {
+            change(node);
         }
     }
+}
+
+/// The pass `types` of one step.
+pub(super) fn settle_step(node: &mut NodeStep) {
+    settle_tests(&mut node.tests);
+    if node.tail.len() > 1 {
+        dedup_tail(&mut node.tail);
+    }
+}
+
+fn settle_tests(tests: &mut Tests) {
+    for test in tests.iter_mut() {
+        // A list of one value becomes that value, which the next check may match.
+        if let Test::Attr(test) = test {
+            sort_list(test);
+        }
+        // Canonical text spells a sole `^seq` node like this.
+        if let Test::Attr(AttrTest {
+            attr: Attr::StoredType,
+            op: CompareOp::Eq,
+            operand: Operand::Literal(Literal::Text(text)),
+        }) = test
+            && &**text == "^seq"
+        {
+            *test = Test::Type(TypeTest::Seq);
+        }
+    }
+    let settled = |test: &&Test| matches!(test, Test::Type(_) | Test::Depth(_));
+    if tests.iter().filter(settled).count() < 2 {
+        return;
+    }
+    // Both spellings of `^seq` may be in one step.
+    let seq = Test::Type(TypeTest::Seq);
+    let mut seen = false;
+    tests.retain(|test| *test != seq || !std::mem::replace(&mut seen, true));
+    merge_depths(tests);
+    settle_types(tests);
 }
 
 fn merge_depths(tests: &mut Tests) {
@@ -181,19 +198,30 @@ fn dedup_tail(tail: &mut Box<[PickOrTest]>) {
 
 fn sort_tests(query: &mut SelectorQuery, _: &[Span], _: &mut Vec<Warning>) {
     each_tests(query, |tests, tail| {
-        for test in tests.iter_mut() {
-            if let Test::Attr(test) = test {
-                sort_list(test);
-            }
-        }
-        split_tags(tests);
-        if !tests.is_sorted_by(|a, b| a < b) {
-            tests.sort();
-            tests.dedup();
-        }
+        sort(tests);
         // After the sort, so that the one that stays does not depend on how the tests were written.
         drop_always_true(tests, tail.unwrap_or_default());
     });
+}
+
+/// The pass `order` of one step.
+pub(super) fn sort_step(node: &mut NodeStep) {
+    sort(&mut node.tests);
+    drop_always_true(&mut node.tests, &node.tail);
+}
+
+/// Sorts tests, and the values of lists in them.
+pub(super) fn sort(tests: &mut Tests) {
+    for test in tests.iter_mut() {
+        if let Test::Attr(test) = test {
+            sort_list(test);
+        }
+    }
+    split_tags(tests);
+    if !tests.is_sorted_by(|a, b| a < b) {
+        tests.sort();
+        tests.dedup();
+    }
 }
 
 /// Sorts the values and drops repetitions; a list of one value becomes that value (LANGUAGE §5).

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use super::query::{
-    Attr, AttrTest, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, SelectorQuery,
+    Attr, AttrTest, Chain, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, SelectorQuery,
     Test,
 };
 
@@ -30,21 +30,18 @@ impl SelectorQuery {
 
     /// What tests, picks and controls compare or count with, in the order of the query. It decides the
     /// numbers of a plan's slots.
-    pub fn operands(&self) -> impl Iterator<Item = &Operand> {
-        let steps = self.chains.iter().flat_map(|chain| &chain.steps);
-        let in_steps = steps.flat_map(|(_, step)| {
-            let tests = step.node().into_iter().flat_map(|node| &node.tests);
-            let tail = step.node().into_iter().flat_map(|node| &node.tail);
-            let tail = tail.filter_map(|item| match item {
-                PickOrTest::Test(test) => test.operand(),
-                PickOrTest::Nth(operand) => Some(operand),
-                PickOrTest::First | PickOrTest::Last => None,
-            });
-            tests.filter_map(Test::operand).chain(tail)
-        });
-        let filters = self.filters.iter().filter_map(Test::operand);
+    pub fn operands(&self) -> Vec<&Operand> {
+        let mut found = Vec::new();
+        self.each_operand(&mut |operand| found.push(operand));
+        found
+    }
+
+    /// Calls `visit` with each of [`operands`](Self::operands).
+    pub(in crate::query) fn each_operand<'q>(&'q self, visit: &mut impl FnMut(&'q Operand)) {
+        self.chains.iter().for_each(|chain| of_chain(chain, visit));
+        self.filters.iter().for_each(|test| of_test(test, visit));
         let Controls { limit, page, .. } = &self.controls;
-        in_steps.chain(filters).chain(limit).chain(page)
+        limit.iter().chain(page).for_each(visit);
     }
 
     pub fn has_params(&self) -> bool {
@@ -53,7 +50,7 @@ impl SelectorQuery {
 
     /// The names of the parameters without the dollar sign, sorted, each once.
     pub fn params(&self) -> Vec<&str> {
-        let each = self.operands().flat_map(|operand| match operand {
+        let each = self.operands().into_iter().flat_map(|operand| match operand {
             Operand::List(values) => values,
             operand => std::slice::from_ref(operand),
         });
@@ -84,6 +81,28 @@ impl NodeStep {
     /// The key that a test of this step pins by `=` (LANGUAGE §6).
     pub fn pinned_key(&self) -> Option<&Operand> {
         pinned(&self.tests)
+    }
+}
+
+fn of_chain<'q>(chain: &'q Chain, visit: &mut impl FnMut(&'q Operand)) {
+    for node in chain.steps.iter().filter_map(|(_, step)| step.node()) {
+        node.tests.iter().for_each(|test| of_test(test, visit));
+        for item in &node.tail {
+            match item {
+                PickOrTest::Test(test) => of_test(test, visit),
+                PickOrTest::Nth(operand) => visit(operand),
+                PickOrTest::First | PickOrTest::Last => {}
+            }
+        }
+    }
+}
+
+// Recursion is as deep as conditions are inside each other, which is bounded.
+fn of_test<'q>(test: &'q Test, visit: &mut impl FnMut(&'q Operand)) {
+    match test {
+        Test::Attr(test) => visit(&test.operand),
+        Test::Inner(test) => test.any.iter().for_each(|chain| of_chain(chain, visit)),
+        Test::Type(_) | Test::Depth(_) => {}
     }
 }
 

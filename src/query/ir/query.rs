@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::depth::DepthSet;
 use crate::query::syntax::ast;
+use crate::query::syntax::words::{HAS_CALL, HAS_RESULT};
 use crate::support::macros::names;
 
 /// The tests of a step, or of the final set. Most steps have one, which is stored inline.
@@ -125,30 +126,108 @@ pub struct NodeStep {
 }
 
 /// A pick, or a test after a pick.
-pub type PickOrTest = PickStep<AttrTest, Operand>;
+pub type PickOrTest = PickStep<AttrTest, InnerTest<Chain>, Operand>;
 
 /// A pick keeps one node of each group: of the nodes below one left-context node. A test after a pick narrows
-/// what was picked. `C` is a condition on an attribute, `N` a number from 1.
+/// what was picked. `C` is a condition on an attribute, `I` one with selectors inside, `N` a number from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PickStep<C, N> {
+pub enum PickStep<C, I, N> {
     /// `:first`
     First,
     /// `:last`
     Last,
     /// `:nth(n)`
     Nth(N),
-    Test(NodeCondition<C>),
+    Test(NodeCondition<C, I>),
 }
 
 /// One condition on a node.
-pub type Test = NodeCondition<AttrTest>;
+pub type Test = NodeCondition<AttrTest, InnerTest<Chain>>;
 
-/// One condition on a node; `C` is one on an attribute.
+/// One condition on a node; `C` is one on an attribute, `I` one with selectors inside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NodeCondition<C> {
+pub enum NodeCondition<C, I> {
     Type(TypeTest),
     Depth(DepthSet),
+    /// With selectors inside. Boxed because it is large and rare.
+    Inner(Box<I>),
     Attr(C),
+}
+
+/// A condition with selectors inside (LANGUAGE §13); any one of them is enough.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InnerTest<G> {
+    pub kind: InnerKind,
+    /// How far the depths of the two nodes may differ; of `:after` and `:before` only.
+    pub within: Option<i64>,
+    /// The groups inside. Those of `:is`, `:not`, `:has-result` and `:has-call` are one step without picks, a
+    /// test of the node itself or of its answer. The axis of the first step counts for `:has` only. Empty for
+    /// `:has-result` and `:has-call` without a test.
+    pub any: Box<[G]>,
+}
+
+/// What a condition with selectors inside says of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum InnerKind {
+    /// A match is below the node.
+    Has,
+    /// The node is none of them.
+    Not,
+    /// The node is one of them.
+    Is,
+    /// A match ends before the node begins.
+    After,
+    /// A match begins after the node ends.
+    Before,
+    /// The node is a call, and one of its results is one of them.
+    HasResult,
+    /// The node is a result, and its call is one of them.
+    HasCall,
+}
+
+impl InnerKind {
+    /// The kind of this name, which is written without the colon.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "has" => Self::Has,
+            "not" => Self::Not,
+            "is" => Self::Is,
+            "after" => Self::After,
+            "before" => Self::Before,
+            HAS_RESULT => Self::HasResult,
+            HAS_CALL => Self::HasCall,
+            _ => return None,
+        })
+    }
+
+    /// The name, without the colon.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Has => "has",
+            Self::Not => "not",
+            Self::Is => "is",
+            Self::After => "after",
+            Self::Before => "before",
+            Self::HasResult => HAS_RESULT,
+            Self::HasCall => HAS_CALL,
+        }
+    }
+
+    /// Whether what stands inside are tests of one node rather than chains.
+    pub fn takes_tests(self) -> bool {
+        matches!(
+            self,
+            Self::Not | Self::Is | Self::HasResult | Self::HasCall
+        )
+    }
+
+    /// Whether it reads nodes outside of the unit of its node.
+    pub fn reads_outside(self) -> bool {
+        matches!(
+            self,
+            Self::After | Self::Before | Self::HasResult | Self::HasCall
+        )
+    }
 }
 
 /// A test of a node's class or region.
@@ -359,17 +438,18 @@ impl Test {
         Self::new(Attr::Tags, CompareOp::Eq, Literal::Text(tag.into()))
     }
 
-    pub(super) fn operand(&self) -> Option<&Operand> {
-        self.attr().map(|test| &test.operand)
+    pub(super) fn of_inner(kind: InnerKind, any: Vec<Chain>) -> Self {
+        let (within, any) = (None, any.into());
+        Self::Inner(Box::new(InnerTest { kind, within, any }))
     }
 }
 
-impl<C> NodeCondition<C> {
+impl<C, I> NodeCondition<C, I> {
     /// The test, if it is of the type.
     pub(super) fn of_type(&self) -> Option<TypeTest> {
         match self {
             Self::Type(test) => Some(*test),
-            Self::Depth(_) | Self::Attr(_) => None,
+            Self::Depth(_) | Self::Inner(_) | Self::Attr(_) => None,
         }
     }
 
@@ -377,7 +457,7 @@ impl<C> NodeCondition<C> {
     pub fn attr(&self) -> Option<&C> {
         match self {
             Self::Attr(test) => Some(test),
-            Self::Type(_) | Self::Depth(_) => None,
+            Self::Type(_) | Self::Depth(_) | Self::Inner(_) => None,
         }
     }
 
@@ -385,14 +465,22 @@ impl<C> NodeCondition<C> {
     pub fn depth(&self) -> Option<&DepthSet> {
         match self {
             Self::Depth(set) => Some(set),
-            Self::Type(_) | Self::Attr(_) => None,
+            Self::Type(_) | Self::Inner(_) | Self::Attr(_) => None,
+        }
+    }
+
+    /// The condition, if it has selectors inside.
+    pub fn inner(&self) -> Option<&I> {
+        match self {
+            Self::Inner(test) => Some(test),
+            Self::Type(_) | Self::Depth(_) | Self::Attr(_) => None,
         }
     }
 }
 
-impl<C, N> PickStep<C, N> {
+impl<C, I, N> PickStep<C, I, N> {
     /// The test, if it is not a pick.
-    pub fn test(&self) -> Option<&NodeCondition<C>> {
+    pub fn test(&self) -> Option<&NodeCondition<C, I>> {
         match self {
             Self::Test(test) => Some(test),
             Self::First | Self::Last | Self::Nth(_) => None,

@@ -9,7 +9,8 @@ use std::fmt::{self, Display, Formatter};
 use super::depth::DepthSet;
 use super::name::{MODES, ORDERS};
 use super::query::{
-    Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, Literal, NodeStep, Operand,
+    Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, InnerKind, InnerTest, Literal,
+    NodeStep, Operand,
     PickOrTest, QueryStep, QueryTime, RangeEnd, SelectorQuery, Test, TypeTest,
 };
 use crate::query::syntax::words::tag_text;
@@ -93,7 +94,10 @@ impl Display for RangeEnd {
 
 impl Display for Chain {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let sole = self.steps.len() == 1;
+        let place = match self.steps.len() {
+            1 => StepPlace::Sole,
+            _ => StepPlace::Chain,
+        };
         for (index, (axis, step)) in self.steps.iter().enumerate() {
             match axis {
                 _ if index == 0 => {}
@@ -102,7 +106,7 @@ impl Display for Chain {
             }
             match step {
                 QueryStep::Zone(zone) => write!(f, ":{}", zone.as_str())?,
-                QueryStep::Node(node) => node.write(f, sole)?,
+                QueryStep::Node(node) => node.write(f, place)?,
             }
         }
         Ok(())
@@ -112,13 +116,23 @@ impl Display for Chain {
 impl Display for NodeStep {
     /// The step as one of several in its group.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.write(f, false)
+        self.write(f, StepPlace::Chain)
     }
 }
 
+/// What a step is written as, which decides what some words mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StepPlace {
+    /// One of several of a group.
+    Chain,
+    /// The whole group, where `^seq` would mean the turns.
+    Sole,
+    /// In `:not(…)` and its like, where each word is a test.
+    Test,
+}
+
 impl NodeStep {
-    /// `sole`: the step is the whole group, where `^seq` would mean the turns.
-    fn write(&self, f: &mut Formatter<'_>, sole: bool) -> fmt::Result {
+    fn write(&self, f: &mut Formatter<'_>, place: StepPlace) -> fmt::Result {
         let mut started = false;
         let depths = self.tests.iter().find_map(Test::depth);
         let mut depth_written = depths.is_none();
@@ -127,7 +141,9 @@ impl NodeStep {
                 started = true;
                 match (test, depths) {
                     (TypeTest::Root, _) => f.write_str("^root")?,
-                    (TypeTest::Seq, _) if sole => f.write_str("[stored_type='^seq']")?,
+                    (TypeTest::Seq, _) if place == StepPlace::Sole => {
+                        f.write_str("[stored_type='^seq']")?;
+                    }
                     (TypeTest::Seq, _) => f.write_str("^seq")?,
                     (TypeTest::Anchor, Some(set)) => {
                         write!(f, "depth({set})")?;
@@ -153,13 +169,60 @@ impl NodeStep {
             }
             f.write_str(&tag_text(tag))?;
         }
-        if !started {
+        if !started && !(place == StepPlace::Test && (!depth_written || self.has_inner())) {
             f.write_str("*")?;
         }
         if let (false, Some(set)) = (depth_written, depths) {
-            write!(f, ":depth({set})")?;
+            if self.takes_depth(set, place) {
+                write!(f, ":depth({set})")?;
+            } else {
+                write!(f, ":is(:depth({set}))")?;
+            }
         }
+        let mut inner = self.tests.iter().filter_map(Test::inner);
+        inner.try_for_each(|test| test.fmt(f))?;
         self.tail.iter().try_for_each(|item| item.fmt(f))
+    }
+
+    fn has_inner(&self) -> bool {
+        self.tests.iter().any(|test| test.inner().is_some())
+    }
+
+    /// Whether `:depth(…)` on the step means a test of the depth and nothing else: alone it means `depth(…)`, and
+    /// beside a plain turn type it adds `^sys` and `^ah` (LANGUAGE §4).
+    fn takes_depth(&self, set: &DepthSet, place: StepPlace) -> bool {
+        let turn = Test::Type(TypeTest::Class(Class::Turn));
+        let with_regions = set.ranges().first().is_some_and(|range| range.0 < 1);
+        let is_basis = |test: &Test| test.depth().is_none();
+        let alone = place != StepPlace::Test
+            && !self.tests.iter().any(is_basis)
+            && !self.tail.iter().filter_map(PickOrTest::test).any(|test| {
+                matches!(test, Test::Attr(_) | Test::Inner(_))
+            });
+        !alone && !(with_regions && self.tests.contains(&turn))
+    }
+}
+
+impl Display for InnerTest<Chain> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, ":{}", self.kind.name())?;
+        if self.any.is_empty() {
+            return Ok(());
+        }
+        for (index, chain) in self.any.iter().enumerate() {
+            f.write_str(if index == 0 { "(" } else { ", " })?;
+            match &*chain.steps {
+                [(_, QueryStep::Node(test))] if self.kind.takes_tests() => {
+                    test.write(f, StepPlace::Test)?;
+                }
+                [(Axis::Child, _), ..] if self.kind == InnerKind::Has => write!(f, "> {chain}")?,
+                _ => chain.fmt(f)?,
+            }
+        }
+        if let Some(within) = self.within {
+            write!(f, ", within={within}")?;
+        }
+        f.write_str(")")
     }
 }
 
@@ -172,6 +235,7 @@ impl Display for PickOrTest {
             // An anchor after a pick is implied: its step has no test but the depth.
             Self::Test(Test::Type(_)) => Ok(()),
             Self::Test(Test::Depth(set)) => write!(f, ":depth({set})"),
+            Self::Test(Test::Inner(test)) => test.fmt(f),
             // The only attribute tests after a pick are these three.
             Self::Test(Test::Attr(test)) => f.write_str(match test.op {
                 CompareOp::Lt => ":pre",

@@ -3,7 +3,7 @@
 use super::name::normal_type;
 use super::normal::normalize;
 use super::query::{
-    Attr, AttrKind, AttrTest, CompareOp, Literal, NodeStep, Operand, PickOrTest, QueryStep,
+    Attr, AttrKind, AttrTest, Chain, CompareOp, Literal, NodeStep, Operand, PickOrTest, QueryStep,
     RowOrder, SelectorQuery, Test,
 };
 
@@ -23,18 +23,8 @@ impl SelectorQuery {
     /// parameters as they are.
     pub fn with_values(&self, value_of: impl Fn(&str) -> Option<Operand>) -> Self {
         let mut query = self.clone();
-        for (_, step) in query.chains.iter_mut().flat_map(|chain| &mut chain.steps) {
-            let QueryStep::Node(NodeStep { tests, tail }) = step else {
-                continue;
-            };
-            let tail = tail.iter_mut().filter_map(|item| match item {
-                PickOrTest::Test(test) => Some(test),
-                _ => None,
-            });
-            tests
-                .iter_mut()
-                .chain(tail)
-                .for_each(|test| fill(test, &value_of));
+        for chain in &mut query.chains {
+            fill_chain(chain, &value_of);
         }
         query
             .filters
@@ -44,12 +34,36 @@ impl SelectorQuery {
     }
 }
 
+fn fill_chain(chain: &mut Chain, value_of: &impl Fn(&str) -> Option<Operand>) {
+    for (_, step) in &mut chain.steps {
+        let QueryStep::Node(NodeStep { tests, tail }) = step else {
+            continue;
+        };
+        let tail = tail.iter_mut().filter_map(|item| match item {
+            PickOrTest::Test(test) => Some(test),
+            _ => None,
+        });
+        tests
+            .iter_mut()
+            .chain(tail)
+            .for_each(|test| fill(test, value_of));
+    }
+}
+
+// Recursion is as deep as conditions are inside each other, which is bounded.
 fn fill(test: &mut Test, value_of: &impl Fn(&str) -> Option<Operand>) {
-    let Test::Attr(AttrTest { attr, op, operand }) = test else {
-        return;
-    };
-    fill_operand(operand, value_of);
-    fit(attr, *op, operand);
+    match test {
+        Test::Attr(AttrTest { attr, op, operand }) => {
+            fill_operand(operand, value_of);
+            fit(attr, *op, operand);
+        }
+        Test::Inner(test) => {
+            for chain in &mut test.any {
+                fill_chain(chain, value_of);
+            }
+        }
+        Test::Type(_) | Test::Depth(_) => {}
+    }
 }
 
 fn fill_operand(operand: &mut Operand, value_of: &impl Fn(&str) -> Option<Operand>) {

@@ -111,12 +111,27 @@ faults! {
     // Steps.
     NO_ROOT SelectorInvalid: "expected a root after `^`", "the root is missing", "%2";
     UNKNOWN_ROOT SelectorInvalid: "unknown root `^%1`", "no such root", "%2";
-    FOREIGN_PSEUDO SelectorInvalid: "expected a kind, found the pseudo-class `:%1` of CSS", "not in this language",
+    FOREIGN_PSEUDO SelectorInvalid: "expected a kind, found the pseudo-class `:%1` of CSS", "not a kind",
         "a kind of that name is written `[kind='%1']`";
     EMPTY_PART SelectorInvalid: "a type has no empty part", "a `:` without a word after it", "write `.cb:note`, or `.cb` alone";
     NTH_ZERO SelectorInvalid: "`:nth` counts from 1", "the first is 1", "write `:nth(1)`, or `:last` for the last";
     PSEUDO_NUMBER SelectorInvalid: "expected a number after `:%1`", "the number is missing", "write `:%1(1)`";
     UNKNOWN_PSEUDO SelectorInvalid: "unknown pseudo-class `:%1`", "no such pseudo-class", "%2";
+    // Conditions.
+    EMPTY_CONDITION SelectorInvalid: "expected a selector in `:%1(…)`", "nothing is named", "write `:%1%2`";
+    CONDITION_ALONE SelectorInvalid: "expected a selector after `:%1`", "the selector is missing", "write `:%1(.cb)`";
+    CHILD_INSIDE SelectorInvalid: "a selector in `:%1(…)` does not start with `>`", "not below the node",
+        "`:has(> .cb)` is about the children of the node";
+    CONDITION_STEPS SelectorInvalid: "`:%1(…)` takes tests of one node", "a second step", "what is below a node is tested by `:has(…)`";
+    CONDITION_PICKS SelectorInvalid: "`:%1(…)` takes tests of one node", "a pick is about several",
+        "write the pick behind it: `.cb:is(.cb:pre):first`";
+    MANY_INNER Limit: "a condition has at most %1 selectors, this one has %2", "too many", "";
+    WITHIN_ELSEWHERE SelectorInvalid: "`:%1(…)` takes no `within`", "not expected here",
+        "`:after(…)` and `:before(…)` take it";
+    WITHIN_EARLY SelectorInvalid: "`within` is written last", "not expected here", "write `:after(.mt, .cb, within=2)`";
+    WITHIN_NUMBER SelectorInvalid: "expected a whole number of turns, found `%1`", "a number belongs here",
+        "write `within=2`; 0 is the same turn";
+    WITHIN_LARGE SelectorInvalid: "the number is too large", "no depths differ by as much", "leave `within` out";
     // Times.
     NO_TIME_HERE SelectorInvalid: "a mutation takes no time, it changes the working state", "no time is expected here",
         "leave the time out";

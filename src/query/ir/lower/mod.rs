@@ -6,6 +6,7 @@
 
 mod attrs;
 mod body;
+mod condition;
 mod controls;
 mod depths;
 mod faults;

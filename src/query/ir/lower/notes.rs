@@ -18,6 +18,13 @@ impl Lowerer {
         self.notes.as_ref().map_or(0, Vec::len)
     }
 
+    /// Drops the notes from index `from` on: those of parts of what is noted as a whole.
+    pub(super) fn forget_notes(&mut self, from: usize) {
+        if let Some(notes) = &mut self.notes {
+            notes.truncate(from);
+        }
+    }
+
     /// Replaces the notes from index `from` on, which are about parts, by one about the whole.
     pub(super) fn note_whole(&mut self, from: usize, span: Span, normal: impl FnOnce() -> String) {
         if let Some(notes) = &mut self.notes {

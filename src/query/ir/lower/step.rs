@@ -11,12 +11,25 @@ use crate::query::ir::query::{
     Test, Tests, TypeTest, Zone,
 };
 use crate::query::syntax::ast::{GroupSyntax, Nth, StepPart, StepSyntax, WordOrParam};
-use crate::query::syntax::words::{CALLED_PSEUDOS, FOREIGN_PSEUDOS, ROOTS};
+use crate::query::syntax::words::{
+    BARE_CONDITIONS, CALLED_PSEUDOS, CONDITIONS, FOREIGN_PSEUDOS, ROOTS,
+};
 use crate::query::syntax::{Span, Spanned, quote};
 use crate::support::diag::{SelectorEdit, nearest};
 
 /// All pseudo-classes, for suggestions.
 const PSEUDOS: [&str; 7] = ["pre", "core", "post", "first", "last", "nth", "depth"];
+
+/// Where a step is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum StepContext {
+    /// One of several of a group.
+    Chain,
+    /// The whole group, where `^seq` means the turns.
+    Sole,
+    /// In `:not(…)` and its like: what is written are tests of one node (LANGUAGE §13).
+    Test,
+}
 
 #[derive(Default)]
 struct StepDraft {
@@ -42,12 +55,15 @@ impl StepDraft {
 
 impl Lowerer {
     pub(super) fn group(&mut self, group: &GroupSyntax<'_>) -> Option<Chain> {
-        let sole = group.steps.len() == 1;
+        let context = match group.steps.len() {
+            1 => StepContext::Sole,
+            _ => StepContext::Chain,
+        };
         let mut steps = Vec::with_capacity(group.steps.len());
         let mut sound = true;
         for (axis, step) in &group.steps {
             // The axis of the first step is always `Descendant`.
-            match self.step(step, sole) {
+            match self.step(step, context) {
                 Some(step) => steps.push((*axis, step)),
                 None => sound = false,
             }
@@ -57,8 +73,13 @@ impl Lowerer {
         })
     }
 
-    fn step(&mut self, step: &StepSyntax<'_>, sole: bool) -> Option<QueryStep> {
-        if let [part] = step.parts.as_slice()
+    pub(super) fn step(
+        &mut self,
+        step: &StepSyntax<'_>,
+        context: StepContext,
+    ) -> Option<QueryStep> {
+        if context != StepContext::Test
+            && let [part] = step.parts.as_slice()
             && let StepPart::Pseudo(name) = part.node
             && let Some(zone) = Zone::parse(name)
         {
@@ -72,7 +93,7 @@ impl Lowerer {
         let noted = self.noted();
         for part in &step.parts {
             let (tests, tail) = (draft.tests.len(), draft.tail.len());
-            sound &= self.part(part, sole, &mut draft).is_some();
+            sound &= self.part(part, context, &mut draft).is_some();
             if !matches!(part.node, StepPart::Star) {
                 let tests = draft.tests.get(tests..).unwrap_or_default();
                 let tail = draft.tail.get(tail..).unwrap_or_default();
@@ -89,7 +110,7 @@ impl Lowerer {
                         *test = Test::Type(TypeTest::TurnOrAnchor);
                     }
                 }
-            } else if !draft.basis {
+            } else if !draft.basis && context != StepContext::Test {
                 // Alone, `:depth(2)` is `depth(2)`. After a pick it narrows.
                 let anchor = Test::Type(TypeTest::Anchor);
                 if draft.tests.is_empty() {
@@ -109,7 +130,7 @@ impl Lowerer {
     fn part(
         &mut self,
         part: &Spanned<StepPart<'_>>,
-        sole: bool,
+        context: StepContext,
         draft: &mut StepDraft,
     ) -> Option<()> {
         let span = part.span;
@@ -117,6 +138,7 @@ impl Lowerer {
             StepPart::Star => {}
             StepPart::Root(name) => {
                 draft.basis = true;
+                let sole = context == StepContext::Sole;
                 self.root(name, span, sole, &mut draft.tests)?;
             }
             StepPart::Type(word) => {
@@ -156,6 +178,13 @@ impl Lowerer {
             StepPart::Nth(nth) => {
                 let pick = self.nth(nth)?;
                 draft.tail.push(pick);
+            }
+            StepPart::Condition(condition) => {
+                draft.basis = true;
+                let noted = self.noted();
+                let test = self.condition(condition, span);
+                self.forget_notes(noted);
+                draft.narrow(test?);
             }
             StepPart::Pseudo(name) => self.pseudo(name, span, draft)?,
         }
@@ -218,6 +247,9 @@ impl Lowerer {
         let Some(part) = sub.split(':').find(|part| FOREIGN_PSEUDOS.contains(part)) else {
             return Some(());
         };
+        if CONDITIONS.contains(&part) {
+            return self.fault(span, faults::CONDITION_ALONE, &[&part]);
+        }
         self.fault(span, faults::FOREIGN_PSEUDO, &[&part])
     }
 
@@ -287,11 +319,20 @@ impl Lowerer {
             "first" => draft.tail.push(PickOrTest::First),
             "last" => draft.tail.push(PickOrTest::Last),
             "depth" | "nth" => return self.fault(span, faults::PSEUDO_NUMBER, &[&name]),
+            _ if BARE_CONDITIONS.contains(&name) => {
+                draft.basis = true;
+                let test = self.bare_condition(name, span)?;
+                draft.narrow(test);
+            }
+            _ if CONDITIONS.contains(&name) => {
+                return self.fault(span, faults::CONDITION_ALONE, &[&name]);
+            }
             _ => {
                 let known = nearest(name, PSEUDOS);
                 let help = known.map(|known| format!("did you mean `:{known}`?"));
                 let list = "the pseudo-classes are `:pre`, `:core`, `:post`, `:first`, `:last`, \
-                            `:nth(…)` and `:depth(…)`";
+                            `:nth(…)` and `:depth(…)`, and with selectors inside `:has(…)`, `:not(…)`, \
+                            `:is(…)`, `:after(…)`, `:before(…)`, `:has-result` and `:has-call`";
                 let help = help.unwrap_or_else(|| list.to_owned());
                 let edit = known
                     .map(|known| SelectorEdit::new(span, format!(":{known}{}", called(known))));
