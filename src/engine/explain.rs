@@ -376,6 +376,9 @@ impl fmt::Display for Explain {
                 (_, None) => {}
             }
             writeln!(f)?;
+            for inside in &line.inside {
+                writeln!(f, "  {}{inside}", "   ".repeat(indent + 2))?;
+            }
             let ends = line.group.is_some() && line.step.is_none();
             indent = if ends { 1 } else { indent + 1 };
         }

@@ -8,6 +8,7 @@
 use smallvec::SmallVec;
 
 use super::cost::fills_words;
+use super::inner::InnerRows;
 use super::eval::{content_holds, node_holds, node_type_holds, scalar, sub_type};
 use super::stats::RunInput;
 use super::trace::Counters;
@@ -49,6 +50,8 @@ pub(super) enum TestAccess<'a> {
         kinds: SmallVec<[bool; 16]>,
         types: SmallVec<[bool; 16]>,
     },
+    /// Where a condition with selectors inside is true.
+    Inner(&'a InnerRows),
     Content(&'a ValueTest),
     Node(&'a AttrCondition),
 }
@@ -83,12 +86,15 @@ pub(super) fn of_one_value<'a>(
 
 impl<'a> TestAccess<'a> {
     /// The access for `test` in a segment. Depth tests are left to windows.
-    pub(super) fn new(test: &'a BoundTest, segment: &'a Segment, cycle: i64) -> Self {
+    pub(super) fn new(test: &'a BoundTest, segment: &'a Segment, input: RunInput<'a>) -> Self {
         match test {
             // Rows are cut to depths by row ranges, which no list of a segment knows.
             BoundTest::Depth(_) => Self::Always,
             BoundTest::Type(test) => Self::of_type(*test, segment),
-            BoundTest::Attr(condition) => Self::of_condition(condition, segment, cycle),
+            BoundTest::Attr(condition) => {
+                Self::of_condition(condition, segment, input.snapshot.cycle())
+            }
+            BoundTest::Inner(inner) => input.inner.get(inner.number).map_or(Self::Never, Self::Inner),
         }
     }
 
@@ -330,6 +336,7 @@ impl<'a> TestAccess<'a> {
                         (None, None) => false,
                     }
             }
+            Self::Inner(rows) => !segment.is_core(row) && rows.contains(row + piece.shift()),
             // These two read contents: the one thing here that takes long.
             Self::Content(test) => {
                 ensure();
@@ -368,7 +375,7 @@ pub(super) fn row_holds(
             .depth(row)
             .is_some_and(|depth| depths.contains(depth)),
         BoundTest::Type(TypeTest::Anchor) => is_anchor(snapshot, row),
-        test => TestAccess::new(test, piece.segment(), snapshot.cycle())
+        test => TestAccess::new(test, piece.segment(), input)
             .holds(piece, local, input, counters),
     })
 }

@@ -333,7 +333,7 @@ fn walk_children(left: &Bits, out: &mut Bits, window: &Range<u32>, input: RunInp
 }
 
 /// Visits the blocks of an implicit core: rows of the segment and the ends of their subtrees.
-fn each_core_member(piece: &SnapshotPiece, core: u32, mut visit: impl FnMut(u32, u32)) {
+pub(super) fn each_core_member(piece: &SnapshotPiece, core: u32, mut visit: impl FnMut(u32, u32)) {
     let segment = piece.segment();
     let end = segment.end_of(core);
     let mut child = core + 1;

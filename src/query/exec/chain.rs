@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use super::access::row_holds;
 use super::axis::{NodeSet, below_seq, narrow_by_level, reach};
 use super::eval::core_holds;
-use super::fill::fill_tests;
+use super::fill::{CoreRows, fill_cores, fill_tests};
 use super::pick::{PickedMember, pick, pick_groups};
 use super::rows::MatchedRows;
 use super::scan::remove_cores;
@@ -102,7 +102,7 @@ fn run(
     };
     let mut bits = SmallVec::with_capacity(windows.len());
     for window in windows {
-        let run = WindowRun { window, input };
+        let run = StepRun { window, input };
         let left = if below_seq {
             // The window is what is below `^seq`, so the first step has found its one node already.
             trace.step(0, || 1, Some(1));
@@ -127,23 +127,30 @@ pub(super) fn after_first(
     trace: &mut Trace,
 ) -> MatchedRows {
     let window = unit_rows(&input.snapshot.pieces()[input.snapshot.piece_of(row)], row);
-    let mut bits = Bits::new(window.clone());
-    bits.insert(row);
-    let left = LeftContext::Nodes(NodeSet {
-        bits,
-        root: false,
-        seq: false,
-    });
-    let run = WindowRun { window, input };
+    let left = LeftContext::of_row(row, window.clone());
+    let run = StepRun { window, input };
     let found = run.steps(chain, 1, left, Cores::Dropped, trace);
     MatchedRows::Bits(smallvec![found])
 }
 
-enum LeftContext {
+pub(super) enum LeftContext {
     /// The first step: everything, the root included.
     Start,
     Nodes(NodeSet),
     Zones(Zones),
+}
+
+impl LeftContext {
+    /// One row, in a window that has it.
+    pub(super) fn of_row(row: u32, window: Range<u32>) -> Self {
+        let mut bits = Bits::new(window);
+        bits.insert(row);
+        Self::Nodes(NodeSet {
+            bits,
+            root: false,
+            seq: false,
+        })
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -154,12 +161,61 @@ struct Join<'a> {
     level: Option<u32>,
 }
 
-struct WindowRun<'a> {
-    window: Range<u32>,
-    input: RunInput<'a>,
+/// Runs steps over one window.
+pub(super) struct StepRun<'a> {
+    pub(super) window: Range<u32>,
+    pub(super) input: RunInput<'a>,
 }
 
-impl WindowRun<'_> {
+/// The matches of one group over the whole snapshot, in document order, without implicit cores.
+pub(super) fn matches_of_chain(
+    chain: &BoundChain,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+) -> MatchedRows {
+    run(chain, None, Cores::Dropped, input, trace)
+}
+
+impl StepRun<'_> {
+    /// Whether the steps find nothing, not even an implicit core.
+    pub(super) fn is_empty_from(
+        &self,
+        chain: &BoundChain,
+        left: LeftContext,
+        trace: &mut Trace,
+    ) -> bool {
+        self.steps(chain, 0, left, Cores::Kept, trace).is_empty()
+    }
+
+    /// The rows of the window on which all tests hold, and the implicit cores of `cores`.
+    pub(super) fn holding(&self, tests: &[BoundTest], cores: CoreRows, trace: &mut Trace) -> Bits {
+        let (window, input) = (self.window.clone(), self.input);
+        let mut bits = fill_tests(tests, cores, window, input, &mut trace.counters);
+        self.keep_places(&mut bits, tests);
+        bits
+    }
+
+    /// The implicit cores of the window that a step with these tests keeps.
+    pub(super) fn named_cores(&self, tests: &[BoundTest]) -> Bits {
+        let mut bits = Bits::new(self.window.clone());
+        let window = self.window.clone();
+        fill_cores(tests, CoreRows::Named, &mut bits, window, self.input);
+        self.keep_places(&mut bits, tests);
+        bits
+    }
+
+    /// Keeps the rows with the depths and at the places of the tests: they are not in the lists of a segment, so row
+    /// ranges cut them out of what was found.
+    fn keep_places(&self, bits: &mut Bits, tests: &[BoundTest]) {
+        for test in tests {
+            match test {
+                BoundTest::Depth(depths) => self.keep_depths(bits, depths),
+                BoundTest::Type(TypeTest::Anchor) => self.keep_anchors(bits),
+                BoundTest::Type(_) | BoundTest::Attr(_) | BoundTest::Inner(_) => {}
+            }
+        }
+    }
+
     /// Runs the steps from `first` on.
     fn steps(
         &self,
@@ -228,18 +284,14 @@ impl WindowRun<'_> {
     }
 
     fn filter(&self, join: Join<'_>, filter: &BoundFilter, trace: &mut Trace) -> NodeSet {
-        let (window, input, counters) = (&self.window, self.input, &mut trace.counters);
-        let tests = &filter.tests;
-        let mut bits = fill_tests(tests, filter.cores, window.clone(), input, counters);
-        // Depths and anchors are not in the lists of a segment: row ranges cut them out of what was
-        // found.
-        for test in tests {
-            match test {
-                BoundTest::Depth(depths) => self.keep_depths(&mut bits, depths),
-                BoundTest::Type(TypeTest::Anchor) => self.keep_anchors(&mut bits),
-                BoundTest::Type(_) | BoundTest::Attr(_) => {}
-            }
-        }
+        let (window, input, tests) = (&self.window, self.input, &filter.tests);
+        let cores = if filter.cores {
+            CoreRows::Named
+        } else {
+            CoreRows::None
+        };
+        let mut bits = self.holding(tests, cores, trace);
+        let counters = &mut trace.counters;
         // The root and `^seq` are tested apart if they are before the window.
         let (root_reached, seq_reached) = match join.left {
             LeftContext::Start => (true, true),
@@ -306,7 +358,7 @@ impl WindowRun<'_> {
         let window = self.window.clone();
         bits.and(&fill_tests(
             tests,
-            true,
+            CoreRows::All,
             window,
             self.input,
             &mut trace.counters,

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::chain::{Cores, after_first, is_core, matches, matches_and_cores};
 use super::choose::{StrategyChoice, by_id, choose, choose_wide, one_word};
 use super::chunks;
+use super::inner::inner_rows;
 use super::nearest;
 use super::order::arrange;
 use super::rows::MatchedRows;
@@ -43,8 +44,31 @@ fn tries_small(bound: &Bound) -> bool {
     bound.is_bare && bound.nearest.is_none()
 }
 
+/// Calls `go` with the input in which the conditions with selectors inside are found; in `chunk`, if one is given.
+#[inline]
+fn with_inner<T>(
+    bound: &Bound,
+    chunk: Option<&Range<u32>>,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+    go: impl FnOnce(RunInput<'_>, &mut Trace) -> T,
+) -> T {
+    if bound.inner == 0 {
+        return go(input, trace);
+    }
+    let inner = inner_rows(bound, chunk, input, trace);
+    let inner = &inner[..];
+    go(RunInput { inner, ..input }, trace)
+}
+
 #[inline(never)]
 fn run_chosen(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
+    with_inner(bound, None, input, trace, |input, trace| {
+        run_with_inner(bound, input, trace)
+    })
+}
+
+fn run_with_inner(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
     let choice = if tries_small(bound) && !bound.requires_ids {
         choose_wide(bound, input, RunGoal::Rows)
     } else {
@@ -117,16 +141,18 @@ pub fn run_while(
     trace: &mut Trace,
     take: &mut dyn FnMut(u32) -> bool,
 ) {
-    match choose(bound, input, RunGoal::First) {
-        StrategyChoice::Chunks => {
-            chunks::each(bound, ResultTail::new(bound), input, trace, take);
+    with_inner(bound, None, input, trace, |input, trace| {
+        match choose(bound, input, RunGoal::First) {
+            StrategyChoice::Chunks => {
+                chunks::each(bound, ResultTail::new(bound), input, trace, take);
+            }
+            choice => {
+                let rows = found(choice, bound, input, trace);
+                // `all` ends after the row that is refused.
+                let _ = finish(bound, input.snapshot, rows).iter().all(take);
+            }
         }
-        choice => {
-            let rows = found(choice, bound, input, trace);
-            // `all` ends after the row that is refused.
-            let _ = finish(bound, input.snapshot, rows).iter().all(take);
-        }
-    }
+    });
 }
 
 /// The rows of [`run`] and the implicit cores among the matches, each with whether it is one, in result
@@ -134,13 +160,21 @@ pub fn run_while(
 pub fn run_with_cores(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> Vec<(u32, bool)> {
     // The other strategies find no implicit cores.
     trace.strategy(Strategy::Windows);
-    let rows = matches_and_cores(bound, None, Cores::Kept, input, trace);
+    let rows = with_inner(bound, None, input, trace, |input, trace| {
+        matches_and_cores(bound, None, Cores::Kept, input, trace)
+    });
     let rows = finish(bound, input.snapshot, rows);
     rows.iter().map(|row| (row, is_core(row, input))).collect()
 }
 
 /// The number of rows of [`run`], without listing them where possible.
 pub fn count(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> u64 {
+    with_inner(bound, None, input, trace, |input, trace| {
+        count_with_inner(bound, input, trace)
+    })
+}
+
+fn count_with_inner(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> u64 {
     match choose(bound, input, RunGoal::Count) {
         StrategyChoice::Count(count) => {
             trace.strategy(Strategy::Count);
@@ -159,12 +193,11 @@ pub fn count(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> u64 {
 
 /// The matches in result order, before the tail.
 pub fn run_untailed(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
-    let choice = choose(bound, input, RunGoal::Matches);
-    arrange(
-        bound.order,
-        input.snapshot,
-        found(choice, bound, input, trace),
-    )
+    let rows = with_inner(bound, None, input, trace, |input, trace| {
+        let choice = choose(bound, input, RunGoal::Matches);
+        found(choice, bound, input, trace)
+    });
+    arrange(bound.order, input.snapshot, rows)
 }
 
 /// Calls `take` with the rows of [`run_untailed`], one by one, until it returns false. Where the plan has a page, the
@@ -177,7 +210,9 @@ pub fn run_untailed_while(
 ) {
     if bound.page.is_some() && bound.runs_in_chunks() {
         let all = ResultTail::page(0, u64::MAX);
-        return chunks::each(bound, all, input, trace, take);
+        return with_inner(bound, None, input, trace, |input, trace| {
+            chunks::each(bound, all, input, trace, take);
+        });
     }
     let _ = run_untailed(bound, input, trace).iter().all(take);
 }
@@ -197,7 +232,10 @@ pub fn run_in(
     for chunk in chunks {
         ensure();
         trace.counters.rows_seen += u64::from(chunk.end - chunk.start);
-        matches(bound, Some(chunk), input, trace).for_each(|row| rows.push(row));
+        let found = with_inner(bound, Some(chunk), input, trace, |input, trace| {
+            matches(bound, Some(chunk), input, trace)
+        });
+        found.for_each(|row| rows.push(row));
     }
     arrange(bound.order, input.snapshot, MatchedRows::List(rows))
 }

@@ -12,11 +12,13 @@ use crate::query::plan::{
 };
 
 /// Whether an implicit core satisfies a test: its nodeType is `mc`, its offset 0, and every
-/// other attribute null (LANGUAGE §1). Tests of its depth, the depth of its turn, are left to
-/// callers, which know the row.
+/// other attribute null (LANGUAGE §1). Tests of its depth, the depth of its turn, and conditions with selectors
+/// inside are left to callers, which know the row.
 pub(super) fn core_holds(test: &BoundTest) -> bool {
     match test {
-        BoundTest::Depth(_) | BoundTest::Type(TypeTest::Class(Class::Container)) => true,
+        BoundTest::Depth(_)
+        | BoundTest::Inner(_)
+        | BoundTest::Type(TypeTest::Class(Class::Container)) => true,
         BoundTest::Type(_) => false,
         BoundTest::Attr(AttrCondition { attr, compare }) => match (attr, compare) {
             (Attr::Offset, Compare::Number(set)) => set.contains(Some(0)),

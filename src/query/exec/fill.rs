@@ -17,44 +17,85 @@ use crate::index::{Bits, FewRows, Posting, SnapshotPiece, each_word, mask, zip_w
 use crate::query::ir::{Attr, Facet, TypeTest};
 use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet};
 
-/// The rows of `window` that satisfy every test but depth tests. Also implicit cores, if `cores`
-/// is set and their fixed attributes satisfy the tests.
+/// Which implicit cores are among the rows of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CoreRows {
+    None,
+    /// Those on which a test of the class of containers holds: what a step keeps.
+    Named,
+    /// All on which the tests hold.
+    All,
+}
+
+/// The rows of `window` that satisfy every test but depth tests. Also the implicit cores of `cores` whose fixed
+/// attributes satisfy the tests.
 pub(super) fn fill_tests(
     tests: &[BoundTest],
-    cores: bool,
+    cores: CoreRows,
     window: Range<u32>,
     input: RunInput<'_>,
     counters: &mut Counters,
 ) -> Bits {
     let mut out = Bits::new(window.clone());
-    let cores = cores && tests.iter().all(core_holds);
     for piece in input.snapshot.pieces_in(window.clone()) {
         if let Some(own) = PieceTests::new(tests, piece, input, counters) {
             own.fill(&mut out, input, counters);
         }
-        if cores {
-            add_cores(tests, piece, &mut out, input);
-            let within = |row: u32| row.clamp(piece.start(), piece.end()) - piece.shift();
-            for row in piece.dead_rows(within(window.start)..within(window.end)) {
-                out.remove(row + piece.shift());
-            }
-        }
+    }
+    if cores != CoreRows::None {
+        fill_cores(tests, cores, &mut out, window.clone(), input);
     }
     out.retain_range(window);
     out
 }
 
-/// Adds the implicit cores of a piece; of the tests, only those of the depth facet decide.
-fn add_cores(tests: &[BoundTest], piece: &SnapshotPiece, out: &mut Bits, input: RunInput<'_>) {
+/// Adds the implicit cores of a window that satisfy every test but depth tests.
+pub(super) fn fill_cores(
+    tests: &[BoundTest],
+    cores: CoreRows,
+    out: &mut Bits,
+    window: Range<u32>,
+    input: RunInput<'_>,
+) {
+    if !tests.iter().all(core_holds) {
+        return;
+    }
+    for piece in input.snapshot.pieces_in(window.clone()) {
+        add_cores(tests, cores, piece, out, input);
+        let within = |row: u32| row.clamp(piece.start(), piece.end()) - piece.shift();
+        for row in piece.dead_rows(within(window.start)..within(window.end)) {
+            out.remove(row + piece.shift());
+        }
+    }
+}
+
+/// Adds the implicit cores of a piece; of the tests, only those of the depth facet and conditions with selectors
+/// inside decide.
+fn add_cores(
+    tests: &[BoundTest],
+    which: CoreRows,
+    piece: &SnapshotPiece,
+    out: &mut Bits,
+    input: RunInput<'_>,
+) {
     let (cores, shift) = (piece.segment().cores(), piece.shift());
-    if tests.iter().all(|test| depth_facet(test).is_none()) {
+    let inner = || {
+        let inner = tests.iter().filter_map(BoundTest::inner);
+        inner.filter_map(|inner| input.inner.get(inner.number))
+    };
+    let is_fixed = |test: &BoundTest| depth_facet(test).is_none() && test.inner().is_none();
+    if tests.iter().all(is_fixed) {
         return cores.or_into(out, piece.rows(), shift);
     }
+    let container = BoundTest::is_container;
+    let named = which == CoreRows::All || tests.iter().any(container);
     cores.for_each_in(piece.rows(), |row| {
-        let depth = input.snapshot.depth(row + shift);
+        let row = row + shift;
+        let depth = input.snapshot.depth(row);
         let mut sets = tests.iter().filter_map(depth_facet);
-        if sets.all(|set| set.contains(depth)) {
-            out.insert(row + shift);
+        let holds = sets.all(|set| set.contains(depth)) && inner().all(|rows| rows.contains(row));
+        if holds && (named || inner().any(|rows| rows.names_core(row))) {
+            out.insert(row);
         }
     });
 }
@@ -103,7 +144,7 @@ impl<'a> PieceTests<'a> {
                 {
                     posting?
                 }
-                test => match TestAccess::new(test, segment, input.snapshot.cycle()) {
+                test => match TestAccess::new(test, segment, input) {
                     TestAccess::Never => return None,
                     TestAccess::Always => continue,
                     TestAccess::Posting(posting) => posting,

@@ -3,7 +3,8 @@
 //! ```text
 //! driver ─▶ choose ─▶ word ──────────────────────────▶ access ─▶ eval
 //!    ├────▶ nearest ─▶ fill
-//!    └────▶ chunks ─▶ chain ─▶ window, axis, pick, zone, fill ─┘
+//!    ├────▶ chunks ─▶ chain ─▶ window, axis, pick, zone, fill ─┘
+//!    └────▶ inner ──▶ chain
 //! ```
 //!
 //! [`run`] chooses a [`Strategy`] for a [`Bound`](crate::query::plan::Bound) plan, runs it, and gives
@@ -22,6 +23,7 @@ mod cost;
 mod driver;
 mod eval;
 mod fill;
+mod inner;
 mod inside;
 mod nearest;
 mod order;

@@ -22,6 +22,7 @@ impl TestAccess<'_> {
         let of_lists = |lists: usize| word.count_ones() as usize > lists;
         match self {
             Self::Posting(posting) => word & posting.word(index),
+            Self::Inner(rows) => word & rows.word(index + piece.shift() / 64),
             // Comparing 64 numbers costs as much as reading a few.
             Self::Column { column, set, given } if fills_words(word.count_ones() as usize, 1) => {
                 let found = among(column, set.ranges.ranges());

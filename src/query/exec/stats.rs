@@ -1,5 +1,6 @@
 //! What a run reads: a snapshot, and facts that only the session knows.
 
+use super::inner::InnerRows;
 use crate::index::Snapshot;
 
 pub trait SessionStats {
@@ -11,11 +12,17 @@ pub trait SessionStats {
 pub struct RunInput<'a> {
     pub snapshot: &'a Snapshot,
     pub stats: &'a dyn SessionStats,
+    /// Where the conditions with selectors inside are true, by their numbers; found at the start of a run.
+    pub(super) inner: &'a [InnerRows],
 }
 
 impl<'a> RunInput<'a> {
     #[inline]
     pub fn new(snapshot: &'a Snapshot, stats: &'a dyn SessionStats) -> Self {
-        Self { snapshot, stats }
+        Self {
+            snapshot,
+            stats,
+            inner: &[],
+        }
     }
 }

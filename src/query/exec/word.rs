@@ -409,17 +409,18 @@ impl<'a> WordWindow<'a> {
                     rows &= self.of_type(*test);
                     continue;
                 }
-                BoundTest::Attr(condition) => condition,
+                BoundTest::Attr(condition) => Some(condition),
+                BoundTest::Inner(_) => None,
             };
             // One value of a header is one posting list, without an access.
-            if let Some(value) = of_one_value(condition, segment) {
+            if let Some(value) = condition.and_then(|of| of_one_value(of, segment)) {
                 rows = value.map_or(0, |posting| {
                     trace.counters.postings += 1;
                     rows & self.of_posting(posting)
                 });
                 continue;
             }
-            rows = match &TestAccess::new(test, segment, self.input.snapshot.cycle()) {
+            rows = match &TestAccess::new(test, segment, self.input) {
                 TestAccess::Never => 0,
                 TestAccess::Always => rows,
                 TestAccess::Posting(posting) => {

@@ -171,7 +171,7 @@ fn members(
     }
 }
 
-fn signs(zone: Zone, window: &Range<u32>, input: RunInput<'_>) -> Bits {
+pub(super) fn signs(zone: Zone, window: &Range<u32>, input: RunInput<'_>) -> Bits {
     let mut out = Bits::new(window.clone());
     for piece in input.snapshot.pieces_in(window.clone()) {
         let (start, end) = (window.start.max(piece.start()), window.end.min(piece.end()));

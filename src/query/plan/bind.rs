@@ -3,14 +3,17 @@
 use smallvec::SmallVec;
 
 use super::bound::{
-    AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
-    NearestEnd, NearestRows,
+    AttrCondition, Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest,
+    BoundTests, NearestEnd, NearestRows,
 };
 use super::predicate::Compare;
-use super::steps::{FilterPlan, GroupStep, Plan, Predicate, RootOrSeq, SlotNumber, SlotTest};
+use super::steps::{
+    FilterPlan, GroupStep, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber,
+    SlotTest,
+};
 use super::text_test::UnfitValue;
 use super::value::Value;
-use crate::query::ir::{Attr, Literal, Operand, Patterns, PickStep, RowOrder};
+use crate::query::ir::{Attr, InnerTest, Literal, Operand, Patterns, PickStep, RowOrder};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
@@ -47,21 +50,11 @@ pub fn bind(
         sources,
         params,
         patterns: Patterns::new(),
+        inner: 0,
     };
     let mut chains = SmallVec::with_capacity(plan.chains.len());
     for chain in &plan.chains {
-        let steps = try_map(&chain.steps, |step| {
-            Ok(match step {
-                GroupStep::Filter(filter) => BoundStep::Filter(binder.filter(filter)?),
-                &GroupStep::Zone { axis, zone } => BoundStep::Zone { axis, zone },
-            })
-        })?;
-        chains.push(BoundChain {
-            scope: chain.scope.clone(),
-            separable: chain.separable,
-            plain: chain.plain,
-            steps,
-        });
+        chains.push(binder.chain(chain)?);
     }
     let page = binder.page(plan)?;
     let filters = try_map(&plan.filters, |test| binder.test(test))?;
@@ -72,6 +65,8 @@ pub fn bind(
         breadth: breadth(&chains),
         nearest: nearest(&chains, &filters, order, plan.unique, page),
         requires_ids: requires_ids(&chains),
+        inner: binder.inner,
+        inner_in_units: binder.inner > 0 && in_units(plan),
         pattern_bytes: binder.patterns.bytes(),
         is_bare: order == RowOrder::Pre && !plan.unique && page.is_none(),
         unique: plan.unique,
@@ -80,6 +75,19 @@ pub fn bind(
         filters,
         order,
         page,
+    })
+}
+
+/// Whether the conditions of each step depend on the unit of its node alone.
+fn in_units(plan: &Plan) -> bool {
+    let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
+    steps.into_iter().all(|step| match step {
+        GroupStep::Filter(filter) => match filter.reach() {
+            InnerReach::Node => true,
+            InnerReach::Below => filter.ambient == RootOrSeq::Never,
+            InnerReach::Snapshot => false,
+        },
+        GroupStep::Zone { .. } => true,
     })
 }
 
@@ -234,9 +242,26 @@ struct Binder<'a> {
     sources: &'a [&'a Operand],
     params: &'a [(&'a str, Value)],
     patterns: Patterns,
+    /// The number of conditions with selectors inside that are bound.
+    inner: usize,
 }
 
 impl Binder<'_> {
+    fn chain(&mut self, chain: &PlannedGroup<FilterPlan>) -> Result<BoundChain, BindError> {
+        let steps = try_map(&chain.steps, |step| {
+            Ok(match step {
+                GroupStep::Filter(filter) => BoundStep::Filter(self.filter(filter)?),
+                &GroupStep::Zone { axis, zone } => BoundStep::Zone { axis, zone },
+            })
+        })?;
+        Ok(BoundChain {
+            scope: chain.scope.clone(),
+            separable: chain.separable,
+            plain: chain.plain,
+            steps,
+        })
+    }
+
     fn filter(&mut self, filter: &FilterPlan) -> Result<BoundFilter, BindError> {
         let mut tests = BoundTests::with_capacity(filter.tests.len());
         for test in &filter.tests {
@@ -278,6 +303,14 @@ impl Binder<'_> {
         Ok(match test {
             Predicate::Type(test) => BoundTest::Type(*test),
             Predicate::Depth(depths) => BoundTest::Depth(depths.clone()),
+            Predicate::Inner(test) => {
+                let any = try_map(&test.any, |chain| self.chain(chain))?;
+                let number = self.inner;
+                self.inner += 1;
+                let (kind, within) = (test.kind, test.within);
+                let test = InnerTest { kind, within, any };
+                BoundTest::Inner(Box::new(BoundInner { number, test }))
+            }
             Predicate::Attr(SlotTest { attr, op, slot }) => {
                 let value = self.value(*slot)?;
                 let compare = Compare::new(attr, *op, value, &mut self.patterns)

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::predicate::Compare;
 use super::steps::{GroupStep, PlannedGroup, RootOrSeq};
 use crate::query::ir::{
-    Attr, Axis, Facet, NodeCondition, PickStep, RangeAnswer, RowOrder, TypeTest,
+    Attr, Axis, Class, Facet, InnerTest, NodeCondition, PickStep, RangeAnswer, RowOrder, TypeTest,
 };
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
@@ -35,6 +35,10 @@ pub struct Bound {
     pub requires_ids: bool,
     /// The rows next to one end that are its result, or its matches, if that is so.
     pub nearest: Option<NearestRows>,
+    /// The number of conditions with selectors inside.
+    pub inner: usize,
+    /// Whether each of those depends on the unit of its node alone.
+    pub inner_in_units: bool,
     /// The memory of its patterns in bytes; at most [`crate::query::ir::MAX_PATTERN_BYTES`].
     pub pattern_bytes: usize,
 }
@@ -67,9 +71,17 @@ pub type BoundChain = PlannedGroup<BoundFilter>;
 
 pub type BoundStep = GroupStep<BoundFilter>;
 
-pub type BoundTest = NodeCondition<AttrCondition>;
+pub type BoundTest = NodeCondition<AttrCondition, BoundInner>;
 
-pub type BoundPick = PickStep<AttrCondition, u64>;
+pub type BoundPick = PickStep<AttrCondition, BoundInner, u64>;
+
+/// A condition with selectors inside.
+#[derive(Debug)]
+pub struct BoundInner {
+    /// Its number among those of the plan, from 0: those inside of it have smaller ones.
+    pub number: usize,
+    pub test: InnerTest<BoundChain>,
+}
 
 #[derive(Debug)]
 pub struct BoundFilter {
@@ -113,6 +125,7 @@ impl BoundChain {
         let by_rows = |test: &BoundTest| match test {
             BoundTest::Type(test) => matches!(test, TypeTest::Class(_)),
             BoundTest::Depth(_) | BoundTest::Attr(_) => true,
+            BoundTest::Inner(_) => false,
         };
         (step.id.is_none() && step.tests.iter().all(by_rows)).then_some(step)
     }
@@ -135,6 +148,9 @@ impl BoundChain {
                     return false;
                 };
                 let is_test = |pick: &BoundPick| matches!(pick, BoundPick::Test(_));
+                if filter.all_tests().any(|test| test.inner().is_some()) {
+                    return false;
+                }
                 let picks =
                     level.is_some() && !filter.key_order && !filter.picks.iter().any(is_test);
                 level = filter.level;
@@ -148,20 +164,44 @@ impl BoundChain {
 }
 
 impl BoundTest {
+    /// Whether it is the test of the class of containers.
+    pub fn is_container(&self) -> bool {
+        matches!(self, Self::Type(TypeTest::Class(Class::Container)))
+    }
+
     /// Whether the result for a node can change though its unit does not: depths and ages move
     /// with the snapshot.
     fn moves(&self) -> bool {
         match self {
             Self::Type(_) => false,
             Self::Depth(_) => true,
+            Self::Inner(inner) => inner.tests().any(Self::moves),
             Self::Attr(test) => matches!(test.attr, Attr::Facet(Facet::Depth | Facet::Age)),
         }
+    }
+
+    fn reads_ages(&self) -> bool {
+        match self {
+            Self::Type(_) | Self::Depth(_) => false,
+            Self::Inner(inner) => inner.tests().any(Self::reads_ages),
+            Self::Attr(test) => {
+                matches!(test.attr, Attr::Facet(Facet::Age | Facet::BornTurn))
+            }
+        }
+    }
+}
+
+impl BoundInner {
+    /// The tests of all steps inside.
+    fn tests(&self) -> impl Iterator<Item = &BoundTest> {
+        let filters = self.test.any.iter().flat_map(BoundChain::filters);
+        filters.flat_map(BoundFilter::all_tests)
     }
 }
 
 impl BoundFilter {
     /// The tests of the step, before and after its picks.
-    fn all_tests(&self) -> impl Iterator<Item = &BoundTest> {
+    pub fn all_tests(&self) -> impl Iterator<Item = &BoundTest> {
         self.tests
             .iter()
             .chain(self.picks.iter().filter_map(PickStep::test))
@@ -169,6 +209,15 @@ impl BoundFilter {
 }
 
 impl Bound {
+    /// The conditions with selectors inside, each after those inside of it: in the order of their numbers.
+    pub fn inner_tests(&self) -> Vec<&BoundInner> {
+        let mut found = Vec::with_capacity(self.inner);
+        let filters = self.chains.iter().flat_map(BoundChain::filters);
+        let tests = filters.flat_map(BoundFilter::all_tests);
+        tests.for_each(|test| add_inner(test, &mut found));
+        found
+    }
+
     #[inline]
     pub fn has_tail(&self) -> bool {
         self.unique || self.page.is_some()
@@ -195,20 +244,22 @@ impl Bound {
 
     /// Whether it may ask in which snapshot an id occurs first.
     pub fn reads_ages(&self) -> bool {
-        let asks = |test: &BoundTest| match test {
-            BoundTest::Attr(test) => {
-                matches!(test.attr, Attr::Facet(Facet::Age | Facet::BornTurn))
-            }
-            BoundTest::Type(_) | BoundTest::Depth(_) => false,
-        };
         let filters = self.chains.iter().flat_map(BoundChain::filters);
         let mut tests = filters.flat_map(BoundFilter::all_tests);
-        self.filters.iter().any(asks) || tests.any(asks)
+        self.filters.iter().any(BoundTest::reads_ages) || tests.any(BoundTest::reads_ages)
     }
 
     /// Whether the whole result in a unit depends only on that unit, the root and `^seq`: two
     /// snapshots are then compared by the units in which they differ.
     pub fn compares_by_unit(&self) -> bool {
         !self.has_tail() && self.is_unit_local()
+    }
+}
+
+// Recursion is as deep as conditions are inside each other, which is bounded.
+fn add_inner<'a>(test: &'a BoundTest, found: &mut Vec<&'a BoundInner>) {
+    if let BoundTest::Inner(inner) = test {
+        inner.tests().for_each(|test| add_inner(test, found));
+        found.push(inner);
     }
 }

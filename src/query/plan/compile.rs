@@ -3,10 +3,11 @@
 use smallvec::SmallVec;
 
 use super::steps::{
-    FilterPlan, GroupStep, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber, SlotTest,
+    FilterPlan, GroupStep, InnerPlan, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq,
+    SlotNumber, SlotTest, keeps_cores,
 };
 use crate::query::ir::{
-    Attr, Axis, Class, CompareOp, DepthSet, NodeStep, PickOrTest, PickStep, QueryStep,
+    Attr, Axis, Chain, CompareOp, DepthSet, InnerTest, NodeStep, PickOrTest, PickStep, QueryStep,
     SelectorQuery, Test, TypeTest,
 };
 
@@ -14,19 +15,7 @@ use crate::query::ir::{
 pub fn compile(query: &SelectorQuery) -> Plan {
     // Slots are numbered in the order of `SelectorQuery::operands`, so a plan fits every query of its shape.
     let mut slots = Slots(0);
-    let chains = query.chains.iter().map(|chain| {
-        let mut steps: Vec<GroupStep<FilterPlan>> = Vec::with_capacity(chain.steps.len());
-        for &(axis, ref step) in &chain.steps {
-            steps.push(match *step {
-                QueryStep::Zone(zone) => GroupStep::Zone { axis, zone },
-                QueryStep::Node(ref node) => {
-                    let (tests, picks) = slots.step(node);
-                    GroupStep::Filter(filter(axis, tests, picks, steps.last()))
-                }
-            });
-        }
-        group(steps)
-    });
+    let chains = query.chains.iter().map(|chain| slots.chain(chain));
     let chains: Box<[PlannedGroup<FilterPlan>]> = chains.collect();
     let filters = query.filters.iter().map(|test| slots.predicate(test));
     let filters: Box<[Predicate]> = filters.collect();
@@ -44,7 +33,7 @@ pub fn compile(query: &SelectorQuery) -> Plan {
     }
 }
 
-type SlotPicks = Vec<PickStep<SlotTest, SlotNumber>>;
+type SlotPicks = Vec<PickStep<SlotTest, InnerPlan, SlotNumber>>;
 
 struct Slots(SlotNumber);
 
@@ -52,6 +41,20 @@ impl Slots {
     fn next(&mut self) -> SlotNumber {
         self.0 += 1;
         self.0 - 1
+    }
+
+    fn chain(&mut self, chain: &Chain) -> PlannedGroup<FilterPlan> {
+        let mut steps: Vec<GroupStep<FilterPlan>> = Vec::with_capacity(chain.steps.len());
+        for &(axis, ref step) in &chain.steps {
+            steps.push(match *step {
+                QueryStep::Zone(zone) => GroupStep::Zone { axis, zone },
+                QueryStep::Node(ref node) => {
+                    let (tests, picks) = self.step(node);
+                    GroupStep::Filter(filter(axis, tests, picks, steps.last()))
+                }
+            });
+        }
+        group(steps)
     }
 
     /// The tests of a step, and its picks with the tests after them.
@@ -74,6 +77,12 @@ impl Slots {
         match test {
             Test::Type(test) => Predicate::Type(*test),
             Test::Depth(depths) => Predicate::Depth(depths.clone()),
+            // Recursion is as deep as conditions are inside each other, which is bounded.
+            Test::Inner(test) => Predicate::Inner(Box::new(InnerTest {
+                kind: test.kind,
+                within: test.within,
+                any: test.any.iter().map(|chain| self.chain(chain)).collect(),
+            })),
             Test::Attr(test) => Predicate::Attr(SlotTest {
                 attr: test.attr.clone(),
                 op: test.op,
@@ -113,13 +122,13 @@ fn filter(
                 level = anchor_level(&tests);
             }
             Predicate::Type(_) | Predicate::Depth(_) => ambient = RootOrSeq::Never,
-            Predicate::Attr(_) => {}
+            Predicate::Attr(_) | Predicate::Inner(_) => {}
         }
     }
     FilterPlan {
         axis,
         ambient,
-        cores: tests.contains(&Predicate::Type(TypeTest::Class(Class::Container))),
+        cores: keeps_cores(&tests),
         key_slot: pinned_key(&tests),
         level,
         tests,
@@ -156,11 +165,29 @@ fn group(steps: Vec<GroupStep<FilterPlan>>) -> PlannedGroup<FilterPlan> {
         separable &= !left_ambient || filter.picks.is_empty();
         left_ambient = filter.ambient != RootOrSeq::Never;
     }
+    // Where a condition reads other units, none can be run alone, and the depths of the steps do not confine what is
+    // read.
+    if steps.iter().any(reads_units) {
+        (separable, scope) = (false, None);
+    }
     PlannedGroup {
         scope,
         separable,
         plain,
         steps: steps.into(),
+    }
+}
+
+/// Whether a condition of the step reads other units than that of its node: anything before or after it, or what
+/// is below the root or `^seq`.
+fn reads_units(step: &GroupStep<FilterPlan>) -> bool {
+    let GroupStep::Filter(filter) = step else {
+        return false;
+    };
+    match filter.reach() {
+        InnerReach::Node => false,
+        InnerReach::Below => filter.ambient != RootOrSeq::Never,
+        InnerReach::Snapshot => true,
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::steps::{FilterPlan, GroupStep, Plan, Predicate, SlotTest};
+use super::steps::{FilterPlan, GroupStep, InnerPlan, Plan, Predicate, SlotTest};
 use super::value::Value;
-use crate::query::ir::{Axis, Class, DepthSet, Operand, PickStep, RowOrder, TypeTest, Zone};
+use crate::query::ir::{Axis, Class, DepthSet, InnerKind, Operand, PickStep, RowOrder, TypeTest, Zone};
 
 /// One operator of a plan. See the example of [`Explain`](crate::explain::Explain).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -18,6 +18,10 @@ pub struct PlanLine {
     pub step: Option<usize>,
     /// What it does.
     pub operator: String,
+    /// The steps of the selectors inside of its conditions, the last to run first; indented where conditions are
+    /// inside each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inside: Vec<String>,
     /// Rows an index promises at most, where it was looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_rows: Option<u64>,
@@ -34,6 +38,7 @@ impl Plan {
             group,
             step,
             operator,
+            inside: Vec::new(),
             estimated_rows: None,
             actual_rows: None,
         };
@@ -42,7 +47,9 @@ impl Plan {
             let group = Some(index);
             // Data flows upwards, as in other plans: what runs first is printed last.
             for (at, step) in chain.steps.iter().enumerate().rev() {
-                operators.push(line(group, Some(at), step.label(at == 0)));
+                let mut line = line(group, Some(at), step.label(at == 0));
+                step.add_inside(0, &mut line.inside);
+                operators.push(line);
             }
             let mut scope = match &chain.scope {
                 None => "scope  every segment".to_owned(),
@@ -101,6 +108,32 @@ impl GroupStep<FilterPlan> {
     }
 }
 
+impl GroupStep<FilterPlan> {
+    /// The steps inside of the conditions of a step, below it and indented, the last to run first.
+    fn add_inside(&self, level: usize, lines: &mut Vec<String>) {
+        let Self::Filter(filter) = self else {
+            return;
+        };
+        let after = filter.picks.iter().filter_map(PickStep::test);
+        for inner in filter.tests.iter().chain(after).filter_map(Predicate::inner) {
+            let first = matches!(inner.kind, InnerKind::After | InnerKind::Before);
+            for group in &inner.any {
+                for (at, step) in group.steps.iter().enumerate().rev() {
+                    let label = match step {
+                        Self::Filter(test) if inner.kind.takes_tests() => {
+                            format!("test   {}", test.label())
+                        }
+                        step => step.label(first && at == 0),
+                    };
+                    let name = inner.kind.name();
+                    lines.push(format!("{:width$}:{name} {label}", "", width = 2 * level));
+                    step.add_inside(level + 1, lines);
+                }
+            }
+        }
+    }
+}
+
 impl FilterPlan {
     fn label(&self) -> String {
         let mut parts: Vec<String> = self.tests.iter().map(predicate_label).collect();
@@ -141,9 +174,29 @@ fn predicate_label(predicate: &Predicate) -> String {
         }
         .to_owned(),
         Predicate::Depth(depths) => format!("depth {}", depths_label(depths)),
+        Predicate::Inner(test) => inner_label(test),
         Predicate::Attr(SlotTest { attr, op, slot }) => {
             format!("{} {op} ?{}", attr.name(), slot + 1)
         }
+    }
+}
+
+/// A condition with selectors inside, whose plans are listed below its step.
+fn inner_label(test: &InnerPlan) -> String {
+    let what = match test.kind {
+        InnerKind::Has => "has one below",
+        InnerKind::Not => "is none of",
+        InnerKind::Is => "is one of",
+        InnerKind::After => "comes after one",
+        InnerKind::Before => "comes before one",
+        InnerKind::HasResult if test.any.is_empty() => "a call with a result",
+        InnerKind::HasResult => "a call whose result is one of",
+        InnerKind::HasCall if test.any.is_empty() => "a result with a call",
+        InnerKind::HasCall => "a result whose call is one of",
+    };
+    match test.within {
+        Some(within) => format!("{what}, at most {within} depths away"),
+        None => what.to_owned(),
     }
 }
 

@@ -25,7 +25,7 @@ mod value_test;
 
 pub use bind::{BindError, bind};
 pub use bound::{
-    AttrCondition, Bound, BoundChain, BoundFilter, BoundPick, BoundStep, BoundTest, BoundTests,
+    AttrCondition, Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest, BoundTests,
     NearestEnd, NearestRows,
 };
 pub use compile::compile;
@@ -34,7 +34,7 @@ pub use number_set::NumberSet;
 pub use predicate::Compare;
 pub use shape::{PlanShape, Sources, sources};
 pub use steps::{
-    FilterPlan, GroupStep, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber, SlotTest,
+    FilterPlan, GroupStep, InnerPlan, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber, SlotTest,
 };
 pub(crate) use text_test::has_text;
 pub use text_test::{TextTest, UnfitValue};

@@ -4,14 +4,16 @@ use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use crate::query::ir::{Operand, PickOrTest, QueryStep, SelectorQuery, Test};
+use crate::query::ir::{Chain, Operand, PickOrTest, QueryStep, SelectorQuery, Test};
 
 /// The operands that fill a plan's slots, in slot order.
 pub type Sources<'q> = SmallVec<[&'q Operand; 8]>;
 
 /// The operands of `query` in slot order. Linear in the query.
 pub fn sources(query: &SelectorQuery) -> Sources<'_> {
-    query.operands().collect()
+    let mut found = Sources::new();
+    query.each_operand(&mut |operand| found.push(operand));
+    found
 }
 
 /// Everything of a query but its literals and its time, as bytes. Queries of equal shape have
@@ -29,23 +31,7 @@ impl PlanShape {
         // different structure have the same bytes. Operands are left out: they are what queries of
         // one shape differ in.
         let mut shape = Self::default();
-        for chain in &query.chains {
-            chain.steps.len().hash(&mut shape);
-            for (axis, step) in &chain.steps {
-                axis.hash(&mut shape);
-                match step {
-                    QueryStep::Zone(zone) => (0_u8, zone).hash(&mut shape),
-                    QueryStep::Node(node) => {
-                        (1_u8, node.tests.len(), node.tail.len()).hash(&mut shape);
-                        node.tests.iter().for_each(|test| shape.test(test));
-                        node.tail.iter().for_each(|item| match item {
-                            PickOrTest::Test(test) => shape.test(test),
-                            pick => (3_u8, std::mem::discriminant(pick)).hash(&mut shape),
-                        });
-                    }
-                }
-            }
-        }
+        query.chains.iter().for_each(|chain| shape.chain(chain));
         // No chain has 0 steps: this ends their list.
         (0_usize, query.filters.len()).hash(&mut shape);
         query.filters.iter().for_each(|test| shape.test(test));
@@ -55,11 +41,34 @@ impl PlanShape {
         shape
     }
 
+    fn chain(&mut self, chain: &Chain) {
+        chain.steps.len().hash(self);
+        for (axis, step) in &chain.steps {
+            axis.hash(self);
+            match step {
+                QueryStep::Zone(zone) => (0_u8, zone).hash(self),
+                QueryStep::Node(node) => {
+                    (1_u8, node.tests.len(), node.tail.len()).hash(self);
+                    node.tests.iter().for_each(|test| self.test(test));
+                    node.tail.iter().for_each(|item| match item {
+                        PickOrTest::Test(test) => self.test(test),
+                        pick => (3_u8, std::mem::discriminant(pick)).hash(self),
+                    });
+                }
+            }
+        }
+    }
+
     fn test(&mut self, test: &Test) {
         match test {
             Test::Type(test) => (0_u8, test).hash(self),
             Test::Depth(depths) => (1_u8, depths).hash(self),
             Test::Attr(test) => (2_u8, &test.attr, test.op).hash(self),
+            // 3 are picks. Recursion is as deep as conditions are inside each other, which is bounded.
+            Test::Inner(test) => {
+                (4_u8, test.kind, test.within, test.any.len()).hash(self);
+                test.any.iter().for_each(|chain| self.chain(chain));
+            }
         }
     }
 

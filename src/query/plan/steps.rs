@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use crate::query::ir::{
-    Attr, Axis, CompareOp, DepthSet, NodeCondition, PickStep, RangeAnswer, RowOrder, Zone,
+    Attr, Axis, Class, CompareOp, DepthSet, InnerKind, InnerTest, NodeCondition, PickStep, RangeAnswer,
+    RowOrder, TypeTest, Zone,
 };
 
 /// The number of a slot: a value that binding supplies. A selector has at most one literal for each
@@ -47,7 +48,7 @@ pub enum GroupStep<F> {
 pub struct FilterPlan {
     pub axis: Axis,
     pub tests: SmallVec<[Predicate; 1]>,
-    pub picks: Box<[PickStep<SlotTest, SlotNumber>]>,
+    pub picks: Box<[PickStep<SlotTest, InnerPlan, SlotNumber>]>,
     pub ambient: RootOrSeq,
     /// Whether implicit cores can be kept: the step names the container class.
     pub cores: bool,
@@ -66,11 +67,63 @@ pub enum RootOrSeq {
     Maybe,
 }
 
-pub type Predicate = NodeCondition<SlotTest>;
+pub type Predicate = NodeCondition<SlotTest, InnerPlan>;
+
+/// A condition with selectors inside.
+pub type InnerPlan = InnerTest<PlannedGroup<FilterPlan>>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotTest {
     pub attr: Attr,
     pub op: CompareOp,
     pub slot: SlotNumber,
+}
+
+/// What the result of a condition with selectors inside depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InnerReach {
+    /// The node alone.
+    Node,
+    /// What is below the node.
+    Below,
+    /// Nodes anywhere in the snapshot.
+    Snapshot,
+}
+
+impl InnerPlan {
+    pub(super) fn reach(&self) -> InnerReach {
+        let groups = self.any.iter().flat_map(|group| &group.steps);
+        let filters = groups.filter_map(|step| match step {
+            GroupStep::Filter(filter) => Some(filter),
+            GroupStep::Zone { .. } => None,
+        });
+        let own = match self.kind {
+            kind if kind.reads_outside() => InnerReach::Snapshot,
+            InnerKind::Has => InnerReach::Below,
+            _ => InnerReach::Node,
+        };
+        filters.map(FilterPlan::reach).fold(own, InnerReach::max)
+    }
+}
+
+impl FilterPlan {
+    /// What the conditions of the step depend on.
+    pub(super) fn reach(&self) -> InnerReach {
+        let after = self.picks.iter().filter_map(PickStep::test);
+        let inner = self.tests.iter().chain(after).filter_map(Predicate::inner);
+        inner.map(InnerPlan::reach).fold(InnerReach::Node, InnerReach::max)
+    }
+}
+
+/// Whether a step with these tests can keep implicit cores: one of them, or of those of which one must hold, is
+/// the class of containers.
+pub(super) fn keeps_cores(tests: &[Predicate]) -> bool {
+    tests.iter().any(|test| match test {
+        Predicate::Type(test) => *test == TypeTest::Class(Class::Container),
+        Predicate::Inner(inner) if inner.kind == InnerKind::Is => {
+            let steps = inner.any.iter().filter_map(|group| group.steps.first());
+            steps.into_iter().any(|step| matches!(step, GroupStep::Filter(step) if step.cores))
+        }
+        _ => false,
+    })
 }

@@ -93,6 +93,10 @@ impl Predicates {
             Test::Type(test) => Ok(type_test(*test)),
             Test::Depth(set) => Ok(self.depth(set)),
             Test::Attr(test) => self.attr(test),
+            Test::Inner(test) => Err(Refused::new(
+                test,
+                "a statement has no selector inside another yet",
+            )),
         }
     }
 

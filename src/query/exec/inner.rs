@@ -1,0 +1,614 @@
+//! Conditions with selectors inside (LANGUAGE §13): the rows of a snapshot on which each is true.
+//!
+//! They are found once before a run, from the inside out, each in one pass over the rows that the selectors inside
+//! match. A run then looks a row up like in a posting list, so every strategy that tests rows can take them.
+//!
+//! Bits of rows that are not alive are arbitrary. Implicit cores have bits, too: a step that may keep them looks them
+//! up.
+
+use std::ops::Range;
+
+use hashbrown::HashMap;
+
+use super::axis::each_core_member;
+use super::chain::{LeftContext, StepRun, matches_of_chain};
+use super::fill::CoreRows;
+use super::order::key_order;
+use super::stats::RunInput;
+use super::trace::Trace;
+use super::window::extent;
+use super::zone::signs;
+use crate::index::{Bits, SnapshotPiece, UnitKind};
+use crate::query::ir::{Attr, Axis, Class, CompareOp, InnerKind, Patterns, TypeTest};
+use crate::query::plan::{
+    AttrCondition, Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest,
+    Compare, Value,
+};
+use crate::support::cancel::ensure;
+use crate::tree::Fields;
+
+/// The attribute that a call and its results have in common.
+const CALL_ID: &str = "data_call_id";
+
+/// The rows on which a condition is true.
+#[derive(Debug)]
+pub(super) struct InnerRows {
+    rows: Bits,
+    /// The implicit cores on which a test of the class of containers is among those that hold: only with one can a
+    /// step keep a core (LANGUAGE §1).
+    naming: Option<Bits>,
+}
+
+impl InnerRows {
+    #[inline]
+    pub(super) fn contains(&self, row: u32) -> bool {
+        self.rows.contains(row)
+    }
+
+    /// The word of 64 rows, by its number in the snapshot.
+    #[inline]
+    pub(super) fn word(&self, index: u32) -> u64 {
+        let at = index.wrapping_sub(self.rows.first_word()) as usize;
+        self.rows.words().get(at).copied().unwrap_or(0)
+    }
+
+    pub(super) fn names_core(&self, row: u32) -> bool {
+        self.naming.as_ref().is_some_and(|naming| naming.contains(row))
+    }
+}
+
+/// The rows of the conditions of a plan, by number; in `chunk`, which is whole units, if one is given. Linear in what
+/// the selectors inside read and match.
+#[cold]
+#[inline(never)]
+pub(super) fn inner_rows(
+    bound: &Bound,
+    chunk: Option<&Range<u32>>,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+) -> Vec<InnerRows> {
+    let window = match chunk {
+        Some(chunk) => chunk.clone(),
+        None if bound.inner_in_units => {
+            let extents = bound.chains.iter();
+            let extents = extents.map(|chain| match chain.separable {
+                true => extent(chain, input.snapshot),
+                false => 0..input.snapshot.end_row(),
+            });
+            let hull = extents.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+            hull.unwrap_or(0..0)
+        }
+        None => 0..input.snapshot.end_row(),
+    };
+    let mut found: Vec<InnerRows> = Vec::with_capacity(bound.inner);
+    // Those inside come first, so what a condition looks up is there.
+    for inner in bound.inner_tests() {
+        ensure();
+        let mut run = InnerRun {
+            window: window.clone(),
+            input: RunInput {
+                inner: &found,
+                ..input
+            },
+            trace: Trace::off(),
+        };
+        let rows = run.condition(inner);
+        trace.counters += run.trace.counters;
+        found.push(rows);
+    }
+    found
+}
+
+struct InnerRun<'a> {
+    window: Range<u32>,
+    input: RunInput<'a>,
+    /// Counts the work only: its steps are not those of the plan.
+    trace: Trace,
+}
+
+impl InnerRun<'_> {
+    fn condition(&mut self, inner: &BoundInner) -> InnerRows {
+        let test = &inner.test;
+        let mut naming = None;
+        let rows = match test.kind {
+            InnerKind::Is => {
+                naming = self.naming(inner);
+                self.one_of(&test.any)
+            }
+            InnerKind::Not => {
+                let mut rows = self.everything();
+                rows.and_not(&self.one_of(&test.any));
+                rows
+            }
+            InnerKind::Has => {
+                let mut rows = self.nothing();
+                for chain in &test.any {
+                    rows.or(&self.has(chain));
+                }
+                rows
+            }
+            InnerKind::After => self.after(&test.any, test.within),
+            InnerKind::Before => self.before(&test.any, test.within),
+            InnerKind::HasResult | InnerKind::HasCall => self.answered(test.kind, &test.any),
+        };
+        InnerRows { rows, naming }
+    }
+
+    fn nothing(&self) -> Bits {
+        Bits::new(self.window.clone())
+    }
+
+    fn everything(&self) -> Bits {
+        let mut rows = self.nothing();
+        rows.insert_range(self.window.clone());
+        rows
+    }
+
+    fn step_run(&self) -> StepRun<'_> {
+        StepRun {
+            window: self.window.clone(),
+            input: self.input,
+        }
+    }
+
+    // ---- tests of the node itself ------------------------------------------------------------
+
+    /// The rows on which one of the tests holds; implicit cores as well, whether or not one names their class.
+    fn one_of(&mut self, tests: &[BoundChain]) -> Bits {
+        let mut rows = self.nothing();
+        for step in tests.iter().flat_map(BoundChain::filters) {
+            rows.or(&self.holding(&step.tests, CoreRows::All));
+        }
+        rows
+    }
+
+    /// The rows on which tests hold, wherever they are.
+    fn holding(&mut self, tests: &[BoundTest], cores: CoreRows) -> Bits {
+        let run = StepRun {
+            window: self.window.clone(),
+            input: self.input,
+        };
+        run.holding(tests, cores, &mut self.trace)
+    }
+
+    /// The implicit cores on which one of the tests holds that names the class of containers.
+    fn naming(&self, inner: &BoundInner) -> Option<Bits> {
+        let steps = || inner.test.any.iter().flat_map(BoundChain::filters);
+        if !steps().any(|step| step.cores) {
+            return None;
+        }
+        let mut naming = self.nothing();
+        for step in steps().filter(|step| step.cores) {
+            naming.or(&self.step_run().named_cores(&step.tests));
+        }
+        Some(naming)
+    }
+
+    // ---- what is below -----------------------------------------------------------------------
+
+    /// The rows below which a group has a match, its first step hanging from the row.
+    fn has(&mut self, chain: &BoundChain) -> Bits {
+        let picks = |step: &BoundStep| match step {
+            BoundStep::Filter(filter) => !filter.picks.is_empty(),
+            BoundStep::Zone { .. } => false,
+        };
+        if !chain.steps.iter().any(picks) {
+            return self.has_without_picks(chain);
+        }
+        if let [BoundStep::Filter(filter)] = &*chain.steps
+            && let Some(rows) = self.has_picked(filter)
+        {
+            return rows;
+        }
+        self.has_by_walking(chain)
+    }
+
+    /// From the last step to the first: the rows from which the steps behind are reached.
+    fn has_without_picks(&mut self, chain: &BoundChain) -> Bits {
+        // The matches of the step behind, from which the last step is reached, and its axis.
+        let mut behind: Option<(Bits, Axis)> = None;
+        for step in chain.steps.iter().rev() {
+            behind = Some(match step {
+                BoundStep::Filter(filter) => {
+                    let mut rows = self.holding_step(filter);
+                    if let Some((behind, axis)) = &behind {
+                        rows.and(&self.above(behind, *axis));
+                    }
+                    (rows, filter.axis)
+                }
+                &BoundStep::Zone { axis, zone } => {
+                    // No list of offsets has implicit cores, which are in no zone.
+                    let mut members = signs(zone, &self.window, self.input);
+                    match behind {
+                        None => {}
+                        Some((behind, Axis::Child)) => members.and(&behind),
+                        Some((mut behind, Axis::Descendant)) => {
+                            let above = self.above(&behind, Axis::Descendant);
+                            behind.or(&above);
+                            members.and(&behind);
+                        }
+                    }
+                    (members, axis)
+                }
+            });
+        }
+        match behind {
+            Some((rows, axis)) => self.above(&rows, axis),
+            None => self.nothing(),
+        }
+    }
+
+    /// The rows that a step can keep, wherever they are, before its picks.
+    fn holding_step(&mut self, step: &BoundFilter) -> Bits {
+        let cores = if step.cores {
+            CoreRows::Named
+        } else {
+            CoreRows::None
+        };
+        self.holding(&step.tests, cores)
+    }
+
+    /// The rows that have one of `rows` below them or, with [`Axis::Child`], among their children. Implicit cores are
+    /// among both.
+    fn above(&self, rows: &Bits, axis: Axis) -> Bits {
+        let snapshot = self.input.snapshot;
+        let mut out = rows.cleared();
+        for piece in snapshot.pieces_in(self.window.clone()) {
+            let (segment, shift) = (piece.segment(), piece.shift());
+            let mut last = None;
+            rows.for_each_in(piece.start()..piece.end(), |row| {
+                let mut at = segment.parent_of(row - shift).map(|parent| parent + shift);
+                // Siblings mostly follow each other.
+                if at == last && at.is_some() {
+                    return;
+                }
+                last = at;
+                if at.is_none() {
+                    at = snapshot.parent(row);
+                }
+                while let Some(parent) = at
+                    && !out.contains(parent)
+                {
+                    out.insert(parent);
+                    if axis == Axis::Child || !self.window.contains(&parent) {
+                        break;
+                    }
+                    at = snapshot.parent(parent);
+                }
+            });
+            self.cores_above(piece, rows, axis, &mut out);
+        }
+        out
+    }
+
+    fn cores_above(&self, piece: &SnapshotPiece, rows: &Bits, axis: Axis, out: &mut Bits) {
+        let (segment, shift) = (piece.segment(), piece.shift());
+        if segment.cores().is_empty() {
+            return;
+        }
+        segment.cores().for_each_in(piece.rows(), |core| {
+            each_core_member(piece, core, |member, end| {
+                let found = match axis {
+                    Axis::Child => rows.contains(member + shift),
+                    Axis::Descendant => {
+                        let next = rows.next(member + shift);
+                        next.is_some_and(|next| next < end + shift)
+                    }
+                };
+                if found {
+                    out.insert(core + shift);
+                }
+            });
+        });
+    }
+
+    /// [`has`](Self::has) for one step that picks: the matches are grouped by the rows above them. `None` where there
+    /// are implicit cores, which have groups of their own.
+    fn has_picked(&mut self, step: &BoundFilter) -> Option<Bits> {
+        let snapshot = self.input.snapshot;
+        let pieces = snapshot.pieces_in(self.window.clone());
+        if pieces.iter().any(|piece| !piece.segment().cores().is_empty()) {
+            return None;
+        }
+        let rows = self.holding_step(step);
+        // What each test after a pick holds of.
+        let tests = step.picks.iter().filter_map(BoundPick::test);
+        let tests: Vec<Bits> = tests
+            .map(|test| self.holding(std::slice::from_ref(test), CoreRows::All))
+            .collect();
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        for row in rows.iter() {
+            let mut at = snapshot.parent(row);
+            while let Some(parent) = at {
+                pairs.push((parent, row));
+                at = match step.axis {
+                    Axis::Child => None,
+                    Axis::Descendant if self.window.contains(&parent) => snapshot.parent(parent),
+                    Axis::Descendant => None,
+                };
+            }
+        }
+        // The members of a group become neighbours, in document order.
+        pairs.sort_unstable();
+        let mut out = self.nothing();
+        let mut members: Vec<u32> = Vec::new();
+        for group in pairs.chunk_by(|a, b| a.0 == b.0) {
+            members.clear();
+            members.extend(group.iter().map(|&(_, row)| row));
+            if step.key_order {
+                let node = |row: u32| snapshot.node(row);
+                members.sort_by(|&a, &b| key_order(node(a), node(b)));
+            }
+            if leaves_one(&step.picks, &tests, &mut members) {
+                out.insert(group[0].0);
+            }
+        }
+        Some(out)
+    }
+
+    /// [`has`](Self::has) by running the steps below each row that has children. Only for picks in front of other
+    /// steps, whose groups depend on the row; the rows read are those below each row.
+    fn has_by_walking(&mut self, chain: &BoundChain) -> Bits {
+        let snapshot = self.input.snapshot;
+        let mut out = self.nothing();
+        for piece in snapshot.pieces_in(self.window.clone()) {
+            let (segment, shift) = (piece.segment(), piece.shift());
+            let mut candidates: Vec<u32> = Vec::new();
+            for list in [segment.with_children(), segment.cores()] {
+                list.for_each_in(piece.rows(), |row| candidates.push(row + shift));
+            }
+            candidates.retain(|row| self.window.contains(row) && !piece.is_dead(row - shift));
+            for row in candidates {
+                ensure();
+                let window = row..snapshot.end(row);
+                let run = StepRun {
+                    window: window.clone(),
+                    input: self.input,
+                };
+                let left = LeftContext::of_row(row, window);
+                if !run.is_empty_from(chain, left, &mut self.trace) {
+                    out.insert(row);
+                }
+            }
+        }
+        out
+    }
+
+    // ---- what is before and after ------------------------------------------------------------
+
+    /// The matches of the groups, each as if it were a whole selector.
+    fn matched(&mut self, any: &[BoundChain]) -> Bits {
+        let mut rows = Bits::new(0..self.input.snapshot.end_row());
+        for chain in any {
+            let found = matches_of_chain(chain, self.input, &mut self.trace);
+            found.for_each(|row| rows.insert(row));
+        }
+        rows
+    }
+
+    /// The rows that begin after the end of a match.
+    fn after(&mut self, any: &[BoundChain], within: Option<i64>) -> Bits {
+        let (matched, snapshot) = (self.matched(any), self.input.snapshot);
+        let mut out = self.nothing();
+        let first_end = |rows: Range<u32>| {
+            let mut least: Option<u32> = None;
+            let mut at = matched.next(rows.start);
+            // Later matches end later than they begin.
+            while let Some(row) = at.filter(|&row| row < rows.end)
+                && least.is_none_or(|least| row < least)
+            {
+                let end = snapshot.end(row);
+                least = Some(least.map_or(end, |least| least.min(end)));
+                at = matched.next(row + 1);
+            }
+            least
+        };
+        let Some(within) = within else {
+            if let Some(end) = first_end(0..snapshot.end_row()) {
+                out.insert_range(end..snapshot.end_row());
+            }
+            return out;
+        };
+        let units = self.units();
+        let ends: Vec<Option<u32>> = units.iter().map(|(rows, _)| first_end(rows.clone())).collect();
+        for ((rows, _), end) in units.iter().zip(nearest(&units, &ends, within, u32::min)) {
+            if let Some(end) = end {
+                out.insert_range(end.max(rows.start)..rows.end.max(end));
+            }
+        }
+        out
+    }
+
+    /// The rows that end before a match begins.
+    fn before(&mut self, any: &[BoundChain], within: Option<i64>) -> Bits {
+        let (matched, snapshot) = (self.matched(any), self.input.snapshot);
+        let mut out = self.nothing();
+        let last = |rows: Range<u32>| {
+            let last = matched.previous(rows.end);
+            last.filter(|&row| row >= rows.start)
+        };
+        let Some(within) = within else {
+            if let Some(row) = last(0..snapshot.end_row()) {
+                self.insert_before(0, row, &mut out);
+            }
+            return out;
+        };
+        let units = self.units();
+        let lasts: Vec<Option<u32>> = units.iter().map(|(rows, _)| last(rows.clone())).collect();
+        for ((rows, _), row) in units.iter().zip(nearest(&units, &lasts, within, u32::max)) {
+            if let Some(row) = row {
+                if row < rows.end {
+                    self.insert_before(rows.start, row, &mut out);
+                } else {
+                    out.insert_range(rows.clone());
+                }
+            }
+        }
+        out
+    }
+
+    /// Adds the rows from `start` on that end before `row` begins.
+    fn insert_before(&self, start: u32, row: u32, out: &mut Bits) {
+        let snapshot = self.input.snapshot;
+        if start >= row {
+            return;
+        }
+        out.insert_range(start..row);
+        let mut at = snapshot.parent(row);
+        while let Some(parent) = at {
+            out.remove(parent);
+            at = snapshot.parent(parent);
+        }
+        // Implicit cores end with their last block.
+        for piece in snapshot.pieces_in(start..row) {
+            let shift = piece.shift();
+            piece.segment().cores().for_each_in(piece.rows(), |core| {
+                let end = piece.segment().end_of(core) + shift;
+                if core + shift < row && end > row {
+                    out.remove(core + shift);
+                }
+            });
+        }
+    }
+
+    /// The rows of each depth with the depth, in document order.
+    fn units(&self) -> Vec<(Range<u32>, i64)> {
+        let snapshot = self.input.snapshot;
+        let mut units = Vec::new();
+        if !snapshot.sys_rows().is_empty() {
+            units.push((snapshot.sys_rows(), -1));
+        }
+        let mut depth = i64::from(snapshot.turns());
+        for piece in snapshot.pieces() {
+            let segment = piece.segment();
+            for unit in piece.units() {
+                if segment.units()[unit as usize].kind == UnitKind::Turn {
+                    let rows = segment.unit_rows(unit);
+                    units.push((rows.start + piece.shift()..rows.end + piece.shift(), depth));
+                    depth -= 1;
+                }
+            }
+        }
+        if !snapshot.head_rows().is_empty() {
+            units.push((snapshot.head_rows(), 0));
+        }
+        units
+    }
+
+    // ---- calls and results -------------------------------------------------------------------
+
+    /// The calls with a result, or the results with a call, on which one of the tests holds if there are any.
+    fn answered(&mut self, kind: InnerKind, tests: &[BoundChain]) -> Bits {
+        let snapshot = self.input.snapshot;
+        let mut out = self.nothing();
+        let (Some(calls), Some(results)) = (self.of_kind("call"), self.of_kind("result")) else {
+            return out;
+        };
+        let accepted = (!tests.is_empty()).then(|| self.one_of(tests));
+        let accepts = |row: u32| accepted.as_ref().is_none_or(|rows| rows.contains(row));
+        // The last call of each id so far: providers reuse ids, so the nearest one counts.
+        let mut open: HashMap<&str, u32> = HashMap::new();
+        for piece in snapshot.pieces() {
+            let (segment, shift) = (piece.segment(), piece.shift());
+            let Some(with_id) = segment.custom_attribute(CALL_ID) else {
+                continue;
+            };
+            with_id.rows.for_each_in(piece.rows(), |local| {
+                let row = local + shift;
+                let is_call = calls.contains(row);
+                if !is_call && !results.contains(row) {
+                    return;
+                }
+                ensure();
+                let mut fields = Fields::new(segment.record(local));
+                let id = fields.find(|(name, _)| *name == CALL_ID);
+                let Some(id) = id.and_then(|(_, id)| id.text()) else {
+                    return;
+                };
+                if is_call {
+                    open.insert(id, row);
+                } else if let Some(&call) = open.get(id) {
+                    match kind {
+                        InnerKind::HasResult if accepts(row) => out.insert(call),
+                        InnerKind::HasCall if accepts(call) => out.insert(row),
+                        _ => {}
+                    }
+                }
+            });
+        }
+        out
+    }
+
+    /// The blocks of a kind.
+    fn of_kind(&mut self, kind: &str) -> Option<Bits> {
+        let (attr, value) = (Attr::Kind, Value::Text(kind.into()));
+        let compare = Compare::new(&attr, CompareOp::Eq, value, &mut Patterns::new()).ok()?;
+        let tests = [
+            BoundTest::Type(TypeTest::Class(Class::Block)),
+            BoundTest::Attr(AttrCondition { attr, compare }),
+        ];
+        Some(self.holding(&tests, CoreRows::None))
+    }
+}
+
+/// Whether a member is left of a group in its order, after picks and the tests between them.
+fn leaves_one(picks: &[BoundPick], tests: &[Bits], members: &mut Vec<u32>) -> bool {
+    let mut tests = tests.iter();
+    for pick in picks {
+        let kept = match pick {
+            BoundPick::First => members.first().copied(),
+            BoundPick::Last => members.last().copied(),
+            BoundPick::Nth(n) => usize::try_from(*n)
+                .ok()
+                .and_then(|n| members.get(n.checked_sub(1)?))
+                .copied(),
+            BoundPick::Test(_) => {
+                if let Some(rows) = tests.next() {
+                    members.retain(|&row| rows.contains(row));
+                }
+                continue;
+            }
+        };
+        members.clear();
+        members.extend(kept);
+    }
+    !members.is_empty()
+}
+
+/// For each unit, the best of the values of the units whose depths differ by at most `within`.
+fn nearest(
+    units: &[(Range<u32>, i64)],
+    values: &[Option<u32>],
+    within: i64,
+    better: impl Fn(u32, u32) -> u32,
+) -> Vec<Option<u32>> {
+    // By depth, ascending: a window over these slides along.
+    let mut order: Vec<usize> = (0..units.len()).collect();
+    order.sort_by_key(|&at| units[at].1);
+    let mut best = vec![None; units.len()];
+    // Values that may still be the best, each better than those behind it.
+    let mut candidates: std::collections::VecDeque<(i64, u32)> = std::collections::VecDeque::new();
+    let mut next = 0;
+    for &at in &order {
+        let depth = units[at].1;
+        while let Some(&other) = order.get(next)
+            && units[other].1 <= depth.saturating_add(within)
+        {
+            if let Some(value) = values[other] {
+                while candidates.back().is_some_and(|&(_, last)| better(last, value) == value) {
+                    candidates.pop_back();
+                }
+                candidates.push_back((units[other].1, value));
+            }
+            next += 1;
+        }
+        while candidates
+            .front()
+            .is_some_and(|&(other, _)| other < depth.saturating_sub(within))
+        {
+            candidates.pop_front();
+        }
+        best[at] = candidates.front().map(|&(_, value)| value);
+    }
+    best
+}
