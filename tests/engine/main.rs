@@ -14,6 +14,7 @@ mod cancel;
 mod cases;
 mod citations;
 mod comparisons;
+mod conditions;
 mod content;
 mod counters;
 mod deltas;

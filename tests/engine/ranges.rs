@@ -29,7 +29,7 @@ fn random_range(rng: &mut Rng, session: &Reference) -> Time {
 }
 
 /// The reference interpreter's answer to a range of any mode.
-fn expected(
+pub(crate) fn expected(
     session: &Reference,
     edition: Edition,
     sel: &Sel,
@@ -45,7 +45,7 @@ fn expected(
 }
 
 /// The engine's answer to a range of any mode.
-fn answered(engine: &Engine, session: &Session, sel: &Sel, text: &str) -> Result<String, String> {
+pub(crate) fn answered(engine: &Engine, session: &Session, sel: &Sel, text: &str) -> Result<String, String> {
     match sel.controls.mode {
         None | Some(Mode::Reduce) => engine.range(session, text),
         Some(Mode::Union | Mode::Latest) => engine.ids(session, text).map(|ids| ids.join(" ")),

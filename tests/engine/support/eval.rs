@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::compare::{holds, one_vocabulary};
 use super::selector::{
-    Axis, Body, Chain, Controls, Depths, Edition, Filter, Hop, NodeStep, Op, Order, Part, Prop,
-    Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
+    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, NodeStep, Op, Order,
+    Part, Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
 };
 use super::tree::{Class, Item, Node, Session, Tree};
 
@@ -168,9 +168,15 @@ impl Eval<'_> {
 
     /// The items that one group matches, in any order: also implicit cores.
     pub(crate) fn chain(&self, chain: &Chain) -> Vec<Item> {
-        let mut left: Option<Vec<Context>> = None;
+        self.chain_from(None, Axis::Descendant, chain)
+    }
+
+    /// The items that a group matches from a left context, its first step on an axis of it.
+    fn chain_from(&self, from: Option<Item>, first: Axis, chain: &Chain) -> Vec<Item> {
+        let mut left: Option<Vec<Context>> = from.map(|item| vec![Context::Item(item)]);
         let alone = chain.steps.len() == 1;
-        for (axis, step) in &chain.steps {
+        for (index, (axis, step)) in chain.steps.iter().enumerate() {
+            let axis = if index == 0 { &first } else { axis };
             left = Some(match step {
                 Step::Zone(sign) => self.zones(left.as_deref(), *axis, *sign),
                 Step::Node(step) => self
@@ -306,21 +312,27 @@ impl Eval<'_> {
 
     /// The tests of the step, without its pseudo-classes.
     fn step_matches(&self, item: Item, step: &NodeStep, alone: bool) -> bool {
-        let names_container = step
-            .parts
-            .iter()
-            .any(|part| matches!(part, Part::Type(head, _) if one_vocabulary(head) == "mc"));
-        if matches!(item, Item::Core(_)) && !names_container {
+        let before_picks = step.pseudos.iter().take_while(|pseudo| !pseudo.is_pick());
+        let named = || {
+            before_picks.clone().any(|pseudo| match pseudo {
+                Pseudo::Condition(condition) => self.names_core(item, condition),
+                _ => false,
+            })
+        };
+        if matches!(item, Item::Core(_)) && !names_container(step) && !named() {
             return false;
         }
         let tests_depth = step.pseudos.iter().any(is_depth);
-        let before_picks = step.pseudos.iter().take_while(|pseudo| !pseudo.is_pick());
         if depth_alone(step)
             && before_picks.clone().any(is_depth)
             && !self.is_anchor(item, |_| true)
         {
             return false;
         }
+        self.parts_hold(item, step, alone, tests_depth)
+    }
+
+    fn parts_hold(&self, item: Item, step: &NodeStep, alone: bool, tests_depth: bool) -> bool {
         step.parts.iter().all(|part| match part {
             Part::Star => true,
             Part::Root(Region::Seq) if alone && self.edition != Edition::V01 => {
@@ -349,8 +361,109 @@ impl Eval<'_> {
                 Item::Core(_) => 0,
             }),
             Pseudo::Depth(depths) => self.depth(item).is_some_and(|depth| depths.contains(depth)),
-            _ => true,
+            Pseudo::Condition(condition) => self.condition_holds(item, condition),
+            Pseudo::First | Pseudo::Last | Pseudo::Nth(_) => true,
         }
+    }
+
+    // ---- LANGUAGE §13 ------------------------------------------------------------------------
+
+    fn condition_holds(&self, item: Item, condition: &Condition) -> bool {
+        let chains = || condition.list.iter().map(|(_, chain)| chain);
+        let is_one = |item: Item| {
+            let mut tests = chains();
+            tests.any(|test| self.test_holds(item, test))
+        };
+        let answers = |other: Item| condition.list.is_empty() || is_one(other);
+        match condition.kind {
+            Kind::Is => is_one(item),
+            Kind::Not => !is_one(item),
+            Kind::Has => condition.list.iter().any(|(axis, chain)| {
+                !self.chain_from(Some(item), *axis, chain).is_empty()
+            }),
+            Kind::After | Kind::Before => chains().any(|chain| {
+                let matches = self.chain(chain).into_iter();
+                matches.filter(|m| matches!(m, Item::Node(_))).any(|m| {
+                    let (first, second) = match condition.kind {
+                        Kind::After => (m, item),
+                        _ => (item, m),
+                    };
+                    let near = condition.within.is_none_or(|within| {
+                        match (self.depth(item), self.depth(m)) {
+                            (Some(a), Some(b)) => a.abs_diff(b) <= within.unsigned_abs(),
+                            _ => false,
+                        }
+                    });
+                    near && self.ends(first) < self.begins(second)
+                })
+            }),
+            Kind::HasResult => {
+                self.is_kind(item, "call")
+                    && self.tree.order.iter().any(|other| {
+                        self.call_of(*other) == Some(item) && answers(*other)
+                    })
+            }
+            Kind::HasCall => self.call_of(item).is_some_and(answers),
+        }
+    }
+
+    /// The tests of a step hold, wherever it is: `:depth(2)` tests the depth, `:pre` the offset, `^seq` is the node.
+    fn test_holds(&self, item: Item, test: &Chain) -> bool {
+        match &test.steps[0].1 {
+            Step::Zone(sign) => self.pseudo_holds(item, &Pseudo::Offset(*sign)),
+            Step::Node(step) => {
+                let tests_depth = step.pseudos.iter().any(is_depth);
+                self.parts_hold(item, step, false, tests_depth)
+                    && step.pseudos.iter().all(|pseudo| self.pseudo_holds(item, pseudo))
+            }
+        }
+    }
+
+    /// Whether a test that holds on an implicit core is one of the class of containers.
+    fn names_core(&self, item: Item, condition: &Condition) -> bool {
+        condition.kind == Kind::Is
+            && condition.list.iter().any(|(_, test)| {
+                let Step::Node(step) = &test.steps[0].1 else {
+                    return false;
+                };
+                let named = step.pseudos.iter().any(|pseudo| match pseudo {
+                    Pseudo::Condition(inner) => self.names_core(item, inner),
+                    _ => false,
+                });
+                (named || names_container(step)) && self.test_holds(item, test)
+            })
+    }
+
+    fn begins(&self, item: Item) -> usize {
+        let mut order = self.tree.order.iter();
+        order.position(|other| *other == item).unwrap()
+    }
+
+    /// The place of the last item inside.
+    fn ends(&self, item: Item) -> usize {
+        let below = self.tree.below(item).into_iter();
+        let last = below.map(|item| self.begins(item)).max();
+        last.unwrap_or(0).max(self.begins(item))
+    }
+
+    fn is_kind(&self, item: Item, kind: &str) -> bool {
+        matches!(item, Item::Node(_))
+            && self.class(item) == Class::Block
+            && self.holds(item, &Prop::new("kind", Op::Eq, Value::text(kind)))
+    }
+
+    fn call_id(&self, item: Item) -> Option<&str> {
+        let Item::Node(node) = item else { return None };
+        self.tree.nodes[node].field("data_call_id")?.as_str()
+    }
+
+    /// The call that an item is a result of: the nearest before it with its id.
+    fn call_of(&self, item: Item) -> Option<Item> {
+        let id = self.call_id(item)?;
+        let before = &self.tree.order[..self.begins(item)];
+        let mut calls = before.iter().rev().copied();
+        let call = calls.find(|other| self.is_kind(*other, "call") && self.call_id(*other) == Some(id));
+        call.filter(|_| self.is_kind(item, "result"))
     }
 
     fn depth(&self, item: Item) -> Option<i64> {
@@ -415,7 +528,34 @@ impl Eval<'_> {
             Part::Attr(prop) => pinned_key(prop),
             _ => None,
         });
-        keys.collect()
+        let mut keys: HashSet<String> = keys.collect();
+        // `:is(T)` alone is T, and `:not([key!='K'])` is `[key='K']`.
+        let before_picks = step.pseudos.iter().take_while(|pseudo| !pseudo.is_pick());
+        for pseudo in before_picks {
+            let Pseudo::Condition(condition) = pseudo else {
+                continue;
+            };
+            let mut tests = condition.list.iter().map(|(_, chain)| &chain.steps[0].1);
+            match condition.kind {
+                Kind::Is => {
+                    let first = tests.next();
+                    if let Some(Step::Node(test)) = first
+                        && tests.all(|other| Some(other) == first)
+                    {
+                        keys.extend(self.step_keys(test));
+                    }
+                }
+                Kind::Not => keys.extend(tests.filter_map(|test| match test {
+                    Step::Node(test) if test.pseudos.is_empty() => match test.parts.as_slice() {
+                        [Part::Attr(prop)] | [Part::Star, Part::Attr(prop)] => unpinned_key(prop),
+                        _ => None,
+                    },
+                    _ => None,
+                })),
+                _ => {}
+            }
+        }
+        keys
     }
 
     /// Hops go child by child, from the depth-axis containers or the root (LANGUAGE §7).
@@ -589,6 +729,11 @@ fn never(chain: &Chain) -> bool {
     chain.steps.iter().any(of_step)
 }
 
+fn names_container(step: &NodeStep) -> bool {
+    let mut parts = step.parts.iter();
+    parts.any(|part| matches!(part, Part::Type(head, None) if one_vocabulary(head) == "mc"))
+}
+
 fn is_depth(pseudo: &Pseudo) -> bool {
     matches!(pseudo, Pseudo::Depth(_))
 }
@@ -597,7 +742,10 @@ fn is_depth(pseudo: &Pseudo) -> bool {
 /// anchor. An offset pseudo-class is a test of an attribute.
 fn depth_alone(step: &NodeStep) -> bool {
     let only_star = step.parts.iter().all(|part| *part == Part::Star);
-    let offset = step.pseudos.iter().any(|p| matches!(p, Pseudo::Offset(_)));
+    let offset = step
+        .pseudos
+        .iter()
+        .any(|p| matches!(p, Pseudo::Offset(_) | Pseudo::Condition(_)));
     only_star && !offset && step.pseudos.iter().any(is_depth)
 }
 
@@ -617,6 +765,16 @@ fn pinned_key(prop: &Prop) -> Option<String> {
         Value::Text(text) | Value::Num(text) if prop.name == "key" => Some(text.clone()),
         _ => None,
     }
+}
+
+/// The key that the complement of `[key!=…]` pins.
+fn unpinned_key(prop: &Prop) -> Option<String> {
+    let (op, value) = prop.test.clone()?;
+    let complement = (op == Op::Ne).then_some((Op::Eq, value));
+    pinned_key(&Prop {
+        test: Some(complement?),
+        ..prop.clone()
+    })
 }
 
 /// Depth 0, 1, 2, …, then negative, then none.

@@ -3,7 +3,7 @@
 
 use super::compare::one_vocabulary;
 use super::selector::{
-    Axis, Body, Chain, Controls, Depths, Edition, Filter, Hop, Mode, NodeStep, Op, Order, Part,
+    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, Mode, NodeStep, Op, Order, Part,
     Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
 };
 
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
             let axis = if self.eat(">") {
                 self.space();
                 Axis::Child
-            } else if spaced && !self.rest.starts_with(['{', '@', ',', '+']) {
+            } else if spaced && !self.rest.starts_with(['{', '@', ',', '+', ')']) {
                 Axis::Descendant
             } else {
                 self.rest = before;
@@ -287,7 +287,8 @@ impl<'a> Reader<'a> {
         while let Some((head, last)) = word.rsplit_once(':') {
             let cut = match last {
                 "first" | "last" | "pre" | "core" | "post" => !called,
-                "nth" | "depth" => called,
+                "nth" | "depth" | "has" | "not" | "is" | "after" | "before" => called,
+                "has-result" | "has-call" => true,
                 _ => false,
             };
             if !cut {
@@ -322,7 +323,14 @@ impl<'a> Reader<'a> {
     }
 
     fn pseudo(&mut self) -> Pseudo {
-        match self.take(|c| c.is_ascii_alphabetic()) {
+        match self.take(|c| c.is_ascii_alphabetic() || c == '-') {
+            "has" => self.condition(Kind::Has),
+            "not" => self.condition(Kind::Not),
+            "is" => self.condition(Kind::Is),
+            "after" => self.condition(Kind::After),
+            "before" => self.condition(Kind::Before),
+            "has-result" => self.condition(Kind::HasResult),
+            "has-call" => self.condition(Kind::HasCall),
             "pre" => Pseudo::Offset(Sign::Pre),
             "core" => Pseudo::Offset(Sign::Core),
             "post" => Pseudo::Offset(Sign::Post),
@@ -340,6 +348,32 @@ impl<'a> Reader<'a> {
             }
             other => panic!("no pseudo-class `{other}`"),
         }
+    }
+
+    fn condition(&mut self, kind: Kind) -> Pseudo {
+        let (mut list, mut within) = (Vec::new(), None);
+        if self.eat("(") {
+            loop {
+                self.space();
+                if self.eat("within=") {
+                    within = Some(self.number());
+                } else {
+                    let axis = if self.eat(">") {
+                        Axis::Child
+                    } else {
+                        Axis::Descendant
+                    };
+                    self.space();
+                    list.push((axis, self.chain()));
+                }
+                self.space();
+                if !self.eat(",") {
+                    break;
+                }
+            }
+            self.expect(")");
+        }
+        Pseudo::Condition(Condition { kind, within, list })
     }
 
     /// The inside of `depth(…)` with its closing bracket.

@@ -1,7 +1,7 @@
 //! Prints syntax trees, so that what the parser reads can be read again.
 
 use pactql::internals::syntax::ast::{
-    Axis, DepthItem, Filter, GroupSyntax, Nth, PositionSyntax, SearchKind, SearchSyntax, Selector,
+    Axis, DepthItem, Filter, GroupSyntax, InnerSyntax, Nth, PositionSyntax, SearchKind, SearchSyntax, Selector,
     SelectorBody, ShortNode, StepPart, WordOrParam,
 };
 use pactql::internals::syntax::{Spanned, quote};
@@ -67,6 +67,14 @@ fn step_part(part: &StepPart<'_>) -> String {
             Nth::Number(number) => format!(":nth({number})"),
             Nth::Param(name) => format!(":nth(${name})"),
         },
+        StepPart::Condition(condition) => {
+            let list = condition.list.iter().map(|inner| match inner {
+                InnerSyntax::Group(Axis::Child, of) => format!("> {}", group(of)),
+                InnerSyntax::Group(Axis::Descendant, of) => group(of),
+                InnerSyntax::Within(number) => format!("within={}", number.node),
+            });
+            format!(":{}({})", condition.name, joined(list, ", "))
+        }
     }
 }
 

@@ -121,6 +121,27 @@ pub(crate) enum Pseudo {
     First,
     Last,
     Nth(usize),
+    Condition(Condition),
+}
+
+/// A condition with selectors inside (LANGUAGE §13).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Condition {
+    pub(crate) kind: Kind,
+    pub(crate) within: Option<i64>,
+    /// What stands inside, each with the axis before its first step.
+    pub(crate) list: Vec<(Axis, Chain)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Has,
+    Not,
+    Is,
+    After,
+    Before,
+    HasResult,
+    HasCall,
 }
 
 impl Pseudo {

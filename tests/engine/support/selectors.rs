@@ -5,18 +5,34 @@ use super::documents::{KEYS, KINDS, ROLES, TAGS};
 use super::json::Json;
 use super::random::Rng;
 use super::selector::{
-    Axis, Body, Chain, Controls, Depths, Edition, Filter, Hop, NodeStep, Op, Order, Part, Prop,
-    Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
+    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, NodeStep, Op, Order,
+    Part, Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
 };
 use super::text::is_word;
 use super::tree::{Class, Item, Session, Tree};
 
 /// A random selector without a time.
 pub(crate) fn selector(rng: &mut Rng, session: &Session, edition: Edition) -> Sel {
+    make(rng, session, edition, 0)
+}
+
+/// A random selector without a time, most often with conditions on other nodes.
+pub(crate) fn with_conditions(rng: &mut Rng, session: &Session) -> Sel {
+    make(rng, session, Edition::Canonical, 45)
+}
+
+/// `conditions`: in how many of a hundred steps there is one.
+fn make(rng: &mut Rng, session: &Session, edition: Edition, conditions: u64) -> Sel {
     let mut trees: Vec<&Tree> = session.committed.iter().collect();
     trees.extend(&session.working);
     let tree = *rng.pick(&trees);
-    let mut maker = Maker { rng, tree, edition };
+    let mut maker = Maker {
+        rng,
+        tree,
+        edition,
+        conditions,
+        level: 0,
+    };
     let body = if edition != Edition::V01 && maker.rng.chance(30) {
         maker.position_or_search()
     } else {
@@ -87,9 +103,94 @@ struct Maker<'a> {
     rng: &'a mut Rng,
     tree: &'a Tree,
     edition: Edition,
+    /// In how many of a hundred steps there is a condition.
+    conditions: u64,
+    /// How deep the present step is in conditions.
+    level: u64,
 }
 
 impl Maker<'_> {
+    fn condition(&mut self, node: usize) -> Condition {
+        let kinds = [
+            Kind::Has,
+            Kind::Has,
+            Kind::Not,
+            Kind::Is,
+            Kind::After,
+            Kind::Before,
+            Kind::HasResult,
+            Kind::HasCall,
+        ];
+        let kind = *self.rng.pick(&kinds);
+        self.level += 1;
+        let count = self.rng.range(1, 2) as usize;
+        let mut list = Vec::new();
+        match kind {
+            Kind::HasResult | Kind::HasCall if self.rng.chance(40) => {}
+            Kind::Not | Kind::Is | Kind::HasResult | Kind::HasCall => {
+                for _ in 0..count {
+                    let like = if self.rng.chance(60) {
+                        node
+                    } else {
+                        self.rng.below(self.tree.nodes.len())
+                    };
+                    list.push((Axis::Descendant, self.test(like)));
+                }
+            }
+            Kind::Has => {
+                let below = self.tree.below(Item::Node(node));
+                let below: Vec<usize> = below
+                    .into_iter()
+                    .filter_map(|item| match item {
+                        Item::Node(node) => Some(node),
+                        Item::Core(_) => None,
+                    })
+                    .collect();
+                for _ in 0..count {
+                    let chain = match below.is_empty() {
+                        true => self.chain(),
+                        false => {
+                            let target = *self.rng.pick(&below);
+                            let mut chain = self.chain_to(target);
+                            // The first steps are above the node more often than not.
+                            while chain.steps.len() > 1 && self.rng.chance(75) {
+                                chain.steps.remove(0);
+                            }
+                            chain
+                        }
+                    };
+                    list.push((self.axis(), chain));
+                }
+            }
+            Kind::After | Kind::Before => {
+                for _ in 0..count {
+                    list.push((Axis::Descendant, self.chain()));
+                }
+            }
+        }
+        self.level -= 1;
+        let near = matches!(kind, Kind::After | Kind::Before) && self.rng.chance(50);
+        let within = near.then(|| self.rng.range(0, 3));
+        Condition { kind, within, list }
+    }
+
+    /// One step without picks.
+    fn test(&mut self, node: usize) -> Chain {
+        let mut step = self.node_step(node);
+        if self.rng.chance(15) {
+            step = self.core_step();
+        }
+        if let Step::Node(step) = &mut step {
+            step.pseudos.retain(|pseudo| !pseudo.is_pick());
+            if step.parts.is_empty() && step.pseudos.is_empty() {
+                step.parts.push(Part::Star);
+            }
+        }
+        Chain {
+            steps: vec![(Axis::Descendant, step)],
+        }
+    }
+
     fn union(&mut self) -> Vec<Chain> {
         if self.rng.chance(6) {
             // Groups that end in one key are in key order.
@@ -125,6 +226,10 @@ impl Maker<'_> {
     /// implicit cores where the grammar allows them.
     fn chain(&mut self) -> Chain {
         let target = self.rng.below(self.tree.nodes.len());
+        self.chain_to(target)
+    }
+
+    fn chain_to(&mut self, target: usize) -> Chain {
         let mut path = vec![target];
         while let Some(parent) = self.tree.nodes[path[0]].parent {
             path.insert(0, parent);
@@ -268,6 +373,13 @@ impl Maker<'_> {
             {
                 pseudos.push(Pseudo::Depth(self.depths(depth)));
             }
+        }
+        let odds = self.conditions >> (2 * self.level);
+        if self.conditions > 0 && self.level < 3 && self.rng.chance(odds) {
+            let condition = Pseudo::Condition(self.condition(node));
+            // Before the picks, or behind one.
+            let at = self.rng.below(pseudos.len() + 1);
+            pseudos.insert(at, condition);
         }
         if parts.is_empty() && pseudos.is_empty() || self.rng.chance(3) {
             parts.insert(0, Part::Star);

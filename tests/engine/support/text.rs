@@ -3,7 +3,7 @@
 use super::compare::one_vocabulary;
 use super::random::Rng;
 use super::selector::{
-    Axis, Body, Chain, Depths, Edition, Filter, Hop, Mode, NodeStep, Op, Order, Part, Prop, Pseudo,
+    Axis, Body, Chain, Condition, Depths, Edition, Filter, Hop, Kind, Mode, NodeStep, Op, Order, Part, Prop, Pseudo,
     Region, Sel, Sign, Step, Time, Value,
 };
 
@@ -282,6 +282,7 @@ impl Printer<'_> {
                     let param = self.param(Value::int(*n as i64));
                     pseudos += &format!(":nth({})", param.unwrap_or(n.to_string()));
                 }
+                Pseudo::Condition(condition) => pseudos += &self.condition(condition),
             }
         }
         // `:pre` alone would be a zone; a tag or a bracket at the front may mean something else
@@ -300,6 +301,37 @@ impl Printer<'_> {
             if star { "*" } else { "" },
             printed.concat()
         )
+    }
+
+    fn condition(&mut self, condition: &Condition) -> String {
+        let name = match condition.kind {
+            Kind::Has => "has",
+            Kind::Not => "not",
+            Kind::Is => "is",
+            Kind::After => "after",
+            Kind::Before => "before",
+            Kind::HasResult => "has-result",
+            Kind::HasCall => "has-call",
+        };
+        if condition.list.is_empty() {
+            return format!(":{name}");
+        }
+        let mut list: Vec<String> = Vec::new();
+        for (axis, chain) in &condition.list {
+            let sign = match axis {
+                Axis::Child => self.either("> ", &[">"]),
+                Axis::Descendant => "",
+            };
+            list.push(format!("{sign}{}", self.chain(chain)));
+        }
+        if let Some(rng) = &mut self.rng {
+            rng.shuffle(&mut list);
+        }
+        let mut list = self.join(&list);
+        if let Some(within) = condition.within {
+            list += &format!(", within={within}");
+        }
+        format!(":{name}({}{list}{})", self.gap(), self.gap())
     }
 
     fn part(&mut self, part: &Part) -> String {
