@@ -4,8 +4,8 @@ use super::inventory::{Inventory, Values};
 use super::reason::EmptyReason;
 use crate::history::History;
 use crate::query::ir::{
-    Attr, AttrTest, Chain, Class, CompareOp, Edition, InnerKind, Literal, NodeStep, Operand, SelectorQuery, Test,
-    TypeTest,
+    Attr, AttrTest, Chain, Class, CompareOp, Edition, InnerKind, Literal, NodeStep, Operand,
+    SelectorQuery, Test, TypeTest,
 };
 use crate::query::syntax::quote;
 use crate::query::syntax::words::tag_text;
@@ -272,7 +272,10 @@ pub(super) fn time_of(back: usize) -> String {
 /// The tests that a match must pass, also those of the only selector in a condition.
 fn tests(query: &SelectorQuery) -> Vec<&Test> {
     let mut found = Vec::new();
-    query.chains.iter().for_each(|chain| of_chain(chain, &mut found));
+    query
+        .chains
+        .iter()
+        .for_each(|chain| of_chain(chain, &mut found));
     found.extend(&query.filters);
     found
 }

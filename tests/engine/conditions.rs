@@ -93,8 +93,14 @@ fn conditions_answer_as_walking_does() {
 #[test]
 fn conditions_in_long_sessions_answer_as_walking_does() {
     let engine = Engine::new(EDITION);
-    let sizes = if random::few() { 1 } else { 4 };
-    let make = |seed| case(seed, &Sample::long(seed, 25 + 20 * (seed as usize % sizes)), 20);
+    let sizes = if random::few() { 1 } else { 3 };
+    let make = |seed| {
+        case(
+            seed,
+            &Sample::long(seed, 15 + 8 * (seed as usize % sizes)),
+            15,
+        )
+    };
     random::check(random::share(12), make, |case| {
         let (session, sample) = case.open()?;
         let documents = read_lines(case.lines.join("\n").as_bytes()).unwrap();
@@ -109,7 +115,11 @@ fn conditions_in_long_sessions_answer_as_walking_does() {
             let text = text::variant(&sel, EDITION, &mut rng);
             let expected = eval::ids(&sample.session, EDITION, &sel).unwrap();
             for session in [&session, &unmerged] {
-                same!(engine.ids(session, &text).unwrap(), expected.clone(), "{text}");
+                same!(
+                    engine.ids(session, &text).unwrap(),
+                    expected.clone(),
+                    "{text}"
+                );
             }
         }
         Ok(())
@@ -150,8 +160,16 @@ fn canonical_texts_filters_and_parameters_of_conditions() {
             let text = text::variant(&sel, EDITION, &mut rng);
             let expected = eval::ids(&sample.session, EDITION, &sel).unwrap();
             let formatted = engine.0.format(&text).unwrap();
-            same!(engine.ids(&session, &formatted), Ok(expected), "{text} as {formatted}");
-            same!(engine.0.format(&formatted).unwrap(), formatted.clone(), "{text}");
+            same!(
+                engine.ids(&session, &formatted),
+                Ok(expected),
+                "{text} as {formatted}"
+            );
+            same!(
+                engine.0.format(&formatted).unwrap(),
+                formatted.clone(),
+                "{text}"
+            );
             let other = text::variant(&sel, EDITION, &mut rng);
             same!(
                 engine.0.check(&other).unwrap().fingerprint,

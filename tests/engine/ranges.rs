@@ -45,7 +45,12 @@ pub(crate) fn expected(
 }
 
 /// The engine's answer to a range of any mode.
-pub(crate) fn answered(engine: &Engine, session: &Session, sel: &Sel, text: &str) -> Result<String, String> {
+pub(crate) fn answered(
+    engine: &Engine,
+    session: &Session,
+    sel: &Sel,
+    text: &str,
+) -> Result<String, String> {
     match sel.controls.mode {
         None | Some(Mode::Reduce) => engine.range(session, text),
         Some(Mode::Union | Mode::Latest) => engine.ids(session, text).map(|ids| ids.join(" ")),

@@ -8,8 +8,8 @@
 use smallvec::SmallVec;
 
 use super::cost::fills_words;
-use super::inner::InnerRows;
 use super::eval::{content_holds, node_holds, node_type_holds, scalar, sub_type};
+use super::inner_rows::InnerRows;
 use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{DictColumn, IntColumn, Posting, Segment, Snapshot, SnapshotPiece, hash_text};
@@ -94,7 +94,10 @@ impl<'a> TestAccess<'a> {
             BoundTest::Attr(condition) => {
                 Self::of_condition(condition, segment, input.snapshot.cycle())
             }
-            BoundTest::Inner(inner) => input.inner.get(inner.number).map_or(Self::Never, Self::Inner),
+            BoundTest::Inner(inner) => input
+                .inner
+                .get(inner.number)
+                .map_or(Self::Never, Self::Inner),
         }
     }
 
@@ -375,8 +378,7 @@ pub(super) fn row_holds(
             .depth(row)
             .is_some_and(|depth| depths.contains(depth)),
         BoundTest::Type(TypeTest::Anchor) => is_anchor(snapshot, row),
-        test => TestAccess::new(test, piece.segment(), input)
-            .holds(piece, local, input, counters),
+        test => TestAccess::new(test, piece.segment(), input).holds(piece, local, input, counters),
     })
 }
 

@@ -13,6 +13,7 @@ use hashbrown::HashMap;
 use super::axis::each_core_member;
 use super::chain::{LeftContext, StepRun, matches_of_chain};
 use super::fill::CoreRows;
+use super::inner_rows::InnerRows;
 use super::order::key_order;
 use super::stats::RunInput;
 use super::trace::Trace;
@@ -29,33 +30,6 @@ use crate::tree::Fields;
 
 /// The attribute that a call and its results have in common.
 const CALL_ID: &str = "data_call_id";
-
-/// The rows on which a condition is true.
-#[derive(Debug)]
-pub(super) struct InnerRows {
-    rows: Bits,
-    /// The implicit cores on which a test of the class of containers is among those that hold: only with one can a
-    /// step keep a core (LANGUAGE §1).
-    naming: Option<Bits>,
-}
-
-impl InnerRows {
-    #[inline]
-    pub(super) fn contains(&self, row: u32) -> bool {
-        self.rows.contains(row)
-    }
-
-    /// The word of 64 rows, by its number in the snapshot.
-    #[inline]
-    pub(super) fn word(&self, index: u32) -> u64 {
-        let at = index.wrapping_sub(self.rows.first_word()) as usize;
-        self.rows.words().get(at).copied().unwrap_or(0)
-    }
-
-    pub(super) fn names_core(&self, row: u32) -> bool {
-        self.naming.as_ref().is_some_and(|naming| naming.contains(row))
-    }
-}
 
 /// The rows of the conditions of a plan, by number; in `chunk`, which is whole units, if one is given. Linear in what
 /// the selectors inside read and match.
@@ -131,7 +105,7 @@ impl InnerRun<'_> {
             InnerKind::Before => self.before(&test.any, test.within),
             InnerKind::HasResult | InnerKind::HasCall => self.answered(test.kind, &test.any),
         };
-        InnerRows { rows, naming }
+        InnerRows::new(rows, naming)
     }
 
     fn nothing(&self) -> Bits {
@@ -307,7 +281,10 @@ impl InnerRun<'_> {
     fn has_picked(&mut self, step: &BoundFilter) -> Option<Bits> {
         let snapshot = self.input.snapshot;
         let pieces = snapshot.pieces_in(self.window.clone());
-        if pieces.iter().any(|piece| !piece.segment().cores().is_empty()) {
+        if pieces
+            .iter()
+            .any(|piece| !piece.segment().cores().is_empty())
+        {
             return None;
         }
         let rows = self.holding_step(step);
@@ -410,7 +387,10 @@ impl InnerRun<'_> {
             return out;
         };
         let units = self.units();
-        let ends: Vec<Option<u32>> = units.iter().map(|(rows, _)| first_end(rows.clone())).collect();
+        let ends: Vec<Option<u32>> = units
+            .iter()
+            .map(|(rows, _)| first_end(rows.clone()))
+            .collect();
         for ((rows, _), end) in units.iter().zip(nearest(&units, &ends, within, u32::min)) {
             if let Some(end) = end {
                 out.insert_range(end.max(rows.start)..rows.end.max(end));
@@ -595,7 +575,10 @@ fn nearest(
             && units[other].1 <= depth.saturating_add(within)
         {
             if let Some(value) = values[other] {
-                while candidates.back().is_some_and(|&(_, last)| better(last, value) == value) {
+                while candidates
+                    .back()
+                    .is_some_and(|&(_, last)| better(last, value) == value)
+                {
                     candidates.pop_back();
                 }
                 candidates.push_back((units[other].1, value));

@@ -24,6 +24,7 @@ mod driver;
 mod eval;
 mod fill;
 mod inner;
+mod inner_rows;
 mod inside;
 mod nearest;
 mod order;

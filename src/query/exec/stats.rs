@@ -1,6 +1,6 @@
 //! What a run reads: a snapshot, and facts that only the session knows.
 
-use super::inner::InnerRows;
+use super::inner_rows::InnerRows;
 use crate::index::Snapshot;
 
 pub trait SessionStats {

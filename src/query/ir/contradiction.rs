@@ -6,11 +6,10 @@
 use std::cmp::Ordering;
 
 use super::depth::DepthSet;
-use super::inner::tests_of;
 use super::number::ExactNumber;
 use super::query::{
     Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, InnerKind, InnerTest, Literal,
-    NodeStep, Operand, QueryStep, Test, TypeTest,
+    NodeStep, Operand, QueryStep, Test, TypeTest, names_container, tests_of,
 };
 
 /// The kinds of nodes that a step may match, as a bit set.
@@ -202,17 +201,6 @@ fn type_name(test: TypeTest) -> &'static str {
 /// Whether a step can match an implicit core, which needs a container test (LANGUAGE §1).
 pub(super) fn matches_cores(tests: &[Test]) -> bool {
     names_container(tests)
-}
-
-/// Whether the class of containers is among the tests, or among those of a list of which one must hold.
-pub(super) fn names_container(tests: &[Test]) -> bool {
-    tests.iter().any(|test| match test {
-        Test::Type(test) => *test == TypeTest::Class(Class::Container),
-        Test::Inner(inner) if inner.kind == InnerKind::Is => {
-            inner.any.iter().any(|chain| names_container(tests_of(chain)))
-        }
-        _ => false,
-    })
 }
 
 /// Why a condition is true of no node.

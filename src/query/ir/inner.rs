@@ -8,12 +8,11 @@
 //! - `:has(A B)` becomes `:has(A:has(B))` where nothing picks, as deep as conditions may be written;
 //! - `:has-result(*)` becomes `:has-result`; lists are sorted and have each group once.
 
-use super::contradiction::names_container;
-use super::normal::{settle_step, sort, sort_step};
 use super::query::{
     Attr, AttrTest, Axis, Chain, CompareOp, InnerKind, InnerTest, Literal, NodeStep, Operand,
-    PickOrTest, QueryStep, Test, Tests,
+    PickOrTest, QueryStep, Test, Tests, names_container, tests_of,
 };
+use super::settle::{settle_step, sort, sort_step};
 use crate::query::syntax::words::MAX_LEVELS;
 
 /// Normalizes the conditions of a step.
@@ -181,14 +180,6 @@ fn levels_of(steps: &[(Axis, QueryStep)]) -> usize {
         chains.chain([1])
     });
     each.max().unwrap_or(0)
-}
-
-/// The tests of a group that is one step.
-pub(super) fn tests_of(chain: &Chain) -> &[Test] {
-    match chain.steps.first() {
-        Some((_, QueryStep::Node(node))) => &node.tests,
-        _ => &[],
-    }
 }
 
 fn one_step(tests: Vec<Test>) -> Chain {

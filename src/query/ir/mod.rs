@@ -23,6 +23,7 @@ mod properties;
 mod purpose;
 mod query;
 mod required;
+mod settle;
 mod short;
 mod text;
 mod values;
@@ -41,8 +42,9 @@ pub use pattern::{MAX_PATTERN_BYTES, Pattern, PatternError, Patterns};
 pub use purpose::{InsertionPoint, Purpose};
 pub use query::{
     Address, Attr, AttrKind, AttrTest, Axis, Chain, Class, CompareOp, Controls, Facet, InnerKind,
-    InnerTest, Literal, NoAddress, NodeCondition, NodeStep, Operand, PickOrTest, PickStep, QueryStep, QueryTime,
-    RangeAnswer, RangeEnd, RowOrder, SelectorQuery, Test, Tests, TypeTest, Zone,
+    InnerTest, Literal, NoAddress, NodeCondition, NodeStep, Operand, PickOrTest, PickStep,
+    QueryStep, QueryTime, RangeAnswer, RangeEnd, RowOrder, SelectorQuery, Test, Tests, TypeTest,
+    Zone,
 };
 pub use required::{Required, fold};
 pub use short::{ShortMember, short_node};

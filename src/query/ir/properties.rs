@@ -5,8 +5,8 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use super::query::{
-    Attr, AttrTest, Chain, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest, SelectorQuery,
-    Test,
+    Attr, AttrTest, Chain, CompareOp, Controls, Literal, NodeStep, Operand, PickOrTest,
+    SelectorQuery, Test,
 };
 
 impl SelectorQuery {
@@ -50,10 +50,13 @@ impl SelectorQuery {
 
     /// The names of the parameters without the dollar sign, sorted, each once.
     pub fn params(&self) -> Vec<&str> {
-        let each = self.operands().into_iter().flat_map(|operand| match operand {
-            Operand::List(values) => values,
-            operand => std::slice::from_ref(operand),
-        });
+        let each = self
+            .operands()
+            .into_iter()
+            .flat_map(|operand| match operand {
+                Operand::List(values) => values,
+                operand => std::slice::from_ref(operand),
+            });
         let mut names: Vec<&str> = each.filter_map(param).collect();
         names.sort_unstable();
         names.dedup();

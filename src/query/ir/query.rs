@@ -215,10 +215,7 @@ impl InnerKind {
 
     /// Whether what stands inside are tests of one node rather than chains.
     pub fn takes_tests(self) -> bool {
-        matches!(
-            self,
-            Self::Not | Self::Is | Self::HasResult | Self::HasCall
-        )
+        matches!(self, Self::Not | Self::Is | Self::HasResult | Self::HasCall)
     }
 
     /// Whether it reads nodes outside of the unit of its node.
@@ -486,6 +483,26 @@ impl<C, I, N> PickStep<C, I, N> {
             Self::First | Self::Last | Self::Nth(_) => None,
         }
     }
+}
+
+/// The tests of a group that is one step.
+pub(super) fn tests_of(chain: &Chain) -> &[Test] {
+    match chain.steps.first() {
+        Some((_, QueryStep::Node(node))) => &node.tests,
+        _ => &[],
+    }
+}
+
+/// Whether the class of containers is among the tests, or among those of a list of which one must hold.
+pub(super) fn names_container(tests: &[Test]) -> bool {
+    tests.iter().any(|test| match test {
+        Test::Type(test) => *test == TypeTest::Class(Class::Container),
+        Test::Inner(inner) if inner.kind == InnerKind::Is => inner
+            .any
+            .iter()
+            .any(|chain| names_container(tests_of(chain))),
+        _ => false,
+    })
 }
 
 names! {

@@ -9,9 +9,9 @@ use std::fmt::{self, Display, Formatter};
 use super::depth::DepthSet;
 use super::name::{MODES, ORDERS};
 use super::query::{
-    Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, InnerKind, InnerTest, Literal,
-    NodeStep, Operand,
-    PickOrTest, QueryStep, QueryTime, RangeEnd, SelectorQuery, Test, TypeTest,
+    Address, Attr, AttrTest, Axis, Chain, Class, CompareOp, Controls, InnerKind, InnerTest,
+    Literal, NodeStep, Operand, PickOrTest, QueryStep, QueryTime, RangeEnd, SelectorQuery, Test,
+    TypeTest,
 };
 use crate::query::syntax::words::tag_text;
 use crate::query::syntax::{is_name, joined, quote};
@@ -196,9 +196,11 @@ impl NodeStep {
         let is_basis = |test: &Test| test.depth().is_none();
         let alone = place != StepPlace::Test
             && !self.tests.iter().any(is_basis)
-            && !self.tail.iter().filter_map(PickOrTest::test).any(|test| {
-                matches!(test, Test::Attr(_) | Test::Inner(_))
-            });
+            && !self
+                .tail
+                .iter()
+                .filter_map(PickOrTest::test)
+                .any(|test| matches!(test, Test::Attr(_) | Test::Inner(_)));
         !alone && !(with_regions && self.tests.contains(&turn))
     }
 }

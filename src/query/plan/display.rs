@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::steps::{FilterPlan, GroupStep, InnerPlan, Plan, Predicate, SlotTest};
 use super::value::Value;
-use crate::query::ir::{Axis, Class, DepthSet, InnerKind, Operand, PickStep, RowOrder, TypeTest, Zone};
+use crate::query::ir::{
+    Axis, Class, DepthSet, InnerKind, Operand, PickStep, RowOrder, TypeTest, Zone,
+};
 
 /// One operator of a plan. See the example of [`Explain`](crate::explain::Explain).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -115,7 +117,12 @@ impl GroupStep<FilterPlan> {
             return;
         };
         let after = filter.picks.iter().filter_map(PickStep::test);
-        for inner in filter.tests.iter().chain(after).filter_map(Predicate::inner) {
+        for inner in filter
+            .tests
+            .iter()
+            .chain(after)
+            .filter_map(Predicate::inner)
+        {
             let first = matches!(inner.kind, InnerKind::After | InnerKind::Before);
             for group in &inner.any {
                 for (at, step) in group.steps.iter().enumerate().rev() {

@@ -25,8 +25,8 @@ mod value_test;
 
 pub use bind::{BindError, bind};
 pub use bound::{
-    AttrCondition, Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest, BoundTests,
-    NearestEnd, NearestRows,
+    AttrCondition, Bound, BoundChain, BoundFilter, BoundInner, BoundPick, BoundStep, BoundTest,
+    BoundTests, NearestEnd, NearestRows,
 };
 pub use compile::compile;
 pub use display::{PlanLine, operand_label};
@@ -34,7 +34,8 @@ pub use number_set::NumberSet;
 pub use predicate::Compare;
 pub use shape::{PlanShape, Sources, sources};
 pub use steps::{
-    FilterPlan, GroupStep, InnerPlan, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber, SlotTest,
+    FilterPlan, GroupStep, InnerPlan, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq,
+    SlotNumber, SlotTest,
 };
 pub(crate) use text_test::has_text;
 pub use text_test::{TextTest, UnfitValue};

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use crate::query::ir::{
-    Attr, Axis, Class, CompareOp, DepthSet, InnerKind, InnerTest, NodeCondition, PickStep, RangeAnswer,
-    RowOrder, TypeTest, Zone,
+    Attr, Axis, Class, CompareOp, DepthSet, InnerKind, InnerTest, NodeCondition, PickStep,
+    RangeAnswer, RowOrder, TypeTest, Zone,
 };
 
 /// The number of a slot: a value that binding supplies. A selector has at most one literal for each
@@ -111,7 +111,9 @@ impl FilterPlan {
     pub(super) fn reach(&self) -> InnerReach {
         let after = self.picks.iter().filter_map(PickStep::test);
         let inner = self.tests.iter().chain(after).filter_map(Predicate::inner);
-        inner.map(InnerPlan::reach).fold(InnerReach::Node, InnerReach::max)
+        inner
+            .map(InnerPlan::reach)
+            .fold(InnerReach::Node, InnerReach::max)
     }
 }
 
@@ -122,7 +124,9 @@ pub(super) fn keeps_cores(tests: &[Predicate]) -> bool {
         Predicate::Type(test) => *test == TypeTest::Class(Class::Container),
         Predicate::Inner(inner) if inner.kind == InnerKind::Is => {
             let steps = inner.any.iter().filter_map(|group| group.steps.first());
-            steps.into_iter().any(|step| matches!(step, GroupStep::Filter(step) if step.cores))
+            steps
+                .into_iter()
+                .any(|step| matches!(step, GroupStep::Filter(step) if step.cores))
         }
         _ => false,
     })

@@ -47,9 +47,9 @@ const RULES: [Rule; 29] = {
             w.condition && w.found == T::Nothing
         }),
         (Hint::SearchInside, |w| {
-            let starts = w.before(1).is_none_or(|token| {
-                matches!(token, T::ConditionOpen(_) | T::Comma | T::Child)
-            });
+            let starts = w
+                .before(1)
+                .is_none_or(|token| matches!(token, T::ConditionOpen(_) | T::Comma | T::Child));
             w.condition
                 && (is_search(w.found)
                     || w.found == T::WithinOpen

@@ -8,15 +8,8 @@ pub(crate) const PLAIN_PSEUDOS: [&str; 5] = ["first", "last", "pre", "core", "po
 pub(crate) const CALLED_PSEUDOS: [&str; 2] = ["nth", "depth"];
 
 /// The conditions on other nodes, which take selectors in parentheses (LANGUAGE §13).
-pub(crate) const CONDITIONS: [&str; 7] = [
-    "has",
-    "not",
-    "is",
-    "after",
-    "before",
-    HAS_RESULT,
-    HAS_CALL,
-];
+pub(crate) const CONDITIONS: [&str; 7] =
+    ["has", "not", "is", "after", "before", HAS_RESULT, HAS_CALL];
 
 pub(crate) const HAS_RESULT: &str = "has-result";
 pub(crate) const HAS_CALL: &str = "has-call";

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::compare::{holds, one_vocabulary};
 use super::selector::{
-    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, NodeStep, Op, Order,
-    Part, Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
+    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, NodeStep, Op,
+    Order, Part, Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
 };
 use super::tree::{Class, Item, Node, Session, Tree};
 
@@ -378,9 +378,10 @@ impl Eval<'_> {
         match condition.kind {
             Kind::Is => is_one(item),
             Kind::Not => !is_one(item),
-            Kind::Has => condition.list.iter().any(|(axis, chain)| {
-                !self.chain_from(Some(item), *axis, chain).is_empty()
-            }),
+            Kind::Has => condition
+                .list
+                .iter()
+                .any(|(axis, chain)| !self.chain_from(Some(item), *axis, chain).is_empty()),
             Kind::After | Kind::Before => chains().any(|chain| {
                 let matches = self.chain(chain).into_iter();
                 matches.filter(|m| matches!(m, Item::Node(_))).any(|m| {
@@ -399,9 +400,11 @@ impl Eval<'_> {
             }),
             Kind::HasResult => {
                 self.is_kind(item, "call")
-                    && self.tree.order.iter().any(|other| {
-                        self.call_of(*other) == Some(item) && answers(*other)
-                    })
+                    && self
+                        .tree
+                        .order
+                        .iter()
+                        .any(|other| self.call_of(*other) == Some(item) && answers(*other))
             }
             Kind::HasCall => self.call_of(item).is_some_and(answers),
         }
@@ -414,7 +417,10 @@ impl Eval<'_> {
             Step::Node(step) => {
                 let tests_depth = step.pseudos.iter().any(is_depth);
                 self.parts_hold(item, step, false, tests_depth)
-                    && step.pseudos.iter().all(|pseudo| self.pseudo_holds(item, pseudo))
+                    && step
+                        .pseudos
+                        .iter()
+                        .all(|pseudo| self.pseudo_holds(item, pseudo))
             }
         }
     }
@@ -462,7 +468,8 @@ impl Eval<'_> {
         let id = self.call_id(item)?;
         let before = &self.tree.order[..self.begins(item)];
         let mut calls = before.iter().rev().copied();
-        let call = calls.find(|other| self.is_kind(*other, "call") && self.call_id(*other) == Some(id));
+        let call =
+            calls.find(|other| self.is_kind(*other, "call") && self.call_id(*other) == Some(id));
         call.filter(|_| self.is_kind(item, "result"))
     }
 

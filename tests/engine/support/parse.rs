@@ -3,8 +3,8 @@
 
 use super::compare::one_vocabulary;
 use super::selector::{
-    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, Mode, NodeStep, Op, Order, Part,
-    Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
+    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, Mode, NodeStep, Op,
+    Order, Part, Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
 };
 
 /// Reads a selector.

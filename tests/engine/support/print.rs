@@ -1,8 +1,8 @@
 //! Prints syntax trees, so that what the parser reads can be read again.
 
 use pactql::internals::syntax::ast::{
-    Axis, DepthItem, Filter, GroupSyntax, InnerSyntax, Nth, PositionSyntax, SearchKind, SearchSyntax, Selector,
-    SelectorBody, ShortNode, StepPart, WordOrParam,
+    Axis, DepthItem, Filter, GroupSyntax, InnerSyntax, Nth, PositionSyntax, SearchKind,
+    SearchSyntax, Selector, SelectorBody, ShortNode, StepPart, WordOrParam,
 };
 use pactql::internals::syntax::{Spanned, quote};
 

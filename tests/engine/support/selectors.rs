@@ -5,8 +5,8 @@ use super::documents::{KEYS, KINDS, ROLES, TAGS};
 use super::json::Json;
 use super::random::Rng;
 use super::selector::{
-    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, NodeStep, Op, Order,
-    Part, Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
+    Axis, Body, Chain, Condition, Controls, Depths, Edition, Filter, Hop, Kind, NodeStep, Op,
+    Order, Part, Prop, Pseudo, Region, Search, Sel, Sign, Step, Time, Value,
 };
 use super::text::is_word;
 use super::tree::{Class, Item, Session, Tree};

@@ -3,8 +3,8 @@
 use super::compare::one_vocabulary;
 use super::random::Rng;
 use super::selector::{
-    Axis, Body, Chain, Condition, Depths, Edition, Filter, Hop, Kind, Mode, NodeStep, Op, Order, Part, Prop, Pseudo,
-    Region, Sel, Sign, Step, Time, Value,
+    Axis, Body, Chain, Condition, Depths, Edition, Filter, Hop, Kind, Mode, NodeStep, Op, Order,
+    Part, Prop, Pseudo, Region, Sel, Sign, Step, Time, Value,
 };
 
 /// The plain text.

@@ -99,10 +99,7 @@ impl<'s> Lexer<'s> {
     ) -> Lexed<'s> {
         let found = self.lexed(start, token);
         let before = self.state;
-        let filters = matches!(
-            token,
-            Token::Nothing | Token::WithinOpen | Token::Within(_)
-        );
+        let filters = matches!(token, Token::Nothing | Token::WithinOpen | Token::Within(_));
         self.state = match before {
             LexerState::Filters => LexerState::Filters,
             _ if filters => LexerState::Filters,
