@@ -547,6 +547,7 @@ fn observers_see_each_pass() {
         seen,
         [
             "lower: .cb[b!=null][a!=null], .mt[ttl<1][ttl>2]",
+            "conditions: .cb[b!=null][a!=null], .mt[ttl<1][ttl>2]",
             "types: .cb[b!=null][a!=null], .mt[ttl<1][ttl>2]",
             "order: .cb[a!=null][b!=null], .mt[ttl<1][ttl>2]",
             "contradictions: .cb[a!=null][b!=null]",

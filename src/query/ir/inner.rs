@@ -6,8 +6,10 @@
 //! - `:not(A, B)` becomes `:not(A):not(B)`, and `:not([a=1])` the complement `[a!=1]`;
 //! - `:is(T)` becomes the tests of T, `:is(:is(A, B), C)` one list;
 //! - `:has(A B)` becomes `:has(A:has(B))` where nothing picks, as deep as conditions may be written;
+//! - what matches nothing by its form is left out, and a condition without anything else is `:not(*)`;
 //! - `:has-result(*)` becomes `:has-result`; lists are sorted and have each group once.
 
+use super::contradiction;
 use super::query::{
     Attr, AttrTest, Axis, Chain, CompareOp, InnerKind, InnerTest, Literal, NodeStep, Operand,
     PickOrTest, QueryStep, Test, Tests, names_container, tests_of,
@@ -75,6 +77,18 @@ fn simplest(mut test: InnerTest<Chain>, level: usize) -> Vec<Test> {
     }
     let InnerTest { kind, within, any } = test;
     let mut any = any.into_vec();
+    let given = any.len();
+    // What matches nothing by its form has no text that is read back.
+    any.retain(|chain| match kind.takes_tests() {
+        true => !is_never(tests_of(chain)),
+        false => contradiction::of_chain(chain).is_none(),
+    });
+    if any.is_empty() && given > 0 {
+        return match kind {
+            InnerKind::Not => Vec::new(),
+            _ => vec![never()],
+        };
+    }
     match kind {
         InnerKind::Not => return any.into_iter().flat_map(complement).collect(),
         InnerKind::Is => {
@@ -99,6 +113,22 @@ fn simplest(mut test: InnerTest<Chain>, level: usize) -> Vec<Test> {
     }
     let any = any.into();
     vec![Test::Inner(Box::new(InnerTest { kind, within, any }))]
+}
+
+/// A condition that is true of no node, `:not(*)`.
+fn never() -> Test {
+    Test::of_inner(InnerKind::Not, vec![one_step(Vec::new())])
+}
+
+/// Whether tests hold on no node and no implicit core.
+fn is_never(tests: &[Test]) -> bool {
+    tests.iter().any(|test| match test {
+        Test::Depth(set) => set.is_empty(),
+        Test::Inner(inner) => {
+            inner.kind == InnerKind::Not && inner.any.iter().any(|chain| tests_of(chain).is_empty())
+        }
+        Test::Type(_) | Test::Attr(_) => false,
+    })
 }
 
 /// `:not` of one test: the complement of a comparison, else itself.

@@ -8,8 +8,7 @@ use super::bound::{
 };
 use super::predicate::Compare;
 use super::steps::{
-    FilterPlan, GroupStep, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber,
-    SlotTest,
+    FilterPlan, GroupStep, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber, SlotTest,
 };
 use super::text_test::UnfitValue;
 use super::value::Value;
@@ -82,11 +81,7 @@ pub fn bind(
 fn in_units(plan: &Plan) -> bool {
     let steps = plan.chains.iter().flat_map(|chain| &chain.steps);
     steps.into_iter().all(|step| match step {
-        GroupStep::Filter(filter) => match filter.reach() {
-            InnerReach::Node => true,
-            InnerReach::Below => filter.ambient == RootOrSeq::Never,
-            InnerReach::Snapshot => false,
-        },
+        GroupStep::Filter(filter) => !filter.reads_units(),
         GroupStep::Zone { .. } => true,
     })
 }

@@ -3,8 +3,8 @@
 use smallvec::SmallVec;
 
 use super::steps::{
-    FilterPlan, GroupStep, InnerPlan, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq,
-    SlotNumber, SlotTest, keeps_cores,
+    FilterPlan, GroupStep, InnerPlan, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber,
+    SlotTest, keeps_cores,
 };
 use crate::query::ir::{
     Attr, Axis, Chain, CompareOp, DepthSet, InnerTest, NodeStep, PickOrTest, PickStep, QueryStep,
@@ -167,6 +167,10 @@ fn group(steps: Vec<GroupStep<FilterPlan>>) -> PlannedGroup<FilterPlan> {
     }
     // Where a condition reads other units, none can be run alone, and the depths of the steps do not confine what is
     // read.
+    let reads_units = |step: &GroupStep<FilterPlan>| match step {
+        GroupStep::Filter(filter) => filter.reads_units(),
+        GroupStep::Zone { .. } => false,
+    };
     if steps.iter().any(reads_units) {
         (separable, scope) = (false, None);
     }
@@ -175,19 +179,6 @@ fn group(steps: Vec<GroupStep<FilterPlan>>) -> PlannedGroup<FilterPlan> {
         separable,
         plain,
         steps: steps.into(),
-    }
-}
-
-/// Whether a condition of the step reads other units than that of its node: anything before or after it, or what
-/// is below the root or `^seq`.
-fn reads_units(step: &GroupStep<FilterPlan>) -> bool {
-    let GroupStep::Filter(filter) = step else {
-        return false;
-    };
-    match filter.reach() {
-        InnerReach::Node => false,
-        InnerReach::Below => filter.ambient != RootOrSeq::Never,
-        InnerReach::Snapshot => true,
     }
 }
 

@@ -34,8 +34,8 @@ pub use number_set::NumberSet;
 pub use predicate::Compare;
 pub use shape::{PlanShape, Sources, sources};
 pub use steps::{
-    FilterPlan, GroupStep, InnerPlan, InnerReach, Plan, PlannedGroup, Predicate, RootOrSeq,
-    SlotNumber, SlotTest,
+    FilterPlan, GroupStep, InnerPlan, Plan, PlannedGroup, Predicate, RootOrSeq, SlotNumber,
+    SlotTest,
 };
 pub(crate) use text_test::has_text;
 pub use text_test::{TextTest, UnfitValue};

@@ -79,41 +79,30 @@ pub struct SlotTest {
     pub slot: SlotNumber,
 }
 
-/// What the result of a condition with selectors inside depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InnerReach {
-    /// The node alone.
-    Node,
-    /// What is below the node.
-    Below,
-    /// Nodes anywhere in the snapshot.
-    Snapshot,
-}
-
 impl InnerPlan {
-    pub(super) fn reach(&self) -> InnerReach {
-        let groups = self.any.iter().flat_map(|group| &group.steps);
-        let filters = groups.filter_map(|step| match step {
-            GroupStep::Filter(filter) => Some(filter),
-            GroupStep::Zone { .. } => None,
-        });
-        let own = match self.kind {
-            kind if kind.reads_outside() => InnerReach::Snapshot,
-            InnerKind::Has => InnerReach::Below,
-            _ => InnerReach::Node,
-        };
-        filters.map(FilterPlan::reach).fold(own, InnerReach::max)
+    /// Whether it, or one inside of it, reads nodes outside of the unit of its node.
+    fn reads_outside(&self) -> bool {
+        let steps = self.any.iter().flat_map(|group| &group.steps);
+        self.kind.reads_outside()
+            || steps.into_iter().any(|step| match step {
+                GroupStep::Filter(filter) => filter.inner().any(Self::reads_outside),
+                GroupStep::Zone { .. } => false,
+            })
     }
 }
 
 impl FilterPlan {
-    /// What the conditions of the step depend on.
-    pub(super) fn reach(&self) -> InnerReach {
+    /// The conditions with selectors inside, before and after picks.
+    fn inner(&self) -> impl Iterator<Item = &InnerPlan> {
         let after = self.picks.iter().filter_map(PickStep::test);
-        let inner = self.tests.iter().chain(after).filter_map(Predicate::inner);
-        inner
-            .map(InnerPlan::reach)
-            .fold(InnerReach::Node, InnerReach::max)
+        self.tests.iter().chain(after).filter_map(Predicate::inner)
+    }
+
+    /// Whether a condition of the step depends on more than the unit of its node: on anything before or after it, or
+    /// on what is below the root or `^seq`, which are not in the units that are run alone.
+    pub(super) fn reads_units(&self) -> bool {
+        let ambient = self.ambient != RootOrSeq::Never;
+        self.inner().any(|inner| ambient || inner.reads_outside())
     }
 }
 

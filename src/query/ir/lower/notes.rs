@@ -35,6 +35,10 @@ impl Lowerer {
 }
 
 pub(super) fn in_step(tests: &[Test], tail: &[PickOrTest]) -> String {
+    // A part of a step, which as a step would mean `depth(…)`.
+    if let ([Test::Depth(set)], []) = (tests, tail) {
+        return format!(":depth({set})");
+    }
     let step = NodeStep {
         tests: tests.into(),
         tail: tail.into(),
