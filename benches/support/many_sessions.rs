@@ -92,19 +92,30 @@ pub(super) fn select(scratch: &Scratch, effort: Effort) {
         ("all match in the newest turn", (NEWEST, NEWEST_SQL)),
     ] {
         let ours = |store: &Store| ask(store, selector);
-        whole(&path, what, rounds, &ours, &|| ask_by_hand(&hand, sql));
+        let by_hand = || ask_by_hand(&hand, sql);
+        whole(&path, what, rounds, ("asked again", 2.0), &ours, &by_hand);
     }
     let ours = |store: &Store| blocks(store, BLOCKS);
     let theirs = || blocks_by_hand(&hand, BLOCKS_SQL);
-    whole(&path, "all blocks with texts", rounds, &ours, &theirs);
+    let again = ("once loaded", 0.333);
+    whole(
+        &path,
+        "all blocks with texts",
+        rounds,
+        again,
+        &ours,
+        &theirs,
+    );
     bounded(&path, effort);
 }
 
-/// Times what all sessions match, from cold and once they are loaded, and the statement with the same answer.
+/// Times what all sessions match, from cold and again, and the statement with the same answer. `again` says what is
+/// different then, and how much of the time of the statement it may take.
 fn whole<T: PartialEq>(
     path: &Path,
     what: &str,
     rounds: usize,
+    (then, limit): (&str, f64),
     ours: &dyn Fn(&Store) -> Found<T>,
     theirs: &dyn Fn() -> Found<T>,
 ) {
@@ -113,9 +124,7 @@ fn whole<T: PartialEq>(
         let store = with_memory(path, 64 << 30);
         let mut wanted = Vec::new();
         by_hand.push(timed(|| wanted = theirs()));
-        // The first time may leave the sessions where they are, and the second one load them.
-        let mut second = Vec::new();
-        for times in [&mut cold, &mut second, &mut again] {
+        for times in [&mut cold, &mut again] {
             let mut found = Vec::new();
             times.push(timed(|| found = ours(&store)));
             assert!(found == wanted && !found.is_empty());
@@ -123,8 +132,7 @@ fn whole<T: PartialEq>(
     }
     let mut other = by_hand.clone();
     line(&format!("{what}, from cold"), &mut cold, &mut other, 4.0);
-    let name = format!("{what}, once loaded");
-    line(&name, &mut again, &mut by_hand, 0.333);
+    line(&format!("{what}, {then}"), &mut again, &mut by_hand, limit);
 }
 
 fn blocks_by_hand(hand: &ByHand, sql: &str) -> Found<Block> {

@@ -38,7 +38,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use ask::StoreSelection;
-pub use ask::answers::{StoreAnswers, StoreIds, StoreReason, StoreRoute};
+pub use ask::answers::{StoreAnswers, StoreCounts, StoreIds, StoreReason, StoreRoute};
 pub use ask::question::{SessionAnswer, SessionIds};
 pub use ask::rows::SqlRow;
 pub use build::Durability;

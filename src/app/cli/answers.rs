@@ -3,7 +3,7 @@
 use super::command::Invocation;
 use super::options::{Paint, PrintAs, Tint};
 use super::output::{self, PREVIEW, Previews, with_calls};
-use crate::app::present::answer::{FittedAnswer, TokenBudget};
+use crate::app::present::answer::{self, FittedAnswer, TokenBudget};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
 use crate::engine::{Answer, Engine, Fit, Prepared};
@@ -68,6 +68,23 @@ impl<'a> AnswerLabels<'a> {
             let _ = write!(json, "\"{name}\":{},", output::quoted(label));
         }
         json + &format!("\"{name}\":{value}}}")
+    }
+
+    /// Appends the ids of an answer, of which nothing else is known.
+    pub(super) fn append_ids<'i>(
+        self,
+        ids: impl Iterator<Item = &'i str>,
+        format: PrintAs,
+        out: &mut String,
+    ) -> Result<(), Failure> {
+        if format == PrintAs::Json {
+            let ids: Vec<&str> = ids.collect();
+            out.extend([&*self.json("result", &answer::json(&ids)?), "\n"]);
+            return Ok(());
+        }
+        let prefix = self.prefix();
+        ids.for_each(|id| out.extend([&*prefix, id, "\n"]));
+        Ok(())
     }
 
     pub(super) fn append_count(self, count: &str, format: PrintAs, out: &mut String) {

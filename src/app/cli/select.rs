@@ -9,7 +9,10 @@ use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwor
 use crate::app::present::{Exit, Failure};
 use crate::engine::{Answer, Prepared};
 use crate::history::Session;
-use crate::store::{SessionAnswer, SqlRow, Store};
+use crate::store::{
+    SessionAnswer, SessionIds, SqlRow, Store, StoreAnswers, StoreCounts, StoreIds, StoreSelection,
+};
+use crate::support::diag::Error;
 use clap::Args;
 use serde_json::json;
 use std::collections::HashSet;
@@ -288,6 +291,43 @@ fn whole(name: &str) -> Option<StoreAddress<'_>> {
     StoreAddress::parse(name).filter(|address| address.is_several())
 }
 
+/// What is read of the sessions of a store.
+enum StoredAnswers<'s> {
+    Whole(StoreAnswers<'s>),
+    Ids(StoreIds),
+    Counts(StoreCounts),
+}
+
+impl StoredAnswers<'_> {
+    fn next(&mut self) -> Option<Result<StoredAnswer, Error>> {
+        Some(match self {
+            Self::Whole(found) => found.next()?.map(StoredAnswer::Whole),
+            Self::Ids(found) => found.next()?.map(StoredAnswer::Ids),
+            Self::Counts(found) => {
+                let count = |(name, count)| StoredAnswer::Count(name, count);
+                found.next()?.map(count)
+            }
+        })
+    }
+}
+
+/// What is read of one session.
+enum StoredAnswer {
+    Whole(SessionAnswer),
+    Ids(SessionIds),
+    Count(String, usize),
+}
+
+impl StoredAnswer {
+    fn session(&self) -> &str {
+        match self {
+            Self::Whole(found) => &found.session,
+            Self::Ids(found) => found.session(),
+            Self::Count(name, _) => name,
+        }
+    }
+}
+
 struct Answers<'a> {
     select: &'a SelectArgs,
     how: &'a How,
@@ -328,13 +368,10 @@ impl Answers<'_> {
     ) -> Result<(), Failure> {
         let store = sessions::open_store(address.store, Access::Read)?;
         let glob = address.glob();
-        if self.add_ids(&store, address, prepared)? {
-            return Ok(());
-        }
         let mut streams = Vec::new();
         for each in prepared {
             let asked = store.select_prepared(each).sessions(glob);
-            streams.push(asked.options(self.how.options.clone()).answers()?);
+            streams.push(self.stream(asked.options(self.how.options.clone()), each)?);
         }
         let mut all = if self.select.all {
             store.sessions(glob)?
@@ -348,20 +385,20 @@ impl Answers<'_> {
             next.push(stream.next().transpose()?);
         }
         loop {
-            let named = next.iter().flatten().map(|answer| &answer.session);
+            let named = next.iter().flatten().map(StoredAnswer::session);
             let first = match all.pop() {
                 Some(info) => info.name,
                 None => match named.min() {
-                    Some(name) => name.clone(),
+                    Some(name) => name.to_owned(),
                     None => break,
                 },
             };
             let name = format!("{}#{first}", without_passwords(address.store));
             for ((next, stream), each) in next.iter_mut().zip(&mut streams).zip(prepared) {
                 let labels = self.labels(&name, each, prepared.len());
-                match next.take_if(|answer| answer.session == first) {
-                    Some(SessionAnswer { answer, .. }) => {
-                        self.add(&name, &answer, None, each, labels)?;
+                match next.take_if(|answer| answer.session() == first) {
+                    Some(answer) => {
+                        self.add_stored(&name, answer, each, labels)?;
                         *next = stream.next().transpose()?;
                     }
                     None if self.select.all => {
@@ -380,44 +417,62 @@ impl Answers<'_> {
         self.add_nothing(&store, address, prepared)
     }
 
-    /// Adds the ids that one selector of rows finds in the sessions of a store, where nothing else is wanted:
-    /// then less is read. Returns whether it did.
-    fn add_ids(
-        &mut self,
-        store: &Store,
-        address: StoreAddress<'_>,
-        prepared: &[Prepared],
-    ) -> Result<bool, Failure> {
+    /// The answers of a store's sessions to a selector, with no more of each than is printed.
+    fn stream<'s>(
+        &self,
+        asked: StoreSelection<'s>,
+        prepared: &Prepared,
+    ) -> Result<StoredAnswers<'s>, Failure> {
         let (select, how) = (self.select, self.how);
-        let [each] = prepared else {
-            return Ok(false);
-        };
-        let only_ids = how.format == PrintAs::Ids && how.budget.is_none();
-        if !only_ids || how.count || select.list || !each.warnings().is_empty() {
-            return Ok(false);
-        }
-        // Of a range of differences the other way says what is wrong.
-        let asked = store.select_prepared(each).sessions(address.glob());
-        let Ok(answers) = asked.options(how.options.clone()).ids() else {
-            return Ok(false);
-        };
-        let before = self.found;
-        for answer in answers {
-            let answer = answer?;
-            let name = format!("{}#{}", without_passwords(address.store), answer.session());
-            let prefix = self.labels(&name, each, 1).prefix();
-            for id in answer.ids() {
-                self.out.extend([&*prefix, id, "\n"]);
+        let only_ids = matches!(how.format, PrintAs::Ids | PrintAs::Json);
+        // A range of differences has another form, and a warning comes with an answer.
+        let fits = how.budget.is_none() && prepared.warnings().is_empty();
+        let fits = fits && prepared.check_rows().is_ok() && !select.range.are_given();
+        Ok(if fits && (how.count || select.list) {
+            StoredAnswers::Counts(asked.counts()?)
+        } else if fits && only_ids {
+            StoredAnswers::Ids(asked.ids()?)
+        } else {
+            StoredAnswers::Whole(asked.answers()?)
+        })
+    }
+
+    fn add_stored(
+        &mut self,
+        name: &str,
+        answer: StoredAnswer,
+        prepared: &Prepared,
+        labels: AnswerLabels<'_>,
+    ) -> Result<(), Failure> {
+        match answer {
+            StoredAnswer::Whole(found) => {
+                return self.add(name, &found.answer, None, prepared, labels);
             }
-            self.found += answer.ids().len();
-            if self.out.len() > BUFFER {
-                print(&std::mem::take(&mut self.out))?;
+            StoredAnswer::Ids(found) => {
+                self.found += found.ids().len();
+                labels.append_ids(found.ids(), self.how.format, &mut self.out)?;
+            }
+            StoredAnswer::Count(_, count) => {
+                self.found += count;
+                if self.select.list {
+                    self.add_name(name);
+                } else {
+                    labels.append_count(&count.to_string(), self.how.format, &mut self.out);
+                }
             }
         }
-        if self.found == before {
-            self.add_nothing(store, address, prepared)?;
+        Ok(())
+    }
+
+    /// Adds the name of a session in which something was found, once.
+    fn add_name(&mut self, name: &str) {
+        if self.seen.insert(name.to_owned()) {
+            if self.how.with.is_json() {
+                self.listed.push(name.to_owned());
+            } else {
+                self.out.extend([name, "\n"]);
+            }
         }
-        Ok(true)
     }
 
     fn add_nothing(
@@ -439,8 +494,7 @@ impl Answers<'_> {
     /// Why the first session of a store, in which nothing was found, has nothing; `None` if that cannot be
     /// said.
     fn why_empty(&self, store: &Store, glob: &str, prepared: &[Prepared]) -> Option<String> {
-        let first = store.sessions(glob).ok()?.into_iter().next()?;
-        let session = store.session(&first.name).ok()?;
+        let session = store.session(&store.first(glob).ok()??).ok()?;
         let prepared = prepared.first()?;
         let answer = prepared.select_with(&session, &self.how.options).ok()?;
         let found = FittedAnswer::new(&answer, self.how.budget.as_ref()).ok()?;
@@ -461,12 +515,8 @@ impl Answers<'_> {
         let found = FittedAnswer::new(answer, how.budget.as_ref())?;
         let count = found.count();
         self.found += count;
-        if count > 0 && select.list && self.seen.insert(name.to_owned()) {
-            if how.with.is_json() {
-                self.listed.push(name.to_owned());
-            } else {
-                self.out.extend([name, "\n"]);
-            }
+        if count > 0 && select.list {
+            self.add_name(name);
         }
         let left_out = how.count && self.several && count == 0 && !select.all;
         if !select.list && !left_out {

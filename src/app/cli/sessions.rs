@@ -698,6 +698,11 @@ impl SessionsArgs {
         let (names, count) = match to_open {
             _ if !address.is_several() && self.is_all() => (vec![address.one()?.to_owned()], 1),
             Some(to_open) if self.is_all() => (to_open, store.count(address.glob())?),
+            None if self.is_all() => {
+                let names = store.names(address.glob())?;
+                let count = names.len();
+                (names, count)
+            }
             to_open => {
                 let infos = self.infos(&store, address)?.into_iter();
                 let mut names: Vec<String> = infos.map(|info| info.name).collect();

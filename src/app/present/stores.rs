@@ -41,6 +41,9 @@ pub(crate) enum Access {
 /// How many names of sessions a message lists.
 const LISTED: usize = 5;
 
+/// How many bytes of sessions stay in memory where they are only read.
+const READ_MEMORY: usize = 32 << 20;
+
 const ENDING: &str = ".db";
 
 fn is_url(word: &str) -> bool {
@@ -265,7 +268,8 @@ pub(crate) fn open(store: &str, access: Access) -> Result<Store, Failure> {
     }
     let builder = Store::builder();
     let builder = match access {
-        Access::Read => builder.read_only(),
+        // A command reads a session once.
+        Access::Read => builder.read_only().memory(READ_MEMORY),
         Access::Write => builder.must_exist(),
         Access::Create => builder,
     };

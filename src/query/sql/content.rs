@@ -1,5 +1,7 @@
 //! Tests of `content`: a text, a number or a boolean, or a list or an object in JSON (LANGUAGE §5).
 
+#[cfg(feature = "store")]
+use crate::query::ir::{Attr, Test};
 use crate::query::ir::{AttrTest, CompareOp};
 
 use super::dialect::Dialect;
@@ -15,6 +17,18 @@ impl Predicates {
         } else {
             ("b.text", "b.json")
         }
+    }
+
+    /// The condition of a test of the content, at `b`, if nothing without a content meets it.
+    #[cfg(feature = "store")]
+    pub(super) fn required_text(test: &Test, dialect: Dialect) -> Option<String> {
+        let test = test.attr().filter(|test| test.attr == Attr::Content)?;
+        let compared = Compared::new(test).ok()?;
+        let has_any = matches!(test.op, CompareOp::Eq | CompareOp::Matches) && !compared.null;
+        let mut predicates = Self::new(dialect, String::new(), false);
+        has_any
+            .then(|| predicates.content(&compared).ok())
+            .flatten()
     }
 
     pub(super) fn content(&mut self, compared: &Compared<'_>) -> Result<String, Refused> {

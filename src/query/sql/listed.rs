@@ -59,7 +59,7 @@ impl Lister<'_> {
         let order = self.matched(found)?;
         let controls = &self.query.controls;
         let is_whole = !controls.unique && window(controls)?.is_none();
-        if self.tables.has_ids_only() && self.lists == SharedLists::One && is_whole {
+        if self.tables.are_named() && self.lists == SharedLists::One && is_whole {
             // No caller asks for the place of a row in the list.
             return Ok(("matched".to_owned(), order.by("r")));
         }
@@ -88,7 +88,8 @@ impl Lister<'_> {
             && self.query.filters.is_empty()
             && !self.query.controls.unique
             && self.lists != SharedLists::Each;
-        let select = SelectQuery::new("f.session_id, f.seq, f.id").from(format!("{found} f"));
+        let columns = format!("f.session_id, f.seq, f.id{}", self.tables.name("f"));
+        let select = SelectQuery::new(columns).from(format!("{found} f"));
         let mut select = select.only("f.id is not null");
         if !light {
             let node = self
@@ -175,7 +176,8 @@ impl Lister<'_> {
 
     /// The rows of a list at `m`, with what every list hands on.
     fn handed_on(&self, list: &str) -> SelectQuery {
-        let mut select = SelectQuery::new("m.session_id, m.seq, m.id").from(format!("{list} m"));
+        let columns = format!("m.session_id, m.seq, m.id{}", self.tables.name("m"));
+        let mut select = SelectQuery::new(columns).from(format!("{list} m"));
         if self.query.controls.unique {
             select = select.and("m.key");
         }

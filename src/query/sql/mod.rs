@@ -25,11 +25,13 @@ mod tables;
 mod words;
 
 pub use dialect::{Dialect, UnknownDialect};
-#[cfg(feature = "store")]
-pub(crate) use statement::compile_group;
 pub use statement::{Options, Shape, Statement};
 #[doc(hidden)]
 pub use statement::{compile, compile_with};
+#[cfg(feature = "store")]
+pub(crate) use statement::{compile_columns, required_text};
+#[cfg(feature = "store")]
+pub(crate) use tables::Wanted;
 
 use crate::query::ir::{Literal, Operand};
 use error::Refused;

@@ -479,7 +479,7 @@ pub(super) struct Compared<'t> {
 
 impl<'t> Compared<'t> {
     /// U+0000 and parameters are refused.
-    fn new(test: &'t AttrTest) -> Result<Self, Refused> {
+    pub(super) fn new(test: &'t AttrTest) -> Result<Self, Refused> {
         let operands = match &test.operand {
             Operand::List(operands) => &operands[..],
             operand => std::slice::from_ref(operand),

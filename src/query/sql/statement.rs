@@ -1,5 +1,7 @@
 //! A whole statement: the steps of every group, their union, order and window, and what is shown.
 
+#[cfg(feature = "store")]
+use crate::query::ir::{Chain, PickOrTest, QueryStep};
 use crate::query::ir::{RangeAnswer, SelectorQuery};
 use crate::support::diag::Error;
 
@@ -8,9 +10,13 @@ use super::error::Refused;
 use super::listed::{Lister, SharedLists};
 use super::order::Arrangement;
 use super::predicate::NeededRows;
+#[cfg(feature = "store")]
+use super::predicate::Predicates;
 use super::ranges;
 use super::steps::StepsWriter;
-use super::tables::{SessionFilter, Tables};
+use super::tables::{Tables, Wanted};
+#[cfg(feature = "store")]
+use super::words::any;
 use super::words::{CommonTables, SelectQuery};
 
 /// What the rows of a [`Statement`] are.
@@ -79,30 +85,54 @@ pub fn compile_with(
     dialect: Dialect,
     options: &Options,
 ) -> Result<Statement, Error> {
-    let built = check(dialect, options).and_then(|()| {
-        let sessions = SessionFilter::Named(options.sessions.clone());
-        build(query, dialect, &options.schema, sessions)
-    });
+    let built =
+        check(dialect, options).and_then(|()| build(query, dialect, options, None, Wanted::Rows));
     built.map_err(|refused| refused.into_error(query, dialect))
 }
 
-/// The statement of a query over this many sessions, whose numbers are its parameters; `None` if it is not one of nodes. Its
-/// rows are the name of the session and the id. It is made once, and run for each group of sessions.
+/// The statement of a query whose rows have less: the name of the session and the id, or how many there are. Its rows
+/// are in byte order of names, and those of a session in the order of the result; a session without any has
+/// none. `among` is a query of the numbers of the sessions that can match at all, `session_id`, each once.
+/// `None` if the query is not one of nodes.
 ///
 /// # Errors
 /// As [`compile_with`].
 #[cfg(feature = "store")]
-pub(crate) fn compile_group(
+pub(crate) fn compile_columns(
     query: &SelectorQuery,
     dialect: Dialect,
-    sessions: usize,
+    options: &Options,
+    among: Option<String>,
+    wanted: Wanted,
 ) -> Result<Option<String>, Error> {
     if query.is_none() || SharedLists::from_query(query) == SharedLists::Each {
         return Ok(None);
     }
-    let built = build(query, dialect, "", SessionFilter::Numbered(sessions));
+    let built = check(dialect, options);
+    let built = built.and_then(|()| build(query, dialect, options, among, wanted));
     let built = built.map_err(|refused| refused.into_error(query, dialect))?;
     Ok(Some(built.text))
+}
+
+/// A condition on a row `b` of `body`, which a text of every session holds in which something is found: that of the
+/// first test of a content in each group. `None` where a group has none, or one that holds without a content.
+#[cfg(feature = "store")]
+pub(crate) fn required_text(query: &SelectorQuery, dialect: Dialect) -> Option<String> {
+    let of_chain = |chain: &Chain| {
+        let of_steps = chain.steps.iter().filter_map(|(_, step)| match step {
+            QueryStep::Node(step) => Some(step.tests.iter().chain(step.tail.iter().filter_map(
+                |tail| match tail {
+                    PickOrTest::Test(test) => Some(test),
+                    _ => None,
+                },
+            ))),
+            QueryStep::Zone(_) => None,
+        });
+        let mut tests = of_steps.flatten().chain(&query.filters);
+        tests.find_map(|test| Predicates::required_text(test, dialect))
+    };
+    let chains = query.chains.iter().map(of_chain);
+    chains.collect::<Option<Vec<_>>>().map(any)
 }
 
 /// Refuses settings that the dialect cannot say.
@@ -133,20 +163,24 @@ const TABLES: usize = 960;
 fn build(
     query: &SelectorQuery,
     dialect: Dialect,
-    schema: &str,
-    sessions: SessionFilter,
+    options: &Options,
+    among: Option<String>,
+    wanted: Wanted,
 ) -> Result<Statement, Refused> {
-    let schema = match schema {
+    let schema = match &*options.schema {
         "" => String::new(),
         name => format!("{}.", dialect.name_of(name)),
     };
+    let lists = SharedLists::from_query(query);
     let tables = Tables {
         dialect,
         schema,
-        sessions,
+        pattern: options.sessions.clone(),
+        among,
+        wanted,
+        compares: lists == SharedLists::Each,
         once: false,
     };
-    let lists = SharedLists::from_query(query);
     let shape = match lists {
         SharedLists::Each => Shape::Changes,
         _ => Shape::Nodes,
@@ -249,8 +283,16 @@ fn write(
         .list(&found)?;
         match lists {
             SharedLists::Each => ranges::changes(query, tables, &listed, &mut steps),
-            _ if tables.has_ids_only() => ids(tables, &listed, &order),
-            _ => nodes(tables, &listed),
+            _ => match tables.wanted {
+                Wanted::Rows => nodes(tables, &listed),
+                Wanted::Ids => SelectQuery::new("r.name as session, r.id")
+                    .from(format!("{listed} r"))
+                    .end(format!("order by r.name, {order}")),
+                Wanted::Counts => SelectQuery::new("r.name as session, count(*) as found")
+                    .from(format!("{listed} r"))
+                    .end("group by r.name")
+                    .end("order by r.name"),
+            },
         }
     };
     tables.extras(needs, &mut with);
@@ -270,15 +312,6 @@ fn found(ends: Vec<String>, tables: &Tables, with: &mut CommonTables) -> String 
     let selects = ends.map(|end| SelectQuery::new(&*columns).from(end));
     with.add_union("found", selects.collect());
     "found".to_owned()
-}
-
-fn ids(tables: &Tables, listed: &str, order: &str) -> SelectQuery {
-    let session = tables.table("session");
-    let session = format!("join {session} z on z.session_id = r.session_id");
-    SelectQuery::new("z.name as session, r.id")
-        .from(format!("{listed} r"))
-        .from(tables.ordered(&session))
-        .end(format!("order by session, {order}"))
 }
 
 fn nodes(tables: &Tables, listed: &str) -> SelectQuery {

@@ -5,29 +5,27 @@ use std::sync::Arc;
 
 use super::batches::Batches;
 use super::question::{Question, SessionAnswer, SessionIds};
+use super::stream::RowStream;
 use crate::store::Store;
 use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::support::diag::Error;
 
-/// How sessions are read, and why. See [`StoreIds::route`](crate::store::StoreIds::route).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Who answers a selector over many sessions, and why. See [`StoreIds::route`](crate::store::StoreIds::route).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreRoute {
-    /// By a statement for each group of sessions that are queried for the first time. One query is cheaper than
-    /// loading, so a session is loaded on its second use.
+    /// The database, by one statement over all of them. No session is loaded.
     Statement,
     /// Sessions are loaded.
     Sessions(StoreReason),
 }
 
 /// Why sessions are loaded to be queried.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreReason {
     /// Nodes or differences are wanted.
     Nodes,
-    /// There are few sessions.
-    Few,
     /// Options for a range were given, which no statement has.
     Options,
     /// The database cannot say the selector.
@@ -37,9 +35,8 @@ pub enum StoreReason {
 impl fmt::Display for StoreRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Statement => "a statement for each group of sessions",
+            Self::Statement => "one statement",
             Self::Sessions(StoreReason::Nodes) => "loaded sessions: nodes are wanted",
-            Self::Sessions(StoreReason::Few) => "loaded sessions: there are few",
             Self::Sessions(StoreReason::Options) => "loaded sessions: a range has options",
             Self::Sessions(StoreReason::Unsupported) => {
                 "loaded sessions: the database cannot say the selector"
@@ -100,29 +97,39 @@ impl Iterator for StoreAnswers<'_> {
     }
 }
 
-/// The ids of what a selector finds in many sessions, in byte order of their names. See
-/// [`StoreSelection::ids`](crate::store::StoreSelection::ids).
+/// What a selector finds in many sessions, by the one of two ways that the route says.
 #[derive(Debug)]
-pub struct StoreIds {
-    batches: Batches<SessionIds>,
-    route: StoreRoute,
+pub(super) enum Found<T> {
+    Statement(RowStream<T>),
+    Sessions(Batches<SessionIds>, StoreReason),
 }
 
-impl StoreIds {
-    pub(super) fn new(
-        question: Question,
-        route: StoreRoute,
-        sessions: Arc<[ListedSession]>,
-    ) -> Self {
-        Self {
-            batches: Batches::new(question, Question::ids, sessions),
-            route,
+impl<T: Send + 'static> Found<T> {
+    pub(super) fn route(&self) -> StoreRoute {
+        match self {
+            Self::Statement(_) => StoreRoute::Statement,
+            Self::Sessions(_, reason) => StoreRoute::Sessions(*reason),
         }
     }
 
-    /// How the sessions are read, and why.
-    pub fn route(&self) -> &StoreRoute {
-        &self.route
+    /// The next session; `of_ids` makes of the ids of a loaded one what is wanted of it.
+    fn next(&mut self, of_ids: impl Fn(SessionIds) -> T) -> Option<Result<T, Error>> {
+        match self {
+            Self::Statement(rows) => rows.next(),
+            Self::Sessions(batches, _) => batches.next().map(|found| found.map(of_ids)),
+        }
+    }
+}
+
+/// The ids of what a selector finds in many sessions, in byte order of their names. See
+/// [`StoreSelection::ids`](crate::store::StoreSelection::ids).
+#[derive(Debug)]
+pub struct StoreIds(pub(super) Found<SessionIds>);
+
+impl StoreIds {
+    /// Who answers, and why.
+    pub fn route(&self) -> StoreRoute {
+        self.0.route()
     }
 }
 
@@ -130,6 +137,27 @@ impl Iterator for StoreIds {
     type Item = Result<SessionIds, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.batches.next()
+        self.0.next(|ids| ids)
+    }
+}
+
+/// How many nodes a selector finds in each of many sessions with any, in byte order of their names: the name and the
+/// number. See [`StoreSelection::counts`](crate::store::StoreSelection::counts).
+#[derive(Debug)]
+pub struct StoreCounts(pub(super) Found<(String, usize)>);
+
+impl StoreCounts {
+    /// Who answers, and why.
+    pub fn route(&self) -> StoreRoute {
+        self.0.route()
+    }
+}
+
+impl Iterator for StoreCounts {
+    type Item = Result<(String, usize), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0
+            .next(|ids| (ids.session().to_owned(), ids.ids().len()))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use rayon::prelude::*;
 
-use super::question::{Question, SESSIONS_OF_A_STATEMENT};
+use super::question::Question;
 use crate::store::read::catalog::ListedSession;
 use crate::store::read::open;
 use crate::support::cancel;
@@ -18,8 +18,8 @@ use crate::support::diag::Error;
 
 /// The sizes of a batch: at least, and at most, this many sessions.
 const BATCH: (usize, usize) = (8, 256);
-/// Sessions of a batch that statements answer: nothing of them stays in memory but ids.
-const BATCH_BY_STATEMENT: usize = 4 * SESSIONS_OF_A_STATEMENT;
+/// At most this many sessions of a batch are one thread's at a time.
+const GROUP: usize = 32;
 
 type Answered<T> = Vec<Result<T, Error>>;
 
@@ -76,12 +76,8 @@ impl<T: Send + 'static> Batches<T> {
     }
 
     fn begin(&mut self) -> Range<usize> {
-        let size = if self.question.statement.is_some() {
-            BATCH_BY_STATEMENT
-        } else {
-            let fitting = open::lock(&self.question.open).fitting();
-            fitting.clamp(BATCH.0, BATCH.1)
-        };
+        let fitting = open::lock(&self.question.open).fitting();
+        let size = fitting.clamp(BATCH.0, BATCH.1);
         let start = self.begun;
         self.begun = (start + size).min(self.list.len());
         start..self.begun
@@ -130,7 +126,7 @@ fn batch<T: Send>(
     let tokens = cancel::here();
     let group = list.len().div_ceil(rayon::current_num_threads());
     let answers: Vec<Answered<T>> = list
-        .par_chunks(group.clamp(1, SESSIONS_OF_A_STATEMENT))
+        .par_chunks(group.clamp(1, GROUP))
         .map(|group| tokens.within(|| answer(question, group)))
         .collect();
     answers.into_iter().flatten().collect()

@@ -1,9 +1,10 @@
 //! What a session must have for any of its nodes to match a selector, and the sessions that have it: only these are
 //! opened.
 
-use crate::query::ir::Attr;
+use crate::query::ir::{Attr, SelectorQuery};
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
-use crate::store::database::sql::{Database, SqlValue};
+use crate::query::sql::{Dialect, required_text};
+use crate::store::database::sql::{Database, SqlValue, ints};
 use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
 use crate::store::read::catalog::{self, Glob, ListedSession};
@@ -82,4 +83,65 @@ pub(crate) fn candidates(
         units.push((format!("in ({sql})"), values));
     }
     catalog::placing(database, &units, glob)
+}
+
+/// At most this many sessions are named in a statement.
+const NAMED: usize = 512;
+
+/// A query of the numbers of the sessions that can match at all, for the statement of a selector: those that an index
+/// finds, or, of a test of texts, those that have such a text, if they are few. Where they are not known, the statement
+/// reads every session. Linear in what the index finds, or in the texts.
+pub(crate) fn among(
+    database: &mut dyn Database,
+    bound: &Bound,
+    query: &SelectorQuery,
+    dialect: Dialect,
+) -> Result<Option<String>> {
+    if let Some(wanted) = candidate(bound) {
+        let placed = wanted.iter().map(|(units, values)| {
+            let units = written(units, values, dialect);
+            format!("select distinct p.session_id from placement p where p.unit_id in ({units})")
+        });
+        return Ok(Some(placed.collect::<Vec<_>>().join(" union ")));
+    }
+    let Some(condition) = required_text(query, dialect) else {
+        return Ok(None);
+    };
+    // The texts come first, wherever they are: most are in one place.
+    let cross = if dialect == Dialect::Sqlite {
+        "cross join"
+    } else {
+        "join"
+    };
+    let sql = format!(
+        "select distinct p.session_id from body b {cross} node n on n.body_id = b.body_id \
+         {cross} placement p on p.unit_id = n.unit_id where {condition} limit {}",
+        NAMED + 1
+    );
+    let found = ints(database, &sql, &[])?;
+    if found.len() > NAMED {
+        return Ok(None);
+    }
+    let found: Vec<String> = found.iter().map(i64::to_string).collect();
+    Ok(Some(match &*found.join(", ") {
+        "" => "select session_id from session where false".to_owned(),
+        numbers => format!("select session_id from session where session_id in ({numbers})"),
+    }))
+}
+
+/// A statement whose parameters, `?1` and on, are written as literals.
+fn written(sql: &str, values: &[String], dialect: Dialect) -> String {
+    let mut parts = sql.split('?');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, rest) = part.split_at(digits);
+        let value = number
+            .parse()
+            .ok()
+            .and_then(|at: usize| values.get(at.checked_sub(1)?));
+        out.push_str(&value.map(|value| dialect.text(value)).unwrap_or_default());
+        out.push_str(rest);
+    }
+    out
 }

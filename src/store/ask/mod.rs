@@ -2,7 +2,7 @@
 //!
 //! | wanted | answered by |
 //! |---|---|
-//! | ids, counts | a statement for each group of sessions, or loaded sessions: see [`StoreRoute`] |
+//! | ids, counts | one statement over all sessions, or loaded sessions where it does not compile: see [`StoreRoute`] |
 //! | nodes, differences | loaded sessions, in parallel and within the budget of memory |
 //! | rows of SQL | one statement over all sessions |
 //!
@@ -14,23 +14,24 @@ mod batches;
 pub(crate) mod candidate;
 pub(crate) mod question;
 pub(crate) mod rows;
+mod stream;
 
 use std::sync::Arc;
 
-use self::answers::{StoreAnswers, StoreIds, StoreReason, StoreRoute};
-use self::candidate::{candidate, candidates};
-use self::question::{Question, SESSIONS_OF_A_STATEMENT};
+use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason};
+use self::batches::Batches;
+use self::candidate::{among, candidate, candidates};
+use self::question::{Question, SessionIds};
+use self::stream::RowStream;
 use crate::engine::Prepared;
 use crate::history::RangeOptions;
-use crate::query::sql::compile_group;
+use crate::query::sql::{Options, Wanted, compile_columns};
 use crate::store::Store;
+use crate::store::database::sql::{ResultRow, int, text};
 use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Glob, ListedSession};
 use crate::store::read::open;
 use crate::support::diag::Error;
-
-/// Minimum number of sessions for statements of groups; fewer are loaded at once.
-const MANY_FOR_STATEMENTS: usize = 64;
 
 /// Minimum number of sessions for a connection of its own that tells whether the list of them is up to date.
 const MANY_FOR_LIST: i64 = 1_000;
@@ -115,58 +116,84 @@ impl<'s> StoreSelection<'s> {
     pub fn answers(&self) -> Result<StoreAnswers<'s>, Error> {
         let glob = Glob::new(&self.glob);
         let possible = self.possible(&glob)?;
-        let question = self.question(None);
+        let question = self.question();
         Ok(StoreAnswers::new(self.store, glob, question, possible))
     }
 
     /// The ids of what a selector of rows finds in each session, as [`StoreSelection::answers`] finds them. Where
-    /// the selector compiles to SQL, the database answers the sessions that are queried for the first time, if
-    /// there are 64 and more, by a statement for each 32; those that are queried again are opened. What a statement
-    /// does not read of a session may be damaged without an error: [`Store::verify`] finds that.
+    /// the selector compiles to SQL, the database answers by one statement, and no session is loaded; memory does not
+    /// grow with the sessions. What a statement does not read of a session may be damaged without an error:
+    /// [`Store::verify`] finds that.
     ///
     /// # Errors
     /// As [`StoreSelection::answers`]; a selector that compares the snapshots of a range.
     pub fn ids(&self) -> Result<StoreIds, Error> {
-        self.prepared.check_rows()?;
-        let possible = self.possible(&Glob::new(&self.glob))?;
-        let dialect = self.store.dialect();
-        let statement = if self.options != RangeOptions::default() {
-            Err(StoreReason::Options)
-        } else if possible.len() < MANY_FOR_STATEMENTS {
-            Err(StoreReason::Few)
-        } else {
-            let text = compile_group(self.prepared.query(), dialect, SESSIONS_OF_A_STATEMENT);
-            text.ok().flatten().ok_or(StoreReason::Unsupported)
+        let read = |row: &dyn ResultRow, found: &mut Vec<SessionIds>| {
+            let (name, id) = (text(row, 0)?, text(row, 1)?);
+            if found.last().is_none_or(|last| last.session() != name) {
+                found.push(SessionIds::new(name));
+            }
+            if let Some(last) = found.last_mut() {
+                last.push(id);
+            }
+            Ok(())
         };
-        let (statement, route) = match statement {
-            Ok(statement) => (Some(statement), StoreRoute::Statement),
-            Err(reason) => (None, StoreRoute::Sessions(reason)),
-        };
-        Ok(StoreIds::new(self.question(statement), route, possible))
+        Ok(StoreIds(self.found(Wanted::Ids, read)?))
     }
 
     /// How many nodes a selector of rows finds in each session, as [`StoreSelection::ids`] finds them: the name of
-    /// the session and the number.
+    /// the session and the number. Sessions with none are left out.
     ///
     /// # Errors
     /// As [`StoreSelection::ids`].
-    pub fn counts(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<(String, usize), Error>> + use<>, Error> {
-        let counted = self.ids()?.map(|found| {
-            let found = found?;
-            Ok((found.session().to_owned(), found.ids().len()))
-        });
-        Ok(counted)
+    pub fn counts(&self) -> Result<StoreCounts, Error> {
+        let read = |row: &dyn ResultRow, found: &mut Vec<(String, usize)>| {
+            let count = usize::try_from(int(row, 1)?).unwrap_or(usize::MAX);
+            found.push((text(row, 0)?.to_owned(), count));
+            Ok(())
+        };
+        Ok(StoreCounts(self.found(Wanted::Counts, read)?))
     }
 
-    fn question(&self, statement: Option<String>) -> Question {
+    /// Decides who answers a selector of rows.
+    fn found<T: Send + 'static>(
+        &self,
+        wanted: Wanted,
+        read: impl Fn(&dyn ResultRow, &mut Vec<T>) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<Found<T>, Error> {
+        self.prepared.check_rows()?;
+        let bound = self.prepared.ready()?;
+        let reason = if self.options != RangeOptions::default() {
+            StoreReason::Options
+        } else {
+            let options = Options {
+                sessions: self.glob.clone(),
+                schema: String::new(),
+            };
+            let core = &self.store.core;
+            let (query, dialect) = (self.prepared.query(), self.store.dialect());
+            let statement = |among| compile_columns(query, dialect, &options, among, wanted);
+            if let Ok(Some(whole)) = statement(None) {
+                let among = core.read(|database| among(database, bound, query, dialect))?;
+                let sql = match among {
+                    Some(among) => statement(Some(among))?.unwrap_or(whole),
+                    None => whole,
+                };
+                return Ok(Found::Statement(RowStream::new(core, sql, read)));
+            }
+            StoreReason::Unsupported
+        };
+        let possible = self.possible(&Glob::new(&self.glob))?;
+        let batches = Batches::new(self.question(), Question::ids, possible);
+        Ok(Found::Sessions(batches, reason))
+    }
+
+    fn question(&self) -> Question {
         Question {
             core: Arc::clone(&self.store.core),
             open: Arc::clone(&self.store.open),
             prepared: self.prepared.clone(),
             options: self.options.clone(),
-            statement,
         }
     }
 
@@ -188,7 +215,7 @@ impl<'s> IntoIterator for StoreSelection<'s> {
     /// [`StoreSelection::answers`], whose error is the first item.
     fn into_iter(self) -> StoreAnswers<'s> {
         self.answers().unwrap_or_else(|error| {
-            let (glob, question) = (Glob::new(&self.glob), self.question(None));
+            let (glob, question) = (Glob::new(&self.glob), self.question());
             let mut answers = StoreAnswers::new(self.store, glob, question, Arc::default());
             answers.batches.ready.push_back(Err(error));
             answers

@@ -1,5 +1,4 @@
-//! Runs a selector over groups of sessions: by a statement, or over loaded sessions through the engine; and what it
-//! finds in a session.
+//! Runs a selector over groups of loaded sessions through the engine; and what it finds in a session.
 
 use std::sync::{Arc, Mutex};
 
@@ -29,8 +28,6 @@ pub(crate) struct Question {
     pub(super) open: Arc<Mutex<OpenSessions>>,
     pub(super) prepared: Prepared,
     pub(super) options: RangeOptions,
-    /// The statement that finds the ids of a group of sessions, if only ids are wanted and it compiles.
-    pub(super) statement: Option<String>,
 }
 
 impl Question {
@@ -106,9 +103,6 @@ impl Question {
     }
 
     pub(super) fn ids(&self, group: &[ListedSession]) -> Vec<Result<SessionIds, Error>> {
-        if let Some(found) = self.ids_by_statement(group) {
-            return found.into_iter().map(Ok).collect();
-        }
         let answers = self.answers(group).into_iter();
         let ids = answers.map(|found| {
             let found = found?;
@@ -120,51 +114,12 @@ impl Question {
         });
         ids.collect()
     }
-
-    /// `None` if a session was queried before, so that all are to be loaded.
-    fn ids_by_statement(&self, group: &[ListedSession]) -> Option<Vec<SessionIds>> {
-        let (statement, last) = (self.statement.as_ref()?, group.last()?);
-        if !open::lock(&self.open).are_new(group) {
-            return None;
-        }
-        // The parameters that are left over name the last session again.
-        let numbers = group.iter().chain(std::iter::repeat(last));
-        let numbers = numbers.take(SESSIONS_OF_A_STATEMENT);
-        let numbers: Vec<_> = numbers.map(|listed| listed.session.into()).collect();
-        let mut found: Vec<SessionIds> = Vec::new();
-        let (mut at, mut is_known) = (0, true);
-        let asked = self.core.read_once(|database| {
-            database.query(statement, &numbers, &mut |row| {
-                let name = row.text(0)?.unwrap_or_default();
-                // Both are in byte order of names.
-                let passed = group.iter().skip(at).position(|listed| listed.name == name);
-                match passed {
-                    Some(passed) => at += passed,
-                    None => is_known = false,
-                }
-                if found.last().is_none_or(|last| last.session() != name) {
-                    found.push(SessionIds::new(name));
-                }
-                if let Some(last) = found.last_mut() {
-                    last.push(row.text(1)?.unwrap_or_default());
-                }
-                Ok(())
-            })
-        });
-        // What is wrong with one of them shows when it is read. Where one has another name meanwhile, what was found
-        // cannot be told apart.
-        asked.ok().filter(|()| is_known)?;
-        open::lock(&self.open).note_asked(group);
-        Some(found)
-    }
 }
 
 /// Whether a session does not have the snapshot that was queried for: the selector's time has no place in it.
 fn is_absent(error: &Error) -> bool {
     error.code() == Code::SnapshotNotFound && !error.first().labels.is_empty()
 }
-
-pub(super) const SESSIONS_OF_A_STATEMENT: usize = 32;
 
 /// The ids of what a selector finds in one session: at least one. See [`StoreSelection::ids`](crate::store::StoreSelection::ids).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

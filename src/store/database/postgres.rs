@@ -436,10 +436,11 @@ fn connect(address: &ServerAddress, access: FileAccess, busy: Duration) -> Resul
         FileAccess::Create | FileAccess::Write => "off",
         FileAccess::Read | FileAccess::ReadOnly => "on",
     };
-    // `lock_timeout` ends the wait for another writer, as `busy_timeout` does in SQLite.
+    // `lock_timeout` ends the wait for another writer, as `busy_timeout` does in SQLite. To compile a statement with
+    // many expressions takes seconds, and running it does not.
     let set = format!(
         "set search_path to {}; set lock_timeout to {}; set default_transaction_read_only to {read_only}; \
-         set client_min_messages to warning; set standard_conforming_strings to on",
+         set client_min_messages to warning; set standard_conforming_strings to on; set jit to off",
         address.schema,
         busy.as_millis().clamp(1, 2_000_000_000)
     );

@@ -137,6 +137,23 @@ impl Store {
         Ok(entries.into_iter().map(info).collect())
     }
 
+    /// The names of the sessions whose name matches, in byte order; reads nothing else of them.
+    #[cfg(feature = "cli")]
+    pub(crate) fn names(&self, glob: &str) -> Result<Vec<String>, Error> {
+        let glob = Glob::new(glob);
+        let listed = self.core.read(|database| catalog::list(database, &glob))?;
+        Ok(listed.into_iter().map(|session| session.name).collect())
+    }
+
+    /// The first session, in byte order of names, whose name matches; opens none, and reads no other.
+    #[cfg(feature = "cli")]
+    pub(crate) fn first(&self, glob: &str) -> Result<Option<String>, Error> {
+        let glob = Glob::new(glob);
+        Ok(self
+            .core
+            .read(|database| catalog::first_name(database, &glob))?)
+    }
+
     /// The member `meta` of the document of each newest snapshot, in byte order of names; opens no session.
     #[cfg(feature = "cli")]
     pub(crate) fn metas(&self, glob: &str) -> Result<Vec<(String, Option<String>)>, Error> {

@@ -198,6 +198,25 @@ pub(crate) fn count(database: &mut dyn Database, glob: &Glob) -> Result<usize> {
     Ok(matching_rows(database, LIST, glob, |_| Ok(()))?.len())
 }
 
+/// The first name that matches. Linear in those before it with the same beginning.
+#[cfg(feature = "cli")]
+pub(crate) fn first_name(database: &mut dyn Database, glob: &Glob) -> Result<Option<String>> {
+    let mut from = glob.prefix().to_owned();
+    loop {
+        let values = [from.as_str().into(), NAMES.into()];
+        let sql = "select name from session where name >= ?1 order by name limit ?2";
+        let names = texts(database, sql, &values)?;
+        if let Some(found) = names.iter().find(|name| glob.matches(name)) {
+            return Ok(Some(found.clone()));
+        }
+        match names.into_iter().nth(NAMES as usize - 1) {
+            // No name has a control character.
+            Some(last) if last.starts_with(glob.prefix()) => from = last + "\u{1}",
+            _ => return Ok(None),
+        }
+    }
+}
+
 const NAMES: i64 = 1_000;
 
 /// Names that begin with the same character, sorted.

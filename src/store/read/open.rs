@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use roaring::RoaringTreemap;
 
 use crate::history::{Archive, History, Session};
 use crate::support::diag::Error;
@@ -26,10 +25,6 @@ pub(crate) struct OpenSessions {
     clock: u64,
     /// All sessions of the store, and the number of its last commit when they were listed.
     list: Option<(i64, Arc<[ListedSession]>)>,
-    /// Sessions that were queried without being opened.
-    asked: RoaringTreemap,
-    /// Whether a session had to go, as all together were over the budget.
-    is_short: bool,
 }
 
 #[derive(Debug)]
@@ -49,20 +44,6 @@ impl OpenSessions {
             memory,
             ..Self::default()
         }
-    }
-
-    /// Whether none of these sessions is open, and none was queried before or memory is short: then none is opened.
-    pub(crate) fn are_new(&self, list: &[ListedSession]) -> bool {
-        let mut numbers = list.iter().map(|listed| listed.session);
-        numbers.all(|id| {
-            let was_asked = u64::try_from(id).is_ok_and(|id| self.asked.contains(id));
-            !self.by_id.contains_key(&id) && (self.is_short || !was_asked)
-        })
-    }
-
-    pub(crate) fn note_asked(&mut self, list: &[ListedSession]) {
-        let numbers = list.iter().map(|listed| u64::try_from(listed.session));
-        self.asked.extend(numbers.flatten());
     }
 
     /// The bytes that sessions which are queried together may take.
@@ -166,7 +147,6 @@ impl OpenSessions {
         while self.total > self.memory
             && let Some((_, oldest)) = self.uses.pop_first()
         {
-            self.is_short = true;
             self.remove(oldest);
         }
     }

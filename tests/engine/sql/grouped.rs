@@ -1,4 +1,4 @@
-//! Ids of many sessions: what the database answers in groups is what the sessions answer.
+//! Ids and counts of many sessions: what the database answers by one statement is what the sessions answer.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::support::random::{Rng, share};
 use crate::support::selector::Edition;
 use crate::support::{selectors, text};
 
-/// As many as are asked in more than one group, of which the last is not full.
 const SESSIONS: u64 = 75;
 /// Selectors of each edition: 40 in CI.
 fn selectors() -> usize {
@@ -30,6 +29,13 @@ fn ids(store: &Store, selector: &str) -> Result<Ids, Error> {
     found.collect()
 }
 
+/// How many ids each session has, from them and as the database counts them.
+fn counts(store: &Store, selector: &str, ids: &Ids) -> [Vec<(String, usize)>; 2] {
+    let counted = store.select(selector).unwrap().counts().unwrap();
+    let lengths = ids.iter().map(|(name, ids)| (name.clone(), ids.len()));
+    [lengths.collect(), counted.map(Result::unwrap).collect()]
+}
+
 fn rows(store: &Store, selector: &str) -> Result<Ids, Error> {
     let found = store.select(selector)?.answers()?.map(|found| {
         let found = found?;
@@ -43,7 +49,7 @@ fn rows(store: &Store, selector: &str) -> Result<Ids, Error> {
 }
 
 #[test]
-fn groups_answer_as_sessions_do() {
+fn one_statement_answers_as_sessions_do() {
     if crate::support::random::left_to_ci() {
         return;
     }
@@ -82,6 +88,8 @@ fn groups_answer_as_sessions_do() {
             found += usize::from(!first.is_empty());
             let again = ids(&store, &text).unwrap();
             assert_eq!(first, again, "{text}");
+            let [lengths, counted] = counts(&store, &text, &first);
+            assert_eq!(lengths, counted, "{text}");
             assert_eq!(first, rows(&store, &text).unwrap(), "{text}");
             // Where nothing can stay in memory.
             let none = open(0);
@@ -94,9 +102,9 @@ fn groups_answer_as_sessions_do() {
     assert!(by_statement * 10 > asked * 8 && found * 2 > asked);
 }
 
-/// A session that is asked a second time is opened, if it can stay.
+/// A statement opens no session, however often it runs, and sees what others write.
 #[test]
-fn sessions_are_opened_when_they_are_asked_again() {
+fn a_statement_opens_no_session() {
     let folder = Folder::quick();
     let path = folder.file("x.db");
     let store = Store::open(&path).unwrap();
@@ -109,13 +117,14 @@ fn sessions_are_opened_when_they_are_asked_again() {
     let open = |memory| Store::builder().memory(memory).open(&path).unwrap();
     let store = open(256 << 20);
     let first = ids(&store, selector).unwrap();
-    assert_eq!((first.len(), store.open_sessions()), (70, 0));
     assert_eq!(ids(&store, selector).unwrap(), first);
-    assert_eq!(store.open_sessions(), 70);
+    assert_eq!((first.len(), store.open_sessions()), (70, 0));
     // One that was written meanwhile is read, and one that has another name.
     let other = Store::open(&path).unwrap();
     let mut context = other.write("s00x").unwrap();
-    context.append(pactql::Message::user("news")).unwrap();
+    context
+        .append(pactql::Message::user("a rare word: zanzibar"))
+        .unwrap();
     context.commit().unwrap();
     drop(context);
     other.rename("s05", "s99").unwrap();
@@ -124,18 +133,41 @@ fn sessions_are_opened_when_they_are_asked_again() {
     assert_eq!(later, rows(&open(0), selector).unwrap());
     assert_eq!(later.len(), 70);
     assert!(later.iter().any(|(name, _)| name == "s99"));
+    // Some of the sessions; those that have a text, an id that nothing has; an answer that is not read to its end.
+    let some = store
+        .select(selector)
+        .unwrap()
+        .sessions("s1*")
+        .ids()
+        .unwrap();
+    assert_eq!(some.route(), StoreRoute::Statement);
+    assert_eq!(some.count(), 10);
+    for (selector, found) in [
+        ("@t0 .cb[content~'zanzibar']", 1),
+        ("@t0 .cb[content~'zanzibar'], .cb[content='nothing']", 1),
+        ("@t0 .cb[content~'zanzibar?r']", 1),
+        ("@t0 .cb[content~'Zanzibar']", 0),
+        ("@t0 [id='none']", 0),
+    ] {
+        let rows = rows(&open(0), selector).unwrap();
+        assert_eq!(ids(&store, selector).unwrap(), rows, "{selector}");
+        assert_eq!(rows.len(), found, "{selector}");
+    }
+    assert!(
+        store
+            .select(selector)
+            .unwrap()
+            .ids()
+            .unwrap()
+            .next()
+            .is_some()
+    );
+    assert_eq!(store.open_sessions(), 0);
     // Options of a range are kept, which no statement has.
     let mut options = pactql::RangeOptions::default();
     options.max_snapshots = Some(5);
-    let fresh = open(256 << 20);
-    let found = fresh.select(selector).unwrap().options(options);
+    let found = store.select(selector).unwrap().options(options);
     let found = found.ids().unwrap();
-    assert_eq!(*found.route(), StoreRoute::Sessions(StoreReason::Options));
-    assert_eq!((found.count(), fresh.open_sessions() > 0), (70, true));
-    // Few are opened at once.
-    let few = open(256 << 20);
-    let found = few.select(selector).unwrap().sessions("s1*").ids().unwrap();
-    assert_eq!(*found.route(), StoreRoute::Sessions(StoreReason::Few));
-    assert_eq!(found.count(), 10);
-    assert_eq!(few.open_sessions(), 10);
+    assert_eq!(found.route(), StoreRoute::Sessions(StoreReason::Options));
+    assert_eq!((found.count(), store.open_sessions() > 0), (70, true));
 }

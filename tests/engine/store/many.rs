@@ -347,10 +347,11 @@ fn a_damaged_session_is_an_error_of_its_own() {
         Err(error) => error.code().to_string(),
     });
     assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "E_STORE", "d"]);
+    // A statement reads the rows that are there, and no sums.
     let found: Vec<_> = store.select("@t0 .cb").unwrap().ids().unwrap().collect();
     let names = found.iter().map(|found| match found {
         Ok(found) => found.session().to_owned(),
         Err(error) => error.code().to_string(),
     });
-    assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "E_STORE", "d"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["a", "b", "d"]);
 }
