@@ -33,12 +33,10 @@ pub(crate) enum Wanted<'u> {
     Units(&'u [i64]),
     /// As `Units`, without the nodes of `^sys`: of a preamble the rows of the root and of `^seq`.
     Outlines(&'u [i64]),
-    /// The units of a session whose placements overlap some seqs: the session, the first seq, the last.
-    Session(i64, i64, i64),
 }
 
-/// The most units that one statement reads by their ids.
-const TOGETHER: usize = 64;
+/// The most units that one statement reads by their ids. Their rows are in memory together before they are decoded.
+const TOGETHER: usize = 256;
 /// Up to this number, units are read one by one: SQLite makes a table of a list, which costs as much.
 const FEW: usize = 4;
 
@@ -114,15 +112,14 @@ impl Units {
 
     /// In order of `unit_id`. One statement, and another one if a node has attributes; linear in their rows.
     pub(crate) fn read(&mut self, database: &mut dyn Database, wanted: Wanted<'_>) -> Result<()> {
-        let (from, rows, values) = wanted.rows();
+        let (rows, values) = wanted.rows();
         let outside = match wanted {
             Wanted::Outlines(_) => " and (n.base_depth is null or n.base_depth >= 0)",
             _ => "",
         };
         let rest = format!(
-            "from {} left join body b on b.body_id = n.body_id where {rows}{outside} \
-             and n.id is not null order by n.unit_id, n.pre",
-            from.replace("TABLE", "node")
+            "from node n left join body b on b.body_id = n.body_id where {rows}{outside} \
+             and n.id is not null order by n.unit_id, n.pre"
         );
         let mut wide = std::mem::take(&mut self.wide);
         database.query_wide(COLUMNS, &KINDS, &rest, &values, &mut wide)?;
@@ -133,10 +130,9 @@ impl Units {
         let mut attributes = Vec::new();
         if found.iter().any(|node| node.present & present::ATTRS != 0) {
             let sql = format!(
-                "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from {} where {rows} \
+                "select n.unit_id, n.pre, n.name, n.ordinal, n.type, n.text from attr n where {rows} \
                  and (n.ordinal = -1 or n.name = 'tags') and n.type not in ('list', 'object') \
-                 order by n.unit_id, n.pre, n.name, n.ordinal",
-                from.replace("TABLE", "attr")
+                 order by n.unit_id, n.pre, n.name, n.ordinal"
             );
             database.query(&sql, &values, &mut |row| {
                 attributes.extend(read_attr(row)?);
@@ -247,24 +243,15 @@ impl Units {
 }
 
 impl Wanted<'_> {
-    /// Where the rows are, in which `TABLE` stands for `node` or `attr`; the condition; its values.
-    fn rows(&self) -> (&'static str, String, Vec<SqlValue<'static>>) {
-        match self {
-            Self::Units(units) | Self::Outlines(units) => {
-                let (names, values) = parameters(units);
-                let rows = match units {
-                    [_] => "n.unit_id = ?1".to_owned(),
-                    _ => format!("n.unit_id in ({names})"),
-                };
-                ("TABLE n", rows, values)
-            }
-            Self::Session(session, first, last) => {
-                let from = "(select distinct unit_id from placement where session_id = ?1 \
-                     and first_seq <= ?3 and last_seq >= ?2) p join TABLE n on n.unit_id = p.unit_id";
-                let values = [session, first, last].map(|value| SqlValue::Int(*value));
-                (from, "true".to_owned(), values.to_vec())
-            }
-        }
+    /// The condition for rows of `node` or `attr`, and its values.
+    fn rows(&self) -> (String, Vec<SqlValue<'static>>) {
+        let (Self::Units(units) | Self::Outlines(units)) = self;
+        let (names, values) = parameters(units);
+        let rows = match units {
+            [_] => "n.unit_id = ?1".to_owned(),
+            _ => format!("n.unit_id in ({names})"),
+        };
+        (rows, values)
     }
 }
 

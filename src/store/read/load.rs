@@ -301,24 +301,18 @@ impl UnitCache {
         }
     }
 
-    /// All units of the session that overlap `seqs` at once if most are missing, else those by their ids.
+    /// The units that are not in memory.
     pub(crate) fn missing<'p>(
         &self,
         database: &mut dyn Database,
-        session: i64,
-        places: impl Iterator<Item = &'p Placement> + Clone,
-        seqs: (i64, i64),
+        places: impl Iterator<Item = &'p Placement>,
     ) -> Result<Units> {
-        let missing = places.clone().map(|place| place.unit);
+        let missing = places.map(|place| place.unit);
         let missing: BTreeSet<i64> = missing
             .filter(|unit| !self.units.contains_key(unit))
             .collect();
         let mut read = Units::default();
-        if missing.len() > 4 && missing.len() * 2 > places.count() {
-            read.read(database, Wanted::Session(session, seqs.0, seqs.1))?;
-        } else {
-            read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), false)?;
-        }
+        read.read_all(database, &missing.into_iter().collect::<Vec<_>>(), false)?;
         Ok(read)
     }
 
@@ -502,6 +496,22 @@ pub(crate) fn part(
         }
     }
     Ok(unshared(&fresh, parts, places.len(), meta))
+}
+
+/// Units, each alone, to read their nodes: in the order given, one after the other. Linear in their rows.
+pub(crate) fn restore_units(
+    database: &mut dyn Database,
+    units: &[(i64, UnitKind)],
+    mut each: impl FnMut(i64, &Snapshot) -> Result<()>,
+) -> Result<()> {
+    let mut fresh = Units::default();
+    let ids: Vec<i64> = units.iter().map(|(unit, _)| *unit).collect();
+    fresh.read_all(database, &ids, false)?;
+    for (unit, kind) in units {
+        let parts = vec![fresh.part(*kind, *unit, "")?];
+        each(*unit, &unshared(&fresh, parts, 1, Meta::default()))?;
+    }
+    Ok(())
 }
 
 /// A unit alone, to read its nodes. The contents and the custom attributes of the nodes of some ids are erased.

@@ -170,7 +170,7 @@ impl Stored {
     ) -> Result<Vec<Arc<Snapshot>>> {
         let session = self.entry.session;
         let places = load::places(database, session, (start, end))?;
-        let read = cache.missing(database, session, places.iter(), (start, end))?;
+        let read = cache.missing(database, places.iter())?;
         let (mut came, mut gone) = (HashMap::new(), HashMap::new());
         for place in &places {
             let began: &mut Vec<&Placement> = came.entry(place.first_seq).or_default();
