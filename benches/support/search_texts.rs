@@ -7,6 +7,7 @@ use super::many_sessions::{file, with_memory};
 use super::support::by_hand::ByHand;
 use super::support::timing::nice;
 use super::{Effort, Scratch, timed};
+use std::path::Path;
 
 /// Makes an index, and searches for a text that one session has.
 pub(super) fn search(scratch: &Scratch, effort: Effort) {
@@ -27,6 +28,13 @@ pub(super) fn search(scratch: &Scratch, effort: Effort) {
         megabytes(bodies),
         megabytes(number(pages) - before),
         megabytes(before),
+    );
+    let mut by_hand = [insert_by_hand(&path, &scratch.file("hand.db"))];
+    super::line(
+        "an index of texts, and FTS5 alone",
+        &mut [made],
+        &mut by_hand,
+        2.0,
     );
     let pattern = format!("order {},", effort.sessions - 7);
     let search = Search::new(&pattern, false).expect("a pattern");
@@ -57,6 +65,21 @@ pub(super) fn search(scratch: &Scratch, effort: Effort) {
         all_lines = lines(&store, &names);
     });
     assert_eq!(found, all_lines);
+    let (mut selected, mut grepped) = (Vec::new(), with.clone());
+    let selector = format!("@t0 [content~'{pattern}']");
+    for _ in 0..effort.rounds.min(31) {
+        selected.push(timed(|| {
+            let store = with_memory(&path, 64 << 20);
+            let asked = store.select(&selector).expect("a selector");
+            assert_eq!(asked.answers().expect("an answer").count(), 1);
+        }));
+    }
+    super::line(
+        "select with a pattern, and grep",
+        &mut selected,
+        &mut grepped,
+        3.0,
+    );
     let with = super::median(&mut with);
     println!(
         "{:<52}{:>12} with the index, {} without: {:.0}x",
@@ -65,4 +88,25 @@ pub(super) fn search(scratch: &Scratch, effort: Effort) {
         nice(without),
         without / with
     );
+}
+
+/// The time to insert the texts of a file into a table of FTS5 like that of the index, by one statement.
+fn insert_by_hand(path: &Path, into: &Path) -> f64 {
+    let connection = rusqlite::Connection::open(into).expect("a file");
+    let attach = format!("attach '{}' as store", path.display());
+    connection.execute_batch(&attach).expect("the store");
+    connection
+        .execute_batch(
+            "pragma journal_mode = wal; pragma synchronous = full; create virtual table texts using \
+             fts5(text, content = '', contentless_delete = 1, detail = 'none', \
+             tokenize = 'trigram case_sensitive 1')",
+        )
+        .expect("a table");
+    timed(|| {
+        connection
+            .execute_batch(
+                "insert into texts (rowid, text) select body_id, lower(text) from store.body",
+            )
+            .expect("the texts")
+    })
 }

@@ -49,5 +49,7 @@ pub use node::{Headers, Node};
 pub use nodes::{Ids, Nodes};
 pub use place::{Parent, Spot, Targets};
 pub use prepared::Prepared;
+#[cfg(feature = "store")]
+pub(crate) use searched::indexed;
 pub(crate) use searched::searched;
 pub use selection::{Selection, SelectionAddress};

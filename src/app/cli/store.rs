@@ -66,9 +66,10 @@ enum StoreCommand {
         #[arg(short, long, value_name = "FILE", required = true)]
         output: String,
     },
-    /// Make the text index that `grep` uses, or bring it up to date.
+    /// Make the text index that `grep` and patterns of selectors use, or bring it up to date.
     ///
-    /// With it, `pactql grep` of the store opens only the sessions that may have a match, and answers the same.
+    /// With it, `pactql grep` of the store, and `pactql select` with `[content~…]`, open only the sessions that may have a
+    /// match, and answer the same.
     /// Commits do not write it: what was written later is searched without it, until this command is run again.
     /// What is deleted, pruned or erased goes from the index, too. Others can write meanwhile.
     Index {

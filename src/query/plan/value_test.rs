@@ -87,6 +87,12 @@ impl ValueTest {
         }
     }
 
+    /// The pattern of `~` as it is written.
+    #[cfg(feature = "store")]
+    pub fn pattern_text(&self) -> Option<Cow<'_, str>> {
+        self.pattern.as_ref().and_then(|_| as_text(&self.value))
+    }
+
     /// The text of an equality with one text.
     pub fn only(&self) -> Option<&str> {
         match (self.op, &self.value) {

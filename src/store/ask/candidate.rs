@@ -1,27 +1,35 @@
 //! What a session must have for any of its nodes to match a selector, and the sessions that have it: only these are
 //! opened.
 
-use crate::query::ir::{Attr, SelectorQuery};
+use crate::query::ir::{Attr, Required, SelectorQuery};
 use crate::query::plan::{Bound, BoundChain, BoundTest, Compare, TextTest};
 use crate::query::sql::{Dialect, required_text};
 use crate::store::database::sql::{Database, SqlValue, ints};
 use crate::store::error::Result;
 use crate::store::layout::schema::{ATTR_BY_TEXT, equals};
 use crate::store::read::catalog::{self, Glob, ListedSession};
+use crate::store::texts::build::with_text;
 
-/// The statement that finds the units that a selector requires of a session, and its values.
-pub(crate) type SessionCandidate = (String, Vec<String>);
+/// What a selector requires of the units of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SessionCandidate {
+    /// One that a statement finds, with its values.
+    Statement(String, Vec<String>),
+    /// A text in one of its contents.
+    Text(Required),
+}
 
 /// One for each chain, any of which must hold; `None` if a chain requires nothing that is indexed.
 pub(crate) fn candidate(bound: &Bound) -> Option<Vec<SessionCandidate>> {
     bound.chains.iter().map(of_chain).collect()
 }
 
-/// The most selective requirement of a chain: a node of an id, a text of a custom attribute, a key.
+/// The most selective requirement of a chain: a node of an id, a text of a custom attribute, a key, what a pattern must
+/// find in a content.
 fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
     let node = |column: &str, text: &str| {
         let units = format!("select unit_id from node where {}", equals(column, text));
-        (units, vec![text.to_owned()])
+        SessionCandidate::Statement(units, vec![text.to_owned()])
     };
     let ids = chain.filters().filter_map(|filter| filter.id.as_deref());
     if let Some(id) = ids.last() {
@@ -42,7 +50,8 @@ fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
             let units = format!(
                 "select unit_id from attr where name = ?1 and text = ?2 and {ATTR_BY_TEXT}"
             );
-            Some((units, vec![name.to_string(), text.to_owned()]))
+            let values = vec![name.to_string(), text.to_owned()];
+            Some(SessionCandidate::Statement(units, values))
         }
         _ => None,
     });
@@ -62,7 +71,15 @@ fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
             _ => None,
         })
     };
-    value.or_else(key)
+    let text = || {
+        let mut patterns = tests().filter_map(|test| match test {
+            (Attr::Content, Compare::Value(test)) => test.pattern_text(),
+            _ => None,
+        });
+        let found = patterns.find_map(|pattern| Required::from_pattern(&pattern));
+        found.map(SessionCandidate::Text)
+    };
+    value.or_else(key).or_else(text)
 }
 
 /// Whether an index has this text, and only texts of nodes equal it: not a number, not a truth value, not long.
@@ -71,25 +88,37 @@ fn is_indexed(text: &str) -> bool {
     !number && !matches!(text, "true" | "false" | "null") && text.len() <= 200
 }
 
-/// The sessions that have what is required, in byte order of names. Linear in the nodes that have it, in all sessions.
+/// The sessions that have what is required, at any time, in byte order of names; `None` if that takes a text index, and there
+/// is none. Linear in the nodes that have it, in all sessions, and in the units that the text index does not have.
 pub(crate) fn candidates(
     database: &mut dyn Database,
     wanted: &[SessionCandidate],
     glob: &Glob,
-) -> Result<Vec<ListedSession>> {
-    let mut units = Vec::with_capacity(wanted.len());
-    for (sql, values) in wanted {
-        let values: Vec<SqlValue<'_>> = values.iter().map(|text| SqlValue::Text(text)).collect();
-        units.push((format!("in ({sql})"), values));
+) -> Result<Option<Vec<ListedSession>>> {
+    let mut texts = Vec::new();
+    let mut units: Vec<(String, Vec<SqlValue<'_>>)> = Vec::with_capacity(wanted.len());
+    for wanted in wanted {
+        match wanted {
+            SessionCandidate::Statement(sql, values) => {
+                let values = values.iter().map(|text| SqlValue::Text(text)).collect();
+                units.push((format!("in ({sql})"), values));
+            }
+            SessionCandidate::Text(required) => match with_text(database, required)? {
+                Some(found) => texts.extend(found),
+                None => return Ok(None),
+            },
+        }
     }
-    catalog::placing(database, &units, glob)
+    let by_text = texts.iter();
+    units.extend(by_text.map(|(condition, value)| (condition.clone(), vec![value.get()])));
+    catalog::placing(database, &units, glob).map(Some)
 }
 
 /// At most this many sessions are named in a statement.
 const NAMED: usize = 512;
 
 /// A query of the numbers of the sessions that can match at all, for the statement of a selector: those that an index
-/// finds, or, of a test of texts, those that have such a text, if they are few. Where they are not known, the statement
+/// finds, or, of a test of texts, those that have such a text, if they are few. The text index leads to them if there is one. Where they are not known, the statement
 /// reads every session. Linear in what the index finds, or in the texts.
 pub(crate) fn among(
     database: &mut dyn Database,
@@ -98,11 +127,19 @@ pub(crate) fn among(
     dialect: Dialect,
 ) -> Result<Option<String>> {
     if let Some(wanted) = candidate(bound) {
-        let placed = wanted.iter().map(|(units, values)| {
-            let units = written(units, values, dialect);
-            format!("select distinct p.session_id from placement p where p.unit_id in ({units})")
+        let placed = wanted.iter().map(|wanted| match wanted {
+            SessionCandidate::Statement(units, values) => Some(format!(
+                "select distinct p.session_id from placement p where p.unit_id in ({})",
+                written(units, values, dialect)
+            )),
+            SessionCandidate::Text(_) => None,
         });
-        return Ok(Some(placed.collect::<Vec<_>>().join(" union ")));
+        if let Some(placed) = placed.collect::<Option<Vec<_>>>() {
+            return Ok(Some(placed.join(" union ")));
+        }
+        if let Some(found) = candidates(database, &wanted, &Glob::new(""))? {
+            return Ok(named(found.iter().map(|listed| listed.session)));
+        }
     }
     let Some(condition) = required_text(query, dialect) else {
         return Ok(None);
@@ -118,15 +155,19 @@ pub(crate) fn among(
          {cross} placement p on p.unit_id = n.unit_id where {condition} limit {}",
         NAMED + 1
     );
-    let found = ints(database, &sql, &[])?;
-    if found.len() > NAMED {
-        return Ok(None);
+    Ok(named(ints(database, &sql, &[])?.into_iter()))
+}
+
+/// A query of these sessions; `None` if they are too many.
+fn named(sessions: impl ExactSizeIterator<Item = i64>) -> Option<String> {
+    if sessions.len() > NAMED {
+        return None;
     }
-    let found: Vec<String> = found.iter().map(i64::to_string).collect();
-    Ok(Some(match &*found.join(", ") {
+    let numbers: Vec<String> = sessions.map(|number| number.to_string()).collect();
+    Some(match &*numbers.join(", ") {
         "" => "select session_id from session where false".to_owned(),
         numbers => format!("select session_id from session where session_id in ({numbers})"),
-    }))
+    })
 }
 
 /// A statement whose parameters, `?1` and on, are written as literals.

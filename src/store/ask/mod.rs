@@ -199,10 +199,12 @@ impl<'s> StoreSelection<'s> {
 
     fn possible(&self, glob: &Glob) -> Result<Arc<[ListedSession]>, Error> {
         let core = &self.store.core;
-        Ok(match candidate(&**self.prepared.ready()?) {
-            Some(wanted) => core
-                .read(|database| candidates(database, &wanted, glob))?
-                .into(),
+        let found = match candidate(&**self.prepared.ready()?) {
+            Some(wanted) => core.read(|database| candidates(database, &wanted, glob))?,
+            None => None,
+        };
+        Ok(match found {
+            Some(found) => found.into(),
             None => listed(self.store, glob)?,
         })
     }

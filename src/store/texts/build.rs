@@ -7,23 +7,23 @@ use std::collections::BTreeSet;
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 
-use crate::engine::searched;
+use crate::engine::indexed;
 use crate::index::UnitKind;
 use crate::query::ir::{Required, fold};
 use crate::store::database::sql::{
-    Backend, Database, SqlValue, collect, first, int, ints, one_int, text,
+    Backend, Database, ResultRow, SqlValue, collect, first, int, ints, one_int, text,
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::sums::Finding;
-use crate::store::read::catalog::{self, Glob, ListedSession};
-use crate::store::read::load::restore_unit;
+use crate::store::read::load::restore_units;
 use crate::store::texts::grams::{expression, grams, vector};
 use crate::store::texts::tables::{create, drop_text_index, through};
 
 /// How many bytes of text one transaction adds, so that others can write in between.
 const TOGETHER: usize = 8 << 20;
 
-const UNITS: i64 = 1_000;
+/// How many units are read at once.
+const UNITS: i64 = 64;
 
 /// Adds some of the units that the index does not have yet; it is made if it is missing. Returns how many;
 /// none, if it has all. Linear in their texts. No other process may be writing.
@@ -37,21 +37,25 @@ pub(crate) fn index_texts(database: &mut dyn Database) -> Result<u64> {
         }
     };
     let (mut count, mut bytes) = (0, 0);
-    'full: loop {
+    // FTS5 writes what it has in memory before a statement that may have to be taken back, so its rows come last, together.
+    let mut fresh = Vec::new();
+    while bytes <= TOGETHER {
         let next = "select unit_id, kind from unit where unit_id > ?1 order by unit_id limit ?2";
-        let units = collect(database, next, &[through.into(), UNITS.into()], |row| {
-            Ok((int(row, 0)?, text(row, 1)?.to_owned()))
-        })?;
-        if units.is_empty() {
+        let units = collect(database, next, &[through.into(), UNITS.into()], unit)?;
+        let Some((last, _)) = units.last() else {
             break;
-        }
-        for (unit, kind) in units {
-            bytes += add_unit(database, unit, &kind)?;
-            (through, count) = (unit, count + 1);
-            if bytes > TOGETHER {
-                break 'full;
+        };
+        (through, count) = (*last, count + units.len() as u64);
+        for (unit, texts) in texts_of_units(database, &units)? {
+            for text in texts {
+                bytes += text.len();
+                put_text(database, unit, text, &mut fresh)?;
             }
         }
+    }
+    for (number, text) in fresh {
+        let insert = "insert into text_gram (rowid, text) values (?1, ?2)";
+        database.execute(insert, &[number.into(), text.as_str().into()])?;
     }
     if count > 0 {
         database.execute("update text_index set through = ?1", &[through.into()])?;
@@ -59,19 +63,26 @@ pub(crate) fn index_texts(database: &mut dyn Database) -> Result<u64> {
     Ok(count)
 }
 
-/// The folded texts of a unit that an index has, sorted, each once.
-pub(crate) fn texts_of_unit(
-    database: &mut dyn Database,
-    unit: i64,
-    kind: &str,
-) -> Result<BTreeSet<String>> {
+fn unit(row: &dyn ResultRow) -> Result<(i64, UnitKind)> {
+    let kind = text(row, 1)?;
     let unknown = || StoreError::Damaged(format!("a unit of the unknown kind {kind:?}"));
-    let kind = UnitKind::parse(kind).ok_or_else(unknown)?;
-    let made = restore_unit(database, unit, kind, &[])?;
-    let texts = made.nodes().filter_map(searched);
-    let texts = texts.map(|text| fold(&text));
-    // A shorter one has no run, and no question that the index answers finds it.
-    Ok(texts.filter(|text| text.chars().nth(2).is_some()).collect())
+    Ok((int(row, 0)?, UnitKind::parse(kind).ok_or_else(unknown)?))
+}
+
+/// Units, and the folded texts of each that an index has, sorted, each once.
+type UnitTexts = Vec<(i64, BTreeSet<String>)>;
+
+fn texts_of_units(database: &mut dyn Database, units: &[(i64, UnitKind)]) -> Result<UnitTexts> {
+    let mut found = Vec::with_capacity(units.len());
+    restore_units(database, units, |unit, made| {
+        let texts = made.nodes().filter_map(indexed);
+        let texts = texts.map(|text| fold(&text));
+        // A shorter one has no run, and no question that the index answers finds it.
+        let texts = texts.filter(|text| text.chars().nth(2).is_some());
+        found.push((unit, texts.collect()));
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 pub(crate) fn text_hash(folded: &str) -> [u8; 16] {
@@ -80,25 +91,32 @@ pub(crate) fn text_hash(folded: &str) -> [u8; 16] {
     hash
 }
 
-/// Adds a unit. Returns the bytes of its texts.
-fn add_unit(database: &mut dyn Database, unit: i64, kind: &str) -> Result<usize> {
-    let mut bytes = 0;
-    for text in texts_of_unit(database, unit, kind)? {
-        bytes += text.len();
-        let text = put_text(database, &text)?;
-        let insert = "insert into text_unit (text_id, unit_id) values (?1, ?2)";
-        database.execute(insert, &[text.into(), unit.into()])?;
-    }
-    Ok(bytes)
-}
-
-fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64> {
-    let hash = text_hash(folded);
+/// Adds a text of a unit; in SQLite without its trigrams, for which it goes to `fresh` if it is new.
+fn put_text(
+    database: &mut dyn Database,
+    unit: i64,
+    folded: String,
+    fresh: &mut Vec<(i64, String)>,
+) -> Result<()> {
+    let hash = text_hash(&folded);
     let hash = SqlValue::Bytes(&hash);
     let find = "select text_id from text_doc where hash = ?1";
-    if let Some(known) = one_int(database, find, &[hash])? {
-        return Ok(known);
-    }
+    let text = match one_int(database, find, &[hash])? {
+        Some(known) => known,
+        None => {
+            let made = add_text(database, hash, &folded)?;
+            if database.dialect() == Backend::Sqlite {
+                fresh.push((made, folded));
+            }
+            made
+        }
+    };
+    let insert = "insert into text_unit (text_id, unit_id) values (?1, ?2)";
+    database.execute(insert, &[text.into(), unit.into()])?;
+    Ok(())
+}
+
+fn add_text(database: &mut dyn Database, hash: SqlValue<'_>, folded: &str) -> Result<i64> {
     let is_sqlite = database.dialect() == Backend::Sqlite;
     let vector = if is_sqlite { None } else { vector(folded) };
     let values = [hash, vector.as_deref().into()];
@@ -111,21 +129,15 @@ fn put_text(database: &mut dyn Database, folded: &str) -> Result<i64> {
         (sql, &values[..])
     };
     let made = one_int(database, insert, values)?;
-    let made = made.ok_or_else(|| StoreError::Damaged("a text vanished".to_owned()))?;
-    if is_sqlite {
-        let insert = "insert into text_gram (rowid, text) values (?1, ?2)";
-        database.execute(insert, &[made.into(), folded.into()])?;
-    }
-    Ok(made)
+    made.ok_or_else(|| StoreError::Damaged("a text vanished".to_owned()))
 }
 
-/// Sessions that may have a text with what is required, at any time, in byte order of names; `None` if there is no index.
-/// Linear in the texts that may have it, and in the units that the index does not have.
+/// The units that may have a text with what is required, as conditions with their values, one of which holds: those that the
+/// index finds, and those that it does not have. `None` if there is no index. Asking is linear in both.
 pub(crate) fn with_text(
     database: &mut dyn Database,
     required: &Required,
-    glob: &Glob,
-) -> Result<Option<Vec<ListedSession>>> {
+) -> Result<Option<[(String, TextValue); 2]>> {
     let Some(through) = through(database)? else {
         return Ok(None);
     };
@@ -137,14 +149,27 @@ pub(crate) fn with_text(
              union all select text_id from text_doc where grams is null"
         }
     };
-    let units = [
-        (
-            format!("in (select t.unit_id from text_unit t where t.text_id in ({texts}))"),
-            vec![asked.as_str().into()],
-        ),
-        ("> ?1".to_owned(), vec![through.into()]),
-    ];
-    Ok(Some(catalog::placing(database, &units, glob)?))
+    let found = format!("in (select t.unit_id from text_unit t where t.text_id in ({texts}))");
+    let later = "> ?1".to_owned();
+    Ok(Some([
+        (found, TextValue::Asked(asked)),
+        (later, TextValue::Through(through)),
+    ]))
+}
+
+/// The value of a condition of [`with_text`].
+pub(crate) enum TextValue {
+    Asked(String),
+    Through(i64),
+}
+
+impl TextValue {
+    pub(crate) fn get(&self) -> SqlValue<'_> {
+        match self {
+            Self::Asked(asked) => asked.as_str().into(),
+            Self::Through(unit) => (*unit).into(),
+        }
+    }
 }
 
 /// Nothing if there is no text index. Linear in the texts and the index.
@@ -170,38 +195,50 @@ fn check(database: &mut dyn Database) -> Result<Option<String>> {
     // By text: the sum over the trigrams that it has.
     let mut sums: HashMap<i64, u64> = HashMap::new();
     let list = "select unit_id, kind from unit where unit_id <= ?1 order by unit_id";
-    let units = collect(database, list, &[through.into()], |row| {
-        Ok((int(row, 0)?, text(row, 1)?.to_owned()))
-    })?;
-    for (unit, kind) in &units {
-        let texts = texts_of_unit(database, *unit, kind)?;
-        let mut kept = collect(
-            database,
-            "select d.hash, d.text_id from text_unit t join text_doc d on d.text_id = t.text_id \
-             where t.unit_id = ?1",
-            &[(*unit).into()],
-            |row| Ok((row.bytes(0)?.unwrap_or_default().to_vec(), int(row, 1)?)),
-        )?;
-        kept.sort_unstable();
-        let mut made: Vec<([u8; 16], &String)> =
-            texts.iter().map(|text| (text_hash(text), text)).collect();
-        made.sort_unstable();
-        if kept.len() != made.len() || kept.iter().zip(&made).any(|(a, b)| a.0[..] != b.0[..]) {
-            return Ok(Some(format!("unit {unit} has other texts")));
-        }
-        for ((_, number), (_, text)) in kept.into_iter().zip(made) {
-            if sums.contains_key(&number) {
-                continue;
+    let units = collect(database, list, &[through.into()], unit)?;
+    for some in units.chunks(UNITS as usize) {
+        for (unit, texts) in texts_of_units(database, some)? {
+            if let Some(wrong) = check_unit(database, unit, &texts, &mut sums)? {
+                return Ok(Some(wrong));
             }
-            if !has_vector(database, number, text)? {
-                return Ok(Some(format!("text {number} has other runs of characters")));
-            }
-            let sum = grams(text).into_iter().map(gram_sum);
-            sums.insert(number, sum.fold(0, u64::wrapping_add));
         }
     }
     left_over(database, sums.len(), &units)?
         .map_or_else(|| runs(database, sums), |what| Ok(Some(what)))
+}
+
+/// Compares the texts that the index has of a unit, and adds the sums of those that were not seen before.
+fn check_unit(
+    database: &mut dyn Database,
+    unit: i64,
+    texts: &BTreeSet<String>,
+    sums: &mut HashMap<i64, u64>,
+) -> Result<Option<String>> {
+    let mut kept = collect(
+        database,
+        "select d.hash, d.text_id from text_unit t join text_doc d on d.text_id = t.text_id \
+         where t.unit_id = ?1",
+        &[unit.into()],
+        |row| Ok((row.bytes(0)?.unwrap_or_default().to_vec(), int(row, 1)?)),
+    )?;
+    kept.sort_unstable();
+    let mut made: Vec<([u8; 16], &String)> =
+        texts.iter().map(|text| (text_hash(text), text)).collect();
+    made.sort_unstable();
+    if kept.len() != made.len() || kept.iter().zip(&made).any(|(a, b)| a.0[..] != b.0[..]) {
+        return Ok(Some(format!("unit {unit} has other texts")));
+    }
+    for ((_, number), (_, text)) in kept.into_iter().zip(made) {
+        if sums.contains_key(&number) {
+            continue;
+        }
+        if !has_vector(database, number, text)? {
+            return Ok(Some(format!("text {number} has other runs of characters")));
+        }
+        let sum = grams(text).into_iter().map(gram_sum);
+        sums.insert(number, sum.fold(0, u64::wrapping_add));
+    }
+    Ok(None)
 }
 
 fn has_vector(database: &mut dyn Database, number: i64, text: &str) -> Result<bool> {
@@ -221,7 +258,7 @@ fn has_vector(database: &mut dyn Database, number: i64, text: &str) -> Result<bo
 fn left_over(
     database: &mut dyn Database,
     texts: usize,
-    units: &[(i64, String)],
+    units: &[(i64, UnitKind)],
 ) -> Result<Option<String>> {
     let count = one_int(database, "select count(*) from text_doc", &[])?;
     if count != i64::try_from(texts).ok() {

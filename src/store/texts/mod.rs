@@ -7,7 +7,7 @@ pub(crate) mod tables;
 use crate::query::ir::Required;
 use crate::store::Store;
 use crate::store::read::catalog;
-use crate::store::read::catalog::Glob;
+use crate::store::read::catalog::{Glob, ListedSession};
 use crate::support::diag::Error;
 
 /// The text index of a store. See [`Store::index_text`].
@@ -22,9 +22,9 @@ pub struct TextIndex {
 }
 
 impl Store {
-    /// Makes an index of the texts that models were sent, or brings it up to date, so that a search
-    /// ([`inspect::Search::sessions`](crate::inspect::Search::sessions)) opens only sessions that may have
-    /// a match. Returns how many versions of turns and other units were added.
+    /// Makes an index of the texts that models were sent and of contents, or brings it up to date, so that a search
+    /// ([`inspect::Search::sessions`](crate::inspect::Search::sessions)) and a selector with a pattern for the content
+    /// ([`Store::select`]) open only sessions that may have a match. Returns how many versions of turns and other units were added.
     ///
     /// A commit does not write it: what is written later is searched without it until this is called again.
     /// Whatever is removed from the store is removed from the index with it. It is made in several
@@ -89,11 +89,15 @@ impl Store {
         required: &Required,
     ) -> Result<Option<Vec<String>>, Error> {
         let glob = Glob::new(glob);
-        let found = self
-            .core
-            .read(|database| build::with_text(database, required, &glob))?;
-        let names =
-            |found: Vec<catalog::ListedSession>| found.into_iter().map(|listed| listed.name);
+        let found = self.core.read(|database| {
+            let Some(units) = build::with_text(database, required)? else {
+                return Ok(None);
+            };
+            let units = units.each_ref();
+            let units = units.map(|(condition, value)| (condition.clone(), vec![value.get()]));
+            catalog::placing(database, &units, &glob).map(Some)
+        })?;
+        let names = |found: Vec<ListedSession>| found.into_iter().map(|listed| listed.name);
         Ok(found.map(|found| names(found).collect()))
     }
 

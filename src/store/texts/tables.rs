@@ -19,7 +19,7 @@ use crate::store::error::Result;
 
 /// How texts are folded and cut; an index of another number is made again. Letters are paired by the tables of
 /// the standard library.
-const VERSION: i64 = 2_000 + char::UNICODE_VERSION.0 as i64;
+const VERSION: i64 = 3_000 + char::UNICODE_VERSION.0 as i64;
 
 /// The tables, in an order in which they can be dropped. In SQLite `text_gram` goes before them.
 pub(crate) const TABLES: [&str; 3] = ["text_unit", "text_doc", "text_index"];
@@ -71,6 +71,8 @@ pub(crate) fn create(database: &mut dyn Database) -> Result<()> {
             "create virtual table text_gram using fts5(text, content = '', contentless_delete = 1, \
              detail = 'none', tokenize = 'trigram case_sensitive 1')",
             "create virtual table text_gram_row using fts5vocab('text_gram', 'instance')",
+            // What a transaction adds is written at once: each part that is written is merged with others later.
+            "insert into text_gram (text_gram, rank) values ('hashsize', 16777216)",
         ],
         Backend::Postgres => &[
             "create table text_index (version bigint not null, through bigint not null)",

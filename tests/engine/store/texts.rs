@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use pactql::inspect::{GrepReport, Part, Report, ReportOptions, Search};
-use pactql::{Code, Message, NewNode, Store, store::Retention};
+use pactql::{Answer, Code, Message, NewNode, Prepared, Store, store::Retention};
 
 use super::place::{Folder, sound};
 use crate::support::documents::Sample;
@@ -184,22 +184,86 @@ fn agrees(store: &Store, rng: &mut Rng) -> usize {
     left_out
 }
 
+/// Selectors with a pattern for the content, beside tests that an index of nodes answers.
+const SELECTORS: [&str; 6] = [
+    "@t0 [content~$p]",
+    "@t0 .cb[role='user'][content~$p]",
+    "@t0 .cb[content~$p], .cb[kind='call']",
+    "@t0 .cb[content~$p], .cb[content~$q]",
+    "@t0 ^seq .mt[content~$p] .cb",
+    "@t-1..@t0 .cb[content~$p]",
+];
+
+/// What a selector finds in each session that has something, as texts.
+fn answers(store: &Store, asked: &Prepared, glob: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for info in store.sessions(glob).unwrap() {
+        let session = store.session(&info.name).unwrap();
+        // A session may not have the snapshot.
+        let Ok(answer) = asked.select(&session) else {
+            continue;
+        };
+        if answer.count() > 0 {
+            all.push((info.name, shown(&answer)));
+        }
+    }
+    all
+}
+
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Rows(rows) => rows.ids().collect::<Vec<_>>().join(" "),
+        Answer::Range(diff) => diff.rows().to_string(),
+    }
+}
+
+/// That a selector with a pattern finds in the store what it finds in each session by itself. Returns how many sessions with
+/// the index were left out.
+fn selects_agree(store: &Store, rng: &mut Rng) -> usize {
+    let mut left_out = 0;
+    for selector in SELECTORS {
+        let prepared = store.engine().prepare(selector).unwrap();
+        let mut pattern = || PATTERNS[rng.below(PATTERNS.len())];
+        let (first, second) = (pattern(), pattern());
+        let mut values = vec![("p", first.into())];
+        if selector.contains("$q") {
+            values.push(("q", second.into()));
+        }
+        let asked = prepared.bind(values).unwrap();
+        let glob = if rng.chance(20) { "s1*" } else { "" };
+        let found = store.select_prepared(&asked).sessions(glob);
+        let found = found.answers().unwrap();
+        left_out += found.sessions().unwrap() - found.candidates();
+        let found = found.map(|found| {
+            let found = found.unwrap();
+            let shown = shown(&found.answer);
+            (found.session, shown)
+        });
+        let found: Vec<(String, String)> = found.collect();
+        let wanted = answers(store, &asked, glob);
+        assert_eq!(found, wanted, "{selector} {first:?} {second:?}");
+    }
+    left_out
+}
+
 fn agrees_in(url: &str, rounds: u32, seed: u64) {
     let store = Store::connect(url).unwrap();
     let mut rng = Rng::new(seed);
-    let mut left_out = 0;
+    let (mut left_out, mut narrowed) = (0, 0);
     for _ in 0..rounds {
         for _ in 0..=rng.below(4) {
             change(&store, &mut rng);
         }
         left_out += agrees(&store, &mut rng);
+        narrowed += selects_agree(&store, &mut rng);
         assert_eq!(sound(&store), Ok(()));
     }
     store.index_text().unwrap();
     assert_eq!(store.index_text().unwrap(), 0);
     assert_eq!(store.text_index().unwrap().unwrap().behind, 0);
     left_out += agrees(&store, &mut rng);
-    assert!(left_out > 0);
+    narrowed += selects_agree(&store, &mut rng);
+    assert!(left_out > 0 && narrowed > 0);
 }
 
 #[test]
