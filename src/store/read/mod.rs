@@ -15,7 +15,7 @@ mod plans {
         Backend, Begin, Database, Each, Savepoint, SqlValue, collect, text,
     };
     use crate::store::error::Result;
-    use crate::store::layout::decode::{Units, Wanted};
+    use crate::store::layout::decode::Units;
     use crate::store::layout::encode::Order;
     use crate::store::read::catalog::{by_id, get};
     use crate::store::read::load::{self, Now};

@@ -2,7 +2,7 @@
 
 use pactql::Session;
 use pactql::inspect::{Divergence, Parted, Run};
-use pactql::logs::{ImportOptions, MessageLocation, Pointer, import};
+use pactql::logs::{ImportOptions, import};
 use serde_json::{Value, json};
 
 /// A block of a run: role, kind, content. A reply has the role `assistant`, and belongs to the step that ends with it.
