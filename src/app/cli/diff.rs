@@ -447,7 +447,7 @@ const WORDS: usize = 20_000;
 /// colour.
 fn lines(diff: &str, paint: Paint) -> Vec<String> {
     let mut all: Vec<&str> = diff.lines().skip(2).collect();
-    // That neither text ends in a line feed is no difference, and would part lines that belong together.
+    // A mark that both texts have, or none needs, would part lines that belong together.
     let is_mark = |line: &str| line.starts_with('\\');
     let marks = all.iter().filter(|line| is_mark(line)).count();
     let is_common = all
