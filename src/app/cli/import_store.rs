@@ -104,7 +104,6 @@ pub(super) fn write_store(
     mut sessions: Vec<Named>,
 ) -> Result<ImportedCounts, Failure> {
     importing.rename(address, &mut sessions)?;
-    let unchanged = importing.take_unchanged(&mut sessions)?;
     let store = importing.store()?;
     let listed = match &sessions[..] {
         // Looked up by its name.
@@ -115,7 +114,10 @@ pub(super) fn write_store(
     let sources = listed.iter().filter_map(|info| info.source.as_deref());
     let sources: HashSet<&str> = sources.collect();
     let is_taken = |named: &Named| names.contains(&*named.name);
-    let is_log = |named: &Named| named.log.is_some() && matches!(named.made, ReadSession::Log(_));
+    let is_log = |named: &Named| {
+        let is_read = matches!(named.made, ReadSession::Log(_) | ReadSession::Unchanged(_));
+        named.log.is_some() && is_read
+    };
     let before = sessions.len();
     let skips = importing.args.skip_existing;
     if skips {
@@ -127,8 +129,10 @@ pub(super) fn write_store(
             return Err(exists(address, &first.name, before, taken.count()));
         }
     }
+    let existing = before - sessions.len();
+    let unchanged = importing.take_unchanged(&mut sessions)?;
     let mut written = ImportedCounts::count(&sessions);
-    written.existing = before - sessions.len();
+    written.existing = existing;
     written
         .logs
         .extend(unchanged.iter().filter_map(|named| named.log));
