@@ -79,9 +79,12 @@ fn simplest(mut test: InnerTest<Chain>, level: usize) -> Vec<Test> {
     let mut any = any.into_vec();
     let given = any.len();
     // What matches nothing by its form has no text that is read back.
-    any.retain(|chain| match kind.takes_tests() {
-        true => !is_never(tests_of(chain)),
-        false => contradiction::of_chain(chain).is_none(),
+    any.retain(|chain| {
+        if kind.takes_tests() {
+            !is_never(tests_of(chain))
+        } else {
+            contradiction::of_chain(chain).is_none()
+        }
     });
     if any.is_empty() && given > 0 {
         return match kind {

@@ -201,7 +201,7 @@ impl NodeStep {
                 .iter()
                 .filter_map(PickOrTest::test)
                 .any(|test| matches!(test, Test::Attr(_) | Test::Inner(_)));
-        !alone && !(with_regions && self.tests.contains(&turn))
+        !(alone || with_regions && self.tests.contains(&turn))
     }
 }
 
