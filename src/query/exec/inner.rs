@@ -45,9 +45,12 @@ pub(super) fn inner_rows(
         Some(chunk) => chunk.clone(),
         None if bound.inner_in_units => {
             let extents = bound.chains.iter();
-            let extents = extents.map(|chain| match chain.separable {
-                true => extent(chain, input.snapshot),
-                false => 0..input.snapshot.end_row(),
+            let extents = extents.map(|chain| {
+                if chain.separable {
+                    extent(chain, input.snapshot)
+                } else {
+                    0..input.snapshot.end_row()
+                }
             });
             let hull = extents.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
             hull.unwrap_or(0..0)
