@@ -164,6 +164,14 @@ impl StoredValue {
         JsonValue::read(json, &mut String::new()).into()
     }
 
+    /// A text of at most `len` bytes, which `write` appends.
+    pub(crate) fn written(len: usize, write: impl FnOnce(&mut String)) -> Self {
+        let mut stored = String::with_capacity(QUOTE.len_utf8() + len);
+        stored.push(QUOTE);
+        write(&mut stored);
+        Self(stored.into())
+    }
+
     pub fn get(&self) -> JsonValue<'_> {
         JsonValue::stored(&self.0)
     }

@@ -140,8 +140,8 @@ impl Workspace {
         body.cycle = self.cycle();
         let mut fresh = Fresh::new(parent.into(), node.offset(), body);
         if fresh.field("created_at_iso").is_none() {
-            let iso = crate::tree::timestamp::rfc3339_of_nanos(fresh.created_at_ns);
-            fresh.set_field("created_at_iso", Some(iso.as_str().into()));
+            let iso = crate::tree::timestamp::stored_time(fresh.created_at_ns);
+            fresh.set_field("created_at_iso", Some(iso));
         }
         // A successor has the time and the index of its predecessor, which an earlier cycle made.
         if fresh.created_at_ns > base_ns {

@@ -335,7 +335,7 @@ impl Workspace {
         let head = state.region(NodeClass::Head).ok_or_else(missing)?;
         let last = state.last_child(seq).map_or(0, |last| last.offset().max(0));
         let (seq, head): (Arc<str>, Arc<str>) = (seq.id().into(), head.id().into());
-        let turn_id = self.free_id(&format!("mt:{cycle}"))?;
+        let turn_id = self.free_id(format_args!("mt:{cycle}"))?;
         let turn = DraftNode::new(Arc::clone(&turn_id), NodeClass::Turn);
         let turn = self.make(turn, seq, last)?;
         self.overlay.insert(turn);
@@ -359,7 +359,7 @@ impl Workspace {
         }
         let mut core_id = Arc::clone(&turn_id);
         if !has_core {
-            let id = self.free_id(&format!("mc:{cycle}"))?;
+            let id = self.free_id(format_args!("mc:{cycle}"))?;
             let core = DraftNode::new(Arc::clone(&id), NodeClass::Container);
             let core = self.make(core, Arc::clone(&turn_id), 0)?;
             self.overlay.insert(core);

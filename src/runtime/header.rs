@@ -1,6 +1,7 @@
 //! Checks the members of a node to be added or updated, and gives them their types (source 002
 //! chapter 02 §3).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
@@ -9,6 +10,7 @@ use super::node::NewNode;
 use super::overlay::NodeBody;
 use super::refusal::{Refusal, header, input, region};
 use super::slot::Mover;
+use super::word::{Word, word};
 use crate::json::{JsonValue, StoredValue, elements, string};
 use crate::support::diag::nearest_at;
 use crate::tree::alias::{CADENCE, TAGS};
@@ -18,7 +20,7 @@ use crate::tree::{
     text_list,
 };
 
-type PayloadField = (Box<str>, StoredValue);
+type PayloadField = (Word, StoredValue);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct DraftNode {
@@ -61,10 +63,10 @@ impl DraftNode {
 pub(super) struct Update {
     pub(super) ttl: Option<Option<i64>>,
     pub(super) priority: Option<i64>,
-    pub(super) role: Option<Option<Box<str>>>,
-    pub(super) kind: Option<Option<Box<str>>>,
-    pub(super) key: Option<Option<Box<str>>>,
-    pub(super) fields: Vec<(Box<str>, Option<StoredValue>)>,
+    pub(super) role: Option<Option<Word>>,
+    pub(super) kind: Option<Option<Word>>,
+    pub(super) key: Option<Option<Word>>,
+    pub(super) fields: Vec<(Word, Option<StoredValue>)>,
 }
 
 impl Update {
@@ -82,9 +84,9 @@ pub(super) fn is_column(name: &str) -> bool {
 const FILLED: [&str; 3] = ["cycle", "created_at_ns", "creation_index"];
 
 pub(super) fn read(node: &NewNode) -> Result<DraftNode, Refusal> {
-    let name = Name::from_node(node);
+    let name = Name::Node(node);
     name.check_json(node)?;
-    let mut draft = DraftNode::new("".into(), NodeClass::Block);
+    let mut draft = DraftNode::new(Arc::default(), NodeClass::Block);
     let body = &mut draft.body;
     body.fields.reserve(node.members.len());
     for (member, json) in &node.members {
@@ -92,18 +94,18 @@ pub(super) fn read(node: &NewNode) -> Result<DraftNode, Refusal> {
             "id" => {
                 let id = name.text(member, json)?.filter(|id| !id.is_empty());
                 let wrong = || header("the id must be a text that is not empty");
-                body.id = id.ok_or_else(wrong)?.into();
+                body.id = Arc::from(&*id.ok_or_else(wrong)?);
             }
             "nodeType" => {
                 let given = name.text(member, json)?;
-                body.node_type = given.unwrap_or_else(|| "cb".into());
+                body.node_type = given.map_or(Cow::Borrowed("cb"), |given| word(&given));
             }
             "offset" => draft.offset = name.integer(member, json)?,
             "ttl" => body.ttl = name.ttl(json)?,
             "priority" => body.priority = name.integer(member, json)?.unwrap_or(0),
-            "role" => body.role = name.text(member, json)?,
-            "kind" => body.kind = name.text(member, json)?,
-            "key" => body.key = name.text(member, json)?,
+            "role" => body.role = name.word(member, json)?,
+            "kind" => body.kind = name.word(member, json)?,
+            "key" => body.key = name.word(member, json)?,
             "created_at_iso" => draft.created = name.time(json)?,
             "removable" => {
                 body.removable = name.flag(json)?;
@@ -138,7 +140,7 @@ pub(super) fn check_hash(name: &dyn std::fmt::Display, body: &NodeBody) -> Resul
 }
 
 pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
-    let name = Name(UPDATE.into());
+    let name = Name::Update;
     name.check_json(node)?;
     if !node.children.is_empty() {
         return Err(header(
@@ -161,9 +163,9 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
                 let wrong = || name.wrong(member, "an integer of 64 bits", json);
                 update.priority = Some(name.integer(member, json)?.ok_or_else(wrong)?);
             }
-            "role" => update.role = Some(name.text(member, json)?),
-            "kind" => update.kind = Some(name.text(member, json)?),
-            "key" => update.key = Some(name.text(member, json)?),
+            "role" => update.role = Some(name.word(member, json)?),
+            "kind" => update.kind = Some(name.word(member, json)?),
+            "key" => update.key = Some(name.word(member, json)?),
             _ if &**json == "null" => {
                 name.known(member)?;
                 update.fields.push((member.clone(), None));
@@ -177,8 +179,6 @@ pub(super) fn read_update(node: &NewNode) -> Result<Update, Refusal> {
     }
     Ok(update)
 }
-
-const UPDATE: &str = "the update";
 
 /// Members that a node can be given, for suggestions.
 fn given() -> impl Iterator<Item = &'static str> {
@@ -214,20 +214,25 @@ fn instead_of(member: &str) -> String {
     meant.to_owned()
 }
 
-struct Name(Box<str>);
+/// What messages call the node, or what is done to it.
+enum Name<'a> {
+    Node(&'a NewNode),
+    Update,
+}
 
-impl std::fmt::Display for Name {
+impl std::fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Update => f.write_str("the update"),
+            Self::Node(node) => match node.member("id").and_then(string) {
+                Some(id) => write!(f, "`{id}`"),
+                None => f.write_str("the new node"),
+            },
+        }
     }
 }
 
-impl Name {
-    fn from_node(node: &NewNode) -> Self {
-        let id = node.member("id").and_then(string);
-        Self(id.map_or_else(|| "the new node".into(), |id| format!("`{id}`").into()))
-    }
-
+impl Name<'_> {
     fn check_json(&self, node: &NewNode) -> Result<(), Refusal> {
         match &node.broken {
             Some(member) => Err(input(format!(
@@ -242,12 +247,17 @@ impl Name {
         header(format!("{self}: {member} must be {wanted}, not {shown}"))
     }
 
-    fn text(&self, member: &str, json: &str) -> Result<Option<Box<str>>, Refusal> {
+    fn text<'j>(&self, member: &str, json: &'j str) -> Result<Option<Cow<'j, str>>, Refusal> {
         if json == "null" {
             return Ok(None);
         }
         let text = string(json).ok_or_else(|| self.wrong(member, "a text or null", json))?;
-        Ok(Some(text.into()))
+        Ok(Some(text))
+    }
+
+    fn word(&self, member: &str, json: &str) -> Result<Option<Word>, Refusal> {
+        let text = self.text(member, json)?;
+        Ok(text.map(|text| word(&text)))
     }
 
     fn integer(&self, member: &str, json: &str) -> Result<Option<i64>, Refusal> {
@@ -281,7 +291,7 @@ impl Name {
         let nanos = crate::tree::timestamp::nanos_of_rfc3339(&text);
         let wanted = "a time such as 2026-01-31T08:00:00Z";
         let nanos = nanos.ok_or_else(|| self.wrong("created_at_iso", wanted, json))?;
-        Ok(Some((text, nanos)))
+        Ok(Some((text.into(), nanos)))
     }
 
     fn known(&self, member: &str) -> Result<(), Refusal> {
@@ -299,7 +309,7 @@ impl Name {
             _ if FILLED.contains(&member) => {
                 let message = format!("{self}: {member} is filled when the node is made");
                 let refusal = header(message);
-                Err(if &*self.0 == UPDATE {
+                Err(if matches!(self, Self::Update) {
                     refusal
                 } else {
                     refusal.help("give `created_at_iso` to keep the time of a log")
@@ -333,7 +343,7 @@ impl Name {
         } else if member == "content_hash" {
             self.text(member, json)?;
         }
-        Ok(Some((member.into(), value)))
+        Ok(Some((word(member), value)))
     }
 
     fn both_spellings(&self, fields: &[PayloadField]) -> Result<(), Refusal> {

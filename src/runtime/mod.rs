@@ -33,6 +33,7 @@ mod relocate;
 mod slot;
 mod state;
 mod stream;
+mod word;
 mod workspace;
 
 pub use clock::{Clock, StepClock, SystemClock};
@@ -44,4 +45,5 @@ pub use pin::Reference;
 pub use policy::{Limit, Measure, Policy, Scope};
 pub(crate) use refusal::Refusal;
 pub(crate) use slot::{Destination, Insertion};
+pub(crate) use word::word;
 pub(crate) use workspace::Workspace;

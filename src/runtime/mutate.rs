@@ -10,10 +10,12 @@ use super::overlay::{Fresh, NodeBody};
 use super::refusal::{Refusal, header, pinned, placement, region, sealed};
 use super::slot::{Destination, Slot, find_slot};
 use super::state::{Seal, State, StateNode};
+use super::word::word;
 use super::workspace::{DraftSubtree, Workspace};
 use crate::json::StoredValue;
 use crate::tree::NodeClass;
 use crate::tree::hash::is_hashed;
+use crate::tree::timestamp::stored_time;
 
 impl Workspace {
     pub(crate) fn add(
@@ -246,7 +248,7 @@ impl Workspace {
         place.check(&draft)?;
         let successor = &mut draft[0].body;
         if successor.key.is_none() {
-            successor.key = old.key().map(Into::into);
+            successor.key = old.key().map(word);
         }
         self.check_successor(&place, successor, id)?;
         // Everything was checked; what is left to fail is that times run out.
@@ -318,9 +320,8 @@ impl NodePlace {
     pub(super) fn new(state: State<'_>, node: StateNode<'_>) -> Self {
         let (offset, created_at_ns, creation_index, _) = node.sort_key();
         let parent = state.parent(node);
-        let made = || crate::tree::timestamp::rfc3339_of_nanos(created_at_ns);
         let iso = node.field("created_at_iso");
-        let iso = iso.map_or_else(|| made().as_str().into(), StoredValue::from);
+        let iso = iso.map_or_else(|| stored_time(created_at_ns), StoredValue::from);
         Self {
             parent: parent.map_or_else(|| "".into(), |parent| parent.id().into()),
             offset,

@@ -3,6 +3,7 @@
 //! The members are JSON texts by name, in the order given. [`super::header`] checks them.
 
 use super::refusal::{Refusal, input};
+use super::word::{Word, quoted_word, word};
 use crate::json::{Halt, MAX_NESTING, Problem, ProblemKind, Reader, quoted};
 use crate::support::cancel::Cancelled;
 
@@ -21,7 +22,7 @@ use crate::support::cancel::Cancelled;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewNode {
-    pub(super) members: Vec<(Box<str>, Box<str>)>,
+    pub(super) members: Vec<(Word, Word)>,
     pub(super) children: Vec<NewNode>,
     /// Whether a list of children was given, even an empty one.
     pub(super) lists_children: bool,
@@ -37,8 +38,8 @@ macro_rules! members {
         $(#[$doc])*
         #[must_use]
         pub fn $name(mut self, value: $type) -> Self {
-            let json: fn($type) -> String = $json;
-            self.put($member, json(value).into());
+            let json: fn($type) -> Word = $json;
+            self.put($member, json(value));
             self
         }
     )*};
@@ -89,12 +90,12 @@ impl NewNode {
             if let Some((key, at)) = reader.next_key(first)? {
                 let name = key.decode();
                 let children = name == "children" && node.lists_children;
-                if children || node.members.iter().any(|(known, _)| **known == *name) {
+                if children || node.members.iter().any(|(known, _)| *known == name) {
                     reader.note(at, ProblemKind::DuplicateKey(name.clone().into_owned()));
                 }
                 if name != "children" {
-                    node.members
-                        .push((name.into(), reader.skip_value()?.into()));
+                    let value = reader.skip_value()?.to_owned();
+                    node.members.push((word(&name), value.into()));
                     continue;
                 }
                 match reader.peek() {
@@ -131,9 +132,11 @@ impl NewNode {
         self.children.push(node);
     }
 
-    pub(crate) fn of_members(members: Vec<(Box<str>, Box<str>)>) -> Self {
+    /// A node of these members, which are JSON texts by name.
+    pub(crate) fn of_members(members: impl Iterator<Item = (String, String)>) -> Self {
+        let members = members.map(|(name, json)| (name.into(), json.into()));
         Self {
-            members,
+            members: members.collect(),
             ..Self::default()
         }
     }
@@ -141,11 +144,25 @@ impl NewNode {
     /// Sets a member to a JSON value; replaces an earlier one of the name.
     #[must_use]
     pub fn set(self, name: &str, value: impl Into<serde_json::Value>) -> Self {
-        let json = match value.into() {
-            serde_json::Value::String(text) => quoted(&text),
-            value => value.to_string(),
-        };
-        self.set_json(name, &json)
+        match value.into() {
+            serde_json::Value::String(text) => self.set_text(name, &text),
+            // These may nest too deep.
+            value @ (serde_json::Value::Array(_) | serde_json::Value::Object(_)) => {
+                self.set_json(name, &value.to_string())
+            }
+            scalar => self.set_word(name, scalar.to_string().into()),
+        }
+    }
+
+    /// As [`NewNode::set`], with a text.
+    #[must_use]
+    pub(crate) fn set_text(self, name: &str, text: &str) -> Self {
+        self.set_word(name, quoted(text).into())
+    }
+
+    fn set_word(mut self, name: &str, json: Word) -> Self {
+        self.put(name, json);
+        self
     }
 
     /// As [`NewNode::set`], with JSON text, whose spelling is kept.
@@ -157,36 +174,36 @@ impl NewNode {
         if read.is_err() || !reader.problems().is_empty() {
             self.broken.get_or_insert_with(|| name.into());
         }
-        self.put(name, json.into());
+        self.put(name, json.to_owned().into());
         self
     }
 
-    fn put(&mut self, name: &str, json: Box<str>) {
-        match self.members.iter_mut().find(|(known, _)| **known == *name) {
+    fn put(&mut self, name: &str, json: Word) {
+        match self.members.iter_mut().find(|(known, _)| known == name) {
             Some((_, value)) => *value = json,
-            None => self.members.push((name.into(), json)),
+            None => self.members.push((word(name), json)),
         }
     }
 
     members! {
         /// Sets the id.
-        id: "id", &str, quoted;
+        id: "id", &str, |text| quoted(text).into();
         /// Sets the nodeType.
-        node_type: "nodeType", &str, quoted;
+        node_type: "nodeType", &str, quoted_word;
         /// Sets the role.
-        role: "role", &str, quoted;
+        role: "role", &str, quoted_word;
         /// Sets the kind.
-        kind: "kind", &str, quoted;
+        kind: "kind", &str, quoted_word;
         /// Sets the key.
-        key: "key", &str, quoted;
+        key: "key", &str, |text| quoted(text).into();
         /// Sets the content to a text.
-        content: "content", &str, quoted;
+        content: "content", &str, |text| quoted(text).into();
         /// Sets the cycles the node lives on for; 0 is gone at the next commit.
-        ttl: "ttl", i64, |value| value.to_string();
+        ttl: "ttl", i64, |value| value.to_string().into();
         /// Sets the priority: lower ones are pruned first.
-        priority: "priority", i64, |value| value.to_string();
+        priority: "priority", i64, |value| value.to_string().into();
         /// Sets the offset.
-        offset: "offset", i64, |value| value.to_string();
+        offset: "offset", i64, |value| value.to_string().into();
     }
 
     /// Sets the tags.
@@ -211,7 +228,7 @@ impl NewNode {
 
     /// The value of a member, as JSON text.
     pub fn member(&self, name: &str) -> Option<&str> {
-        let found = self.members.iter().find(|(known, _)| **known == *name);
+        let found = self.members.iter().find(|(known, _)| known == name);
         found.map(|(_, json)| &**json)
     }
 }

@@ -7,13 +7,18 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::growing::Growing;
+use super::word::{Word, word};
 use crate::index::NodeRef;
 use crate::json::{JsonValue, StoredValue};
 use crate::tree::NodeClass;
 use crate::tree::check::class_of;
 use crate::tree::hash::{content_hash, hex};
+
+/// Slots of an overlay; most lists are short.
+type Slots = SmallVec<[u32; 4]>;
 
 /// A node made in this cycle: its place, and what it is. Copies share the latter until it is changed, so
 /// that copying and moving a node cost no more than its place.
@@ -22,7 +27,7 @@ pub(super) struct Fresh {
     pub(super) parent: Arc<str>,
     pub(super) offset: i64,
     #[serde(skip)]
-    children: Vec<u32>,
+    children: Slots,
     #[serde(flatten)]
     body: Arc<NodeBody>,
 }
@@ -31,10 +36,10 @@ pub(super) struct Fresh {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct NodeBody {
     pub(super) id: Arc<str>,
-    pub(super) node_type: Box<str>,
-    pub(super) role: Option<Box<str>>,
-    pub(super) kind: Option<Box<str>>,
-    pub(super) key: Option<Box<str>>,
+    pub(super) node_type: Word,
+    pub(super) role: Option<Word>,
+    pub(super) kind: Option<Word>,
+    pub(super) key: Option<Word>,
     pub(super) ttl: Option<i64>,
     pub(super) priority: i64,
     #[serde(skip)]
@@ -43,7 +48,7 @@ pub(super) struct NodeBody {
     pub(super) creation_index: i64,
     pub(super) removable: bool,
     /// The fields of the payload record by name, `created_at_iso` among them and without a null ttl.
-    pub(super) fields: Vec<(Box<str>, StoredValue)>,
+    pub(super) fields: Vec<(Word, StoredValue)>,
     /// The content, while it grows; it replaces the one in `fields`.
     #[serde(skip)]
     pub(super) growing: Option<Growing>,
@@ -55,7 +60,7 @@ impl Fresh {
         Self {
             parent,
             offset,
-            children: Vec::new(),
+            children: Slots::new(),
             body: Arc::new(body),
         }
     }
@@ -85,10 +90,10 @@ impl NodeBody {
         let fields = node.fields().filter(|(name, _)| keeps(name));
         Self {
             id: node.id().into(),
-            node_type: node.type_or_class().into(),
-            role: node.role().map(Into::into),
-            kind: node.kind().map(Into::into),
-            key: node.key().map(Into::into),
+            node_type: word(node.type_or_class()),
+            role: node.role().map(word),
+            kind: node.kind().map(word),
+            key: node.key().map(word),
             ttl: node.ttl(),
             priority: node.priority(),
             cycle: node.cycle().unwrap_or(0),
@@ -96,7 +101,7 @@ impl NodeBody {
             creation_index: node.creation_index(),
             removable: is_removable(node),
             fields: fields
-                .map(|(name, value)| (name.into(), value.into()))
+                .map(|(name, value)| (word(name), value.into()))
                 .collect(),
             growing: None,
         }
@@ -139,7 +144,7 @@ impl NodeBody {
         match (self.place_of(name), value) {
             (Ok(at), Some(value)) => self.fields[at].1 = value,
             (Ok(at), None) => drop(self.fields.remove(at)),
-            (Err(at), Some(value)) => self.fields.insert(at, (name.into(), value)),
+            (Err(at), Some(value)) => self.fields.insert(at, (word(name), value)),
             (Err(_), None) => {}
         }
     }
@@ -165,7 +170,7 @@ pub(super) struct Overlay {
     slots: Vec<Option<Fresh>>,
     by_id: HashMap<Arc<str>, u32>,
     /// By committed parent: its new children, in canonical order.
-    added: HashMap<Arc<str>, Vec<u32>>,
+    added: HashMap<Arc<str>, Slots>,
     /// Committed nodes with another ttl or priority.
     pub(super) changed: HashMap<Arc<str>, LifecycleChange>,
     /// Committed nodes that were removed, without what is below them.
@@ -214,7 +219,7 @@ impl Overlay {
             .map(|(id, _)| id)
     }
 
-    fn siblings(&mut self, parent: &Arc<str>) -> &mut Vec<u32> {
+    fn siblings(&mut self, parent: &Arc<str>) -> &mut Slots {
         if let Some(&slot) = self.by_id.get(parent)
             && let Some(fresh) = self.slots[slot as usize].as_mut()
         {
@@ -255,7 +260,7 @@ impl Overlay {
     pub(super) fn detach(&mut self, slot: u32) {
         let parent = self.get(slot).map(|fresh| Arc::clone(&fresh.parent));
         if let Some(parent) = parent {
-            self.siblings(&parent).retain(|&other| other != slot);
+            self.siblings(&parent).retain(|other| *other != slot);
         }
     }
 

@@ -2,11 +2,13 @@
 //! and what later commits need to know.
 
 use std::collections::BTreeMap;
+use std::fmt::{Arguments, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use roaring::RoaringBitmap;
+use smallvec::SmallVec;
 
 use super::clock::{Clock, Readings};
 use super::delta::delta;
@@ -22,7 +24,7 @@ use super::state::{State, Zero};
 use crate::index::{Meta, Segment, Snapshot, Writer};
 use crate::json::{MAX_NESTING, StoredValue};
 use crate::tree::NodeClass;
-use crate::tree::timestamp::rfc3339_of_nanos;
+use crate::tree::timestamp::stored_time;
 
 /// The write side of one session. Readers have the snapshots it makes; this is for one writer.
 ///
@@ -147,9 +149,10 @@ impl Workspace {
             Zero::Core(core) => (core.id().into(), false),
             Zero::Loose => (head, true),
             Zero::Free => {
-                let id = self.free_id(&format!("mc:{}", self.cycle()))?;
-                let core = NewNode::container().id(&id).offset(0);
-                let id = self.add(&Destination::new(head, Insertion::Into), &core)?;
+                let id = self.free_id(format_args!("mc:{}", self.cycle()))?;
+                let core = DraftNode::new(Arc::clone(&id), NodeClass::Container);
+                let core = self.make(core, head.into(), 0)?;
+                self.overlay.insert(core);
                 ((*id).into(), false)
             }
         };
@@ -262,7 +265,7 @@ impl Workspace {
         for class in [NodeClass::Sys, NodeClass::Seq, NodeClass::Head] {
             if self.state().region(class).is_none() {
                 let parent: Arc<str> = self.base.root().id().into();
-                let id = self.free_id(class.as_str());
+                let id = self.free_id(format_args!("{}", class.as_str()));
                 let made = id.and_then(|id| self.make(DraftNode::new(id, class), parent, 0));
                 if let Ok(fresh) = made {
                     self.overlay.insert(fresh);
@@ -280,12 +283,20 @@ impl Workspace {
     }
 
     /// `wanted`, or with the first of `~2`, `~3`, … that is free.
-    pub(super) fn free_id(&self, wanted: &str) -> Result<Arc<str>, Refusal> {
+    pub(super) fn free_id(&self, wanted: Arguments<'_>) -> Result<Arc<str>, Refusal> {
         self.free_id_beside(wanted, &HashSet::new())
     }
 
     /// As [`Workspace::free_id`], and none of `taken`.
-    fn free_id_beside(&self, wanted: &str, taken: &HashSet<Arc<str>>) -> Result<Arc<str>, Refusal> {
+    fn free_id_beside(
+        &self,
+        wanted: Arguments<'_>,
+        taken: &HashSet<Arc<str>>,
+    ) -> Result<Arc<str>, Refusal> {
+        // Ids that are made are short, and writing to memory does not fail.
+        let mut text = ShortText::default();
+        let _ = text.write_fmt(wanted);
+        let wanted = std::str::from_utf8(&text.0).unwrap_or_default();
         let is_free = |id: &str| !self.is_used(id) && !taken.contains(id);
         if is_free(wanted) {
             return Ok(wanted.into());
@@ -317,7 +328,7 @@ impl Workspace {
         body.creation_index = self.next_index;
         let iso: StoredValue = match &created {
             Some((text, _)) => (&**text).into(),
-            None => rfc3339_of_nanos(body.created_at_ns).as_str().into(),
+            None => stored_time(body.created_at_ns),
         };
         body.set_field("created_at_iso", Some(iso));
         self.last_ns = body.created_at_ns;
@@ -377,7 +388,7 @@ impl Workspace {
             "cb"
         };
         let index = self.next_index.saturating_add(more as i64);
-        self.free_id_beside(&format!("{prefix}:c{}-{index}", self.cycle()), taken)
+        self.free_id_beside(format_args!("{prefix}:c{}-{index}", self.cycle()), taken)
     }
 
     /// Makes the nodes of a draft below `parent`; its first node gets `offset`.
@@ -429,6 +440,17 @@ impl Workspace {
             spec_version: self.base.meta().spec_version.clone(),
             extra: extra.into_iter().collect(),
         }
+    }
+}
+
+/// A text that is formatted without an allocation if it is short.
+#[derive(Default)]
+struct ShortText(SmallVec<[u8; 48]>);
+
+impl Write for ShortText {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        self.0.extend_from_slice(part.as_bytes());
+        Ok(())
     }
 }
 

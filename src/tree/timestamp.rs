@@ -1,8 +1,27 @@
 //! Times as text: RFC 3339 in UTC, to the nanosecond.
 
+use std::fmt::Write;
+
+use crate::json::StoredValue;
+
+/// Bytes of a time whose year has four digits.
+const LENGTH: usize = 30;
+
 /// Seconds since 1970 and nanoseconds as `YYYY-MM-DDThh:mm:ss.nnnnnnnnnZ`. Proleptic Gregorian
 /// calendar; a year beyond 9999 has more digits.
 pub(crate) fn rfc3339(seconds: i64, nanos: u32) -> String {
+    let mut text = String::with_capacity(LENGTH);
+    push_rfc3339(&mut text, seconds, nanos);
+    text
+}
+
+/// [`rfc3339_of_nanos`] as a value of a node.
+pub(crate) fn stored_time(nanos: i64) -> StoredValue {
+    let (seconds, nanos) = parts(nanos);
+    StoredValue::written(LENGTH, |text| push_rfc3339(text, seconds, nanos))
+}
+
+fn push_rfc3339(text: &mut String, seconds: i64, nanos: u32) {
     const DAY: i64 = 86_400;
     const ERA: i64 = 146_097;
     let (days, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
@@ -16,21 +35,20 @@ pub(crate) fn rfc3339(seconds: i64, nanos: u32) -> String {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year + i64::from(month <= 2);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    let mut text = String::with_capacity(32);
     if (0..=9999).contains(&year) {
-        push_digits(&mut text, year as u32, 1_000);
+        push_digits(text, year as u32, 1_000);
     } else {
-        text = format!("{year:04}");
+        // Writing to a string does not fail.
+        let _ = write!(text, "{year:04}");
     }
     let parts = [month, day, hour, minute, second];
     for (mark, value) in "--T::".chars().zip(parts) {
         text.push(mark);
-        push_digits(&mut text, value as u32, 10);
+        push_digits(text, value as u32, 10);
     }
     text.push('.');
-    push_digits(&mut text, nanos, 100_000_000);
+    push_digits(text, nanos, 100_000_000);
     text.push('Z');
-    text
 }
 
 /// Appends a number with as many digits as `highest`, a power of ten, has.
@@ -43,8 +61,14 @@ fn push_digits(text: &mut String, value: u32, mut highest: u32) {
 
 /// [`rfc3339`] of nanoseconds since 1970.
 pub(crate) fn rfc3339_of_nanos(nanos: i64) -> String {
+    let (seconds, nanos) = parts(nanos);
+    rfc3339(seconds, nanos)
+}
+
+/// Seconds and the nanoseconds beyond them.
+fn parts(nanos: i64) -> (i64, u32) {
     const SECOND: i64 = 1_000_000_000;
-    rfc3339(nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND) as u32)
+    (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND) as u32)
 }
 
 /// Nanoseconds since 1970 of an RFC 3339 time: a date, `T` or a space, a time with any number of

@@ -1,7 +1,9 @@
 //! Messages: the everyday way to fill a turn.
 
+use std::borrow::Cow;
+
 use super::Context;
-use crate::runtime::{Destination, Insertion, NewNode};
+use crate::runtime::{Destination, Insertion, NewNode, word};
 use crate::support::diag::Error;
 use crate::tree::NodeClass;
 
@@ -20,7 +22,7 @@ use crate::tree::NodeClass;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    role: Box<str>,
+    role: Cow<'static, str>,
     parts: Vec<NewNode>,
 }
 
@@ -28,7 +30,7 @@ impl Message {
     /// A message without parts.
     pub fn new(role: &str) -> Self {
         Self {
-            role: role.into(),
+            role: word(role),
             parts: Vec::new(),
         }
     }
@@ -51,7 +53,7 @@ impl Message {
     /// The result of a tool call.
     pub fn tool(call_id: &str, result: &str) -> Self {
         let part = NewNode::new().kind("result").content(result);
-        Self::new("tool").part(part.set("data_call_id", call_id))
+        Self::new("tool").part(part.set_text("data_call_id", call_id))
     }
 
     /// Adds a text; none if it is empty.
@@ -67,8 +69,8 @@ impl Message {
     #[must_use]
     pub fn call(self, call_id: &str, tool: &str, arguments: &str) -> Self {
         let part = NewNode::new().kind("call").content(arguments);
-        let part = part.set("data_call_id", call_id);
-        self.part(part.set("data_call_name", tool))
+        let part = part.set_text("data_call_id", call_id);
+        self.part(part.set_text("data_call_name", tool))
     }
 
     /// Adds an image, by its URL.
@@ -137,7 +139,7 @@ impl Context {
                         Some(first) => first,
                         None => workspace.next_id(&part)?,
                     };
-                    part = part.set("data_message", first);
+                    part = part.set_text("data_message", &first);
                 }
                 ids.push(workspace.add(&target, &part)?.to_string());
             }

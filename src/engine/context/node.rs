@@ -70,5 +70,5 @@ pub(crate) fn short_form(text: &str, edition: Edition, is_whole: bool) -> Result
     }
     let members = members.into_iter();
     let members = members.map(|member| (member.name.into(), member.json.into()));
-    Ok(NewNode::of_members(members.collect()))
+    Ok(NewNode::of_members(members))
 }
