@@ -30,12 +30,14 @@ impl<'a> MatchedNodes<'a> {
         Self { snapshot, rows }
     }
 
-    fn iter(&self) -> Box<dyn Iterator<Item = NodeRef<'a>> + 'a> {
+    fn iter(&self) -> impl Iterator<Item = NodeRef<'a>> + use<'a> {
         let snapshot = self.snapshot;
-        match &self.rows {
-            None => Box::new(snapshot.nodes()),
-            Some((rows, _)) => Box::new(rows.iter().map(|row| snapshot.node(row))),
-        }
+        let some = self.rows.as_ref().map(|(rows, _)| rows.iter());
+        // One of the two.
+        let all = some.is_none().then(|| snapshot.nodes());
+        let some = some.into_iter().flatten();
+        let some = some.map(|row| snapshot.node(row));
+        all.into_iter().flatten().chain(some)
     }
 
     fn counterpart(&self, node: NodeRef<'_>) -> Option<NodeRef<'a>> {

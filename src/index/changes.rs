@@ -201,13 +201,23 @@ fn differing(
             found.extend(differ.map(|row| segment.unit_of(row)));
         }
         _ => {
-            let only = |one: &'_ SnapshotPiece, other: &'_ SnapshotPiece| {
-                let dead = one.dead_rows(rows.clone());
-                let dead = dead.filter(|row| !other.is_dead(*row));
-                dead.map(|row| segment.unit_of(row)).collect::<Vec<u32>>()
-            };
-            found.extend(only(piece, other));
-            found.extend(only(other, piece));
+            // After a row of a large segment has died, the two lists are long and nearly equal: one pass over both.
+            let mut left = piece.dead_rows(rows.clone()).peekable();
+            let mut right = other.dead_rows(rows.clone()).peekable();
+            loop {
+                let row = match (left.peek(), right.peek()) {
+                    (None, None) => break,
+                    (Some(row), Some(other)) if row == other => {
+                        left.next();
+                        right.next();
+                        continue;
+                    }
+                    (Some(row), Some(other)) if row > other => right.next(),
+                    (None, Some(_)) => right.next(),
+                    (Some(_), _) => left.next(),
+                };
+                found.extend(row.map(|row| segment.unit_of(row)));
+            }
         }
     }
     // Ttls that have expired in both are equal; before that two cycles read one differently.
