@@ -10,11 +10,13 @@ mod cases;
 mod support;
 
 use pactql::budget::{BuildOptions, Cache, Query, build};
+use pactql::internals::index::Segment;
 use pactql::logs::{ImportOptions, import_file, lost_in_export};
-use pactql::{Context, Engine, Session, Store, context::StepClock};
+use pactql::{Context, Engine, Message, Session, Store, context::StepClock};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use support::contenders::payload;
 use support::memory::{Counting, asked_by, measure};
 use support::{generate, walk};
@@ -42,6 +44,7 @@ fn memory_follows_nodes_and_changes() {
     a_long_session_shares_its_rows();
     a_difference_costs_what_it_changes();
     a_written_session_keeps_what_changed();
+    a_waiting_session_is_small();
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
     a_cache_is_built_in_one_pass();
@@ -274,7 +277,7 @@ fn a_log_is_imported_with_memory_for_its_longest_context() {
             let imported = import_file(&log, spool, &ImportOptions::default());
             let mut imported = imported.expect("a good log").expect("lines");
             let recording = imported.sessions.remove(0).recording;
-            let session = Session::replayed(std::sync::Arc::new(recording));
+            let session = Session::replayed(Arc::new(recording));
             let done = store.import_log(&[("log".to_owned(), session)], None);
             done.expect("a new session").snapshots
         });
@@ -391,6 +394,56 @@ fn a_written_session_keeps_what_changed() {
     println!("1,001 snapshots of a written session, {newest} nodes in the newest: {held} bytes");
     assert_eq!((history.committed().len(), newest), (1_001, 20_004));
     assert!(held < MOST, "{held} bytes are held");
+}
+
+/// A small session that grew by commits holds little beside its own texts; a prompt that other sessions have is there once.
+fn a_waiting_session_is_small() {
+    const MOST: usize = 10_000;
+    let prompt = "You book flights. ".repeat(300);
+    let grow = || {
+        let clock = StepClock::new(1 << 60, 1_000);
+        let mut context = Context::builder().clock(clock).build();
+        context.append(Message::system(&prompt)).expect("a message");
+        for turn in 0..6 {
+            let call = format!("call{turn}");
+            let message = match turn % 2 {
+                0 => Message::user("How do I get to Graz?"),
+                _ => Message::tool(&format!("call{}", turn - 1), "there are seats"),
+            };
+            context.append(message).expect("a message");
+            let reply = Message::assistant("").call(&call, "search", "{}");
+            context.reply(reply).expect("a reply");
+            context.commit().expect("a commit");
+        }
+        context.session()
+    };
+    let segments = |session: &Session| -> Vec<Arc<Segment>> {
+        let history = session.history();
+        let snapshots = history.committed().iter();
+        let pieces = snapshots.flat_map(|snapshot| snapshot.pieces());
+        let mut segments: Vec<_> = pieces.map(|piece| Arc::clone(piece.segment())).collect();
+        segments.sort_unstable_by_key(Arc::as_ptr);
+        segments.dedup_by_key(|segment| Arc::as_ptr(segment));
+        segments
+    };
+    let (first, second) = (grow(), grow());
+    let mut own = segments(&first);
+    let others = segments(&second);
+    own.retain(|segment| !others.iter().any(|other| Arc::ptr_eq(segment, other)));
+    let texts: usize = own.iter().map(|segment| segment.payload_bytes()).sum();
+    let texts = texts - prompt.len();
+    const SESSIONS: usize = 100;
+    let (sessions, held, _) = measure(|| (0..SESSIONS).map(|_| grow()).collect::<Vec<_>>());
+    assert_eq!(sessions.len(), SESSIONS);
+    let held = held / SESSIONS;
+    let history = first.history();
+    let nodes = history.latest().map_or(0, |newest| newest.len());
+    let beside = held.saturating_sub(texts);
+    println!(
+        "a session of {nodes} nodes in {} segments holds {beside} bytes beside {texts} of texts",
+        own.len()
+    );
+    assert!(beside < MOST, "{held} bytes, {texts} of them texts");
 }
 
 /// Whole snapshots take about the memory of the same snapshots written as deltas.

@@ -1,13 +1,15 @@
 //! Builds segments from units of a tree, and from units of older segments.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
-use hashbrown::HashTable;
 use smallvec::SmallVec;
 
-use super::attributes::{AttributePostings, Collector};
+use super::attributes::Collector;
+use super::directory::Directory;
 use super::expiring::Expiring;
+use super::fields::AttributePostings;
 use super::fresh::{Earlier, Ttl};
 use super::ids::IdColumn;
 use super::records::{Collected, NodeRecords, SHARED};
@@ -16,6 +18,14 @@ use super::snapshot::UnitRun;
 use super::{DictColumn, IntColumn, Posting, Segment, Unit, UnitKind};
 use crate::tree::hash_text;
 use crate::tree::{Dictionary, NONE, NodeClass, Present, RecordPlace, Tree, TreeRow, header};
+
+thread_local! {
+    /// The memory of a builder that is done, for the next one: a commit makes a small segment.
+    static SPARE: Cell<Option<Box<SegmentBuilder>>> = const { Cell::new(None) };
+}
+
+/// No memory is kept that has room for more than this many rows.
+const SPARE_ROWS: usize = 4_096;
 
 /// Collects units, in document order, for a [`Segment`].
 #[derive(Default)]
@@ -27,7 +37,7 @@ pub(super) struct SegmentBuilder {
     class: Vec<u8>,
     present: Vec<u8>,
     level: Vec<i64>,
-    /// By [`header::TEXTS`]; a nodeType has [`IMPLIED`] or [`GIVEN`] before it.
+    /// By [`header::TEXTS`]; a nodeType may have [`IMPLIED`] or [`GIVEN`] before it.
     texts: [TextColumn; header::TEXTS.len()],
     /// By [`header::NUMBERS`].
     numbers: [Vec<i64>; header::NUMBERS.len()],
@@ -77,7 +87,30 @@ impl TextColumn {
 /// First character of an implied nodeType in the dictionary under construction, which keeps it
 /// apart from the same nodeType given by a node.
 const IMPLIED: &str = "\0";
+/// First character of a given nodeType that would begin with one of the two.
 const GIVEN: &str = "\u{1}";
+const MARKS: [char; 2] = ['\0', '\u{1}'];
+
+/// A nodeType with its mark, if it needs one.
+fn marked(given: &str, is_implied: bool) -> Cow<'_, str> {
+    if is_implied {
+        [IMPLIED, given].concat().into()
+    } else if given.starts_with(MARKS) {
+        [GIVEN, given].concat().into()
+    } else {
+        given.into()
+    }
+}
+
+/// The elements as a list of their own. Memory that is worth keeping stays.
+fn boxed<T: Clone>(list: &mut Vec<T>) -> Box<[T]> {
+    if list.capacity() > SPARE_ROWS {
+        return std::mem::take(list).into();
+    }
+    let boxed = list.as_slice().into();
+    list.clear();
+    boxed
+}
 
 struct OpenRow {
     row: u32,
@@ -96,6 +129,12 @@ enum CoreState {
 }
 
 impl SegmentBuilder {
+    /// An empty builder, with memory that an earlier one had.
+    pub(super) fn begin() -> Box<Self> {
+        let spare = SPARE.try_with(Cell::take).ok().flatten();
+        spare.unwrap_or_default()
+    }
+
     pub(super) fn len(&self) -> u32 {
         self.parent.len() as u32
     }
@@ -108,11 +147,16 @@ impl SegmentBuilder {
     }
 
     /// As [`SegmentBuilder::begin_tree`], for a builder that reads all of one tree and nothing
-    /// else: its payload records are shared, not copied, if they are many.
+    /// else: its payload records are shared, not copied, if they are many or those of a turn.
     pub(super) fn begin_whole(&mut self, tree: &Tree) {
         self.begin_tree(tree);
         self.reserve(tree.rows.len(), 0);
-        if tree.payload.len() >= SHARED {
+        // In a preamble there may be contents that other sessions have, too.
+        let is_turn = tree
+            .rows
+            .first()
+            .is_some_and(|row| row.class == NodeClass::Turn);
+        if is_turn || tree.payload.len() >= SHARED {
             self.payload = Collected::shared(&tree.payload);
         }
     }
@@ -261,10 +305,9 @@ impl SegmentBuilder {
         }
         match row.texts[header::NODE_TYPE] {
             // A node without a nodeType has the one that its class implies (LANGUAGE §1).
-            NONE => types.push_text(&[IMPLIED, row.class.as_str()].concat()),
+            NONE => types.push_text(&marked(row.class.as_str(), true)),
             code => types.push(code, || {
-                let given = tree.text(row, header::NODE_TYPE).unwrap_or_default();
-                [GIVEN, given].concat().into()
+                marked(tree.text(row, header::NODE_TYPE).unwrap_or_default(), false)
             }),
         }
         let mut numbers = row.numbers;
@@ -342,10 +385,10 @@ impl SegmentBuilder {
             source.for_each_in(rows.clone(), |code| {
                 column.push(code, || {
                     let value = &*source.values()[code as usize];
-                    match segment.type_implied.get(code as usize) {
-                        Some(true) if at == header::NODE_TYPE => [IMPLIED, value].concat().into(),
-                        _ if at == header::NODE_TYPE => [GIVEN, value].concat().into(),
-                        _ => value.into(),
+                    if at == header::NODE_TYPE {
+                        marked(value, segment.types_implied.contains(&code))
+                    } else {
+                        value.into()
                     }
                 });
             });
@@ -374,27 +417,40 @@ impl SegmentBuilder {
         self.payload_at.extend(places);
     }
 
-    pub(super) fn finish(mut self) -> Segment {
+    /// The segment. What a small one does not keep stays for the next builder of the thread.
+    pub(super) fn finish(mut self: Box<Self>) -> Segment {
         let records = self.payload.finish();
         let mut attributes = Collector::default();
         attributes.read(&records, &self.payload_at, 0);
-        let attributes = attributes.finish(self.len());
+        let attributes = attributes.finish(&self.payload_at);
         self.finish_with(records, attributes)
     }
 
-    pub(super) fn finish_merged(mut self, attributes: AttributePostings) -> Segment {
+    /// As [`SegmentBuilder::finish`], with the attributes of the segments that were merged.
+    pub(super) fn finish_merged(mut self: Box<Self>, attributes: Collector<'_>) -> Segment {
         let records = self.payload.finish();
+        let attributes = attributes.finish(&self.payload_at);
         self.finish_with(records, attributes)
     }
 
-    fn finish_with(mut self, payload: NodeRecords, attributes: AttributePostings) -> Segment {
+    fn finish_with(
+        mut self: Box<Self>,
+        payload: NodeRecords,
+        attributes: AttributePostings,
+    ) -> Segment {
+        let segment = self.segment(payload, attributes);
+        self.clear();
+        // Nothing is kept where a thread ends.
+        let _ = SPARE.try_with(|spare| spare.set(Some(self)));
+        segment
+    }
+
+    fn segment(&mut self, payload: NodeRecords, attributes: AttributePostings) -> Segment {
         let rows = self.len();
         // Everything derived is made here, once, over whole columns: posting lists, the id directory, packed
         // numbers. While rows were added they were only appended.
         let directory = self.directory();
         self.fill_ttls();
-        // Ids live as long as the session, so give back what they do not need.
-        self.ids.shrink();
         let ttl_stored = Posting::from_rows(&self.ttl_stored, rows);
         let expiring = self.expiring(&ttl_stored);
         let classes = self.class.iter().map(|class| u32::from(*class));
@@ -419,13 +475,18 @@ impl SegmentBuilder {
         // The same nodeType can be there twice, given and implied. The marks kept the two apart while rows were added; now
         // their codes do, and readers compare the text without its mark.
         let types = &mut self.texts[header::NODE_TYPE].dictionary;
-        let implied = types.values().iter().map(|name| name.starts_with(IMPLIED));
-        let type_implied = implied.collect();
-        *types =
-            Dictionary::from_values(types.values().iter().map(|name| name[1..].into()).collect());
+        let values = (0..).zip(types.values());
+        let implied = values.filter(|(_, name)| name.starts_with(IMPLIED));
+        let types_implied = implied.map(|(code, _)| code).collect();
+        if types.values().iter().any(|name| name.starts_with(MARKS)) {
+            let plain = |name: &str| name.strip_prefix(MARKS).unwrap_or(name).into();
+            let values = types.values().iter().map(|name| plain(name));
+            *types = Dictionary::from_values(values.collect());
+        }
         let texts = self
             .texts
-            .map(|text| DictColumn::new(&text.codes, text.dictionary));
+            .each_mut()
+            .map(|text| DictColumn::new(&text.codes, std::mem::take(&mut text.dictionary)));
         Segment {
             directory,
             inner,
@@ -437,22 +498,45 @@ impl SegmentBuilder {
             levels: levels.into_boxed_slice(),
             level: IntColumn::new(&self.level),
             texts,
-            type_implied,
-            numbers: self.numbers.map(|column| IntColumn::new(&column)),
-            has_tags: attributes.has_tags,
-            tags: attributes.tags,
-            fields: attributes.fields,
-            parent: self.parent.into(),
-            end: self.end.into(),
-            class: self.class.into(),
-            present: self.present.into(),
-            ids: self.ids,
+            types_implied,
+            numbers: self.numbers.each_ref().map(|column| IntColumn::new(column)),
+            attributes,
+            parent: boxed(&mut self.parent),
+            end: boxed(&mut self.end),
+            class: boxed(&mut self.class),
+            present: boxed(&mut self.present),
+            ids: self.ids.taken(SPARE_ROWS),
             payload,
-            payload_at: self.payload_at.into(),
+            payload_at: boxed(&mut self.payload_at),
             irregular_cores: self.irregular_cores,
             has_loose: self.units.iter().any(|unit| unit.kind == UnitKind::Loose),
-            units: self.units.into(),
+            units: boxed(&mut self.units),
         }
+    }
+
+    /// Empties the builder, of which a segment was made; memory for few rows stays.
+    fn clear(&mut self) {
+        fn keep<T>(list: &mut Vec<T>) {
+            list.clear();
+            list.shrink_to(SPARE_ROWS);
+        }
+        keep(&mut self.units);
+        keep(&mut self.parent);
+        keep(&mut self.end);
+        keep(&mut self.class);
+        keep(&mut self.present);
+        keep(&mut self.level);
+        for text in &mut self.texts {
+            keep(&mut text.codes);
+            keep(&mut text.known);
+            text.dictionary = Dictionary::default();
+        }
+        self.numbers.iter_mut().for_each(keep);
+        keep(&mut self.ttl_stored);
+        keep(&mut self.payload_at);
+        self.turns = 0;
+        self.payload = Collected::default();
+        self.irregular_cores = false;
     }
 
     /// Gives rows without a ttl one that others have, so that they do not widen the column.
@@ -487,15 +571,12 @@ impl SegmentBuilder {
     }
 
     /// The rows of nodes by the hashes of their ids.
-    fn directory(&self) -> HashTable<u32> {
-        let mut directory = HashTable::with_capacity(self.class.len());
-        let hash = |&row: &u32| hash_text(self.ids.get(row));
+    fn directory(&self) -> Directory {
         // Implicit cores have no id, so they are not found. A merged segment may have an id twice (a node that
-        // moved between turns); both rows are in the table, and the reader takes the one that is live.
-        for (row, _) in (0..).zip(&self.class).filter(|(_, class)| **class != CORE) {
-            directory.insert_unique(hash(&row), row, hash);
-        }
-        directory
+        // moved between turns); both rows are in the directory, and the reader takes the one that is live.
+        let nodes = (0..).zip(&self.class).filter(|(_, class)| **class != CORE);
+        let rows = nodes.map(|(row, _)| row);
+        Directory::new(self.class.len(), rows, |row| hash_text(self.ids.get(row)))
     }
 }
 

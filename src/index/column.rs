@@ -12,11 +12,20 @@ pub struct IntColumn {
 #[derive(Clone, Debug)]
 pub(crate) enum Codes {
     Zero,
+    /// Codes of a byte, of a column of few rows: they are where others have a pointer, as a session has many small
+    /// segments. Past the last row they are 0.
+    Few([u8; FEW]),
+    /// As [`Codes::Few`], of two bytes.
+    FewWide([u16; FEW_WIDE]),
     U8(Box<[u8]>),
     U16(Box<[u16]>),
     U32(Box<[u32]>),
     U64(Box<[u64]>),
 }
+
+/// As many as fit beside the tag.
+const FEW: usize = 23;
+const FEW_WIDE: usize = 11;
 
 /// Packs 64 bytes, each 0 or 1, into bits.
 #[inline]
@@ -34,6 +43,20 @@ impl Codes {
     pub(crate) fn pack(codes: impl ExactSizeIterator<Item = u64>, max: u64) -> Self {
         match max {
             0 => Self::Zero,
+            0x1..=0xff if codes.len() <= FEW => {
+                let mut few = [0; FEW];
+                few.iter_mut()
+                    .zip(codes)
+                    .for_each(|(few, code)| *few = code as u8);
+                Self::Few(few)
+            }
+            0x100..=0xffff if codes.len() <= FEW_WIDE => {
+                let mut few = [0; FEW_WIDE];
+                few.iter_mut()
+                    .zip(codes)
+                    .for_each(|(few, code)| *few = code as u16);
+                Self::FewWide(few)
+            }
             0x1..=0xff => Self::U8(codes.map(|code| code as u8).collect()),
             0x100..=0xffff => Self::U16(codes.map(|code| code as u16).collect()),
             0x1_0000..=0xffff_ffff => Self::U32(codes.map(|code| code as u32).collect()),
@@ -46,6 +69,8 @@ impl Codes {
         let row = row as usize;
         match self {
             Self::Zero => 0,
+            Self::Few(codes) => u64::from(codes[row]),
+            Self::FewWide(codes) => u64::from(codes[row]),
             Self::U8(codes) => u64::from(codes[row]),
             Self::U16(codes) => u64::from(codes[row]),
             Self::U32(codes) => u64::from(codes[row]),
@@ -57,6 +82,8 @@ impl Codes {
         let at = rows.start as usize..rows.end as usize;
         match self {
             Self::Zero => at.for_each(|_| visit(0)),
+            Self::Few(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
+            Self::FewWide(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
             Self::U8(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
             Self::U16(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
             Self::U32(codes) => codes[at].iter().for_each(|&code| visit(code.into())),
@@ -107,6 +134,8 @@ impl Codes {
                     0
                 }
             }
+            Self::Few(codes) => scan!(codes, u8),
+            Self::FewWide(codes) => scan!(codes, u16),
             Self::U8(codes) => scan!(codes, u8),
             Self::U16(codes) => scan!(codes, u16),
             Self::U32(codes) => scan!(codes, u32),
@@ -116,7 +145,7 @@ impl Codes {
 
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
-            Self::Zero => 0,
+            Self::Zero | Self::Few(_) | Self::FewWide(_) => 0,
             Self::U8(codes) => codes.len(),
             Self::U16(codes) => codes.len() * 2,
             Self::U32(codes) => codes.len() * 4,
@@ -175,6 +204,11 @@ mod tests {
     use super::IntColumn;
 
     #[test]
+    fn few_codes_take_the_place_of_a_pointer() {
+        assert_eq!(size_of::<super::Codes>(), 24);
+    }
+
+    #[test]
     fn every_width_gives_values_back_and_finds_ranges() {
         for values in [
             vec![7; 100],
@@ -183,6 +217,10 @@ mod tests {
             (0..100).map(|value| value * 1_000_000).collect(),
             (0..100).map(|value| value * 1_000_000_000_000).collect(),
             vec![i64::MIN, -1, 0, 1, i64::MAX],
+            (0..11).map(|value| value * 600).collect(),
+            (0..12).map(|value| value * 600).collect(),
+            (0..23).collect(),
+            (0..24).collect(),
         ] {
             let column = IntColumn::new(&values);
             for (low, high) in [

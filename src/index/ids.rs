@@ -59,9 +59,22 @@ impl IdColumn {
             .extend(cuts[1..].iter().map(|cut| cut - from + start));
     }
 
-    pub(crate) fn shrink(&mut self) {
-        self.cuts.shrink_to_fit();
-        self.text.shrink_to_fit();
+    /// The ids in no more memory than they need; nothing is left here but, if there is room for at most `most` rows,
+    /// memory.
+    pub(crate) fn taken(&mut self, most: usize) -> Self {
+        if self.cuts.capacity() > most || self.text.capacity() > 32 * most {
+            let mut all = std::mem::take(self);
+            all.cuts.shrink_to_fit();
+            all.text.shrink_to_fit();
+            return all;
+        }
+        let all = Self {
+            cuts: self.cuts.clone(),
+            text: self.text.clone(),
+        };
+        self.cuts.truncate(1);
+        self.text.clear();
+        all
     }
 
     #[inline]
@@ -136,10 +149,13 @@ mod tests {
     fn rows_keep_their_ids() {
         let wanted = ["a", "", "zwölf", "", "日本", "🦀🦀", "z"];
         let mut ids = IdColumn::default();
-        wanted.iter().for_each(|id| ids.push(id));
-        ids.shrink();
-        for (row, id) in wanted.iter().enumerate() {
-            assert_eq!(ids.get(row as u32), *id);
+        for most in [100, 0] {
+            wanted.iter().for_each(|id| ids.push(id));
+            let taken = ids.taken(most);
+            for (row, id) in wanted.iter().enumerate() {
+                assert_eq!(taken.get(row as u32), *id);
+            }
+            assert_eq!(ids.text_bytes(), 0);
         }
     }
 

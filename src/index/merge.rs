@@ -88,7 +88,7 @@ pub(super) fn merge(runs: &mut Vec<UnitRun>, at: Moment) -> Vec<Merge> {
 fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge {
     let at = joined.start;
     let mut parts: Vec<UnitRun> = runs.drain(joined).collect();
-    let mut builder = SegmentBuilder::default();
+    let mut builder = SegmentBuilder::begin();
     let mut attributes = Collector::default();
     let mut dead: Vec<(u32, Moment)> = Vec::new();
     builder.reserve_for_runs(&parts);
@@ -109,7 +109,6 @@ fn join(runs: &mut Vec<UnitRun>, joined: Range<usize>, moment: Moment) -> Merge 
             attributes.read(&segment.payload, places, first);
         }
     }
-    let attributes = attributes.finish(builder.len());
     let output = Arc::new(builder.finish_merged(attributes));
     let units = 0..output.units().len() as u32;
     let dead = DeadRows::new(dead);

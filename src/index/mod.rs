@@ -9,7 +9,7 @@
 //! | part | files |
 //! |---|---|
 //! | columns and posting lists | `bits`, `posting`, `column`, `dictionary`, `expiring`, `ids` |
-//! | segments | `segment`, `build`, `records`, `attributes`, `interned` |
+//! | segments | `segment`, `build`, `records`, `attributes`, `fields`, `directory`, `interned` |
 //! | snapshots | `snapshot`, `dead`, `view`, `unit`, `changes` |
 //! | writing | `writer`, `commit`, `restore`, `follow`, `merge`, `fresh` |
 
@@ -21,7 +21,9 @@ mod column;
 mod commit;
 mod dead;
 mod dictionary;
+mod directory;
 mod expiring;
+mod fields;
 mod follow;
 mod fresh;
 mod ids;
@@ -44,13 +46,14 @@ pub use changes::{Changes, UnitChanges};
 pub use column::IntColumn;
 pub use commit::Key as UnitKey;
 pub use dictionary::DictColumn;
+pub use fields::Attribute;
 pub use follow::{SnapshotBuilder, after};
 pub use merge::Merge;
 pub use posting::Posting;
 pub(crate) use posting::{FewRows, each_word, zip_words};
 pub use restore::{Restored, UnitPart};
 pub(crate) use segment::LEVEL_POSTINGS;
-pub use segment::{FieldPostings, Segment, Unit, UnitKind};
+pub use segment::{Segment, Unit, UnitKind};
 pub use snapshot::{Cursor, Snapshot, SnapshotPiece};
 pub use unit::UnitRef;
 pub use view::NodeRef;

@@ -28,8 +28,22 @@ enum Repr {
     Word(u64),
     /// Few rows. Boxed, so that an empty list is small.
     Sparse(Box<RoaringBitmap>),
-    /// Many rows: one bit for each row of the segment, and the number of bits set.
-    Dense { words: Box<[u64]>, count: u32 },
+    /// Many rows. Boxed as well.
+    Dense(Box<DenseRows>),
+}
+
+/// One bit for each row of the segment, and the number of bits set.
+#[derive(Clone, Debug)]
+struct DenseRows {
+    words: Box<[u64]>,
+    count: u32,
+}
+
+impl Repr {
+    fn dense(words: impl Into<Box<[u64]>>, count: u32) -> Self {
+        let words = words.into();
+        Self::Dense(Box::new(DenseRows { words, count }))
+    }
 }
 
 /// What a list without a bitmap has.
@@ -61,8 +75,7 @@ impl Posting {
             for &row in sorted {
                 words[(row / 64) as usize] |= 1 << (row % 64);
             }
-            let words = words.into();
-            return Self(Repr::Dense { words, count });
+            return Self(Repr::dense(words, count));
         }
         let mut set = RoaringBitmap::new();
         set.extend(sorted.iter().copied());
@@ -80,8 +93,7 @@ impl Posting {
         }
         let count = words.iter().map(|word| word.count_ones()).sum();
         if count > 1 && u64::from(count) * DENSE_FROM >= u64::from(rows) {
-            let words = words.into();
-            return Self(Repr::Dense { words, count });
+            return Self(Repr::dense(words, count));
         }
         let ones = |(word, start): (&u64, u32)| Ones(*word).map(move |bit| start + bit);
         let sorted: Vec<u32> = words.iter().zip((0..).step_by(64)).flat_map(ones).collect();
@@ -133,12 +145,26 @@ impl Posting {
             Repr::One(_) => 1,
             Repr::Word(word) => word.count_ones(),
             Repr::Sparse(set) => set.len() as u32,
-            Repr::Dense { count, .. } => *count,
+            Repr::Dense(dense) => dense.count,
         }
     }
 
     pub fn is_empty(&self) -> bool {
         matches!(self.0, Repr::Empty)
+    }
+
+    /// The first row.
+    pub(super) fn first(&self) -> Option<u32> {
+        match &self.0 {
+            Repr::Empty => None,
+            Repr::One(row) => Some(*row),
+            Repr::Word(word) => Some(word.trailing_zeros()),
+            Repr::Sparse(set) => set.min(),
+            Repr::Dense(dense) => {
+                let at = dense.words.iter().position(|word| *word != 0)?;
+                Some(at as u32 * 64 + dense.words[at].trailing_zeros())
+            }
+        }
     }
 
     #[inline]
@@ -148,7 +174,7 @@ impl Posting {
             Repr::One(one) => *one == row,
             Repr::Word(word) => row < 64 && word >> row & 1 == 1,
             Repr::Sparse(set) => set.contains(row),
-            Repr::Dense { words, .. } => has_bit(words, row),
+            Repr::Dense(dense) => has_bit(&dense.words, row),
         }
     }
 
@@ -156,7 +182,7 @@ impl Posting {
     #[inline]
     pub fn dense_words(&self) -> Option<&[u64]> {
         match &self.0 {
-            Repr::Dense { words, .. } => Some(words),
+            Repr::Dense(dense) => Some(&dense.words),
             Repr::Word(word) => Some(std::slice::from_ref(word)),
             Repr::Empty | Repr::One(_) | Repr::Sparse(_) => None,
         }
@@ -169,7 +195,7 @@ impl Posting {
             Repr::Empty => FewRows::None,
             Repr::One(row) => FewRows::One(*row),
             Repr::Sparse(set) => FewRows::Few(set),
-            Repr::Word(_) | Repr::Dense { .. } => FewRows::Many,
+            Repr::Word(_) | Repr::Dense(_) => FewRows::Many,
         }
     }
 
@@ -189,7 +215,8 @@ impl Posting {
             Repr::Sparse(set) => set
                 .range(start..=start.saturating_add(63))
                 .fold(0, |word, row| word | 1 << (row - start)),
-            Repr::Dense { words, .. } => {
+            Repr::Dense(dense) => {
+                let words = &dense.words;
                 let (index, shift) = ((start / 64) as usize, start % 64);
                 match words.get(index..).unwrap_or_default() {
                     [] => 0,
@@ -226,9 +253,9 @@ impl Posting {
                     set.range(rows).for_each(visit);
                 }
             }
-            Repr::Dense { words, .. } => {
+            Repr::Dense(dense) => {
                 for index in rows.start / 64..=(rows.end - 1) / 64 {
-                    let word = words.get(index as usize).copied().unwrap_or(0);
+                    let word = dense.words.get(index as usize).copied().unwrap_or(0);
                     for bit in Ones(word & mask(index, rows.start, rows.end)) {
                         visit(index * 64 + bit);
                     }
@@ -241,8 +268,8 @@ impl Posting {
     pub(crate) fn or_into(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
         match &self.0 {
             Repr::Empty => {}
-            Repr::Dense { words, .. } => {
-                zip_words(out, words, rows, shift, |word, posting, mask| {
+            Repr::Dense(dense) => {
+                zip_words(out, &dense.words, rows, shift, |word, posting, mask| {
                     *word |= posting & mask;
                 });
             }
@@ -264,7 +291,7 @@ impl Posting {
                     + stats.n_bytes_run_containers;
                 size_of::<RoaringBitmap>() + data as usize + 40 * stats.n_containers as usize
             }
-            Repr::Dense { words, .. } => words.len() * 8,
+            Repr::Dense(dense) => size_of::<DenseRows>() + dense.words.len() * 8,
         }
     }
 }
@@ -359,6 +386,9 @@ mod tests {
             let rows: Vec<u32> = (0..10_000).step_by(step).collect();
             let posting = Posting::from_rows(&rows, 10_000);
             assert_eq!(posting.len() as usize, rows.len());
+            assert_eq!(posting.first(), rows.first().copied());
+            let later = Posting::from_rows(&rows[rows.len() / 2..], 10_000);
+            assert_eq!(later.first(), rows.get(rows.len() / 2).copied());
             for range in [0..10_000, 64..128, 63..65, 100..100, 9_999..10_000] {
                 let expected: Vec<u32> = rows
                     .iter()
@@ -377,14 +407,14 @@ mod tests {
         }
         assert!(matches!(Posting::from_rows(&[3], 100).0, Repr::One(3)));
         assert!(Posting::from_rows(&[], 10).is_empty());
-        assert_eq!(size_of::<Posting>(), 24);
+        assert_eq!(size_of::<Posting>(), 16);
     }
 
     #[test]
     fn one_word_answers_as_many_do() {
         let rows = [0, 1, 5, 31, 32, 62, 63];
         let (small, large) = (Posting::from_rows(&rows, 64), Posting::from_rows(&rows, 65));
-        assert!(matches!(small.0, Repr::Word(_)) && matches!(large.0, Repr::Dense { .. }));
+        assert!(matches!(small.0, Repr::Word(_)) && matches!(large.0, Repr::Dense(_)));
         let listed = |posting: &Posting, range: std::ops::Range<u32>| {
             let mut rows = Vec::new();
             posting.for_each_in(range, |row| rows.push(row));

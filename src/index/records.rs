@@ -7,6 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::interned::interned;
 use crate::tree::{NodeRecord, RecordPlace};
 
@@ -23,8 +25,8 @@ const UNUSED: usize = 1 << 16;
 /// The payload records of a segment. The parts of a record have places: byte ranges in all chunks, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct NodeRecords {
-    /// None is empty.
-    chunks: Box<[Chunk]>,
+    /// None is empty. Most segments have one.
+    chunks: SmallVec<[Chunk; 1]>,
 }
 
 #[derive(Clone, Debug)]
@@ -102,7 +104,7 @@ fn find(chunks: &[Chunk], place: (u32, u32)) -> Option<&Chunk> {
 /// Collects the records of a segment that is built.
 #[derive(Default)]
 pub(super) struct Collected {
-    chunks: Vec<Chunk>,
+    chunks: SmallVec<[Chunk; 1]>,
     /// The bytes after all chunks.
     rest: String,
     /// Whether `chunks` has all records of the tree that is read.
@@ -277,7 +279,7 @@ impl Collected {
             self.flush();
         }
         NodeRecords {
-            chunks: std::mem::take(&mut self.chunks).into(),
+            chunks: std::mem::take(&mut self.chunks),
         }
     }
 }

@@ -16,13 +16,13 @@
 
 use std::ops::Range;
 
-use hashbrown::HashTable;
-
+use super::directory::Directory;
 use super::expiring::Expiring;
+use super::fields::AttributePostings;
 use super::ids::{IdColumn, IdView};
 use super::records::NodeRecords;
-use super::{DictColumn, IntColumn, Posting};
-use crate::json::{JsonValue, StoredValue};
+use super::{Attribute, DictColumn, IntColumn, Posting};
+use crate::json::JsonValue;
 use crate::support::macros::names;
 use crate::tree::{NodeClass, NodeRecord, Present, RecordPlace, header};
 
@@ -71,16 +71,6 @@ pub struct Unit {
     pub turns_before: u32,
 }
 
-#[derive(Clone, Debug)]
-pub struct FieldPostings {
-    pub name: Box<str>,
-    /// The rows that have the attribute, also where it is null.
-    pub rows: Posting,
-    /// The distinct values; empty if they are many or long.
-    pub values: Box<[StoredValue]>,
-    pub postings: Box<[Posting]>,
-}
-
 /// An immutable columnar index over neighbouring units.
 ///
 /// An implicit core (LANGUAGE §1) is a row with its own class code, placed after its turn's
@@ -96,8 +86,8 @@ pub struct Segment {
     pub(super) level: IntColumn,
     /// By [`header::TEXTS`]; among the nodeTypes are those that the class implies.
     pub(super) texts: [DictColumn; header::TEXTS.len()],
-    /// By code of the nodeTypes: whether the nodes have no stored nodeType and this one is implied.
-    pub(super) type_implied: Box<[bool]>,
+    /// The codes of nodeTypes that are implied: the nodes have none of their own. At most one for each class.
+    pub(super) types_implied: Box<[u32]>,
     /// By [`header::NUMBERS`].
     pub(super) numbers: [IntColumn; header::NUMBERS.len()],
     /// By class code.
@@ -111,14 +101,9 @@ pub struct Segment {
     /// The rows whose ttl counts down; from the cycle on in which it expires it reads 0. Most segments have none, and
     /// a session has many segments.
     pub(super) expiring: Option<Box<Expiring>>,
-    /// Rows with tags, also where the list is empty.
-    pub(super) has_tags: Posting,
-    /// By tag, sorted by tag.
-    pub(super) tags: Box<[(Box<str>, Posting)]>,
-    /// Custom attributes, sorted by name.
-    pub(super) fields: Box<[FieldPostings]>,
+    pub(super) attributes: AttributePostings,
     pub(super) ids: IdColumn,
-    pub(super) directory: HashTable<u32>,
+    pub(super) directory: Directory,
     pub(super) payload: NodeRecords,
     pub(super) payload_at: Box<[RecordPlace]>,
     pub(super) irregular_cores: bool,
@@ -237,17 +222,15 @@ impl Segment {
 
     /// The rows with a tag; `None` if there are none. Logarithmic in the number of tags.
     pub fn of_tag(&self, tag: &str) -> Option<&Posting> {
-        let at = self.tags.binary_search_by(|(known, _)| (**known).cmp(tag));
-        at.ok().map(|at| &self.tags[at].1)
+        let tags = &self.attributes.tags;
+        let at = tags.binary_search_by(|(known, _)| (**known).cmp(tag));
+        at.ok().map(|at| &tags[at].1)
     }
 
     /// A custom attribute, or `cadence` under its own name, whichever spelling a node has.
     /// Logarithmic in the number of attributes.
-    pub fn custom_attribute(&self, name: &str) -> Option<&FieldPostings> {
-        let at = self
-            .fields
-            .binary_search_by(|field| (*field.name).cmp(name));
-        at.ok().map(|at| &self.fields[at])
+    pub fn custom_attribute(&self, name: &str) -> Option<Attribute<'_>> {
+        self.attributes.find(name, &self.payload)
     }
 
     columns! {
@@ -292,11 +275,9 @@ impl Segment {
     /// it left, and a merge brings both together. At most one is live in a snapshot.
     #[inline]
     pub(crate) fn find(&self, hash: u64, id: &str, wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        // The table has rows, not ids: a candidate is compared with the text it is cut out of, so an id is
-        // stored once.
-        self.directory
-            .find(hash, |&row| self.id(row) == id && wanted(row))
-            .copied()
+        let is_it =
+            |row| row < self.len() && self.id(row) == id && !self.is_core(row) && wanted(row);
+        self.directory.find(hash, is_it)
     }
 
     /// The class of a row; `None` for an implicit core.
@@ -306,8 +287,9 @@ impl Segment {
     }
 
     pub(super) fn node_type(&self, row: u32) -> Option<&str> {
-        let code = self.types().code(row)? as usize;
-        (!self.type_implied[code]).then(|| &*self.types().values()[code])
+        let code = self.types().code(row)?;
+        let implied = self.types_implied.contains(&code);
+        (!implied).then(|| &*self.types().values()[code as usize])
     }
 
     /// The class codes of some rows: `NodeClass as u8`, and one more for implicit cores.
@@ -369,44 +351,20 @@ impl Segment {
         let numbers = self.numbers.iter().chain([&self.level]);
         let numbers = numbers.map(IntColumn::heap_bytes);
         let columns = rows * (4 + 4 + 1 + 1 + 4 + 8) + texts.chain(numbers).sum::<usize>();
-        let single = [&self.inner, &self.has_ttl, &self.ttl_stored, &self.has_tags];
+        let single = [&self.inner, &self.has_ttl, &self.ttl_stored];
         let postings: usize = self
             .classes
             .iter()
             .chain(&self.signs)
             .chain(&self.levels)
             .chain(single)
-            .chain(self.tags.iter().map(|(_, rows)| rows))
-            .chain(
-                self.fields
-                    .iter()
-                    .flat_map(|field| field.postings.iter().chain([&field.rows])),
-            )
             .map(|posting| posting.heap_bytes() + size_of::<Posting>())
             .sum();
-        let texts = |texts: &[StoredValue]| -> usize {
-            let bytes = texts.iter().map(|text| text.len());
-            bytes.sum::<usize>() + size_of_val(texts)
-        };
-        // The postings of a field are counted above, without the ends of their list.
-        let fields = self.fields.iter().map(|field| {
-            size_of::<FieldPostings>() - size_of::<Posting>()
-                + field.name.len()
-                + texts(&field.values)
-        });
-        let tags = self
-            .tags
-            .iter()
-            .map(|(tag, _)| size_of::<Box<str>>() + tag.len());
-        let names = fields.sum::<usize>()
-            + tags.sum::<usize>()
-            + self.type_implied.len()
+        let others = self.attributes.heap_bytes()
+            + size_of_val(&*self.types_implied)
+            + self.directory.heap_bytes()
             + self.expiring.as_ref().map_or(0, |all| all.bytes());
-        columns
-            + postings
-            + names
-            + self.directory.capacity() * 5
-            + self.units.len() * size_of::<Unit>()
+        columns + postings + others + self.units.len() * size_of::<Unit>()
     }
 
     pub fn payload_bytes(&self) -> usize {

@@ -170,7 +170,7 @@ impl Writer {
     ) -> (Snapshot, Vec<Merge>) {
         let moment = moment(&meta);
         let mut runs: Vec<UnitRun> = Vec::new();
-        let mut builder: Option<(SegmentBuilder, UnitKind)> = None;
+        let mut builder: Option<(Box<SegmentBuilder>, UnitKind)> = None;
         let mut gaps: Vec<(usize, u32)> = Vec::new();
         for part in parts {
             if self.stops {
@@ -200,7 +200,7 @@ impl Writer {
                         flush(&mut builder, &mut runs);
                     }
                     let (builder, _) = builder.get_or_insert_with(|| {
-                        let mut builder = SegmentBuilder::default();
+                        let mut builder = SegmentBuilder::begin();
                         match layout {
                             Layout::Whole => builder.begin_whole(tree),
                             Layout::Together | Layout::ByLifetime => builder.begin_tree(tree),
@@ -279,7 +279,7 @@ fn group(kind: UnitKind) -> UnitKind {
     }
 }
 
-fn flush(builder: &mut Option<(SegmentBuilder, UnitKind)>, runs: &mut Vec<UnitRun>) {
+fn flush(builder: &mut Option<(Box<SegmentBuilder>, UnitKind)>, runs: &mut Vec<UnitRun>) {
     if let Some((builder, _)) = builder.take() {
         let segment = Arc::new(builder.finish());
         let units = 0..segment.units().len() as u32;

@@ -37,8 +37,17 @@ impl Aliased {
         &self,
         fields: impl Iterator<Item = (&'a str, JsonValue<'a>)>,
     ) -> Option<JsonValue<'a>> {
+        self.find_as(fields, |value| value)
+    }
+
+    /// As [`Aliased::find`], among values in a form that `read` makes JSON of.
+    pub(crate) fn find_as<'a, V: Copy>(
+        &self,
+        fields: impl Iterator<Item = (&'a str, V)>,
+        read: impl Fn(V) -> JsonValue<'a>,
+    ) -> Option<V> {
         let mut other = None;
-        for (field, value) in fields.filter(|(_, value)| !value.is_null()) {
+        for (field, value) in fields.filter(|(_, value)| !read(*value).is_null()) {
             if field == self.name {
                 return Some(value);
             }

@@ -43,6 +43,7 @@ pub(crate) use model::hash_text;
 pub use model::{
     Dictionary, NONE, NodeClass, NodeHeaders, Present, Tree, TreeRow, header, is_header, text_list,
 };
+pub(crate) use payload::stored_fields;
 pub use payload::{Fields, NodeRecord, RecordPlace};
 pub use sequence::{DocumentOrder, Meta, PlacedDocument, Runtime, arrange, whole_trees};
 pub use source::{Limits, SourceError, read_slice, read_source};

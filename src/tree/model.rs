@@ -238,8 +238,8 @@ pub(crate) fn hash_text(text: &str) -> u64 {
 #[derive(Clone, Default)]
 pub struct Dictionary {
     values: Vec<Box<str>>,
-    /// Empty for few values: comparing a few short texts is faster than hashing one, and most dictionaries have a few.
-    table: HashTable<u32>,
+    /// `None` for few values: comparing a few short texts is faster than hashing one, and most dictionaries have a few.
+    table: Option<Box<HashTable<u32>>>,
 }
 
 impl Dictionary {
@@ -247,7 +247,7 @@ impl Dictionary {
     pub fn from_values(values: Vec<Box<str>>) -> Self {
         let mut made = Self {
             values,
-            table: HashTable::new(),
+            table: None,
         };
         if made.values.len() >= HASHED_FROM {
             (0..made.values.len() as u32).for_each(|code| made.add_to_table(code));
@@ -257,7 +257,8 @@ impl Dictionary {
 
     fn add_to_table(&mut self, code: u32) {
         let hash = |&code: &u32| hash_text(&self.values[code as usize]);
-        self.table.insert_unique(hash(&code), code, hash);
+        let table = self.table.get_or_insert_default();
+        table.insert_unique(hash(&code), code, hash);
     }
 
     /// The code of `value`, which is added if it is new.
@@ -284,7 +285,8 @@ impl Dictionary {
             return known.map(|known| known as u32);
         }
         let is_it = |&code: &u32| &*values[code as usize] == value;
-        self.table.find(hash_text(value), is_it).copied()
+        let table = self.table.as_ref()?;
+        table.find(hash_text(value), is_it).copied()
     }
 
     /// Frees reserved memory that is not used.
@@ -303,7 +305,8 @@ impl Dictionary {
 
     pub fn heap_bytes(&self) -> usize {
         let values = self.values.iter().map(|value| value.len() + 16);
-        values.sum::<usize>() + self.table.capacity() * 5
+        let table = self.table.as_ref().map_or(0, |table| table.capacity() * 5);
+        values.sum::<usize>() + table
     }
 }
 

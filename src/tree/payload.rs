@@ -100,6 +100,16 @@ fn write_length(payload: &mut String, mut length: usize) {
     payload.push(char::from(length as u8));
 }
 
+/// The fields of a record but its content: names and values as they are stored, sorted by name.
+pub(crate) fn stored_fields(mut fields: &str) -> impl Iterator<Item = (&str, &str)> {
+    std::iter::from_fn(move || {
+        let (name, rest) = Fields::text(fields)?;
+        let (value, rest) = Fields::text(rest)?;
+        fields = rest;
+        Some((name, value))
+    })
+}
+
 /// The fields of a payload record: names and values, sorted by name.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {

@@ -211,15 +211,13 @@ impl<'a> TestAccess<'a> {
             return if null { Self::Always } else { Self::Never };
         };
         // More values than are worth lists: each node is read.
-        if field.values.is_empty() {
+        if !field.has_values() {
             return Self::Node(condition);
         }
-        let chosen = field.values.iter().zip(&field.postings);
         let postings = |wanted: bool| {
-            chosen
-                .clone()
-                .filter(move |(value, _)| holds(value.get()) == wanted)
-                .map(|(_, rows)| rows)
+            let chosen = field.values();
+            let chosen = chosen.filter(move |(value, _)| holds(*value) == wanted);
+            chosen.map(|(_, rows)| rows)
         };
         // A row without the field has null. Where null passes, the lists of values that do not pass
         // are excluded, so rows in no list stay.

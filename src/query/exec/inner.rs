@@ -496,7 +496,7 @@ impl InnerRun<'_> {
             let Some(with_id) = segment.custom_attribute(CALL_ID) else {
                 continue;
             };
-            with_id.rows.for_each_in(piece.rows(), |local| {
+            with_id.rows().for_each_in(piece.rows(), |local| {
                 let row = local + shift;
                 let is_call = calls.contains(row);
                 if !is_call && !results.contains(row) {
