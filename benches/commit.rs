@@ -10,7 +10,8 @@
 //! its allocations, instructions and median time.
 //!
 //! And 10,000 live sessions of a hundred nodes in one process, each made by ten commits: the bytes
-//! of a session, the bytes of its index a node, commits and selects a second.
+//! of a session, the bytes of its index a node, commits and selects a second; and the spread of the
+//! times of each selector where sessions are asked as Zipf's law says, the clock taken off.
 //!
 //! The data model is that of `live` and `new_blocks` in `support/generate.rs`. Caveats: times on a
 //! busy machine say little; `cargo bench --bench commit -- --counts` prints only what does not depend
@@ -268,7 +269,60 @@ fn small_sessions(count: usize, times: bool) {
             let rate = selects(&read, &prepared, threads);
             println!("selects a second         {rate:.0}, threads: {threads}");
         }
+        for (text, prepared) in SELECTORS.iter().zip(&prepared) {
+            let [middle, slow, slowest] = spread(&read, prepared);
+            let ratio = slow / middle.max(1.0);
+            println!(
+                "{text:<42}p50 {}, p99 {}, {ratio:.2} times; p99.9 {}",
+                nice(middle),
+                nice(slow),
+                nice(slowest)
+            );
+        }
     }
+}
+
+/// Selects whose times are spread.
+const SPREAD: usize = 200_000;
+
+/// The times at the 50th, 99th and 99.9th percentile. The session of rank `r` is asked with a weight of `1 / r`.
+fn spread(sessions: &[Arc<Session>], prepared: &Prepared) -> [f64; 3] {
+    let weights = (1..=sessions.len()).map(|rank| 1.0 / rank as f64);
+    let sums: Vec<f64> = weights
+        .scan(0.0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        })
+        .collect();
+    let total = sums.last().copied().unwrap_or(0.0);
+    let mut state = 1_u64;
+    let mut draw = || {
+        // The numbers of Knuth's MMIX, of which the highest bits are random enough.
+        state = state.wrapping_mul(6_364_136_223_846_793_005);
+        state = state.wrapping_add(1_442_695_040_888_963_407);
+        let rank =
+            sums.partition_point(|sum| *sum < (state >> 11) as f64 / (1_u64 << 53) as f64 * total);
+        // Neighbours in rank are not neighbours in memory.
+        &sessions[rank * 7_919 % sessions.len()]
+    };
+    let mut time = |work: &mut dyn FnMut(&Session)| {
+        let times = (0..SPREAD).map(|_| {
+            let session = draw();
+            let start = Instant::now();
+            work(session);
+            start.elapsed().as_nanos() as f64
+        });
+        let mut times: Vec<f64> = times.collect();
+        times.sort_unstable_by(f64::total_cmp);
+        [SPREAD / 2, SPREAD / 100 * 99, SPREAD / 1_000 * 999].map(|at| times[at])
+    };
+    let [clock, ..] = time(&mut |session| {
+        black_box(session);
+    });
+    let times = time(&mut |session| {
+        black_box(prepared.rows(session).expect("the selector runs").to_ids());
+    });
+    times.map(|time| (time - clock).max(0.0))
 }
 
 /// What the small sessions are asked.
