@@ -14,7 +14,7 @@ use super::pipeline::{Op, Pipeline};
 use super::statement::CompiledSelector;
 use crate::advice::{EmptyReason, Nothing};
 use crate::history::{LoadFailure, Moment, Position, Union, run_union};
-use crate::index::Snapshot;
+use crate::index::{Bits, Snapshot, mask};
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, count, is_local, run, run_while};
 use crate::query::plan::Bound;
 use crate::support::diag::Warning;
@@ -225,32 +225,39 @@ pub(super) fn ids_of<'a>(snapshot: &'a Snapshot, rows: &MatchedRows) -> Vec<&'a 
     // Filling slots costs half of what adding one by one does.
     let mut ids = vec![""; rows.len()];
     if let MatchedRows::Bits(windows) = rows {
-        let mut slots = &mut *ids;
-        for window in windows {
-            for piece in snapshot.pieces_in(window.start()..window.end()) {
-                let (of_segment, shift) = (piece.segment().ids(), piece.shift());
-                for (first, word) in window.words_in(piece.start()..piece.end()) {
-                    let (own, rest) = slots.split_at_mut(word.count_ones() as usize);
-                    of_segment.list(first - shift, word, own);
-                    slots = rest;
+        let (pieces, mut slots) = (snapshot.pieces(), &mut *ids);
+        let mut at = 0;
+        for (first, mut word) in windows.iter().flat_map(Bits::filled_words) {
+            // Mostly one piece has all rows of a word.
+            while word != 0 {
+                let row = first + word.trailing_zeros();
+                while pieces[at].end() <= row {
+                    at += 1;
                 }
+                let (piece, of_segment) = (&pieces[at], pieces[at].segment().ids());
+                let own = word & mask(first / 64, piece.start(), piece.end());
+                let (filled, rest) = slots.split_at_mut(own.count_ones() as usize);
+                of_segment.list(first - piece.shift(), own, filled);
+                slots = rest;
+                word &= !own;
             }
         }
         return ids;
     }
-    let mut slots = ids.iter_mut();
-    let mut put = |id| {
-        if let Some(slot) = slots.next() {
-            *slot = id;
+    if let MatchedRows::Word { start, word } = *rows {
+        if let Some(piece) = snapshot.pieces().get(snapshot.piece_of(start)) {
+            let of_segment = piece.segment().ids();
+            of_segment.list(start.wrapping_sub(piece.shift()), word, &mut ids);
         }
-    };
-    if let [piece] = snapshot.pieces() {
-        let (of_segment, shift) = (piece.segment().ids(), piece.shift());
-        rows.for_each(|row| put(of_segment.get(row - shift)));
-    } else {
-        let mut cursor = snapshot.cursor();
-        rows.for_each(|row| put(cursor.id(row)));
+        return ids;
     }
+    let mut cursor = snapshot.cursor();
+    let mut slots = ids.iter_mut();
+    rows.for_each(|row| {
+        if let Some(slot) = slots.next() {
+            *slot = cursor.id(row);
+        }
+    });
     ids
 }
 

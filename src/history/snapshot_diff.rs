@@ -224,7 +224,7 @@ pub fn diff(
     let rows = |snapshot: &Snapshot| {
         selector.map(|bound| {
             let found = run(bound, RunInput::new(snapshot, history), &mut Trace::off());
-            let mut rows: SmallVec<[u32; 4]> = found.iter().collect();
+            let mut rows: SmallVec<_> = found.iter().collect();
             rows.sort_unstable();
             MatchedRows::List(rows)
         })

@@ -127,17 +127,12 @@ impl Bits {
         self.change(row, |word, bit| *word |= bit);
     }
 
-    /// The words that have some of `rows`: the first row of each, a multiple of 64, and one bit a row.
+    /// The words that have rows: the first row of each, a multiple of 64, and one bit a row.
     #[inline]
-    pub(crate) fn words_in(&self, rows: Range<u32>) -> impl Iterator<Item = (u32, u64)> {
-        let (start, end) = self.within(&rows).unwrap_or((0, 0));
-        let first = start / 64;
-        let at = first.wrapping_sub(self.first_word) as usize;
-        let words = self.words.get(at..).unwrap_or_default();
-        (first..end.div_ceil(64))
-            .zip(words)
-            .map(move |(index, word)| (index * 64, word & mask(index, start, end)))
-            .filter(|(_, word)| *word != 0)
+    pub(crate) fn filled_words(&self) -> impl Iterator<Item = (u32, u64)> {
+        let first = (self.start()..).step_by(64);
+        let words = first.zip(&*self.words).filter(|(_, word)| **word != 0);
+        words.map(|(first, word)| (first, *word))
     }
 
     /// Adds the rows `start + bit` for the bits of `rows`; all are in the window.

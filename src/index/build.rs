@@ -487,7 +487,16 @@ impl SegmentBuilder {
             .texts
             .each_mut()
             .map(|text| DictColumn::new(&text.codes, std::mem::take(&mut text.dictionary)));
+        let ends = self.units.iter().skip(1).map(|unit| unit.start);
+        let units = self
+            .units
+            .iter()
+            .zip(ends.chain([self.parent.len() as u32]));
+        let longest_unit = units.map(|(unit, end)| end - unit.start).max();
+        let types = texts[header::NODE_TYPE].values();
         Segment {
+            has_sub_types: types.iter().any(|text| text.contains(':')),
+            longest_unit: longest_unit.unwrap_or(0),
             directory,
             inner,
             has_ttl,

@@ -170,6 +170,12 @@ impl IntColumn {
         }
     }
 
+    /// The value of all rows, if the column has no other.
+    #[inline]
+    pub fn only(&self) -> Option<i64> {
+        matches!(self.codes, Codes::Zero).then_some(self.base)
+    }
+
     #[inline]
     pub fn get(&self, row: u32) -> i64 {
         self.base.wrapping_add(self.codes.get(row) as i64)

@@ -266,18 +266,36 @@ impl Posting {
 
     /// Adds the rows of the list in `rows` to `out`, each increased by `shift`, a multiple of 64.
     pub(crate) fn or_into(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
-        match &self.0 {
-            Repr::Empty => {}
-            Repr::Dense(dense) => {
-                zip_words(out, &dense.words, rows, shift, |word, posting, mask| {
-                    *word |= posting & mask;
-                });
-            }
-            Repr::One(_) | Repr::Word(_) | Repr::Sparse(_) => {
-                if let Some((start, end)) = within(out, rows, shift) {
-                    self.for_each_in(start..end, |row| out.insert(row + shift));
-                }
-            }
+        match self.dense_words() {
+            Some(words) => zip_words(out, words, rows, shift, |word, posting, mask| {
+                *word |= posting & mask;
+            }),
+            None => self.each_into(out, rows, shift, Bits::insert),
+        }
+    }
+
+    /// Removes the rows of the list in `rows` from `out`, each increased by `shift`, a multiple of 64.
+    pub(crate) fn remove_from(&self, out: &mut Bits, rows: Range<u32>, shift: u32) {
+        match self.dense_words() {
+            Some(words) => zip_words(out, words, rows, shift, |word, posting, mask| {
+                *word &= !(posting & mask);
+            }),
+            None => self.each_into(out, rows, shift, Bits::remove),
+        }
+    }
+
+    #[inline]
+    fn each_into(
+        &self,
+        out: &mut Bits,
+        rows: Range<u32>,
+        shift: u32,
+        change: impl Fn(&mut Bits, u32),
+    ) {
+        if !self.is_empty()
+            && let Some((start, end)) = within(out, rows, shift)
+        {
+            self.for_each_in(start..end, |row| change(out, row + shift));
         }
     }
 

@@ -108,6 +108,8 @@ pub struct Segment {
     pub(super) payload_at: Box<[RecordPlace]>,
     pub(super) irregular_cores: bool,
     pub(super) has_loose: bool,
+    pub(super) longest_unit: u32,
+    pub(super) has_sub_types: bool,
 }
 
 /// Getters of fields: `name: field -> type`.
@@ -160,6 +162,18 @@ impl Segment {
     #[inline]
     pub fn has_loose_units(&self) -> bool {
         self.has_loose
+    }
+
+    /// Whether a nodeType has a part after a colon.
+    #[inline]
+    pub(crate) fn has_sub_types(&self) -> bool {
+        self.has_sub_types
+    }
+
+    /// The number of rows of the longest unit.
+    #[inline]
+    pub(crate) fn longest_unit(&self) -> u32 {
+        self.longest_unit
     }
 
     /// Whether a turn with an implicit core has a child at offset 0 that is not a block.

@@ -206,6 +206,7 @@ pub struct Snapshot {
     seq: Option<u32>,
     seq_end: u32,
     head: Range<u32>,
+    all_have_depths: bool,
 }
 
 impl Snapshot {
@@ -288,7 +289,11 @@ impl Snapshot {
             }
             pieces.push(piece);
         }
+        let ends = [sys.end, seq_end, head.end];
+        let mut segments = pieces.iter().map(|piece| &piece.segment);
+        let all_have_depths = ends.contains(&next) && !segments.any(|one| one.has_loose_units());
         Self {
+            all_have_depths,
             meta,
             pieces: pieces.into(),
             rows: next,
@@ -330,6 +335,12 @@ impl Snapshot {
     /// One past the last row number.
     pub fn end_row(&self) -> u32 {
         self.rows
+    }
+
+    /// Whether all nodes but the root and `^seq` have a depth: none is loose, or in another child of the root.
+    #[inline]
+    pub(crate) fn all_have_depths(&self) -> bool {
+        self.all_have_depths
     }
 
     /// Number of turns directly under `^seq`.

@@ -75,6 +75,7 @@ pub(super) fn of_one_value<'a>(
     let column = match condition.attr {
         Attr::Role => segment.roles(),
         Attr::StoredKind => segment.kinds(),
+        Attr::Kind if !segment.has_sub_types() => segment.kinds(),
         Attr::Key => segment.keys(),
         _ => return None,
     };
@@ -229,8 +230,19 @@ impl<'a> TestAccess<'a> {
     }
 
     fn of_dictionary(test: &TextTest, column: &'a DictColumn) -> Self {
-        if let Some(text) = test.only() {
-            return column.rows_of(text).map_or(Self::Never, Self::Posting);
+        // Only these texts pass, or all but these: no other value has to be looked at.
+        if let TextTest::In {
+            texts,
+            null: false,
+            negated,
+        } = test
+        {
+            let lists = texts.iter().filter_map(|text| column.rows_of(text));
+            return if *negated {
+                Self::Except(lists.collect())
+            } else {
+                Self::union(lists.collect())
+            };
         }
         Self::of_values(column, test.holds(None), |text| test.holds(Some(text)))
     }
@@ -243,7 +255,7 @@ impl<'a> TestAccess<'a> {
         // alone, by their lists.
         let types = segment.types().values();
         let null = test.holds(None);
-        if types.iter().all(|text| test.holds(sub_type(text)) == null) {
+        if !segment.has_sub_types() || types.iter().all(|text| test.holds(sub_type(text)) == null) {
             return Self::of_dictionary(test, segment.kinds());
         }
         Self::Kind {
@@ -294,6 +306,11 @@ impl<'a> TestAccess<'a> {
         }
         if set.ranges.ranges() == [(i64::MIN, i64::MAX)] && (set.null || given.is_none()) {
             return Self::Always;
+        }
+        // In a small segment a column often has one value.
+        if let (Some(only), None) = (column.only(), given) {
+            let all = set.ranges.contains(only);
+            return if all { Self::Always } else { Self::Never };
         }
         Self::Column { column, set, given }
     }

@@ -1,12 +1,12 @@
 //! The choice of a strategy, once for each run. Only runs over changed units need none.
 
-use smallvec::SmallVec;
+use std::ops::Range;
 
 use super::access::node_class;
 use super::nearest;
 use super::stats::RunInput;
 use super::strategy::{NotChosen, RunGoal, Strategy};
-use super::word::{WordWindow, WordWindows, windows_of};
+use super::word::{WordWindow, span_of};
 use crate::index::SnapshotPiece;
 use crate::query::ir::TypeTest;
 use crate::query::plan::{Bound, BoundChain, BoundStep, BoundTest, NearestRows, RootOrSeq};
@@ -18,7 +18,8 @@ pub(super) enum StrategyChoice<'a> {
     ById(Option<&'a str>),
     /// One window; `None` if the snapshot has no rows at the depths.
     Word(Option<WordWindow<'a>>),
-    Words(SmallVec<[WordWindows<'a>; 1]>),
+    /// Several windows, all in these rows.
+    Words(Range<u32>),
     Chunks,
     /// Chunks from one end.
     Nearest(&'a BoundChain, NearestRows),
@@ -26,6 +27,13 @@ pub(super) enum StrategyChoice<'a> {
 }
 
 impl StrategyChoice<'_> {
+    /// Whether it finds the result, rather than matches in document order before order and tail.
+    #[inline]
+    pub(super) fn finds_result(&self) -> bool {
+        matches!(self, Self::Nearest(_, nearest) if !nearest.is_pick)
+    }
+
+    #[inline]
     pub(super) fn strategy(&self) -> Strategy {
         match self {
             Self::Count(_) => Strategy::Count,
@@ -39,6 +47,9 @@ impl StrategyChoice<'_> {
 
 /// Chooses the cheapest strategy that fits. Costs a few comparisons, and for words a look-up of
 /// the depths.
+///
+/// Inlined by force, as is what runs the choice: small results cost about as much as passing it through memory.
+#[inline(always)]
 pub(super) fn choose<'a>(
     bound: &'a Bound,
     input: RunInput<'a>,
@@ -61,20 +72,17 @@ pub(super) fn choose<'a>(
     {
         return StrategyChoice::Nearest(chain, nearest);
     }
-    match one_word(bound, input) {
-        Ok(window) => StrategyChoice::Word(window),
-        Err(_) => choose_wide(bound, input, want),
+    if let Ok(window) = one_word(bound, input) {
+        return StrategyChoice::Word(window);
     }
+    choose_wide(bound, input, want)
 }
 
 /// [`choose`] for what neither an id, nor an end, nor one word finds.
-pub(super) fn choose_wide<'a>(
-    bound: &'a Bound,
-    input: RunInput<'a>,
-    want: RunGoal,
-) -> StrategyChoice<'a> {
-    if let Ok(windows) = words(bound, input) {
-        return StrategyChoice::Words(windows);
+#[inline(never)]
+fn choose_wide<'a>(bound: &'a Bound, input: RunInput<'a>, want: RunGoal) -> StrategyChoice<'a> {
+    if let Ok(span) = words(bound, input) {
+        return StrategyChoice::Words(span);
     }
     match chunks(bound, want) {
         Ok(()) => StrategyChoice::Chunks,
@@ -147,7 +155,7 @@ fn one_class(bound: &Bound) -> Option<NodeClass> {
 
 /// An error unless every group requires an id; and the id, if it is the whole selector.
 #[inline]
-pub(super) fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
+fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
     if !bound.requires_ids {
         return Err("some groups have no id");
     }
@@ -164,7 +172,7 @@ pub(super) fn by_id(bound: &Bound) -> Result<Option<&str>, &'static str> {
 
 /// The only window, if it fits one word; `Ok(None)` if the snapshot has no rows at the depths.
 #[inline(always)]
-pub(super) fn one_word<'a>(
+fn one_word<'a>(
     bound: &Bound,
     input: RunInput<'a>,
 ) -> Result<Option<WordWindow<'a>>, &'static str> {
@@ -174,18 +182,17 @@ pub(super) fn one_word<'a>(
     WordWindow::at(&bound.chains[0], depths, input)
 }
 
-/// The windows of each group, if each fits one word. They depend on the snapshot, so the run takes them along.
-fn words<'a>(
-    bound: &Bound,
-    input: RunInput<'a>,
-) -> Result<SmallVec<[WordWindows<'a>; 1]>, &'static str> {
+/// The rows from the first to the last window, if words fit each group.
+fn words(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, &'static str> {
+    if bound.inner > 0 {
+        return Err("a condition has selectors inside");
+    }
     if !bound.in_words {
         return Err(
             "a group is short and anywhere, picks across levels, gathers a zone or names an id",
         );
     }
-    let chains = bound.chains.iter();
-    chains.map(|chain| windows_of(chain, input)).collect()
+    span_of(bound, input)
 }
 
 /// Whether chunks fit: part of the rows is wanted, and they come in order.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::chain::{Cores, after_first, is_core, matches, matches_and_cores};
-use super::choose::{StrategyChoice, by_id, choose, choose_wide, one_word};
+use super::choose::{StrategyChoice, choose};
 use super::chunks;
 use super::inner::inner_rows;
 use super::nearest;
@@ -24,28 +24,16 @@ use crate::support::cancel::ensure;
 /// The result of `bound` over `input`, in result order.
 #[inline]
 pub fn run(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
-    // Small results first, and without a call: setting one up is most of their cost.
-    if tries_small(bound) {
-        if let Ok(Some(id)) = by_id(bound) {
-            trace.strategy(Strategy::ById);
-            return of_id(id, input, trace);
+    with_inner(bound, None, input, trace, |input, trace| {
+        match choose(bound, input, RunGoal::Rows) {
+            StrategyChoice::Chunks => in_chunks(bound, input, trace),
+            choice => finished(choice, bound, input, trace),
         }
-        if let Ok(window) = one_word(bound, input) {
-            trace.strategy(Strategy::Word);
-            return run_one(bound, window, input, trace);
-        }
-    }
-    run_chosen(bound, input, trace)
-}
-
-/// Whether [`run`] tries an id and one word before anything is chosen.
-#[inline]
-fn tries_small(bound: &Bound) -> bool {
-    bound.is_bare && bound.nearest.is_none()
+    })
 }
 
 /// Calls `go` with the input in which the conditions with selectors inside are found; in `chunk`, if one is given.
-#[inline]
+#[inline(always)]
 fn with_inner<T>(
     bound: &Bound,
     chunk: Option<&Range<u32>>,
@@ -53,42 +41,38 @@ fn with_inner<T>(
     trace: &mut Trace,
     go: impl FnOnce(RunInput<'_>, &mut Trace) -> T,
 ) -> T {
-    if bound.inner == 0 {
-        return go(input, trace);
-    }
-    let inner = inner_rows(bound, chunk, input, trace);
-    let inner = &inner[..];
-    go(RunInput { inner, ..input }, trace)
-}
-
-#[inline(never)]
-fn run_chosen(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
-    with_inner(bound, None, input, trace, |input, trace| {
-        run_with_inner(bound, input, trace)
-    })
-}
-
-fn run_with_inner(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
-    let choice = if tries_small(bound) && !bound.requires_ids {
-        choose_wide(bound, input, RunGoal::Rows)
+    let found;
+    let input = if bound.inner == 0 {
+        input
     } else {
-        choose(bound, input, RunGoal::Rows)
-    };
-    match choice {
-        StrategyChoice::Chunks => in_chunks(bound, input, trace),
-        choice => {
-            let rows = found(choice, bound, input, trace);
-            if bound.is_bare {
-                rows
-            } else {
-                finish(bound, input.snapshot, rows)
-            }
+        found = inner_rows(bound, chunk, input, trace);
+        RunInput {
+            inner: &found,
+            ..input
         }
+    };
+    go(input, trace)
+}
+
+/// The result by a strategy other than chunks.
+#[inline(always)]
+fn finished(
+    choice: StrategyChoice<'_>,
+    bound: &Bound,
+    input: RunInput<'_>,
+    trace: &mut Trace,
+) -> MatchedRows {
+    let is_done = bound.is_bare || choice.finds_result();
+    let rows = found(choice, bound, input, trace);
+    if is_done {
+        rows
+    } else {
+        finish(bound, input.snapshot, rows)
     }
 }
 
-/// The matches in document order, before order and tail.
-#[inline]
+/// The matches in document order, before order and tail; those next to an end as the strategy says.
+#[inline(always)]
 fn found(
     choice: StrategyChoice<'_>,
     bound: &Bound,
@@ -98,7 +82,7 @@ fn found(
     trace.strategy(choice.strategy());
     match choice {
         StrategyChoice::Word(window) => run_one(bound, window, input, trace),
-        StrategyChoice::Words(windows) => run_all(bound, &windows, input, trace),
+        StrategyChoice::Words(span) => run_all(bound, span, input, trace),
         StrategyChoice::ById(Some(id)) => of_id(id, input, trace),
         StrategyChoice::Nearest(chain, nearest) => {
             let rows = nearest::run(chain, nearest, input, trace);
@@ -115,6 +99,7 @@ fn found(
     }
 }
 
+#[inline(never)]
 fn finish(bound: &Bound, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows {
     let rows = arrange(bound.order, snapshot, rows);
     if bound.has_tail() {
@@ -124,6 +109,7 @@ fn finish(bound: &Bound, snapshot: &Snapshot, rows: MatchedRows) -> MatchedRows 
     }
 }
 
+#[inline(never)]
 fn in_chunks(bound: &Bound, input: RunInput<'_>, trace: &mut Trace) -> MatchedRows {
     let mut rows = SmallVec::new();
     chunks::each(bound, ResultTail::new(bound), input, trace, &mut |row| {
@@ -147,9 +133,8 @@ pub fn run_while(
                 chunks::each(bound, ResultTail::new(bound), input, trace, take);
             }
             choice => {
-                let rows = found(choice, bound, input, trace);
                 // `all` ends after the row that is refused.
-                let _ = finish(bound, input.snapshot, rows).iter().all(take);
+                let _ = finished(choice, bound, input, trace).iter().all(take);
             }
         }
     });

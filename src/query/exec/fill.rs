@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::access::{TestAccess, node_class, of_one_value};
 use super::cost::is_long;
 use super::eval::core_holds;
-use super::scan::remove_cores;
+use super::scan::{remove_cores, test_word};
 use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{Bits, FewRows, Posting, SnapshotPiece, each_word, mask, zip_words};
@@ -38,7 +38,11 @@ pub(super) fn fill_tests(
 ) -> Bits {
     let mut out = Bits::new(window.clone());
     for piece in input.snapshot.pieces_in(window.clone()) {
-        if let Some(own) = PieceTests::new(tests, piece, input, counters) {
+        let (first, last) = (piece.rows().start / 64, (piece.rows().end - 1) / 64);
+        if first == last {
+            let word = piece_word(tests, piece, first, input, counters);
+            out.insert_word(first * 64 + piece.shift(), word);
+        } else if let Some(own) = PieceTests::new(tests, piece, input, counters) {
             own.fill(&mut out, input, counters);
         }
     }
@@ -47,6 +51,30 @@ pub(super) fn fill_tests(
     }
     out.retain_range(window);
     out
+}
+
+/// The rows `index * 64 + bit` of a piece that satisfy every test. All rows of the piece are in that word.
+#[inline]
+fn piece_word(
+    tests: &[BoundTest],
+    piece: &SnapshotPiece,
+    index: u32,
+    input: RunInput<'_>,
+    counters: &mut Counters,
+) -> u64 {
+    let start = index * 64;
+    let mut word = mask(index, piece.rows().start, piece.rows().end);
+    word &= !piece.segment().cores().word(index);
+    for row in piece.dead_rows(piece.rows()) {
+        word &= !(1 << (row - start));
+    }
+    for test in tests {
+        if word == 0 {
+            break;
+        }
+        word = test_word(test, piece, start, word, input, counters);
+    }
+    word
 }
 
 /// Adds the implicit cores of a window that satisfy every test but depth tests.
@@ -120,6 +148,8 @@ pub(super) struct PieceTests<'a> {
     only: Option<u32>,
     /// The other lists.
     postings: SmallVec<[&'a Posting; 4]>,
+    /// Lists of rows that do not satisfy all.
+    without: SmallVec<[&'a Posting; 4]>,
     /// Tests of single nodes are last.
     others: SmallVec<[TestAccess<'a>; 1]>,
 }
@@ -135,6 +165,7 @@ impl<'a> PieceTests<'a> {
     ) -> Option<Self> {
         let segment = &**piece.segment();
         let (mut few, mut only, mut postings) = (None, None, SmallVec::new());
+        let mut without = SmallVec::<[&Posting; 4]>::new();
         let mut others = SmallVec::<[TestAccess<'a>; 1]>::new();
         for test in tests {
             let posting = match test {
@@ -148,6 +179,10 @@ impl<'a> PieceTests<'a> {
                     TestAccess::Never => return None,
                     TestAccess::Always => continue,
                     TestAccess::Posting(posting) => posting,
+                    TestAccess::Except(postings) => {
+                        without.extend(postings);
+                        continue;
+                    }
                     access => {
                         let with_ttl = match &access {
                             TestAccess::Ttl { set, .. } if !set.null => Some(segment.with_ttl()),
@@ -178,6 +213,7 @@ impl<'a> PieceTests<'a> {
             few,
             only,
             postings,
+            without,
             others,
         })
     }
@@ -214,6 +250,13 @@ impl<'a> PieceTests<'a> {
     /// Adds the rows that satisfy every test where no list has few, removed ones too.
     fn fill_words(&self, out: &mut Bits, input: RunInput<'_>, counters: &mut Counters) {
         let (piece, rows, shift) = (self.piece, self.piece.rows(), self.piece.shift());
+        let words = (rows.end - rows.start) as usize / 64;
+        if !is_long(words) {
+            each_word(out, rows, shift, |index, mask, word| {
+                *word |= self.narrow(index, mask, input, counters);
+            });
+            return;
+        }
         // A pass over all words for each list: the compiler does several words at a time.
         match self.postings.split_first() {
             None => {
@@ -229,16 +272,18 @@ impl<'a> PieceTests<'a> {
                 }
             }
         }
+        for posting in &self.without {
+            posting.remove_from(out, rows.clone(), shift);
+        }
         for access in &self.others {
-            let words = (rows.end - rows.start) as usize / 64;
-            let lists = is_long(words).then(|| access.lists(piece, out)).flatten();
+            let lists = access.lists(piece, out);
             let skipped = (shift / 64).wrapping_sub(out.first_word());
             each_word(out, rows.clone(), shift, |index, mask, word| {
                 let own = *word & mask;
                 let left = match &lists {
                     _ if own == 0 => return,
                     Some(lists) => own & lists.words()[index.wrapping_add(skipped) as usize],
-                    None => access.word(piece, index, own, input, counters),
+                    None => access.word(piece, index * 64, own, input, counters),
                 };
                 *word = *word & !mask | left;
             });
@@ -250,6 +295,7 @@ impl<'a> PieceTests<'a> {
     fn holds(&self, row: u32, input: RunInput<'_>, counters: &mut Counters) -> bool {
         let mut others = self.others.iter();
         self.postings.iter().all(|posting| posting.contains(row))
+            && !self.without.iter().any(|posting| posting.contains(row))
             && others.all(|access| access.holds(self.piece, row, input, counters))
     }
 
@@ -337,6 +383,9 @@ impl<'a> PieceTests<'a> {
         for posting in &self.postings {
             word &= posting.word(index);
         }
+        for posting in &self.without {
+            word &= !posting.word(index);
+        }
         // No list has an implicit core.
         if word != 0 && self.postings.is_empty() && self.few.is_none() && self.only.is_none() {
             word &= !self.piece.segment().cores().word(index);
@@ -345,7 +394,7 @@ impl<'a> PieceTests<'a> {
             if word == 0 {
                 break;
             }
-            word = access.word(self.piece, index, word, input, counters);
+            word = access.word(self.piece, index * 64, word, input, counters);
         }
         word
     }

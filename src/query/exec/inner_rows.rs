@@ -21,11 +21,15 @@ impl InnerRows {
         self.rows.contains(row)
     }
 
-    /// The word of 64 rows, by its number in the snapshot.
+    /// One bit for each row in `start..start + 64`.
     #[inline]
-    pub(super) fn word(&self, index: u32) -> u64 {
-        let at = index.wrapping_sub(self.rows.first_word()) as usize;
-        self.rows.words().get(at).copied().unwrap_or(0)
+    pub(super) fn word_from(&self, start: u32) -> u64 {
+        let first = (start / 64).wrapping_sub(self.rows.first_word());
+        let word = |index: u32| self.rows.words().get(index as usize).copied().unwrap_or(0);
+        match start % 64 {
+            0 => word(first),
+            shift => word(first) >> shift | word(first.wrapping_add(1)) << (64 - shift),
+        }
     }
 
     pub(super) fn names_core(&self, row: u32) -> bool {

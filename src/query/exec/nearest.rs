@@ -5,21 +5,19 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
 use super::fill::PieceTests;
 use super::order::key_order;
-use super::rows::MatchedRows;
+use super::rows::{MatchedRows, RowList};
 use super::stats::RunInput;
 use super::trace::{Counters, Trace};
-use super::window::{Windows, all_have_depths, of_depths, unit_rows};
+use super::window::{Windows, of_depths, unit_rows};
 use crate::index::{Ones, Snapshot};
 use crate::query::plan::{BoundChain, NearestEnd, NearestRows};
 
 /// Whether document order decides what is nearest in this snapshot. Loose units have no depth, although they are
 /// between turns, and other children of the root come last without being the newest.
 pub(super) fn fits(chain: &BoundChain, nearest: NearestRows, snapshot: &Snapshot) -> bool {
-    nearest.from != NearestEnd::Newest && chain.scope.is_none() || all_have_depths(snapshot)
+    nearest.from != NearestEnd::Newest && chain.scope.is_none() || snapshot.all_have_depths()
 }
 
 /// The rows next to an end, in result order.
@@ -39,7 +37,7 @@ pub(super) fn run(
     if backward {
         windows.reverse();
     }
-    let mut found: SmallVec<[u32; 4]> = SmallVec::new();
+    let mut found: RowList = RowList::new();
     // Of the newest, all of the last unit is wanted, as nodes of one depth are compared with each other.
     let mut enough = None;
     let mut take = |start: u32, mut word: u64| {

@@ -3,9 +3,8 @@
 use std::cmp::Ordering;
 
 use hashbrown::HashSet;
-use smallvec::SmallVec;
 
-use super::rows::MatchedRows;
+use super::rows::{MatchedRows, RowList};
 use crate::index::{NodeRef, Snapshot};
 use crate::query::ir::RowOrder;
 
@@ -14,7 +13,7 @@ pub(super) fn arrange(order: RowOrder, snapshot: &Snapshot, rows: MatchedRows) -
     if order == RowOrder::Pre {
         return rows;
     }
-    let mut list: SmallVec<[u32; 4]> = rows.iter().collect();
+    let mut list: RowList = rows.iter().collect();
     let node = |row: u32| snapshot.node(row);
     match order {
         RowOrder::Pre => {}
@@ -67,7 +66,7 @@ fn depth_rank(depth: Option<i64>) -> (u8, i64) {
 
 /// Sorts rows by their list of ids from the root; a list comes before its continuations. Walks the
 /// rows and their ancestors, siblings by id: `O(n log n)` comparisons of ids in their number.
-fn by_path(snapshot: &Snapshot, rows: &mut SmallVec<[u32; 4]>) {
+fn by_path(snapshot: &Snapshot, rows: &mut RowList) {
     // Collects the edges from the rows up to the root, each once, and sorts them by parent and id
     // of the child. A depth-first walk down these edges meets the rows in the order of their paths:
     // a node comes before its descendants, and siblings by id.

@@ -6,10 +6,13 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::index::{Bits, Ones};
 
+/// Rows in an order of their own. As many without an allocation as the other forms of [`MatchedRows`] leave room for.
+pub(super) type RowList = SmallVec<[u32; 8]>;
+
 /// Matches of one snapshot, in result order.
 #[derive(Clone, Debug)]
 pub enum MatchedRows {
-    /// In document order: the rows `start + bit` of the bits set in `word`.
+    /// In document order: the rows `start + bit` of the bits set in `word`, all in one piece.
     Word {
         /// The row of bit 0.
         start: u32,
@@ -19,7 +22,7 @@ pub enum MatchedRows {
     /// In document order: bit sets over ascending row ranges.
     Bits(SmallVec<[Bits; 1]>),
     /// In the order of the list.
-    List(SmallVec<[u32; 4]>),
+    List(RowList),
 }
 
 impl MatchedRows {

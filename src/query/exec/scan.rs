@@ -1,32 +1,39 @@
 //! Testing rows a word at a time where possible.
 
-use super::access::TestAccess;
+use super::access::{TestAccess, node_class, of_one_value};
 use super::cost::{compares_words, fills_words};
 use super::stats::RunInput;
 use super::trace::Counters;
 use crate::index::{Bits, IntColumn, Ones, Posting, SnapshotPiece};
+use crate::query::ir::TypeTest;
+use crate::query::plan::BoundTest;
 
 impl TestAccess<'_> {
-    /// The rows `index * 64 + bit` of the bits of `word` that satisfy the test; none is an implicit core.
+    /// The rows `start + bit` of the bits of `word`, none an implicit core, that satisfy the test.
     pub(super) fn word(
         &self,
         piece: &SnapshotPiece,
-        index: u32,
+        start: u32,
         word: u64,
         input: RunInput<'_>,
         counters: &mut Counters,
     ) -> u64 {
         let segment = piece.segment();
-        let among = |column, ranges: &[_]| among(column, index * 64, segment.len(), ranges);
+        let among = |column, ranges: &[_]| among(column, start, segment.len(), ranges);
         // A word of a list costs about as much as testing a row.
         let of_lists = |lists: usize| word.count_ones() as usize > lists;
         match self {
-            Self::Posting(posting) => word & posting.word(index),
-            Self::Inner(rows) => word & rows.word(index + piece.shift() / 64),
+            Self::Never => 0,
+            Self::Always => word,
+            Self::Posting(posting) => {
+                counters.postings += 1;
+                word & posting.word_from(start)
+            }
+            Self::Inner(rows) => word & rows.word_from(start + piece.shift()),
             // Comparing 64 numbers costs as much as reading a few.
             Self::Column { column, set, given } if fills_words(word.count_ones() as usize, 1) => {
                 let found = among(column, set.ranges.ranges());
-                let has = given.map_or(u64::MAX, |bit| segment.present_word(index * 64, bit));
+                let has = given.map_or(u64::MAX, |bit| segment.present_word(start, bit));
                 word & (found & has | if set.null { !has } else { 0 })
             }
             Self::Ttl {
@@ -34,8 +41,8 @@ impl TestAccess<'_> {
                 counting: Some(counting),
                 ..
             } if fills_words(word.count_ones() as usize, 1) => {
-                let given = segment.with_ttl().word(index);
-                let stored = segment.with_stored_ttl().word(index);
+                let given = segment.with_ttl().word_from(start);
+                let stored = segment.with_stored_ttl().word_from(start);
                 let mut found = among(segment.ttls(), counting) & !stored;
                 if stored != 0 {
                     found |= among(segment.ttls(), set.ranges.ranges()) & stored;
@@ -43,41 +50,38 @@ impl TestAccess<'_> {
                 word & (found & given | if set.null { !given } else { 0 })
             }
             Self::Ttl { set, cycle, .. } => Ones(word)
-                .filter(|bit| set.contains(segment.ttl(index * 64 + bit, *cycle)))
+                .filter(|bit| set.contains(segment.ttl(start + bit, *cycle)))
                 .fold(0, |kept, bit| kept | 1 << bit),
-            Self::Union(postings) if of_lists(postings.len()) => word & any_of(postings, index),
-            Self::Except(postings) if of_lists(postings.len()) => word & !any_of(postings, index),
+            Self::Union(postings) if of_lists(postings.len()) => word & any_of(postings, start),
+            Self::Except(postings) if of_lists(postings.len()) => word & !any_of(postings, start),
             Self::Kind { kinds, types } if of_lists(kinds.len() + types.len()) => {
                 // The part of the nodeType counts only for rows without a stored kind.
                 let (mut stored, mut found) = (0, 0);
                 for (code, holds) in kinds.iter().enumerate() {
-                    let rows = segment.kinds().posting(code as u32).word(index);
+                    let rows = segment.kinds().posting(code as u32).word_from(start);
                     stored |= rows;
                     found |= if *holds { rows } else { 0 };
                 }
                 let chosen = types.iter().enumerate().filter(|(_, holds)| **holds);
                 let derived = chosen.fold(0, |derived, (code, _)| {
-                    derived | segment.types().posting(code as u32).word(index)
+                    derived | segment.types().posting(code as u32).word_from(start)
                 });
                 word & (found | derived & !stored)
             }
             _ => Ones(word)
-                .filter(|bit| self.holds(piece, index * 64 + bit, input, counters))
+                .filter(|bit| self.holds(piece, start + bit, input, counters))
                 .fold(0, |kept, bit| kept | 1 << bit),
         }
     }
 
-    /// The rows of a piece, and maybe others, that satisfy a test of several posting lists; a set over the window
-    /// of `like`.
+    /// The rows of a piece, and maybe others, that satisfy a test of any of several posting lists; a set over the
+    /// window of `like`.
     pub(super) fn lists(&self, piece: &SnapshotPiece, like: &Bits) -> Option<Bits> {
         let mut out = like.cleared();
         match self {
-            Self::Union(postings) | Self::Except(postings) => {
+            Self::Union(postings) => {
                 for posting in postings {
                     posting.or_into(&mut out, piece.rows(), piece.shift());
-                }
-                if let Self::Except(_) = self {
-                    out.words_mut().iter_mut().for_each(|word| *word = !*word);
                 }
             }
             Self::Kind { kinds, types } => fill_kind(piece, kinds, types, &mut out),
@@ -87,17 +91,47 @@ impl TestAccess<'_> {
     }
 }
 
-/// The rows `index * 64 + bit` of any of the lists.
-fn any_of(postings: &[&Posting], index: u32) -> u64 {
-    let words = postings.iter().map(|posting| posting.word(index));
+/// The rows `start + bit` of the bits of `word`, none an implicit core, that satisfy a test in a piece. Depth tests are left
+/// to windows.
+#[inline]
+pub(super) fn test_word<'a>(
+    test: &'a BoundTest,
+    piece: &'a SnapshotPiece,
+    start: u32,
+    word: u64,
+    input: RunInput<'a>,
+    counters: &mut Counters,
+) -> u64 {
+    let segment = &**piece.segment();
+    // One value of a header is one posting list, without an access.
+    let listed = match test {
+        BoundTest::Depth(_) => return word,
+        BoundTest::Type(TypeTest::Class(class)) => Some(Some(segment.of_class(node_class(*class)))),
+        BoundTest::Type(_) | BoundTest::Inner(_) => None,
+        BoundTest::Attr(condition) => of_one_value(condition, segment),
+    };
+    match listed {
+        Some(None) => 0,
+        Some(Some(posting)) => {
+            counters.postings += 1;
+            word & posting.word_from(start)
+        }
+        None => {
+            let access = TestAccess::new(test, segment, input);
+            access.word(piece, start, word, input, counters)
+        }
+    }
+}
+
+/// The rows `start + bit` of any of the lists.
+fn any_of(postings: &[&Posting], start: u32) -> u64 {
+    let words = postings.iter().map(|posting| posting.word_from(start));
     words.fold(0, |any, word| any | word)
 }
 
 pub(super) fn remove_cores(piece: &SnapshotPiece, out: &mut Bits) {
     let cores = piece.segment().cores();
-    if !cores.is_empty() {
-        cores.for_each_in(piece.rows(), |row| out.remove(row + piece.shift()));
-    }
+    cores.remove_from(out, piece.rows(), piece.shift());
 }
 
 /// Adds the rows whose kind, or else part of the nodeType, has a dictionary code that is set in

@@ -13,7 +13,7 @@ use crate::query::ir::{DepthSet, TypeTest};
 use crate::query::plan::{BoundChain, BoundStep, BoundTest};
 
 /// Row ranges in document order.
-pub(super) type Windows = SmallVec<[Range<u32>; 1]>;
+pub(super) type Windows = SmallVec<[Range<u32>; 4]>;
 
 /// The windows in which a chain can match, and whether the first step is `^seq` and the only window
 /// is the rows below it. Breaks with the result of the chain if locating it is enough.
@@ -156,18 +156,6 @@ pub(super) fn intervals(depths: &DepthSet) -> impl Iterator<Item = (i64, i64)> +
     let turns = turns.filter(|(_, high)| *high > 0);
     let turns = turns.map(|&(low, high)| (low.max(1), high));
     region(-1).into_iter().chain(turns).chain(region(0))
-}
-
-/// Whether all nodes but the root and `^seq` have a depth: none is loose, or in another child of the root.
-pub(super) fn all_have_depths(snapshot: &Snapshot) -> bool {
-    let regions = [
-        snapshot.sys_rows(),
-        snapshot.seq_rows(),
-        snapshot.head_rows(),
-    ];
-    let mut pieces = snapshot.pieces().iter();
-    regions.iter().any(|rows| rows.end == snapshot.end_row())
-        && !pieces.any(|piece| piece.segment().has_loose_units())
 }
 
 #[inline]

@@ -5,23 +5,24 @@
 //! of the window, and a step is a few operations on words. A window is whole units of one piece, so a separable
 //! chain finds in each what it finds there in a whole run. Results are those of [`super::chain`].
 
+use std::convert::Infallible;
 use std::ops::Range;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
-use super::access::{TestAccess, node_class, of_one_value, row_holds};
+use super::access::{node_class, row_holds};
 use super::cost::{WORD_ROWS, WORDS_ROWS, WORDS_SPAN};
 use super::rows::MatchedRows;
+use super::scan::test_word;
 use super::stats::RunInput;
 use super::trace::Trace;
-use super::window::{all_have_depths, at_depths, intervals};
+use super::window::{at_depths, intervals};
 use crate::index::{Bits, FewRows, LEVEL_POSTINGS, Ones, Posting, SnapshotPiece};
 use crate::query::ir::{Axis, TypeTest};
 use crate::query::plan::{Bound, BoundChain, BoundPick, BoundStep, BoundTest, RootOrSeq};
 use crate::tree::NodeClass;
 
 /// At most 64 rows of a piece.
-#[derive(Clone)]
 pub(super) struct WordWindow<'a> {
     /// The first row in the snapshot.
     first: u32,
@@ -60,9 +61,6 @@ impl WordContext {
     }
 }
 
-/// The windows of a plan; those of all groups are the same if the scopes are.
-pub(super) type WordWindows<'a> = SmallVec<[WordWindow<'a>; 4]>;
-
 /// Runs a plan of one group over one window, if the snapshot has it.
 #[inline(always)]
 pub(super) fn run_one(
@@ -85,90 +83,109 @@ pub(super) fn run_one(
     }
 }
 
-/// The windows at some depths, or of the whole tree; why words do not fit otherwise.
-#[inline(never)]
-pub(super) fn windows_of<'a>(
-    chain: &BoundChain,
-    input: RunInput<'a>,
-) -> Result<WordWindows<'a>, &'static str> {
-    let (snapshot, scope) = (input.snapshot, &chain.scope);
-    let mut windows = WordWindows::new();
-    if scope.is_none() && snapshot.end_row() > WORDS_ROWS {
-        return Err("too many rows for words");
+/// The rows from the first to the last window of all groups; why words do not fit otherwise. Linear in the pieces.
+pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, &'static str> {
+    let snapshot = input.snapshot;
+    let mut span = u32::MAX..0;
+    for chain in &bound.chains {
+        // What has no depth but the root and `^seq` is in no window.
+        let are_all = snapshot.all_have_depths() && snapshot.turns() > 0;
+        if chain.scope.is_none() && !are_all {
+            return Err("there are nodes without a depth, or no turns");
+        }
+        if chain.scope.is_none() && snapshot.end_row() > WORDS_ROWS {
+            return Err("too many rows for words");
+        }
+        each_rows(chain, input, &mut |_, rows| {
+            let pieces = snapshot.pieces_in(rows.clone());
+            if rows.end - rows.start > WORDS_ROWS {
+                Err("too many rows for words")
+            } else if !pieces.iter().all(|piece| fits(chain, piece)) {
+                Err("there are implicit cores, or nodes between turns")
+            } else if pieces
+                .iter()
+                .any(|piece| piece.segment().longest_unit() > WORD_ROWS)
+            {
+                Err("a turn has more than 64 rows")
+            } else {
+                span = span.start.min(rows.start)..span.end.max(rows.end);
+                Ok(())
+            }
+        })?;
     }
-    let mut add = |depths: (i64, i64)| {
-        let rows = at_depths(snapshot, depths);
+    // One bitmap has the rows of all windows.
+    if span.end.saturating_sub(span.start) > WORDS_SPAN {
+        return Err("the depths are far apart");
+    }
+    Ok(if span.is_empty() { 0..0 } else { span })
+}
+
+/// Visits the rows at the depths of a chain, in document order, and whether they are turns, until it fails.
+fn each_rows<E>(
+    chain: &BoundChain,
+    input: RunInput<'_>,
+    visit: &mut impl FnMut(bool, Range<u32>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut visit = |depths: (i64, i64)| {
+        let rows = at_depths(input.snapshot, depths);
         if rows.is_empty() {
             return Ok(());
         }
-        if rows.end - rows.start > WORDS_ROWS {
-            return Err("too many rows for words");
-        }
-        for piece in snapshot.pieces_in(rows.clone()) {
-            let segment = piece.segment();
-            if !fits(chain, piece) {
-                return Err("there are implicit cores, or nodes between turns");
-            }
-            let end = rows.end.min(piece.end());
-            let mut first = rows.start.max(piece.start());
-            let of_piece = windows.len();
+        visit(depths.0 > 0, rows)
+    };
+    match &chain.scope {
+        Some(depths) => intervals(depths).try_for_each(visit),
+        None => [(-1, -1), (1, i64::MAX), (0, 0)]
+            .into_iter()
+            .try_for_each(&mut visit),
+    }
+}
+
+/// Visits the windows of a chain for which [`span_of`] found that words fit, in document order.
+fn each_window<'a>(chain: &BoundChain, input: RunInput<'a>, mut visit: impl FnMut(WordWindow<'a>)) {
+    let Ok(()) = each_rows::<Infallible>(chain, input, &mut |sealed, rows| {
+        for piece in input.snapshot.pieces_in(rows.clone()) {
+            let (segment, shift) = (piece.segment(), piece.shift());
+            let (start, end) = (rows.start.max(piece.start()), rows.end.min(piece.end()));
+            // Finding the first dead row of a range costs more than a window, so it is done once.
+            let mut dead = piece.dead_rows(start - shift..end - shift).peekable();
+            let mut first = start;
             while first < end {
                 let mut next = end;
                 if next - first > WORD_ROWS {
                     // The last unit that begins before the word ends is cut off.
-                    let units = segment.units();
-                    let unit = segment.unit_of(first + WORD_ROWS - piece.shift());
-                    next = units[unit as usize].start + piece.shift();
+                    let unit = segment.unit_of(first + WORD_ROWS - shift);
+                    next = segment.units()[unit as usize].start + shift;
                 }
-                if next <= first || first == 0 {
-                    return Err("a turn has more than 64 rows");
+                let mut window = WordWindow::new(piece, first..next, sealed, input);
+                while let Some(row) = dead.next_if(|row| row + shift < next) {
+                    window.remove(row);
                 }
-                windows.push(WordWindow::new(piece, first..next, depths.0 > 0, input));
+                visit(window);
                 first = next;
             }
-            remove_dead(piece, &mut windows[of_piece..]);
         }
         Ok(())
-    };
-    match scope {
-        Some(depths) => intervals(depths).try_for_each(&mut add)?,
-        None => {
-            // What has no depth but the root and `^seq` is in no window.
-            if !all_have_depths(snapshot) || snapshot.turns() == 0 {
-                return Err("there are nodes without a depth, or no turns");
-            }
-            [(-1, -1), (1, i64::MAX), (0, 0)]
-                .into_iter()
-                .try_for_each(&mut add)?;
-        }
-    }
-    // One bitmap has the rows of all windows.
-    match (windows.first(), windows.last()) {
-        (Some(first), Some(last)) if last.first - first.first > WORDS_SPAN => {
-            Err("the depths are far apart")
-        }
-        _ => Ok(windows),
-    }
+    });
 }
 
 #[inline(never)]
 pub(super) fn run_all(
     bound: &Bound,
-    windows: &[WordWindows<'_>],
+    span: Range<u32>,
     input: RunInput<'_>,
     trace: &mut Trace,
 ) -> MatchedRows {
     let pieces = input.snapshot.pieces().len() as u64;
-    let all = windows.iter().flatten();
-    let spans = all.map(|window| window.first..window.first + window.len);
-    let span = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
-    let mut rows = Bits::new(span.unwrap_or(0..0));
-    for (group, (chain, windows)) in bound.chains.iter().zip(windows).enumerate() {
+    let mut rows = Bits::new(span);
+    for (group, chain) in bound.chains.iter().enumerate() {
         trace.begin_chain(group);
-        trace.counters.pieces_pruned += pieces.saturating_sub(windows.len() as u64);
-        for (at, window) in windows.iter().enumerate() {
-            rows.insert_word(window.first, window.run(chain, at == 0, trace));
-        }
+        let mut windows = 0;
+        each_window(chain, input, |window| {
+            rows.insert_word(window.first, window.run(chain, windows == 0, trace));
+            windows += 1;
+        });
+        trace.counters.pieces_pruned += pieces.saturating_sub(windows);
     }
     if !bound.filters.is_empty() {
         let counters = &mut trace.counters;
@@ -179,27 +196,6 @@ pub(super) fn run_all(
         }
     }
     MatchedRows::Bits(smallvec![rows])
-}
-
-/// Removes the dead rows of a piece from its windows, which ascend.
-#[inline]
-fn remove_dead(piece: &SnapshotPiece, windows: &mut [WordWindow<'_>]) {
-    let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
-        return;
-    };
-    if !piece.has_dead() {
-        return;
-    }
-    // Finding the first dead row of a range costs more than a window, so it is done once.
-    let dead = piece.dead_rows(first.start..last.start + last.len);
-    let mut at = 0;
-    for row in dead {
-        while row >= windows[at].start + windows[at].len {
-            at += 1;
-        }
-        let window = &mut windows[at];
-        window.all &= !(1 << (row - window.start));
-    }
 }
 
 /// Whether words can run a chain over any units of a piece: there is nothing between turns, and no step sees an
@@ -276,8 +272,18 @@ impl<'a> WordWindow<'a> {
             return Err("the rows span segments, or have implicit cores");
         }
         let mut window = Self::new(piece, window, depths.0 > 0, input);
-        remove_dead(piece, std::slice::from_mut(&mut window));
+        if piece.has_dead() {
+            for row in piece.dead_rows(window.start..window.start + window.len) {
+                window.remove(row);
+            }
+        }
         Ok(Some(window))
+    }
+
+    /// Removes a row of the segment.
+    #[inline]
+    fn remove(&mut self, row: u32) {
+        self.all &= !(1 << (row - self.start));
     }
 
     /// Runs the chain, which has [steps for words](BoundChain::in_words). Depth tests need no evaluation: no test
@@ -398,41 +404,14 @@ impl<'a> WordWindow<'a> {
     }
 
     fn filter(&self, tests: &[BoundTest], mut rows: u64, trace: &mut Trace) -> u64 {
-        let segment = &**self.piece.segment();
+        let counters = &mut trace.counters;
         for test in tests {
             if rows == 0 {
                 break;
             }
-            let condition = match test {
-                BoundTest::Depth(_) => continue,
-                BoundTest::Type(test) => {
-                    rows &= self.of_type(*test);
-                    continue;
-                }
-                BoundTest::Attr(condition) => Some(condition),
-                BoundTest::Inner(_) => None,
-            };
-            // One value of a header is one posting list, without an access.
-            if let Some(value) = condition.and_then(|of| of_one_value(of, segment)) {
-                rows = value.map_or(0, |posting| {
-                    trace.counters.postings += 1;
-                    rows & self.of_posting(posting)
-                });
-                continue;
-            }
-            rows = match &TestAccess::new(test, segment, self.input) {
-                TestAccess::Never => 0,
-                TestAccess::Always => rows,
-                TestAccess::Posting(posting) => {
-                    trace.counters.postings += 1;
-                    rows & self.of_posting(posting)
-                }
-                access => Ones(rows)
-                    .filter(|bit| {
-                        let row = self.start + bit;
-                        access.holds(self.piece, row, self.input, &mut trace.counters)
-                    })
-                    .fold(0, |kept, bit| kept | 1 << bit),
+            rows = match test {
+                BoundTest::Type(test) => rows & self.of_type(*test),
+                test => test_word(test, self.piece, self.start, rows, self.input, counters),
             };
         }
         rows

@@ -136,7 +136,7 @@ fn nearest(
         }
     };
     let (from, (skip, take)) = match (&*step.picks, page) {
-        // Order and tail are applied once more, which changes nothing if no row is skipped.
+        // A count applies the page once more, which changes nothing if no row is skipped.
         ([], Some((0, take))) if !unique => match order {
             RowOrder::Pre => (NearestEnd::First, (0, take)),
             RowOrder::Default => (NearestEnd::Newest, (0, take)),
@@ -262,6 +262,8 @@ impl Binder<'_> {
         for test in &filter.tests {
             tests.push(self.test(test)?);
         }
+        // A stable sort: conditions with selectors inside stay in the order of their numbers.
+        tests.sort_by_key(BoundTest::reads_nodes);
         let picks = try_map(&filter.picks, |pick| {
             Ok(match pick {
                 PickStep::First => BoundPick::First,

@@ -169,6 +169,21 @@ impl BoundTest {
         matches!(self, Self::Type(TypeTest::Class(Class::Container)))
     }
 
+    /// Whether it reads nodes one by one, which costs more than what posting lists and columns answer.
+    pub(super) fn reads_nodes(&self) -> bool {
+        match self {
+            Self::Type(_) | Self::Depth(_) | Self::Inner(_) => false,
+            Self::Attr(test) => matches!(
+                test.attr,
+                Attr::Content
+                    | Attr::ContentHash
+                    | Attr::Parent
+                    | Attr::CreatedAtIso
+                    | Attr::Facet(_)
+            ),
+        }
+    }
+
     /// Whether the result for a node can change though its unit does not: depths and ages move
     /// with the snapshot.
     fn moves(&self) -> bool {
