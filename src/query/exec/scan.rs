@@ -49,9 +49,12 @@ impl TestAccess<'_> {
                 }
                 word & (found & given | if set.null { !given } else { 0 })
             }
-            Self::Ttl { set, cycle, .. } => Ones(word)
-                .filter(|bit| set.contains(segment.ttl(start + bit, *cycle)))
-                .fold(0, |kept, bit| kept | 1 << bit),
+            Self::Ttl { set, cycle, .. } => {
+                let given = segment.with_ttl().word_from(start);
+                Ones(if set.null { word } else { word & given })
+                    .filter(|bit| set.contains(segment.ttl(start + bit, *cycle)))
+                    .fold(0, |kept, bit| kept | 1 << bit)
+            }
             Self::Union(postings) if of_lists(postings.len()) => word & any_of(postings, start),
             Self::Except(postings) if of_lists(postings.len()) => word & !any_of(postings, start),
             Self::Kind { kinds, types } if of_lists(kinds.len() + types.len()) => {
