@@ -6,6 +6,14 @@
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "support/cases.rs"]
 mod cases;
+#[allow(dead_code, reason = "the bench uses the rest")]
+#[path = "../benches/sessions/classes.rs"]
+mod classes;
+#[allow(dead_code, reason = "the bench uses the rest")]
+#[path = "../benches/sessions/contenders.rs"]
+mod contenders;
+#[path = "../benches/sessions/grow.rs"]
+mod grow;
 #[path = "../benches/support/mod.rs"]
 mod support;
 
@@ -18,7 +26,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use support::contenders::payload;
-use support::memory::{Counting, asked_by, measure};
+use support::memory::{Counting, asked_by, counted_blocks, measure};
 use support::{generate, walk};
 
 #[global_allocator]
@@ -47,6 +55,7 @@ fn memory_follows_nodes_and_changes() {
     a_waiting_session_is_small();
     whole_snapshots_find_the_sharing_again();
     counting_lists_nothing();
+    a_select_allocates_the_list_of_its_ids();
     a_cache_is_built_in_one_pass();
     an_export_is_verified_line_by_line();
     a_bomb_takes_what_the_limit_allows();
@@ -498,6 +507,30 @@ fn counting_lists_nothing() {
     let (count, _, peak) = measure(count);
     assert!(count > 7_000);
     assert!(peak < 1_024, "counting {count} blocks took {peak} bytes");
+}
+
+/// A select of ids allocates their list, if there are any, and a count nothing, once the thread has memory for bitmaps.
+fn a_select_allocates_the_list_of_its_ids() {
+    let engine = Engine::new();
+    let mut over = Vec::new();
+    for nodes in [30, 300, 3_000] {
+        let session = grow::session(&grow::conversation(nodes), nodes);
+        let facts = classes::Facts::of(&session);
+        for class in classes::all() {
+            let query = engine.prepare(&class.selector(&facts));
+            let query = query.expect("a selector");
+            let rows = || query.rows(&session).expect("rows");
+            let (ids, count) = (|| rows().to_ids().len(), || rows().count());
+            assert_eq!(ids(), count(), "{}", class.name);
+            let (found, listing) = counted_blocks(ids);
+            let (_, counting) = counted_blocks(count);
+            if listing > usize::from(found > 0) || counting > 0 {
+                let name = class.name;
+                over.push(format!("{name} of {nodes} nodes: {listing}, {counting}"));
+            }
+        }
+    }
+    assert_eq!(over, [""; 0], "allocations of a select, and of a count");
 }
 
 /// A build needs memory for the largest document, and a few words for each document, whatever
