@@ -86,7 +86,7 @@ pub(super) fn run_one(
 /// The rows from the first to the last window of all groups; why words do not fit otherwise. Linear in the pieces.
 pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, &'static str> {
     let snapshot = input.snapshot;
-    let mut span = u32::MAX..0;
+    let mut span: Option<Range<u32>> = None;
     for chain in &bound.chains {
         // What has no depth but the root and `^seq` is in no window.
         let are_all = snapshot.all_have_depths() && snapshot.turns() > 0;
@@ -108,16 +108,20 @@ pub(super) fn span_of(bound: &Bound, input: RunInput<'_>) -> Result<Range<u32>, 
             {
                 Err("a turn has more than 64 rows")
             } else {
-                span = span.start.min(rows.start)..span.end.max(rows.end);
+                span = Some(match &span {
+                    Some(span) => span.start.min(rows.start)..span.end.max(rows.end),
+                    None => rows,
+                });
                 Ok(())
             }
         })?;
     }
+    let span = span.unwrap_or(0..0);
     // One bitmap has the rows of all windows.
-    if span.end.saturating_sub(span.start) > WORDS_SPAN {
+    if span.end - span.start > WORDS_SPAN {
         return Err("the depths are far apart");
     }
-    Ok(if span.is_empty() { 0..0 } else { span })
+    Ok(span)
 }
 
 /// Visits the rows at the depths of a chain, in document order, and whether they are turns, until it fails.
