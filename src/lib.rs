@@ -132,7 +132,7 @@ pub mod selection {
 pub mod explain {
     pub use crate::engine::{
         Analysis, CacheStats, CheckReport, Desugared, Explain, ExplainOptions, NotChosen, Pass,
-        PlanLine, Runs, StrategyLine,
+        PlanLine, Runs, StepWork, StrategyLine,
     };
     pub use crate::query::exec::Counters;
 }

@@ -1,7 +1,8 @@
 //! `explain`: what a selector means, how it is planned, and what running it did.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -13,10 +14,12 @@ pub use crate::query::exec::NotChosen;
 use crate::query::exec::{self, Counters, RunGoal, RunInput, Strategy, Trace};
 pub use crate::query::ir::Desugared;
 use crate::query::ir::{Edition, Purpose, QueryTime, compile_observed, desugar};
-pub use crate::query::plan::PlanLine;
 use crate::query::plan::{Bound, operand_label, sources};
+pub use crate::query::plan::{PlanLine, StepWork};
+use crate::support::clock;
 use crate::support::diag::Error;
 use crate::support::macros::setters;
+use crate::support::text::short_time;
 
 /// What an explanation shows beyond the plan. See the example of [`Explain`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +64,7 @@ pub struct Explain {
     pub normalized: String,
     /// SHA-256 of the canonical text.
     pub fingerprint: String,
-    /// Whether the plan cache knew it: `text hit`, `shape hit` or `miss`.
+    /// Whether the plan cache knew it: `text hit`, `shape hit` or `miss`; `prepared` if it was not asked.
     pub cache: &'static str,
     /// The normalized form after each pass, when asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -128,6 +131,8 @@ pub struct Analysis {
     pub snapshots: Vec<String>,
     /// Rows in the answer, all snapshots together.
     pub rows: u64,
+    /// What finding them took, by the clock: the pieces are those in windows.
+    pub work: StepWork,
     /// Counters, all snapshots together.
     pub counters: Counters,
 }
@@ -140,12 +145,26 @@ pub(super) fn explain(
     options: ExplainOptions,
 ) -> Result<Explain, Error> {
     let (prepared, outcome) = cache.look_up(text, edition, Purpose::Select)?;
+    Ok(Explain {
+        cache: outcome.as_str(),
+        ..explain_prepared(&prepared, session, text, options)?
+    })
+}
+
+/// Explains a prepared selector, with `text` as it was written.
+pub(super) fn explain_prepared(
+    prepared: &Prepared,
+    session: Option<&Session>,
+    text: &str,
+    options: ExplainOptions,
+) -> Result<Explain, Error> {
     let statement = prepared.statement();
+    let edition = statement.edition;
     let mut plan = statement.plan.operators();
     // One moment of the session, so that all parts are about the same snapshots.
     let history = session.map(Session::history);
     let (strategy, analysis) = match &history {
-        Some(history) => analyze(&prepared, history, options.analyze, &mut plan)?,
+        Some(history) => analyze(prepared, history, options.analyze, &mut plan)?,
         None => (None, None),
     };
     let time = history.filter(|_| statement.query.time == QueryTime::Working);
@@ -167,7 +186,7 @@ pub(super) fn explain(
         sugar: desugar(text, edition)?,
         normalized: prepared.canonical(),
         fingerprint: prepared.fingerprint(),
-        cache: outcome.as_str(),
+        cache: "prepared",
         passes,
         time,
         values: values.collect(),
@@ -225,19 +244,28 @@ fn analyze(
         let planned = prepared.bound().and_then(|bound| planned(bound));
         return Ok((planned.map(|planned| StrategyLine::new(planned, &[])), None));
     }
-    let bound = prepared.ready()?;
+    let observed = prepared.observed()?;
+    let bound = observed.ready()?;
     let mut trace = Trace::on();
     let options = RangeOptions::default();
-    let (rows, counters) = if compares {
-        let diff = prepared.diffs_at(history, &options, &mut trace)?;
-        (diff.rows(), diff.counters)
+    clock::cost();
+    let start = Instant::now();
+    let (rows, counters, time_ns) = if compares {
+        let diff = observed.diffs_at(history, &options, &mut trace)?;
+        (diff.rows(), diff.counters, clock::nanos_since(start))
     } else {
         let moment = Moment::from(Arc::clone(history));
-        let selection = prepared.rows_at(moment, &options, &mut trace)?;
+        let selection = observed.rows_at(moment, &options, &mut trace)?;
         let counters = selection.trace(&mut trace);
-        (selection.count(), counters)
+        let time_ns = clock::nanos_since(start);
+        (selection.count(), counters, time_ns)
     };
-    count_rows(plan, rows as u64, &trace);
+    let work = StepWork {
+        time_ns,
+        pieces: counters.pieces_read,
+        ..StepWork::default()
+    };
+    let work = tell_work(plan, rows as u64, work, bound, &trace);
     let name = |snapshot: &&Snapshot| {
         if snapshot.is_working() {
             "working state".to_owned()
@@ -248,6 +276,7 @@ fn analyze(
     let analysis = Analysis {
         snapshots: snapshots.iter().map(name).collect(),
         rows: rows as u64,
+        work,
         counters,
     };
     let strategy = planned(bound).map(|planned| StrategyLine::new(planned, trace.strategies()));
@@ -258,18 +287,65 @@ fn newest_first(snapshots: SnapshotsIter<'_>) -> Vec<&Snapshot> {
     snapshots.rev().map(|snapshot| &**snapshot).collect()
 }
 
-fn count_rows(plan: &mut [PlanLine], rows: u64, trace: &Trace) {
-    for line in plan {
-        match (line.group, line.step) {
-            (None, _) => line.actual_rows = Some(rows),
-            (Some(group), Some(step)) => {
-                let done = trace.steps().get(group).and_then(|steps| steps.get(step));
-                line.actual_rows = Some(done.map_or(0, |done| done.rows));
-                line.estimated_rows = done.and_then(|done| done.estimate);
-            }
-            (Some(_), None) => {}
-        }
+/// Writes what was done into the lines of a plan, given the time and pieces of the whole. Returns the work of the
+/// whole.
+fn tell_work(
+    plan: &mut [PlanLine],
+    rows: u64,
+    mut whole: StepWork,
+    bound: &Bound,
+    trace: &Trace,
+) -> StepWork {
+    let mut last = StepWork {
+        time_ns: whole.time_ns,
+        text_bytes: bound.filter_readings().text_bytes,
+        ttl_rows: bound.filter_readings().ttl_rows + trace.ttl_rows(),
+        ..whole
+    };
+    (whole.text_bytes, whole.ttl_rows) = (last.text_bytes, last.ttl_rows);
+    for line in plan.iter_mut() {
+        let (Some(group), Some(step)) = (line.group, line.step) else {
+            continue;
+        };
+        let done = trace.steps().get(group).and_then(|steps| steps.get(step));
+        let done = done.copied().unwrap_or_default();
+        line.actual_rows = Some(done.rows);
+        line.estimated_rows = done.estimate;
+        let read = bound.step_readings(group, step);
+        let work = StepWork {
+            time_ns: done.nanos,
+            pieces: done.pieces,
+            text_bytes: read.text_bytes,
+            ttl_rows: read.ttl_rows,
+        };
+        // Steps of several threads may take longer together than the whole did by the clock.
+        last.time_ns = last.time_ns.saturating_sub(work.time_ns);
+        whole.text_bytes += work.text_bytes;
+        whole.ttl_rows += work.ttl_rows;
+        line.work = Some(work);
     }
+    for line in plan.iter_mut().filter(|line| line.group.is_none()) {
+        line.actual_rows = Some(rows);
+        line.work = Some(last);
+    }
+    whole
+}
+
+/// As it stands in brackets behind an operator: what is 0 is left out.
+fn work_text(work: &StepWork) -> String {
+    let mut text = format!(", {}", short_time(work.time_ns));
+    for (count, one, several) in [
+        (work.pieces, "piece", "pieces"),
+        (work.text_bytes, "byte searched", "bytes searched"),
+        (work.ttl_rows, "ttl compared", "ttls compared"),
+    ] {
+        let _ = match count {
+            0 => Ok(()),
+            1 => write!(text, ", 1 {one}"),
+            _ => write!(text, ", {count} {several}"),
+        };
+    }
+    text
 }
 
 impl StrategyLine {
@@ -296,6 +372,34 @@ impl StrategyLine {
             cheaper,
             ran: ran.iter().map(runs).collect(),
         }
+    }
+}
+
+impl Prepared {
+    /// Explains the selector with the values of its parameters: its plan and, with a session and
+    /// [`ExplainOptions::analyze`], what running it took, step by step.
+    ///
+    /// ```
+    /// use pactql::{Engine, Session, explain::ExplainOptions};
+    /// let session = Session::open("fixtures/support-agent.jsonl")?;
+    /// let by_text = Engine::new().prepare("@t0 .cb[content~$text]")?;
+    /// let explained = by_text
+    ///     .bind([("text", "order".into())])?
+    ///     .explain(Some(&session), ExplainOptions::default().analyze(true))?;
+    /// let analysis = explained.analysis.expect("it was run");
+    /// assert!(analysis.work.text_bytes > 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// With a session as [`Prepared::select`]: without `analyze`, parameters need no values.
+    pub fn explain(
+        &self,
+        session: Option<&Session>,
+        options: ExplainOptions,
+    ) -> Result<Explain, Error> {
+        let text = self.text();
+        explain_prepared(self, session, text, options)
     }
 }
 
@@ -370,10 +474,13 @@ impl fmt::Display for Explain {
             write!(f, "  {}{branch}{}", "   ".repeat(indent), line.operator)?;
             match (line.estimated_rows, line.actual_rows) {
                 (Some(estimate), Some(actual)) => {
-                    write!(f, "  [rows {actual}, at most {estimate}]")?;
+                    write!(f, "  [rows {actual}, at most {estimate}")?;
                 }
-                (None, Some(actual)) => write!(f, "  [rows {actual}]")?,
+                (None, Some(actual)) => write!(f, "  [rows {actual}")?,
                 (_, None) => {}
+            }
+            if let Some(work) = &line.work {
+                write!(f, "{}]", work_text(work))?;
             }
             writeln!(f)?;
             for inside in &line.inside {
@@ -389,10 +496,12 @@ impl fmt::Display for Explain {
             let Analysis {
                 snapshots,
                 rows,
+                work,
                 counters,
             } = analysis;
             writeln!(f, "snapshots    {}", snapshots.join(" "))?;
             writeln!(f, "rows         {rows}")?;
+            writeln!(f, "time         {}", short_time(work.time_ns))?;
             writeln!(
                 f,
                 "read         {} of {} pieces, {} rows in windows, {} postings, {} rows asked one by one",

@@ -40,7 +40,8 @@ pub use context::{
     Context, ContextBuilder, ContextState, IntoNode, Message, Request, Stream, sent,
 };
 pub use explain::{
-    Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StrategyLine,
+    Analysis, Desugared, Explain, ExplainOptions, NotChosen, Pass, PlanLine, Runs, StepWork,
+    StrategyLine,
 };
 pub use facade::{CheckReport, Engine, EngineBuilder};
 pub use fit::Fit;

@@ -67,6 +67,14 @@ impl Prepared {
         &self.statement.text
     }
 
+    /// A copy whose tests count what they read.
+    pub(super) fn observed(&self) -> Result<Self, Error> {
+        Ok(Self {
+            statement: Arc::clone(&self.statement),
+            bound: Some(Arc::new(self.ready()?.observed())),
+        })
+    }
+
     /// The normalized form.
     #[doc(hidden)]
     pub fn query(&self) -> &SelectorQuery {

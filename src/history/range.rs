@@ -406,6 +406,7 @@ impl Range<'_> {
         let rows = changes.map(|changes| {
             let pieces = newer.pieces().len() + older.pieces().len();
             trace.counters.pieces_read += pieces as u64;
+            trace.compared_ttls(|| changes.ttl_rows);
             [(newer, &changes.newer), (older, &changes.older)].map(|(snapshot, blocks)| {
                 let input = RunInput::new(snapshot, self.history);
                 run_in(self.bound, input, blocks, &mut trace)

@@ -95,6 +95,7 @@ pub(crate) fn run_union<'a>(
                 if local && (!changes.has_preamble() || same_spine(newer, snapshot)) =>
             {
                 trace.counters.pieces_read += snapshot.pieces().len() as u64;
+                trace.compared_ttls(|| changes.ttl_rows);
                 let _ = run_in(bound, input, &changes.older, trace).iter().all(take);
             }
             _ => run_untailed_while(bound, input, trace, &mut take),

@@ -23,6 +23,8 @@ pub(super) type RowRanges = SmallVec<[Range<u32>; 4]>;
 pub struct Changes {
     pub newer: RowRanges,
     pub older: RowRanges,
+    /// The rows whose ttls were read in both snapshots to find them.
+    pub ttl_rows: u64,
 }
 
 impl Changes {
@@ -38,6 +40,7 @@ impl Changes {
         Self {
             newer: rows(newer, &units.newer),
             older: rows(older, &units.older),
+            ttl_rows: units.ttl_rows,
         }
     }
 
@@ -85,6 +88,7 @@ type UnitList = SmallVec<[UnitAt; 8]>;
 struct DifferingUnits {
     newer: UnitList,
     older: UnitList,
+    ttl_rows: u64,
 }
 
 impl DifferingUnits {
@@ -110,7 +114,7 @@ impl DifferingUnits {
                 if units.is_empty() {
                     continue;
                 }
-                for unit in differing(piece, known, &units, cycles) {
+                for unit in differing(piece, known, &units, cycles, &mut found.ttl_rows) {
                     found.newer.push((at, unit));
                     found.older.push((other, unit));
                 }
@@ -183,11 +187,13 @@ impl UnmatchedUnits {
 }
 
 /// The units of `units`, which two pieces share, that differ in dead rows or, with the cycles of both, in ttls.
+/// Adds the rows whose ttls it reads to `ttl_rows`.
 fn differing(
     piece: &SnapshotPiece,
     other: &SnapshotPiece,
     units: &Range<u32>,
     cycles: Option<(i64, i64)>,
+    ttl_rows: &mut u64,
 ) -> SmallVec<[u32; 8]> {
     let segment = &*piece.segment;
     let rows = segment.rows_of(units);
@@ -224,7 +230,9 @@ fn differing(
     if let Some((cycle, other_cycle)) = cycles
         && cycle != other_cycle
     {
+        let mut compared = 0;
         let falls = |row| {
+            compared += 1;
             if !piece.is_dead(row) && segment.ttl(row, cycle) != segment.ttl(row, other_cycle) {
                 found.push(segment.unit_of(row));
             }
@@ -232,6 +240,7 @@ fn differing(
         if let Some(expiring) = &segment.expiring {
             expiring.after(cycle.min(other_cycle), &rows, falls);
         }
+        *ttl_rows += compared;
     }
     found.sort_unstable();
     found.dedup();

@@ -117,6 +117,7 @@ fn changes(newer: &Snapshot, older: &Snapshot) -> Changes {
     Changes {
         newer: all(),
         older: all(),
+        ttl_rows: 0,
     }
 }
 

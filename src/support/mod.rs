@@ -1,9 +1,10 @@
-//! What every layer uses: diagnostics as data, the token of cancelled work, names of scratch files, differences of
-//! texts, text and tables for terminals, functions written by a table.
+//! What every layer uses: diagnostics as data, the token of cancelled work, the cost of the clock, names of scratch
+//! files, differences of texts, text and tables for terminals, functions written by a table.
 //!
 //! It must not know anything of the layers above.
 
 pub(crate) mod cancel;
+pub(crate) mod clock;
 pub(crate) mod diag;
 pub(crate) mod edits;
 pub(crate) mod macros;

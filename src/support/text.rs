@@ -51,6 +51,16 @@ pub(crate) fn counted(count: u64, thing: &str) -> String {
     }
 }
 
+/// A time in a unit that fits its size.
+pub(crate) fn short_time(nanos: u64) -> String {
+    match nanos {
+        0..1_000 => format!("{nanos} ns"),
+        1_000..1_000_000 => format!("{:.1} µs", nanos as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        _ => format!("{:.2} s", nanos as f64 / 1e9),
+    }
+}
+
 /// A number with commas between thousands.
 pub(crate) fn amount(number: u64) -> String {
     let digits = number.to_string();

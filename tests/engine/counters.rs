@@ -187,3 +187,95 @@ fn reasons_are_those_of_the_plan() {
     // Words run over several pieces, so every snapshot takes them.
     assert_eq!(strategy.ran.len(), 1);
 }
+
+/// What a step read is told at the step: bytes of the texts that were searched, rows whose ttl was compared, pieces.
+#[test]
+fn an_analysis_tells_what_each_step_read() {
+    let engine = Engine::new();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/greenhouse.jsonl");
+    let session = Session::open(path).expect("the fixture is valid");
+    let options = ExplainOptions::default().analyze(true);
+    let explained = |text: &str| engine.explain(Some(&session), text, options).expect(text);
+    let rows = |text: &str| engine.rows(&session, text).expect(text);
+    let content = |node: pactql::Node<'_>| {
+        let content = node.content();
+        let text = content.as_ref().and_then(|content| content.as_str());
+        text.map_or(0, str::len) as u64
+    };
+
+    let blocks = rows("@t0 .cb[kind='text']");
+    let bytes: u64 = blocks.nodes().map(content).sum();
+    let explain = explained("@t0 .cb[kind='text'][content~'wa[rt]']");
+    let [whole, step] = [0, 1].map(|at| explain.plan[at].work.expect("it was run"));
+    assert!(bytes > 0);
+    // Removed rows of a segment may be tested, too, before they are left out.
+    assert!(whole.text_bytes == 0 && step.text_bytes >= bytes, "{bytes}");
+    assert!(step.pieces >= 1 && step.ttl_rows == 0, "{step:?}");
+    let analysis = explain.analysis.as_ref().expect("it was run");
+    assert_eq!(analysis.work.text_bytes, step.text_bytes);
+    let bytes = step.text_bytes;
+    assert!(analysis.work.time_ns >= step.time_ns);
+    assert!(
+        explain
+            .to_string()
+            .contains(&format!("{bytes} bytes searched]")),
+        "{explain}"
+    );
+
+    // Every block is compared once with each of two values, however they are tested.
+    let all = rows("@t0 .cb").count() as u64;
+    for text in ["@t0 .cb[ttl!=1]", "@t0 .cb[role!='none'][ttl!=1]"] {
+        let explain = explained(text);
+        let step = explain.plan[1].work.expect("it was run");
+        assert!(
+            step.ttl_rows >= all && step.text_bytes == 0,
+            "{text}: {step:?}"
+        );
+    }
+    // A filter of the final set is told with it.
+    let explain = explained("@t0 .cb[kind='text'] {content~'wa[rt]'}");
+    let searched = |at: usize| explain.plan[at].work.map(|work| work.text_bytes);
+    let told: u64 = [0, 1].map(|at| searched(at).unwrap_or(0)).iter().sum();
+    assert!(told > 0, "{told}");
+    // What is read inside of a condition is told at its step, however deep it is inside.
+    for text in [
+        "@t0 .mt:has(.cb[kind='text'][content~'wa[rt]'])",
+        "@t0 .mt:not(:has(.cb[kind='text'][content~'wa[rt]']))",
+        "@t0 .mt:has(.cb[kind='text']:has-result([content~'wa[rt]']), .cb[content~'wa[rt]'])",
+    ] {
+        let explain = explained(text);
+        let step = explain.plan[1].work.expect("it was run");
+        assert!(step.text_bytes >= bytes, "{text}: {step:?}");
+        let (whole, steps) = (explain.analysis.expect("it was run"), &explain.plan);
+        let told = steps.iter().filter_map(|line| line.work);
+        assert_eq!(
+            told.map(|work| work.text_bytes).sum::<u64>(),
+            whole.work.text_bytes
+        );
+    }
+    let explain = explained("@t0 .mt:has(.cb[ttl!=1])");
+    let step = explain.plan[1].work.expect("it was run");
+    assert!(step.ttl_rows > 0, "{step:?}");
+    // Neighbours are compared by the ttls that run out between them, and without a test of one.
+    let explain = explained("@history .cb");
+    let whole = explain.plan[0].work.expect("it was run");
+    assert!(whole.ttl_rows > 0 && whole.pieces > 0, "{whole:?}");
+    assert_eq!(explain.plan[1].work.map(|work| work.ttl_rows), Some(0));
+    // A zone is a step and has rows of its own.
+    let explain = explained("@t0 ^seq .mt :core .cb");
+    let zone = explain
+        .plan
+        .iter()
+        .find(|line| line.operator.starts_with("zone"));
+    let kept = zone.and_then(|line| line.actual_rows).expect("a zone");
+    assert!(kept >= rows("@t0 ^seq .mt :core .cb").count() as u64 && kept > 0);
+    // Without a run nothing is told.
+    let explain = engine.explain(Some(&session), "@t0 .cb", ExplainOptions::default());
+    assert!(
+        explain
+            .expect("a plan")
+            .plan
+            .iter()
+            .all(|line| line.work.is_none())
+    );
+}

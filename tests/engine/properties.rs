@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use pactql::explain::ExplainOptions;
 use pactql::internals::index::Writer;
 use pactql::internals::tree::read_lines;
 use pactql::{Session, Value as Param};
@@ -160,6 +161,17 @@ fn every_way_to_select_gives_the_same_ids() {
                 let nodes: Vec<&str> = selection.nodes().map(|node| node.id()).collect();
                 same!(nodes, wanted, "by node: {text}");
 
+                let analyze = ExplainOptions::default().analyze(true);
+                let explained = cached.0.explain(Some(&session), &text, analyze).unwrap();
+                let rows = wanted.len() as u64;
+                same!(explained.analysis.map(|run| run.rows), Some(rows), "{text}");
+                same!(explained.plan[0].actual_rows, Some(rows), "{text}");
+                let groups = explained.plan.iter().filter_map(|line| line.group);
+                if groups.max() == Some(0) {
+                    let last = explained.plan[1].actual_rows.unwrap_or(0);
+                    same!(last >= rows, true, "the last step keeps {last}: {text}");
+                }
+
                 let prepared = cached.0.prepare(&text).unwrap();
                 let ids = prepared.rows(&session).unwrap();
                 same!(ids.to_ids(), wanted, "prepared: {text}");
@@ -173,6 +185,8 @@ fn every_way_to_select_gives_the_same_ids() {
                 let prepared = prepared.bind(values.clone()).unwrap();
                 let ids = prepared.rows(&session).unwrap();
                 same!(ids.to_ids(), wanted, "with parameters: {text} {values:?}");
+                let explained = prepared.explain(Some(&session), analyze).unwrap();
+                same!(explained.analysis.map(|run| run.rows), Some(rows), "{text}");
             }
             Ok(())
         });

@@ -15,7 +15,9 @@ use super::trace::Counters;
 use crate::index::{DictColumn, IntColumn, Posting, Segment, Snapshot, SnapshotPiece, hash_text};
 use crate::json::JsonValue;
 use crate::query::ir::{Attr, Class, Facet, TypeTest, normal_type};
-use crate::query::plan::{AttrCondition, BoundTest, Compare, NumberSet, TextTest, ValueTest};
+use crate::query::plan::{
+    AttrCondition, BoundTest, Compare, NumberSet, ObservedNumbers, TextTest, ValueTest,
+};
 use crate::support::cancel::ensure;
 use crate::tree::alias::CADENCE;
 use crate::tree::{NodeClass, Present};
@@ -54,6 +56,8 @@ pub(super) enum TestAccess<'a> {
     Inner(&'a InnerRows),
     Content(&'a ValueTest),
     Node(&'a AttrCondition),
+    /// The ttl, and who counts the rows that are compared.
+    Observed(Box<TestAccess<'a>>, &'a ObservedNumbers),
 }
 
 #[inline]
@@ -170,19 +174,13 @@ impl<'a> TestAccess<'a> {
             (Attr::Facet(Facet::Sdepth), Compare::Number(set)) => {
                 Self::of_column(segment.levels(), set, None)
             }
-            // Without numbers in the set only rows without a ttl can match, and those are what is
-            // left of one list.
-            (Attr::Ttl, Compare::Number(set)) => match (set.null, set.ranges.is_empty()) {
-                (false, true) => Self::Never,
-                (true, true) => Self::Except(std::iter::once(segment.with_ttl()).collect()),
-                (false, false) if segment.with_ttl().is_empty() => Self::Never,
-                (null, false) => Self::Ttl {
-                    set,
-                    cycle,
-                    counting: (null || fills_words(segment.with_ttl().len() as usize, 1))
-                        .then(|| counting_down(set, cycle)),
-                },
-            },
+            (Attr::Ttl, Compare::Number(set)) => Self::of_ttl(set, segment, cycle),
+            (Attr::Ttl, Compare::Observed(numbers)) => {
+                match Self::of_ttl(&numbers.set, segment, cycle) {
+                    access @ Self::Ttl { .. } => Self::Observed(Box::new(access), numbers),
+                    access => access,
+                }
+            }
             (Attr::Tags, Compare::Value(test)) => match test.only() {
                 Some(tag) => segment.of_tag(tag).map_or(Self::Never, Self::Posting),
                 None => Self::Node(condition),
@@ -197,6 +195,31 @@ impl<'a> TestAccess<'a> {
                 })
             }
             _ => Self::Node(condition),
+        }
+    }
+
+    fn of_ttl(set: &'a NumberSet, segment: &'a Segment, cycle: i64) -> Self {
+        // Without numbers in the set only rows without a ttl can match, and those are what is
+        // left of one list.
+        match (set.null, set.ranges.is_empty()) {
+            (false, true) => Self::Never,
+            (true, true) => Self::Except(std::iter::once(segment.with_ttl()).collect()),
+            (false, false) if segment.with_ttl().is_empty() => Self::Never,
+            (null, false) => Self::Ttl {
+                set,
+                cycle,
+                counting: (null || fills_words(segment.with_ttl().len() as usize, 1))
+                    .then(|| counting_down(set, cycle)),
+            },
+        }
+    }
+
+    /// The list that has every row which can satisfy the test, if one has, beside rows that do not.
+    pub(super) fn within(&self, segment: &'a Segment) -> Option<&'a Posting> {
+        match self {
+            Self::Ttl { set, .. } if !set.null => Some(segment.with_ttl()),
+            Self::Observed(access, _) => access.within(segment),
+            _ => None,
         }
     }
 
@@ -355,6 +378,10 @@ impl<'a> TestAccess<'a> {
                     }
             }
             Self::Inner(rows) => !segment.is_core(row) && rows.contains(row + piece.shift()),
+            Self::Observed(access, numbers) => {
+                numbers.add(1);
+                access.holds(piece, row, input, counters)
+            }
             // These two read contents: the one thing here that takes long.
             Self::Content(test) => {
                 ensure();

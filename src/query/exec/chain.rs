@@ -105,7 +105,7 @@ fn run(
         let run = StepRun { window, input };
         let left = if below_seq {
             // The window is what is below `^seq`, so the first step has found its one node already.
-            trace.step(0, || 1, Some(1));
+            trace.step(0, || (1, 0), Some(1));
             LeftContext::Nodes(NodeSet {
                 bits: Bits::new(run.window.start..run.window.start),
                 root: false,
@@ -239,7 +239,7 @@ impl StepRun<'_> {
                     if !filter.picks.is_empty() {
                         self.pick(&mut nodes, join, filter, trace);
                     }
-                    trace.step(index, || nodes.count(), None);
+                    trace.step(index, || (nodes.count(), self.pieces()), None);
                     // Later steps and picks have nothing to start from.
                     if nodes.is_empty() {
                         return nodes.bits;
@@ -250,6 +250,7 @@ impl StepRun<'_> {
                 }
                 BoundStep::Zone { axis, zone } => {
                     let zones = self.zones(left, *axis, *zone);
+                    trace.step(index, || (zones.members.count(), self.pieces()), None);
                     if zones.members.is_empty() {
                         return Bits::new(self.window.clone());
                     }
@@ -272,6 +273,11 @@ impl StepRun<'_> {
             }
         }
         bits
+    }
+
+    /// The number of pieces in the window.
+    fn pieces(&self) -> usize {
+        self.input.snapshot.pieces_in(self.window.clone()).len()
     }
 
     fn zones(&self, left: LeftContext, axis: Axis, zone: Zone) -> Zones {

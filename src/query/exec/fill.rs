@@ -184,13 +184,10 @@ impl<'a> PieceTests<'a> {
                         continue;
                     }
                     access => {
-                        let with_ttl = match &access {
-                            TestAccess::Ttl { set, .. } if !set.null => Some(segment.with_ttl()),
-                            _ => None,
-                        };
+                        let within = access.within(segment);
                         others.push(access);
-                        match with_ttl {
-                            Some(with_ttl) => with_ttl,
+                        match within {
+                            Some(within) => within,
                             None => continue,
                         }
                     }

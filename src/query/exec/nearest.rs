@@ -68,6 +68,7 @@ pub(super) fn run(
         nearest.take > 0
     };
     let counters = &mut trace.counters;
+    let before = counters.pieces_read;
     let all: u64 = windows.iter().map(|window| window.len() as u64).sum();
     let mut seen = 0;
     for window in windows {
@@ -84,6 +85,7 @@ pub(super) fn run(
         }
     }
     let pieces = snapshot.pieces().len() as u64;
+    let read = counters.pieces_read - before;
     counters.rows_seen += seen;
     counters.rows_left += all - seen;
     counters.pieces_pruned += pieces.saturating_sub(counters.pieces_read);
@@ -96,7 +98,7 @@ pub(super) fn run(
         found.drain(..skipped);
         found.truncate(usize::try_from(nearest.take).unwrap_or(usize::MAX));
     }
-    trace.step(0, || found.len() as u64, None);
+    trace.step(0, || (found.len() as u64, read as usize), None);
     MatchedRows::List(found)
 }
 

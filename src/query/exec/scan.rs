@@ -71,6 +71,10 @@ impl TestAccess<'_> {
                 });
                 word & (found | derived & !stored)
             }
+            Self::Observed(access, numbers) => {
+                numbers.add(u64::from(word.count_ones()));
+                access.word(piece, index, word, input, counters)
+            }
             _ => Ones(word)
                 .filter(|bit| self.holds(piece, start + bit, input, counters))
                 .fold(0, |kept, bit| kept | 1 << bit),

@@ -1,6 +1,9 @@
 //! Counters of a run, and on request rows per step.
 
+use std::time::Instant;
+
 use super::strategy::Strategy;
+use crate::support::clock;
 
 /// Work done by a run. Always counted; an addition each. Example: [`Explain`](crate::explain::Explain).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -31,26 +34,34 @@ impl std::ops::AddAssign for Counters {
     }
 }
 
-/// Rows of one step of one chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+/// What one step of one chain did.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct StepTrace {
     /// Upper bound from an index lookup; `None` if nothing was looked up.
     pub estimate: Option<u64>,
     /// Rows kept.
     pub rows: u64,
+    /// Pieces in the windows it was run over; a piece counts once for each run.
+    pub pieces: u64,
+    /// Time in nanoseconds since the step before it, without that of the clock; of all threads together.
+    pub nanos: u64,
 }
 
 /// The record of a run: counters always, details on request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub counters: Counters,
     details: Option<Box<TraceDetails>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct TraceDetails {
     steps: Vec<Vec<StepTrace>>,
     chain: usize,
+    /// When the current step began.
+    since: Instant,
+    /// Rows whose ttls were compared between snapshots.
+    ttl_rows: u64,
     strategies: Vec<(Strategy, u64)>,
 }
 
@@ -62,7 +73,13 @@ impl Trace {
 
     pub fn on() -> Self {
         Self {
-            details: Some(Box::default()),
+            details: Some(Box::new(TraceDetails {
+                steps: Vec::new(),
+                chain: 0,
+                since: Instant::now(),
+                ttl_rows: 0,
+                strategies: Vec::new(),
+            })),
             ..Self::default()
         }
     }
@@ -99,6 +116,20 @@ impl Trace {
         for &(strategy, runs) in &other.strategies {
             details.add_runs(strategy, runs);
         }
+        details.ttl_rows += other.ttl_rows;
+    }
+
+    /// Rows whose ttls were compared between snapshots; 0 if details are off.
+    pub fn ttl_rows(&self) -> u64 {
+        self.details.as_ref().map_or(0, |details| details.ttl_rows)
+    }
+
+    /// Adds rows whose ttls were compared between snapshots.
+    #[inline]
+    pub fn compared_ttls(&mut self, rows: impl FnOnce() -> u64) {
+        if let Some(details) = &mut self.details {
+            details.ttl_rows += rows();
+        }
     }
 
     #[inline]
@@ -112,20 +143,51 @@ impl Trace {
     #[inline]
     pub(super) fn begin_chain(&mut self, index: usize) {
         if let Some(details) = &mut self.details {
-            details.chain = index;
+            details.begin_chain(index);
         }
     }
 
+    /// The step is done: `work` tells its rows and the pieces of its windows.
     #[inline]
-    pub(super) fn step(&mut self, step: usize, rows: impl FnOnce() -> u64, estimate: Option<u64>) {
+    pub(super) fn step(
+        &mut self,
+        step: usize,
+        work: impl FnOnce() -> (u64, usize),
+        estimate: Option<u64>,
+    ) {
         if let Some(details) = &mut self.details {
-            let rows = rows();
-            details.add_step(details.chain, step, StepTrace { estimate, rows });
+            details.end_step(step, work, estimate);
         }
     }
 }
 
 impl TraceDetails {
+    #[cold]
+    fn begin_chain(&mut self, index: usize) {
+        self.chain = index;
+        self.since = Instant::now();
+    }
+
+    #[cold]
+    fn end_step(
+        &mut self,
+        step: usize,
+        work: impl FnOnce() -> (u64, usize),
+        estimate: Option<u64>,
+    ) {
+        // Counting rows does not belong to the step, so the clock is read before and after.
+        let nanos = clock::nanos_since(self.since);
+        let (rows, pieces) = work();
+        let done = StepTrace {
+            estimate,
+            rows,
+            pieces: pieces as u64,
+            nanos,
+        };
+        self.add_step(self.chain, step, done);
+        self.since = Instant::now();
+    }
+
     #[cold]
     fn add_step(&mut self, chain: usize, step: usize, added: StepTrace) {
         if self.steps.len() <= chain {
@@ -136,6 +198,8 @@ impl TraceDetails {
             steps.resize(step + 1, StepTrace::default());
         }
         steps[step].rows += added.rows;
+        steps[step].pieces += added.pieces;
+        steps[step].nanos += added.nanos;
         if let Some(estimate) = added.estimate {
             *steps[step].estimate.get_or_insert(0) += estimate;
         }

@@ -91,7 +91,7 @@ fn by_id(
             trace.counters.probes += 1;
             let tests = &filter.tests;
             let holds = tests.len() == 1 || row_holds(tests, row, input, &mut trace.counters);
-            trace.step(0, || u64::from(holds), Some(1));
+            trace.step(0, || (u64::from(holds), 1), Some(1));
             return ControlFlow::Break(MatchedRows::from_row(holds.then_some(row)));
         }
         // What is below the root or `^seq` may be in any unit.
@@ -122,7 +122,7 @@ pub(super) fn of_id(id: &str, input: RunInput<'_>, trace: &mut Trace) -> Matched
     let row = find(id, input, trace).map(NodeRef::row);
     if row.is_some() {
         trace.counters.probes += 1;
-        trace.step(0, || 1, Some(1));
+        trace.step(0, || (1, 1), Some(1));
     }
     MatchedRows::from_row(row)
 }

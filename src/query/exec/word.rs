@@ -311,7 +311,7 @@ impl<'a> WordWindow<'a> {
             let tests = &*filter.tests;
             if index == 0 && matches!(tests, [BoundTest::Type(TypeTest::Seq)]) {
                 let seq = self.input.snapshot.seq_row().is_some();
-                trace.step(index, || u64::from(seq && is_first), None);
+                trace.step(index, || (u64::from(seq && is_first), 0), None);
                 if !seq {
                     return 0;
                 }
@@ -349,7 +349,7 @@ impl<'a> WordWindow<'a> {
                 seq,
                 level: level.or(filter.level),
             };
-            trace.step(index, || kept.count(), None);
+            trace.step(index, || (kept.count(), 1), None);
             if kept.rows == 0 && !root && !seq {
                 return 0;
             }

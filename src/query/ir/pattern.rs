@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memchr::memmem::Finder;
 use regex_automata::MatchKind;
@@ -32,6 +33,8 @@ enum Matcher {
     /// A pattern without special characters.
     Literal(Arc<Finder<'static>>),
     Regex(Regex),
+    /// A pattern, and the bytes of the texts that it was searched for in.
+    Counted(Arc<(Pattern, AtomicU64)>),
 }
 
 impl Pattern {
@@ -39,6 +42,27 @@ impl Pattern {
         match &self.0 {
             Matcher::Literal(finder) => finder.find(text.as_bytes()).is_some(),
             Matcher::Regex(regex) => regex.is_match(text),
+            Matcher::Counted(counted) => {
+                let (pattern, bytes) = &**counted;
+                bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
+                pattern.is_match(text)
+            }
+        }
+    }
+
+    /// The same pattern, counting from 0 the bytes that [`Pattern::is_match`] is given.
+    pub fn counted(&self) -> Self {
+        Self(Matcher::Counted(Arc::new((
+            self.clone(),
+            AtomicU64::new(0),
+        ))))
+    }
+
+    /// The bytes of the texts that a [counted](Self::counted) pattern was searched for in; 0 of others.
+    pub fn searched_bytes(&self) -> u64 {
+        match &self.0 {
+            Matcher::Counted(counted) => counted.1.load(Ordering::Relaxed),
+            Matcher::Literal(_) | Matcher::Regex(_) => 0,
         }
     }
 
@@ -50,9 +74,14 @@ impl Pattern {
     /// The matches in `text` that do not overlap, in order, as ranges of bytes. An empty match where the one
     /// before ended is left out.
     pub fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = Range<usize>> + use<'_, 't> {
-        let (finder, regex) = match &self.0 {
+        let mut matcher = &self.0;
+        while let Matcher::Counted(counted) = matcher {
+            matcher = &counted.0.0;
+        }
+        let (finder, regex) = match matcher {
             Matcher::Literal(finder) => (Some(finder), None),
             Matcher::Regex(regex) => (None, Some(regex)),
+            Matcher::Counted(_) => (None, None),
         };
         let literals = finder.into_iter().flat_map(move |finder| {
             let length = finder.needle().len();
@@ -132,7 +161,7 @@ impl Patterns {
         let bytes = match &matcher {
             Ok(Matcher::Regex(regex)) => regex.memory_usage(),
             Err(PatternError::TooLarge(limit)) => *limit,
-            Ok(Matcher::Literal(_)) | Err(_) => 0,
+            Ok(Matcher::Literal(_) | Matcher::Counted(_)) | Err(_) => 0,
         };
         self.bytes += bytes.max(LEAST_BYTES);
         let matcher = matcher?;

@@ -9,7 +9,7 @@ use crate::query::ir::{
 };
 
 /// A plan with its values in place, still without a snapshot. Immutable and shared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bound {
     pub chains: SmallVec<[BoundChain; 1]>,
     pub filters: Box<[BoundTest]>,
@@ -76,14 +76,14 @@ pub type BoundTest = NodeCondition<AttrCondition, BoundInner>;
 pub type BoundPick = PickStep<AttrCondition, BoundInner, u64>;
 
 /// A condition with selectors inside.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BoundInner {
     /// Its number among those of the plan, from 0: those inside of it have smaller ones.
     pub number: usize,
     pub test: InnerTest<BoundChain>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BoundFilter {
     pub axis: Axis,
     pub tests: BoundTests,
@@ -100,7 +100,7 @@ pub struct BoundFilter {
 /// The tests of a step. Most steps have one.
 pub type BoundTests = SmallVec<[BoundTest; 1]>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AttrCondition {
     pub attr: Attr,
     pub compare: Compare,
@@ -208,7 +208,7 @@ impl BoundTest {
 
 impl BoundInner {
     /// The tests of all steps inside.
-    fn tests(&self) -> impl Iterator<Item = &BoundTest> {
+    pub(super) fn tests(&self) -> impl Iterator<Item = &BoundTest> {
         let filters = self.test.any.iter().flat_map(BoundChain::filters);
         filters.flat_map(BoundFilter::all_tests)
     }

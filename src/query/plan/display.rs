@@ -30,6 +30,25 @@ pub struct PlanLine {
     /// Rows it kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actual_rows: Option<u64>,
+    /// What it took, if the plan was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<StepWork>,
+}
+
+/// What an operator took, all runs of it together. See the example of [`Explain`](crate::explain::Explain).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct StepWork {
+    /// Time in nanoseconds, without that of reading the clock: of all threads together for a step; for what acts on
+    /// the union the rest of the whole. Conditions with selectors inside are found before the steps, so their time is
+    /// in that rest.
+    pub time_ns: u64,
+    /// Pieces of snapshots that it went through; each counts once a run.
+    pub pieces: u64,
+    /// Bytes of the texts in which its patterns were searched for, those inside of its conditions included.
+    pub text_bytes: u64,
+    /// Rows whose ttl it compared: with a value, there or inside of its conditions, or between two snapshots.
+    pub ttl_rows: u64,
 }
 
 impl Plan {
@@ -43,6 +62,7 @@ impl Plan {
             inside: Vec::new(),
             estimated_rows: None,
             actual_rows: None,
+            work: None,
         };
         let mut operators = vec![line(None, None, self.final_label())];
         for (index, chain) in self.chains.iter().enumerate() {

@@ -16,6 +16,7 @@ mod bound;
 mod compile;
 mod display;
 mod number_set;
+mod observe;
 mod predicate;
 mod shape;
 mod steps;
@@ -29,8 +30,9 @@ pub use bound::{
     BoundTests, NearestEnd, NearestRows,
 };
 pub use compile::compile;
-pub use display::{PlanLine, operand_label};
-pub use number_set::NumberSet;
+pub use display::{PlanLine, StepWork, operand_label};
+pub use number_set::{NumberSet, ObservedNumbers};
+pub use observe::Readings;
 pub use predicate::Compare;
 pub use shape::{PlanShape, Sources, sources};
 pub use steps::{

@@ -1,5 +1,7 @@
 //! Numeric comparisons as sets of integers.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::value::Value;
 use crate::query::ir::{CompareOp, Intervals};
 
@@ -63,6 +65,39 @@ impl NumberSet {
 
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty() && !self.null
+    }
+}
+
+/// A comparison of ttls that counts the rows it is asked for.
+#[derive(Debug)]
+pub struct ObservedNumbers {
+    pub set: NumberSet,
+    rows: AtomicU64,
+}
+
+impl ObservedNumbers {
+    /// Counts from 0.
+    pub fn new(set: NumberSet) -> Self {
+        let rows = AtomicU64::new(0);
+        Self { set, rows }
+    }
+
+    /// The rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    pub fn add(&self, rows: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+    }
+}
+
+impl Clone for ObservedNumbers {
+    fn clone(&self) -> Self {
+        Self {
+            set: self.set.clone(),
+            rows: AtomicU64::new(self.rows()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! numeric headers become sets of integers, string headers sorted texts, other attributes a
 //! [`ValueTest`].
 
-use super::number_set::NumberSet;
+use super::number_set::{NumberSet, ObservedNumbers};
 use super::text_test::{TextTest, UnfitValue};
 use super::value::Value;
 use super::value_test::{ValueReading, ValueTest};
@@ -18,6 +18,8 @@ pub enum Compare {
     Text(TextTest),
     /// Of tags, a custom attribute or the content. Boxed because it is large and rare.
     Value(Box<ValueTest>),
+    /// Of the ttl, where what it reads is counted.
+    Observed(Box<ObservedNumbers>),
 }
 
 impl Compare {

@@ -73,6 +73,10 @@ impl ValueTest {
         self.pattern.as_ref()
     }
 
+    pub(super) fn pattern_mut(&mut self) -> Option<&mut Pattern> {
+        self.pattern.as_mut()
+    }
+
     pub fn holds(&self, node: &Scalar<'_>) -> bool {
         match self.op {
             CompareOp::Eq => self.wanted.holds(node),
