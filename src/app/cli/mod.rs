@@ -36,6 +36,8 @@ mod words;
 mod write;
 
 pub use crate::app::present::Exit;
+#[cfg(feature = "count-allocations")]
+pub use bench::CountingAllocator;
 
 use crate::app::present::Failure;
 use crate::tree::Limits;

@@ -64,13 +64,16 @@ pub(super) fn open(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> 
     }
     let progress = Progress::spinner(format!("reading {name}"));
     let stores = stores_of(&[name.to_owned()])?;
-    let mut read = read(name, limits, &stores)?;
+    let read = read(name, limits, &stores)?;
     drop(progress);
     say(&read.said);
-    match (read.sessions.pop(), read.sessions.len()) {
-        (Some(session), 0) => Ok(session),
-        (_, others) => Err(opened::expected_one(Path::new(name), others + 1)),
-    }
+    read.only(name)
+}
+
+/// Opens a session that was opened before, by its name, and says nothing.
+pub(super) fn open_again(name: &str, limits: Limits) -> Result<Arc<Session>, Failure> {
+    let stores = stores_of(&[name.to_owned()])?;
+    read(name, limits, &stores)?.only(name)
 }
 
 /// Opens a session as [`open`] does, and finds the snapshot at `address`; without one, the working state, or else
@@ -145,6 +148,14 @@ impl ReadSessions {
             FileContents::Neither(failure) => return Err(failure),
         }
         Ok(read)
+    }
+
+    /// The session, where there is one.
+    fn only(mut self, name: &str) -> Result<Arc<Session>, Failure> {
+        match (self.sessions.pop(), self.sessions.len()) {
+            (Some(session), 0) => Ok(session),
+            (_, others) => Err(opened::expected_one(Path::new(name), others + 1)),
+        }
     }
 
     fn one(session: Arc<Session>) -> Self {

@@ -1,6 +1,7 @@
 //! The command line, run as a program: results, messages, exit codes.
 
 mod agent;
+mod bench;
 mod context;
 #[cfg(feature = "parquet")]
 mod copies;
@@ -231,17 +232,6 @@ fn usage_errors_differ_from_bad_values() {
     );
     fails(&["render", AGENT, "--at", "@t3"], 3, "found `@t3`");
     fails(&["render", AGENT, "--as", "cohere"], 3, "cohere");
-    fails(
-        &["bench", AGENT, "-e", "@t0 .cb", "--threads", "0"],
-        3,
-        "0 is not in 1..=1024",
-    );
-    fails(
-        &["bench", AGENT, "-e", "@t0 .cb", "--duration=-1"],
-        3,
-        "positive",
-    );
-    fails(&["bench", AGENT], 1, "needs a selector");
     fails(&["explain", "@t0 .cb", "--analyze"], 1, "needs a session");
     let error = fails(
         &["select", AGENT, "@t0 .cb", "--bogus", "--format", "json"],

@@ -1,0 +1,615 @@
+//! `pactql bench`: how long selectors take, against each other and against an earlier measurement.
+//!
+//! ```text
+//! mix ─▶ run ─▶ tally ─▶ statistics ─▶ baseline
+//!        └─▶ compare ──────┘
+//! ```
+
+mod allocations;
+mod baseline;
+mod compare;
+mod mix;
+mod run;
+mod statistics;
+mod tally;
+
+#[cfg(feature = "count-allocations")]
+pub use allocations::CountingAllocator;
+
+use super::command::{Invocation, RunCommand, print_as};
+use super::list::Sizes;
+use super::options::EditionArgs;
+use super::progress::Progress;
+use super::sessions::{SessionsArgs, open_again};
+use super::{input, output};
+use crate::app::present::{Exit, Failure, counted};
+use crate::engine::{CacheStats, Context, Engine};
+use crate::history::Session;
+use crate::support::clock;
+use crate::support::table::{Paint, TextTable};
+use crate::support::text::{amount, short_time};
+use baseline::{Baseline, Sampled, Since};
+use clap::Args;
+use compare::{Comparison, Side, compare};
+use mix::{MOST_WEIGHT, Mix};
+use run::{Outcome, Work, run_once};
+use serde_json::{Value, json};
+use statistics::Ratio;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tally::{Tally, Times};
+
+/// How long do selectors take?
+///
+/// Loads the sessions and runs every selector on every session, over and over. A time is that of one select with
+/// the list of its ids; selectors are given as text and go through the plan cache. It is service time, from the begin
+/// of a select to its end, without the time that the clock takes. Nothing waits, so it says how many selects a second
+/// there can be, not how long a select waits behind others: that is the response time, which --rate measures.
+#[derive(Args, Debug)]
+pub(super) struct BenchArgs {
+    /// Sessions: files, directories, stores, or `-`.
+    #[arg(value_name = "SESSION", required = true)]
+    sessions: Vec<String>,
+    /// A selector; may be given several times.
+    #[arg(short = 'e', long = "selector", value_name = "SELECTOR")]
+    #[arg(allow_hyphen_values = true)]
+    selectors: Vec<String>,
+    /// A file of selectors, one a line.
+    #[arg(long, value_name = "FILE")]
+    file: Option<String>,
+    /// How often each selector runs beside the others, in their order: 5,1,1 [default: all the same].
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    weights: Vec<u64>,
+    /// Run two selectors, or two files of selectors, in turns: how many times as long does the second take?
+    #[arg(long, num_args = 2, value_names = ["A", "B"], allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["selectors", "file", "weights", "zipf", "commits", "threads", "rate", "cold",
+        "allocations", "baseline"])]
+    compare: Vec<String>,
+    /// Choose sessions by Zipf with this exponent, the first most often [default: each in turn].
+    #[arg(long, value_name = "S", value_parser = exponent)]
+    zipf: Option<f64>,
+    /// The share of operations that add a message and its reply and commit them, in memory, such as 0.1.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    commits: Option<f64>,
+    /// The number of threads.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: u16,
+    /// Begin N operations a second, and also measure from the moment that each was due.
+    #[arg(long, value_name = "N", value_parser = rate)]
+    rate: Option<f64>,
+    /// Open the session again before each select, and compile the selector again.
+    #[arg(long, conflicts_with_all = ["commits", "rate"])]
+    cold: bool,
+    /// Also count the allocations of each select on its thread; needs a build that counts them.
+    #[arg(long)]
+    allocations: bool,
+    /// Compare with the measurement in this file; where there is none, write it.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<String>,
+    /// Replace the measurement in the file of --baseline.
+    #[arg(long, requires = "baseline")]
+    force: bool,
+    /// Decides what is random: the sessions of --zipf, and the resamples of intervals.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// How many seconds to measure.
+    #[arg(long, value_name = "S", default_value = "3", value_parser = seconds)]
+    duration: Duration,
+    #[command(flatten)]
+    edition: EditionArgs,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "expected a positive number of seconds".to_owned())
+}
+
+fn number(text: &str, fits: fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| fits(*number));
+    number.ok_or_else(|| format!("expected {expected}"))
+}
+
+fn exponent(text: &str) -> Result<f64, String> {
+    number(
+        text,
+        |number| (0.0..=10.0).contains(&number),
+        "a number from 0 to 10",
+    )
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let fits = |share: f64| share > 0.0 && share < 1.0;
+    number(text, fits, "a share between 0 and 1, such as 0.1")
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let fits = |rate: f64| (0.001..=1e9).contains(&rate);
+    number(
+        text,
+        fits,
+        "a number of operations a second, from 0.001 to 1e9",
+    )
+}
+
+impl RunCommand for BenchArgs {
+    fn run(&self, with: &Invocation) -> Result<Exit, Failure> {
+        if self.allocations && !allocations::ARE_COUNTED {
+            return Err(Failure::usage("this build counts no allocations")
+                .with_help("build with `--features count-allocations`"));
+        }
+        let engine = self.edition.engine();
+        if let [first, second] = &self.compare[..] {
+            let sets = [set(first, with)?, set(second, with)?];
+            for selector in sets.iter().flatten() {
+                engine.prepare(selector)?;
+            }
+            let loaded = self.load(&engine, &sets.concat(), with)?;
+            let progress = Progress::spinner("measuring");
+            let sessions = &loaded.sessions;
+            let compared = compare(&engine, sessions, sets, self.duration, self.seed)?;
+            drop(progress);
+            return print_as(with.is_json_in_pipe(), &compared, || comparison(&compared));
+        }
+        let selectors = self.selectors(with)?;
+        for selector in &selectors {
+            engine.prepare(selector)?;
+        }
+        let weights = self.weights(selectors.len())?;
+        let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?;
+        let loaded = self.load(&engine, &selectors, with)?;
+        self.measure(
+            &engine,
+            &selectors,
+            &weights,
+            &loaded,
+            baseline.flatten(),
+            with,
+        )
+    }
+}
+
+/// A set of selectors to compare: those of a file, or one.
+fn set(word: &str, with: &Invocation) -> Result<Vec<String>, Failure> {
+    if !Path::new(word).is_file() {
+        return Ok(vec![word.to_owned()]);
+    }
+    let set = of_file(word, with)?;
+    if set.is_empty() {
+        return Err(Failure::usage(format!("{word} has no selectors"))
+            .with_help("write one selector a line"));
+    }
+    Ok(set)
+}
+
+fn of_file(file: &str, with: &Invocation) -> Result<Vec<String>, Failure> {
+    let text = input::read(file, with.limits)?;
+    let lines = input::lines(&text).map(|line| match line {
+        Ok(line) => Ok(line.to_owned()),
+        Err(line) => Err(input::not_utf8(&line).into()),
+    });
+    lines.collect()
+}
+
+struct Loaded {
+    names: Vec<String>,
+    sessions: Vec<Arc<Session>>,
+    seconds: f64,
+}
+
+impl BenchArgs {
+    fn selectors(&self, with: &Invocation) -> Result<Vec<String>, Failure> {
+        let mut selectors = self.selectors.clone();
+        if let Some(file) = &self.file {
+            selectors.extend(of_file(file, with)?);
+        }
+        if selectors.is_empty() {
+            return Err(Failure::usage("`bench` needs a selector after `-e`")
+                .with_help("pactql bench SESSION -e SELECTOR"));
+        }
+        Ok(selectors)
+    }
+
+    fn weights(&self, selectors: usize) -> Result<Vec<u64>, Failure> {
+        let weights = &self.weights;
+        if weights.is_empty() {
+            return Ok(vec![1; selectors]);
+        }
+        if weights.len() != selectors {
+            return Err(Failure::value(format!(
+                "`--weights` has {}, and there are {}",
+                counted(weights.len() as u64, "number"),
+                counted(selectors as u64, "selector"),
+            ))
+            .with_help("give one number for each selector, in their order"));
+        }
+        let sum = weights
+            .iter()
+            .fold(0, |sum: u64, weight| sum.saturating_add(*weight));
+        if !(1..=MOST_WEIGHT).contains(&sum) {
+            return Err(
+                Failure::value(format!("the sum of `--weights` is {sum}")).with_help(format!(
+                    "give small numbers, such as 5,1,1: their sum is from 1 to {MOST_WEIGHT}"
+                )),
+            );
+        }
+        Ok(weights.clone())
+    }
+
+    /// Opens all sessions, and runs all once: errors are reported, and what is done once is left out of the times.
+    fn load(
+        &self,
+        engine: &Engine,
+        selectors: &[String],
+        with: &Invocation,
+    ) -> Result<Loaded, Failure> {
+        let start = Instant::now();
+        let (mut names, mut sessions) = (Vec::new(), Vec::new());
+        SessionsArgs::default().each_of(&self.sessions, None, with, |opened| {
+            names.push(opened.name.clone());
+            sessions.push(Arc::clone(&opened.session));
+            Ok(())
+        })?;
+        let seconds = start.elapsed().as_secs_f64();
+        if sessions.is_empty() {
+            return Err(
+                Failure::plain(Exit::Missing, "there are no sessions to measure on")
+                    .with_help("pactql sessions STORE lists what a store has"),
+            );
+        }
+        for (name, session) in names.iter().zip(&sessions) {
+            for selector in selectors {
+                run_once(engine, session, selector)
+                    .map_err(|error| Failure::in_session(error, Some(name)))?;
+            }
+        }
+        Ok(Loaded {
+            names,
+            sessions,
+            seconds,
+        })
+    }
+
+    fn measure(
+        &self,
+        engine: &Engine,
+        selectors: &[String],
+        weights: &[u64],
+        loaded: &Loaded,
+        baseline: Option<Baseline>,
+        with: &Invocation,
+    ) -> Result<Exit, Failure> {
+        let (writers, sessions) = self.writers(loaded)?;
+        let index = Sizes::measure(&sessions);
+        let settings = self.settings(&sessions, index.nodes);
+        if let (Some(file), Some(baseline), false) = (&self.baseline, &baseline, self.force) {
+            baseline.check(file, &settings)?;
+        }
+        let mix = Mix::new(
+            weights,
+            sessions.len(),
+            self.zipf,
+            self.commits.unwrap_or(0.0),
+        );
+        let open = |at: usize| {
+            let opened = open_again(&loaded.names[at], with.limits);
+            opened.map_err(|failure| {
+                failure
+                    .with_help("`--cold` opens each session by its name, so a file must have one")
+            })
+        };
+        let fresh = || self.edition.engine();
+        let work = Work {
+            engine,
+            selectors,
+            sessions: &sessions,
+            writers: &writers,
+            mix: &mix,
+            seed: self.seed,
+            threads: u64::from(self.threads),
+            duration: self.duration,
+            rate: self.rate,
+            cold: self.cold.then_some((&open, &fresh)),
+            counts_allocations: self.allocations,
+        };
+        clock::cost();
+        let before = engine.cache_stats();
+        let progress = Progress::spinner("measuring");
+        let outcome = work.run()?;
+        drop(progress);
+        let now = selectors.iter().zip(&outcome.selects);
+        let now = now.map(|(selector, tally)| Sampled {
+            selector: selector.clone(),
+            samples_ns: tally.samples(),
+        });
+        let (since, writes) = self.against(baseline.as_ref(), &settings, now.collect())?;
+        let report = Report {
+            args: self,
+            selectors,
+            weights,
+            loaded,
+            settings,
+            index,
+            cache: cache(before, engine.cache_stats()),
+            outcome,
+            since,
+            writes,
+        };
+        print_as(with.is_json_in_pipe(), &report.json(), || report.text())
+    }
+
+    /// The sessions to select from. With --commits they are live copies, each with its writer.
+    fn writers(
+        &self,
+        loaded: &Loaded,
+    ) -> Result<(Vec<Mutex<Context>>, Vec<Arc<Session>>), Failure> {
+        let (mut writers, mut sessions) = (Vec::new(), loaded.sessions.clone());
+        if self.commits.is_some() {
+            for session in &mut sessions {
+                let context = Context::resume(session)?;
+                *session = context.session();
+                writers.push(Mutex::new(context));
+            }
+        }
+        Ok((writers, sessions))
+    }
+
+    /// Compares with the baseline, if there is one, and writes the file where it is wanted. Returns what changed and
+    /// the file that was written.
+    fn against(
+        &self,
+        baseline: Option<&Baseline>,
+        settings: &str,
+        now: Vec<Sampled>,
+    ) -> Result<(Option<Vec<Since>>, Option<&str>), Failure> {
+        let since = baseline.map(|baseline| baseline.since(&now, self.seed));
+        let file = self.baseline.as_deref();
+        let writes = file.filter(|_| baseline.is_none() || self.force);
+        if let Some(file) = writes {
+            Baseline::new(settings.to_owned(), now).write(file)?;
+        }
+        Ok((since, writes))
+    }
+
+    /// What is measured, apart from selectors.
+    fn settings(&self, sessions: &[Arc<Session>], nodes: u64) -> String {
+        let sessions = counted(sessions.len() as u64, "session");
+        let threads = counted(u64::from(self.threads), "thread");
+        let mut text = format!("{sessions} ({} nodes), {threads}", amount(nodes));
+        if let Some(exponent) = self.zipf {
+            let _ = write!(text, ", Zipf {exponent}");
+        }
+        if let Some(share) = self.commits {
+            let _ = write!(text, ", commits {share}");
+        }
+        if let Some(rate) = self.rate {
+            let _ = write!(text, ", {rate} a second");
+        }
+        if self.cold {
+            text.push_str(", cold");
+        }
+        text
+    }
+}
+
+fn cache(before: CacheStats, after: CacheStats) -> Value {
+    let hits = (after.text_hits + after.shape_hits) - (before.text_hits + before.shape_hits);
+    let misses = after.misses - before.misses;
+    let hit_rate = match hits + misses {
+        0 => 1.0,
+        all => hits as f64 / all as f64,
+    };
+    json!({
+        "hits": hits,
+        "misses": misses,
+        "evictions": after.evictions - before.evictions,
+        "hit_rate": hit_rate,
+    })
+}
+
+struct Report<'a> {
+    args: &'a BenchArgs,
+    selectors: &'a [String],
+    weights: &'a [u64],
+    loaded: &'a Loaded,
+    settings: String,
+    index: Sizes,
+    cache: Value,
+    outcome: Outcome,
+    since: Option<Vec<Since>>,
+    /// The file that the measurement was written to.
+    writes: Option<&'a str>,
+}
+
+impl Report<'_> {
+    /// All selects together.
+    fn total(&self) -> Option<Tally> {
+        let mut tallies = self.outcome.selects.iter();
+        let mut total = tallies.next()?.clone();
+        tallies.for_each(|tally| total.add(tally));
+        Some(total)
+    }
+
+    fn json(&self) -> Value {
+        let (args, outcome) = (self.args, &self.outcome);
+        let seconds = outcome.elapsed.as_secs_f64();
+        let selectors = self
+            .selectors
+            .iter()
+            .zip(self.weights)
+            .zip(&outcome.selects);
+        let selectors = selectors.map(|((selector, weight), tally)| {
+            let mut json = tally.json(seconds);
+            json["selector"] = json!(selector);
+            json["weight"] = json!(weight);
+            json
+        });
+        let mut json = json!({
+            "settings": self.settings,
+            "sessions": self.loaded.sessions.len(),
+            "threads": args.threads,
+            "seed": args.seed,
+            "seconds": seconds,
+            "load_seconds": self.loaded.seconds,
+            "clock_ns": clock::cost().as_nanos() as u64,
+            "cache": self.cache,
+            "index": self.index,
+            "selectors": selectors.collect::<Vec<_>>(),
+            "total": self.total().map(|total| total.json(seconds)),
+        });
+        if let Some(rate) = args.rate {
+            json["rate"] = json!(rate);
+        }
+        if args.commits.is_some() {
+            json["commits"] = outcome.commits.json(seconds);
+        }
+        if args.cold {
+            json["opens"] = outcome.opens.json(seconds);
+        }
+        if let Some(file) = &args.baseline {
+            json["baseline"] = json!({
+                "file": file,
+                "is_written": self.writes.is_some(),
+                "since": self.since,
+            });
+        }
+        json
+    }
+
+    fn text(&self) -> String {
+        let (args, outcome) = (self.args, &self.outcome);
+        let total = self.total().filter(|_| self.selectors.len() > 1);
+        let names = self.selectors.iter().map(String::as_str);
+        let mut lines: Vec<(&str, &Tally)> = names.zip(&outcome.selects).collect();
+        lines.extend(total.as_ref().map(|total| ("all selects", total)));
+        if args.commits.is_some() {
+            lines.push(("a message, its reply, a commit", &outcome.commits));
+        }
+        if args.cold {
+            lines.push(("opening the session", &outcome.opens));
+        }
+        let mut text = table(&lines, |tally| Some(&tally.service));
+        if args.rate.is_some() {
+            text.push_str("\nresponse time, from the moment that an operation was due:\n");
+            text += &table(&lines, |tally| tally.response.as_ref());
+        }
+        let seconds = outcome.elapsed.as_secs_f64();
+        let selects: u64 = outcome
+            .selects
+            .iter()
+            .map(|tally| tally.service.len())
+            .sum();
+        let cache = match self.cache["hit_rate"].as_f64() {
+            Some(hit_rate) if !args.cold => format!("hits {:.2} %", hit_rate * 100.0),
+            _ => "empty each time".to_owned(),
+        };
+        let _ = write!(
+            text,
+            "\n{}\n{} selects in {seconds:.1} s, {} a second; loaded in {:.2} s\n\
+             plan cache {cache}; index {:.1} bytes a node; the clock's {} taken off\n",
+            self.settings,
+            amount(selects),
+            short(selects as f64 / seconds),
+            self.loaded.seconds,
+            self.index.index_bytes_per_node,
+            short_time(clock::cost().as_nanos() as u64),
+        );
+        if let (Some(file), Some(since)) = (&args.baseline, &self.since) {
+            let _ = write!(text, "\nagainst {file}:\n{}", since_table(since));
+        }
+        if let Some(file) = self.writes {
+            let _ = writeln!(text, "written to {file}");
+        }
+        text
+    }
+}
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+fn table(lines: &[(&str, &Tally)], times: impl Fn(&Tally) -> Option<&Times>) -> String {
+    let titles = "mean p50 p99 p99.9 rows allocs selector".split(' ');
+    let mut table = TextTable::new(titles)
+        .words([6])
+        .numbers([0])
+        .hide_empty()
+        .fit(Some(WIDTH));
+    for (name, tally) in lines {
+        let Some(times) = times(tally) else { continue };
+        let quantiles = [0.5, 0.99, 0.999].map(|share| short_time(times.quantile(share)));
+        let allocations = tally.allocations;
+        let cells = std::iter::once(short_time(times.mean().round() as u64))
+            .chain(quantiles)
+            .chain([short(tally.each(tally.rows))])
+            .chain([allocations.map_or(String::new(), |count| short(tally.each(count)))])
+            .chain([output::clean(name, WIDTH)]);
+        table.add(cells);
+    }
+    table.text(Paint::default())
+}
+
+fn since_table(since: &[Since]) -> String {
+    let mut table = TextTable::new("before now times from to is selector".split(' '))
+        .words([5, 6])
+        .numbers([0])
+        .fit(Some(WIDTH));
+    for one in since {
+        let Ratio { ratio, low, high } = one.ratio;
+        let times = [one.before_ns, one.now_ns].map(|nanos| short_time(nanos.round() as u64));
+        let ratios = [ratio, low, high].map(|ratio| format!("{ratio:.3}"));
+        let words = [one.verdict.to_owned(), output::clean(&one.selector, WIDTH)];
+        table.add(times.into_iter().chain(ratios).chain(words));
+    }
+    table.text(Paint::default())
+}
+
+fn comparison(compared: &Comparison) -> String {
+    let mut table = TextTable::new("a select,rows,".split(','))
+        .words([2])
+        .numbers([0])
+        .fit(Some(WIDTH));
+    let Comparison { first, second, .. } = compared;
+    for (
+        name,
+        Side {
+            selectors,
+            select_ns,
+            rows,
+        },
+    ) in [("A", first), ("B", second)]
+    {
+        let selectors = match &selectors[..] {
+            [selector] => output::clean(selector, WIDTH),
+            selectors => counted(selectors.len() as u64, "selector"),
+        };
+        let time = short_time(select_ns.round() as u64);
+        table.add([time, amount(*rows as u64), format!("{name}  {selectors}")]);
+    }
+    let Ratio { ratio, low, high } = compared.ratio;
+    let verdict = match compared.verdict {
+        "same" => "no difference is seen",
+        "slower" => "B is slower",
+        _ => "B is faster",
+    };
+    format!(
+        "{}\nB takes {ratio:.3} times as long as A, {low:.3} to {high:.3} with 95 % confidence,\n\
+         in {} rounds: {verdict}\n",
+        table.text(Paint::default()),
+        compared.rounds,
+    )
+}
+
+fn short(number: f64) -> String {
+    match number {
+        number if number >= 1e9 => format!("{:.2} G", number / 1e9),
+        number if number >= 1e6 => format!("{:.2} M", number / 1e6),
+        number if number >= 1e4 => format!("{:.1} k", number / 1e3),
+        number if number.fract() == 0.0 || number >= 100.0 => format!("{number:.0}"),
+        number => format!("{number:.2}"),
+    }
+}
