@@ -1,7 +1,8 @@
 //! Runs what the documents show: every block fenced as `console` in the README and in `docs`.
 //!
 //! A line that starts with `$ ` is a command, the lines below it are what it prints, on standard
-//! output and standard error. A line with only `…` means any lines. The blocks of a document
+//! output and standard error. A line with only `…` means any lines, and a time agrees with any
+//! other. The blocks of a document
 //! run in order in one directory with a copy of `fixtures`, so a later command finds the files of
 //! an earlier one. `cargo run -q --` is read as `pactql`. Blocks fenced as `sh` are not run, and commands
 //! of `sqlite3` only where it is installed.
@@ -13,6 +14,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::cli::Scratch;
 
@@ -66,8 +70,18 @@ fn agrees(shown: &[String], printed: &[String]) -> bool {
         [first, rest @ ..] if first == LEFT_OUT => {
             (0..=printed.len()).any(|skipped| agrees(rest, &printed[skipped..]))
         }
-        [first, rest @ ..] => printed.first() == Some(first) && agrees(rest, &printed[1..]),
+        [first, rest @ ..] => {
+            let same = |line: &String| line == first || timeless(line) == timeless(first);
+            printed.first().is_some_and(same) && agrees(rest, &printed[1..])
+        }
     }
+}
+
+/// A line with every time as the same one.
+fn timeless(line: &str) -> String {
+    static TIME: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\d+(\.\d+)? (ns|µs|ms)|\d+\.\d+ s\b").expect("a pattern"));
+    TIME.replace_all(line, "1 ns").into_owned()
 }
 
 /// The new lines of a document for what a command prints now.
