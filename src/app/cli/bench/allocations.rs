@@ -29,7 +29,7 @@ mod counting {
     }
 
     /// The allocations of this thread so far, those that an allocation made larger included.
-    pub fn here() -> u64 {
+    pub(crate) fn here() -> u64 {
         MADE.get()
     }
 

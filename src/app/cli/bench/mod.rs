@@ -202,6 +202,13 @@ struct Loaded {
     seconds: f64,
 }
 
+/// What is measured on.
+struct Subjects {
+    sessions: Vec<Arc<Session>>,
+    /// The writers of the sessions, where commits are mixed in.
+    writers: Vec<Mutex<Context>>,
+}
+
 impl BenchArgs {
     fn selectors(&self, with: &Invocation) -> Result<Vec<String>, Failure> {
         let mut selectors = self.selectors.clone();
@@ -284,7 +291,7 @@ impl BenchArgs {
         baseline: Option<Baseline>,
         with: &Invocation,
     ) -> Result<Exit, Failure> {
-        let (writers, sessions) = self.writers(loaded)?;
+        let Subjects { sessions, writers } = self.subjects(loaded)?;
         let index = Sizes::measure(&sessions);
         let settings = self.settings(&sessions, index.nodes);
         if let (Some(file), Some(baseline), false) = (&self.baseline, &baseline, self.force) {
@@ -343,11 +350,8 @@ impl BenchArgs {
         print_as(with.is_json_in_pipe(), &report.json(), || report.text())
     }
 
-    /// The sessions to select from. With --commits they are live copies, each with its writer.
-    fn writers(
-        &self,
-        loaded: &Loaded,
-    ) -> Result<(Vec<Mutex<Context>>, Vec<Arc<Session>>), Failure> {
+    /// The sessions to select from: with --commits live copies of those that were loaded.
+    fn subjects(&self, loaded: &Loaded) -> Result<Subjects, Failure> {
         let (mut writers, mut sessions) = (Vec::new(), loaded.sessions.clone());
         if self.commits.is_some() {
             for session in &mut sessions {
@@ -356,7 +360,7 @@ impl BenchArgs {
                 writers.push(Mutex::new(context));
             }
         }
-        Ok((writers, sessions))
+        Ok(Subjects { sessions, writers })
     }
 
     /// Compares with the baseline, if there is one, and writes the file where it is wanted. Returns what changed and
