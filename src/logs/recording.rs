@@ -20,7 +20,16 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     snapshots: RecordedChanges,
-    working: Option<String>,
+    working: WorkingState,
+}
+
+#[derive(Clone, Debug, Default)]
+enum WorkingState {
+    #[default]
+    None,
+    InMemory(String),
+    /// After the snapshots in their spool.
+    Spooled,
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +51,7 @@ impl Recording {
     pub(super) fn spooled(spool: Spool) -> Self {
         Self {
             snapshots: RecordedChanges::Spooled(Spooled::new(spool)),
-            working: None,
+            working: WorkingState::None,
         }
     }
 
@@ -50,7 +59,7 @@ impl Recording {
     pub(super) fn passed(snapshots: usize) -> Self {
         Self {
             snapshots: RecordedChanges::Passed(snapshots, None),
-            working: None,
+            working: WorkingState::None,
         }
     }
 
@@ -80,15 +89,26 @@ impl Recording {
         }
     }
 
+    /// Ends it with a working state.
     pub(super) fn set_working(&mut self, change: &LogChange) {
-        self.working = Some(change.pack());
+        let change = change.pack();
+        self.working = match &mut self.snapshots {
+            RecordedChanges::Spooled(spooled) => {
+                spooled.push(&change);
+                WorkingState::Spooled
+            }
+            _ => WorkingState::InMemory(change),
+        };
     }
 
     /// The number of committed snapshots.
     pub fn snapshots(&self) -> usize {
         match &self.snapshots {
             RecordedChanges::InMemory(changes) => changes.len(),
-            RecordedChanges::Spooled(spooled) => spooled.len(),
+            RecordedChanges::Spooled(spooled) => {
+                let working = matches!(self.working, WorkingState::Spooled);
+                spooled.len() - usize::from(working)
+            }
             #[cfg(feature = "store")]
             RecordedChanges::Passed(count, _) => *count,
         }
@@ -96,7 +116,7 @@ impl Recording {
 
     /// Whether there is a working state.
     pub fn has_working(&self) -> bool {
-        self.working.is_some()
+        !matches!(self.working, WorkingState::None)
     }
 
     pub(super) fn documents(&self) -> io::Result<Vec<Document>> {
@@ -134,14 +154,18 @@ impl Documents for Recording {
     }
 
     fn has_working(&self) -> bool {
-        self.working.is_some()
+        Recording::has_working(self)
     }
 
     fn read(&self, index: usize) -> io::Result<Document> {
         let length = self.snapshots();
         match (&self.snapshots, &self.working) {
-            (_, Some(change)) if index == length => document(change, length, true),
-            (RecordedChanges::Spooled(spooled), _) => document(&spooled.read(index)?, index, false),
+            (_, WorkingState::InMemory(change)) if index == length => {
+                document(change, length, true)
+            }
+            (RecordedChanges::Spooled(spooled), _) => {
+                document(&spooled.read(index)?, index, index == length)
+            }
             #[cfg(feature = "store")]
             (RecordedChanges::Passed(..), _) => Err(io::ErrorKind::NotFound.into()),
             (RecordedChanges::InMemory(changes), _) => {

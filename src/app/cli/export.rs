@@ -137,7 +137,7 @@ impl ExportArgs {
         }
         let files = found.iter().map(|info| file_of(directory, &info.name));
         let files: Vec<String> = files.collect::<Result<_, _>>()?;
-        input::write_each(&found, &files, &[] as &[&str], self.force, |info| {
+        input::write_each(found.iter(), &files, &[] as &[&str], self.force, |info| {
             let session = store.session(&info.name)?;
             self.writer(&session, kept(&store, &info.name)?)
         })?;

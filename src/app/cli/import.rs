@@ -2,14 +2,14 @@
 
 use super::command::{Invocation, RunCommand, say, stream};
 pub(super) use super::import_read::ImportArgs;
-use super::import_read::{ImportTarget, Importing, Named, Read, ReadSession, several};
+use super::import_read::{ImportTarget, Importing, Named, Read, ReadSession, Written, several};
 use super::import_store::{ImportedCounts, follow, log_report, write_store};
 use super::input;
 use super::sessions::open_store;
 use super::store::{import_copy, is_copy};
 use crate::app::present::stores::{Access, StoreAddress};
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::logs::{ImportOptions, ImportReport, MessageLocation};
+use crate::logs::{ImportOptions, MessageLocation};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::Path;
@@ -47,10 +47,10 @@ impl RunCommand for ImportArgs {
         }
         let mut read = Read::new(&importing)?;
         // Nothing is written until everything has been read without a fault.
-        let sessions = std::mem::take(&mut read.sessions);
+        let (sessions, written) = read.take(&importing);
         let written = match importing.target {
-            ImportTarget::Store(address) => write_store(&importing, address, sessions)?,
-            target => self.write_files(target, &sessions)?,
+            ImportTarget::Store(address) => write_store(written, address, sessions)?,
+            target => self.write_files(target, written, sessions)?,
         };
         importing.say_report(&read, &written, with.is_json());
         Ok(Exit::Ok)
@@ -59,11 +59,7 @@ impl RunCommand for ImportArgs {
 
 impl Importing<'_> {
     fn say_report(&self, read: &Read, written: &ImportedCounts, json: bool) {
-        let mut report = ImportReport::default();
-        let logs = written.logs.iter();
-        for of_log in logs.filter_map(|log| read.reports.get(*log)) {
-            report.add(of_log);
-        }
+        let report = &written.report;
         let (json_of_logs, text_of_logs) = log_report(written.again.as_ref());
         if json {
             let mut json = report.to_json();
@@ -84,7 +80,7 @@ impl Importing<'_> {
             return say(&format!("{json}\n"));
         }
         let mut text = String::new();
-        if !written.logs.is_empty() || !self.is_into_store() {
+        if written.logs > 0 || !self.is_into_store() {
             text = format!("{report}\n");
         }
         if written.sessions > 0 {
@@ -169,30 +165,36 @@ impl ImportArgs {
     fn write_files(
         &self,
         target: ImportTarget<'_>,
-        sessions: &[Named],
+        mut written: Written<'_>,
+        mut sessions: Vec<Named>,
     ) -> Result<ImportedCounts, Failure> {
-        match (target, sessions) {
-            (ImportTarget::Directory(path), _) => self.write_directory(path, sessions)?,
+        let counts = ImportedCounts::count(&sessions);
+        match (target, &mut sessions[..]) {
+            (ImportTarget::Directory(path), _) => {
+                self.write_directory(path, &mut written, sessions)?;
+            }
             (ImportTarget::File(path), [named]) => {
                 input::check_output(path, &self.logs, self.force)?;
-                input::write(path, |out| self.write_log(named, out))?;
+                let (made, _) = written.take(named)?;
+                input::write(path, |out| self.write_log(&made, out))?;
             }
             (ImportTarget::Stdout, [named]) => {
-                stream(|out| self.write_log(named, out))?;
+                let (made, _) = written.take(named)?;
+                stream(|out| self.write_log(&made, out))?;
             }
             // A name without an extension is a directory's if there are several sessions.
             (ImportTarget::File(path), _)
                 if Path::new(path).extension().is_none() && !Path::new(path).exists() =>
             {
-                self.write_directory(path, sessions)?;
+                self.write_directory(path, &mut written, sessions)?;
             }
             _ => return Err(several(target, sessions.len())),
         }
-        Ok(ImportedCounts::count(sessions))
+        Ok(counts.with(written))
     }
 
-    fn write_log(&self, named: &Named, out: &mut dyn Write) -> io::Result<()> {
-        match &named.made {
+    fn write_log(&self, made: &ReadSession, out: &mut dyn Write) -> io::Result<()> {
+        match made {
             ReadSession::Log(log) => log.recording.write_jsonl(out, self.full),
             // Read for stores only.
             ReadSession::Unchanged(_) | ReadSession::Session(_) | ReadSession::Stored(..) => Ok(()),
@@ -200,14 +202,21 @@ impl ImportArgs {
     }
 
     /// Writes one file per session into the directory `path`, which is created if it is missing.
-    fn write_directory(&self, path: &str, sessions: &[Named]) -> Result<(), Failure> {
+    fn write_directory(
+        &self,
+        path: &str,
+        written: &mut Written<'_>,
+        sessions: Vec<Named>,
+    ) -> Result<(), Failure> {
         let files: Vec<String> = sessions
             .iter()
             .map(|named| Path::new(path).join(format!("{}.jsonl", named.name)))
             .map(|file| file.to_string_lossy().into_owned())
             .collect();
-        input::write_each(sessions, &files, &self.logs, self.force, |named| {
-            Ok(|out: &mut dyn Write| self.write_log(named, out))
+        let sessions = sessions.into_iter();
+        input::write_each(sessions, &files, &self.logs, self.force, |mut named| {
+            let (made, _) = written.take(&mut named)?;
+            Ok(move |out: &mut dyn Write| self.write_log(&made, out))
         })
     }
 }

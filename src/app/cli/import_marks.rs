@@ -15,11 +15,11 @@ use std::sync::Arc;
 /// The mark of a log, and the names of its sessions in the store.
 type Marked = (Arc<LogMark>, Vec<String>);
 
-/// Of logs by their paths.
+/// Of logs by their paths: the names of the sessions, and what was kept with each.
 #[derive(Default)]
 pub(super) struct LogMarks {
     options: Vec<String>,
-    logs: HashMap<String, Vec<Marked>>,
+    logs: HashMap<String, Vec<(String, String)>>,
 }
 
 impl LogMarks {
@@ -29,26 +29,20 @@ impl LogMarks {
         paths: &HashSet<&str>,
         options: Vec<String>,
     ) -> Result<Self, Failure> {
-        let mut kept: HashMap<String, Vec<(String, String)>> = HashMap::new();
+        let mut logs: HashMap<String, Vec<(String, String)>> = HashMap::new();
         for session in store.marks(paths)? {
-            let of_log = kept.entry(session.source).or_default();
+            let of_log = logs.entry(session.source).or_default();
             of_log.push((session.name, session.mark));
         }
-        let whole = |kept| {
-            let marks = LogMark::whole(kept).into_iter();
-            marks.map(|(mark, names)| (Arc::new(mark), names)).collect()
-        };
-        let logs = kept.into_iter();
-        let logs = logs.map(|(path, kept)| (path, whole(kept))).collect();
         Ok(Self { options, logs })
     }
 
     /// The mark of a log if it is as it was. Linear in a log of the same length.
     pub(super) fn unchanged(&self, path: &str) -> Option<Marked> {
-        let mut marked = self.logs.get(path)?.iter();
-        marked
-            .find(|(mark, _)| mark.holds(Path::new(path), &self.options))
-            .cloned()
+        let kept = self.logs.get(path)?.clone();
+        let mut marked = LogMark::whole(kept).into_iter();
+        let (mark, names) = marked.find(|(mark, _)| mark.holds(Path::new(path), &self.options))?;
+        Some((Arc::new(mark), names))
     }
 }
 

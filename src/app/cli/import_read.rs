@@ -1,6 +1,7 @@
 //! The inputs of `pactql import`: logs, and for a store also directories, sessions, and other stores.
 //!
-//! Logs that are too large to be read as a whole go into a store line by line.
+//! Logs that are too large to be read as a whole go into a store line by line. Everything is read once before anything
+//! is written. What does not fit into memory then is read once more when it is written.
 
 use super::command::say;
 use super::folders::LogSource;
@@ -140,10 +141,21 @@ const LARGE: u64 = 8 << 20;
 
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
+/// The most files, and bytes of them, that are read at once.
+const TOGETHER: (usize, usize) = (64, 16 << 20);
+
+/// The most bytes of files whose sessions stay in memory until they are written.
+const KEPT: usize = 8 << 20;
+
+/// What a log in a temporary file counts for among those.
+const SPOOLED: usize = 256 << 10;
+
 #[derive(Default)]
 pub(super) struct Read {
     pub(super) sessions: Vec<Named>,
-    pub(super) reports: Vec<ImportReport>,
+    pub(super) files: Vec<SourceFile>,
+    /// Bytes of the files whose sessions are in memory.
+    kept: usize,
     /// The inputs that were left out, and why.
     pub(super) skipped: Vec<(String, String)>,
     /// Why the first of them was.
@@ -153,14 +165,33 @@ pub(super) struct Read {
     remarks: HashSet<String>,
 }
 
+/// A file that was read, or a store.
+pub(super) struct SourceFile {
+    path: String,
+    /// What its log has, if it is one, until that is counted as written; as JSON, which takes the least memory. `None` if
+    /// reading it again says so.
+    report: Option<String>,
+    is_counted: bool,
+    /// Of a log that goes into a store and stays in memory.
+    mark: Option<Arc<LogMark>>,
+}
+
 pub(super) struct Named {
     pub(super) name: String,
-    pub(super) source: Option<String>,
-    /// Its log, by number.
-    pub(super) log: Option<usize>,
-    pub(super) made: ReadSession,
-    /// The mark of its log, to be kept with it.
-    pub(super) mark: Option<String>,
+    /// Its file or store, by number.
+    pub(super) file: usize,
+    /// Which of the sessions there it is.
+    at: usize,
+    /// The number of its snapshots if it was a session already, and not one of a log.
+    pub(super) copied: Option<usize>,
+    /// `None` if it is read again when it is written.
+    pub(super) made: Option<ReadSession>,
+}
+
+impl Named {
+    pub(super) fn is_log(&self) -> bool {
+        self.copied.is_none()
+    }
 }
 
 pub(super) enum ReadSession {
@@ -168,20 +199,11 @@ pub(super) enum ReadSession {
     /// One of a log that is as it was when it was imported, with its name in the store.
     Unchanged(String),
     Session(Arc<Session>),
-    /// One of another store, with its name there and the number of its snapshots.
-    Stored(Arc<Store>, String, usize),
+    /// One of another store, with its name there.
+    Stored(Arc<Store>, String),
 }
 
 impl ReadSession {
-    /// The number of its snapshots if it was a session already.
-    pub(super) fn copied(&self) -> Option<usize> {
-        match self {
-            Self::Log(_) | Self::Unchanged(_) => None,
-            Self::Session(session) => Some(session.history().committed().len()),
-            Self::Stored(.., snapshots) => Some(*snapshots),
-        }
-    }
-
     /// What its log calls it, if that was read.
     fn known(&self) -> KnownNames<'_> {
         match self {
@@ -194,7 +216,7 @@ impl ReadSession {
     pub(super) fn session(&self) -> Result<Arc<Session>, Failure> {
         match self {
             Self::Session(session) => Ok(Arc::clone(session)),
-            Self::Stored(store, name, _) => Ok(store.session(name)?),
+            Self::Stored(store, name) => Ok(store.session(name)?),
             Self::Log(log) => Ok(Arc::new(opened::session_of(log)?)),
             Self::Unchanged(name) => Err(Failure::internal(format!("`{name}` was not read"))),
         }
@@ -208,6 +230,28 @@ pub(super) struct ReadFile {
     report: Option<ImportReport>,
     /// Of a log that goes into a store.
     pub(super) mark: Option<Arc<LogMark>>,
+    /// How much it counts for in [`KEPT`].
+    bytes: usize,
+}
+
+impl ReadFile {
+    /// Whether a mark says that it is as it was, so that it was not read.
+    pub(super) fn is_unchanged(&self) -> bool {
+        matches!(self.made.first(), Some(ReadSession::Unchanged(_)))
+    }
+}
+
+/// The bytes of a file, or of the files of a directory; 0 if that is not known.
+fn size_of(path: &str) -> usize {
+    let of = |path: &Path| path.metadata().map_or(0, |about| about.len());
+    let path = Path::new(path);
+    let bytes = if path.is_dir() {
+        let files = files_below(path).unwrap_or_default();
+        files.iter().map(|file| of(file)).sum()
+    } else {
+        of(path)
+    };
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 impl Read {
@@ -236,20 +280,19 @@ impl Read {
                     return Err(Failure::plain(Exit::Missing, none_of(address)));
                 }
                 // Each is read when it is written.
-                read.sessions.extend(found.into_iter().map(|info| {
-                    let source = format!("{store}#{}", info.name);
-                    Named {
+                let file = read.add_source(without_passwords(store).into_owned(), None, None);
+                read.sessions
+                    .extend(found.into_iter().enumerate().map(|(at, info)| Named {
                         name: logs::unique(&info.name, &mut read.taken),
-                        source: Some(without_passwords(&source).into_owned()),
-                        log: None,
-                        made: ReadSession::Stored(Arc::clone(&opened), info.name, info.snapshots),
-                        mark: None,
-                    }
-                }));
+                        file,
+                        at,
+                        copied: Some(info.snapshots),
+                        made: Some(ReadSession::Stored(Arc::clone(&opened), info.name)),
+                    }));
                 continue;
             }
             let files = importing.logs(run, |word| importing.of_directory(word))?;
-            read.add_files(importing, &files)?;
+            read.add_files(importing, files)?;
         }
         match read.failed.take() {
             Some(failure) if read.sessions.is_empty() => Err(match read.skipped.len() {
@@ -260,50 +303,230 @@ impl Read {
         }
     }
 
-    fn add_files(&mut self, importing: &Importing<'_>, files: &[LogSource]) -> Result<(), Failure> {
+    /// The sessions by name, and what has them to be written.
+    pub(super) fn take<'i>(&mut self, importing: &'i Importing<'i>) -> (Vec<Named>, Written<'i>) {
+        // Names are given.
+        self.taken = HashSet::new();
+        let files = std::mem::take(&mut self.files);
+        let written = Written {
+            importing,
+            files,
+            again: None,
+            report: ImportReport::default(),
+            logs: 0,
+        };
+        (std::mem::take(&mut self.sessions), written)
+    }
+
+    fn add_source(
+        &mut self,
+        path: String,
+        report: Option<&ImportReport>,
+        mark: Option<Arc<LogMark>>,
+    ) -> usize {
+        let report = report.map(|report| report.to_json().to_string());
+        self.files.push(SourceFile {
+            path,
+            report,
+            is_counted: false,
+            mark,
+        });
+        self.files.len() - 1
+    }
+
+    fn add_files(
+        &mut self,
+        importing: &Importing<'_>,
+        files: Vec<LogSource>,
+    ) -> Result<(), Failure> {
         let progress = Progress::bar(files.len());
-        let marks = importing.marks(files);
-        let found: Vec<Result<ReadFile, Failure>> = files
-            .par_iter()
-            .map(|file| {
-                let found = importing.read_source(file, &marks);
-                progress.step();
-                found
-            })
-            .collect();
-        drop(progress);
-        for (file, found) in files.iter().zip(found) {
-            let read = match found {
-                Ok(found) => found,
-                Err(failure) if !importing.args.strict && file.is_left_out(&failure) => {
-                    self.skipped.push((file.path.clone(), failure.message()));
-                    // What is not a log says more than what cannot be read.
-                    if self.failed.as_ref().is_none_or(|first| {
-                        first.exit() == Exit::Io && failure.exit() == Exit::Input
-                    }) {
-                        self.failed = Some(failure);
+        let marks = importing.marks(&files);
+        // It would be read twice for nothing.
+        let alone = files.len() == 1 && self.files.is_empty();
+        let mut files = files.into_iter().peekable();
+        while files.peek().is_some() {
+            let (mut some, mut bytes) = (Vec::new(), 0);
+            while some.len() < TOGETHER.0 && bytes < TOGETHER.1 {
+                let Some(file) = files.next() else { break };
+                bytes = size_of(&file.path).saturating_add(bytes);
+                some.push(file);
+            }
+            let found: Vec<Result<ReadFile, Failure>> = some
+                .par_iter()
+                .map(|file| {
+                    let found = importing.read_source(file, &marks);
+                    progress.step();
+                    found
+                })
+                .collect();
+            for (file, found) in some.into_iter().zip(found) {
+                match found {
+                    Ok(found) => self.add_file(importing, file, found, alone),
+                    Err(failure) if !importing.args.strict && file.is_left_out(&failure) => {
+                        self.skipped.push((file.path, failure.message()));
+                        // What is not a log says more than what cannot be read.
+                        if self.failed.as_ref().is_none_or(|first| {
+                            first.exit() == Exit::Io && failure.exit() == Exit::Input
+                        }) {
+                            self.failed = Some(failure);
+                        }
                     }
-                    continue;
-                }
-                Err(failure) => return Err(failure),
-            };
-            let log = read.report.as_ref().map(|report| {
-                self.reports.push(report.clone());
-                self.reports.len() - 1
-            });
-            for made in &read.made {
-                if let ReadSession::Session(session) = made {
-                    let remark = opened::remarks(session);
-                    if !self.remarks.contains(&remark) {
-                        say(&remark);
-                        self.remarks.insert(remark);
-                    }
+                    Err(failure) => return Err(failure),
                 }
             }
-            let named = importing.named(file, log, read, &mut self.taken);
-            self.sessions.extend(named);
         }
         Ok(())
+    }
+
+    /// Names the sessions of a file, which stay in memory if there is room, and else are read again later.
+    fn add_file(
+        &mut self,
+        importing: &Importing<'_>,
+        source: LogSource,
+        found: ReadFile,
+        alone: bool,
+    ) {
+        for made in &found.made {
+            if let ReadSession::Session(session) = made {
+                let remark = opened::remarks(session);
+                if !self.remarks.contains(&remark) {
+                    say(&remark);
+                    self.remarks.insert(remark);
+                }
+            }
+        }
+        let names = importing.names(&source, &found, &mut self.taken);
+        let path = Path::new(&source.path);
+        // Standard input and pipes are read once.
+        let can_be_left = source.path != input::STDIN && (path.is_file() || path.is_dir());
+        let kept = self.kept.saturating_add(found.bytes);
+        let is_unchanged = found.is_unchanged();
+        let stays = alone || is_unchanged || !can_be_left || kept <= KEPT;
+        if stays {
+            self.kept = kept;
+        }
+        let report = found.report.as_ref().filter(|_| stays);
+        let mark = found.mark.filter(|_| stays && !is_unchanged);
+        let file = self.add_source(source.path, report, mark);
+        let named = names.into_iter().zip(found.made).enumerate();
+        let named = named.map(|(at, (name, made))| Named {
+            name,
+            file,
+            at,
+            copied: match &made {
+                ReadSession::Session(session) => Some(session.history().committed().len()),
+                ReadSession::Log(_) | ReadSession::Unchanged(_) | ReadSession::Stored(..) => None,
+            },
+            made: stays.then_some(made),
+        });
+        self.sessions.extend(named);
+    }
+}
+
+/// The sessions of inputs as they are written, one after the other. Those of a file that was left are read again, and stay
+/// until one of another file is taken.
+pub(super) struct Written<'i> {
+    pub(super) importing: &'i Importing<'i>,
+    files: Vec<SourceFile>,
+    again: Option<ReadAgain>,
+    /// What the logs have whose sessions were taken.
+    pub(super) report: ImportReport,
+    pub(super) logs: usize,
+}
+
+/// A file that was read again, by its number.
+struct ReadAgain {
+    file: usize,
+    made: Vec<Option<ReadSession>>,
+    mark: Option<Arc<LogMark>>,
+}
+
+impl Written<'_> {
+    /// What a session comes from: a path, and in a store its name there; `None` of standard input.
+    pub(super) fn source(&self, named: &Named) -> Option<String> {
+        let path = &self.files.get(named.file)?.path;
+        match &named.made {
+            Some(ReadSession::Stored(_, name)) => Some(format!("{path}#{name}")),
+            _ => self.importing.source(path),
+        }
+    }
+
+    /// Counts the log of a file that stayed, once.
+    fn count(&mut self, file: usize) {
+        let Some(file) = self.files.get_mut(file) else {
+            return;
+        };
+        if let Some(report) = file.report.take() {
+            file.is_counted = true;
+            self.logs += 1;
+            let report = serde_json::from_str(&report).ok();
+            if let Some(report) = report.and_then(|json| ImportReport::from_json(&json)) {
+                self.report.add(&report);
+            }
+        }
+    }
+
+    /// Takes out the sessions of logs that are in the store as they would be now, and returns how many there are. A log whose
+    /// sessions have other names there is read when it is written.
+    pub(super) fn take_unchanged(&mut self, sessions: &mut Vec<Named>) -> usize {
+        let renamed = sessions.iter().filter(|named| match &named.made {
+            Some(ReadSession::Unchanged(name)) => *name != named.name,
+            _ => false,
+        });
+        let renamed: HashSet<usize> = renamed.map(|named| named.file).collect();
+        let before = sessions.len();
+        sessions.retain_mut(|named| {
+            if !matches!(named.made, Some(ReadSession::Unchanged(_))) {
+                return true;
+            }
+            named.made = None;
+            let is_renamed = renamed.contains(&named.file);
+            if !is_renamed {
+                self.count(named.file);
+            }
+            is_renamed
+        });
+        before - sessions.len()
+    }
+
+    /// The session to be written, and the mark of its log for it. Fails where a file that is read again has become another.
+    pub(super) fn take(
+        &mut self,
+        named: &mut Named,
+    ) -> Result<(ReadSession, Option<String>), Failure> {
+        self.count(named.file);
+        let Some(file) = self.files.get_mut(named.file) else {
+            return Err(Failure::internal("a session has no file"));
+        };
+        let with = |mark: &Option<Arc<LogMark>>| Some(mark.as_ref()?.with_session(named.at));
+        if let Some(made) = named.made.take() {
+            return Ok((made, with(&file.mark)));
+        }
+        // What was read before goes first.
+        let before = self.again.take();
+        let again = match before.filter(|again| again.file == named.file) {
+            Some(again) => again,
+            None => {
+                let read = self.importing.read_file(&file.path)?;
+                if let Some(report) = read.report.filter(|_| !file.is_counted) {
+                    file.is_counted = true;
+                    self.report.add(&report);
+                    self.logs += 1;
+                }
+                ReadAgain {
+                    file: named.file,
+                    made: read.made.into_iter().map(Some).collect(),
+                    mark: read.mark,
+                }
+            }
+        };
+        let again = self.again.insert(again);
+        let made = again.made.get_mut(named.at).and_then(Option::take);
+        let made = made.ok_or_else(|| {
+            let message = "it has changed since it was read first; import it again";
+            Failure::file(&file.path, &io::Error::other(message))
+        })?;
+        Ok((made, with(&again.mark)))
     }
 }
 
@@ -378,6 +601,7 @@ impl Importing<'_> {
                 made: names.into_iter().map(ReadSession::Unchanged).collect(),
                 report: Some(mark.report.clone()),
                 mark: Some(mark),
+                bytes: 0,
             }),
             None => self.read_file(&file.path),
         }
@@ -399,17 +623,18 @@ impl Importing<'_> {
         }
     }
 
-    /// The sessions of a log, with its mark if it is known which bytes were read.
-    fn logs_of(&self, imported: Imported, bytes: Option<LogBytes>) -> ReadFile {
+    /// The sessions of a log, with its mark if it is known which bytes were `read`.
+    fn logs_of(&self, imported: Imported, read: Option<LogBytes>, bytes: usize) -> ReadFile {
         let options = marked_options(&self.options, self.limits).filter(|_| self.is_into_store());
-        let mark = bytes
+        let mark = read
             .zip(options)
-            .map(|(bytes, options)| Arc::new(LogMark::new(bytes, options, &imported)));
+            .map(|(read, options)| Arc::new(LogMark::new(read, options, &imported)));
         let made = imported.sessions.into_iter();
         ReadFile {
             made: made.map(|log| ReadSession::Log(Box::new(log))).collect(),
             report: Some(imported.report),
             mark,
+            bytes,
         }
     }
 
@@ -419,6 +644,7 @@ impl Importing<'_> {
             self.check_redacted(file)?;
             Ok(ReadFile {
                 made: vec![ReadSession::Session(Arc::new(session))],
+                bytes: size_of(file),
                 ..ReadFile::default()
             })
         };
@@ -434,7 +660,7 @@ impl Importing<'_> {
             Ok(None) => {}
             Ok(Some(imported)) => {
                 let unchanged = before.filter(|before| bytes().as_ref() == Some(before));
-                return Ok(self.logs_of(imported, unchanged));
+                return Ok(self.logs_of(imported, unchanged, size_of(file)));
             }
             Err(error) => return Err(failed(file, error)),
         }
@@ -458,7 +684,10 @@ impl Importing<'_> {
             Ok(_) if bytes.trim_ascii() == b"[]" => {
                 return Err(no_messages(format!("{} has no messages", name.display())));
             }
-            Ok(imported) => return Ok(self.logs_of(imported, Some(hasher.finish()))),
+            Ok(imported) => {
+                let read = (file != input::STDIN).then(|| hasher.finish());
+                return Ok(self.logs_of(imported, read, bytes.len()));
+            }
             Err(error) if file == input::STDIN && !self.is_into_store() => {
                 return Err(Failure::Input(vec![(name, error)], None));
             }
@@ -518,41 +747,32 @@ impl Importing<'_> {
         let mut hasher = LogHasher::default();
         match import_file_seen(&log, spool, &self.options, &mut |bytes| hasher.add(bytes)) {
             Ok(imported) => {
-                Ok(imported.map(|imported| self.logs_of(imported, Some(hasher.finish()))))
+                let of_log = |imported| self.logs_of(imported, Some(hasher.finish()), SPOOLED);
+                Ok(imported.map(of_log))
             }
             Err(LogError::Spool(error)) => Err(unwritten(error)),
             Err(error) => Err(failed(path, error)),
         }
     }
 
-    /// Gives each session of a log a unique file name, without an extension.
-    pub(super) fn named(
+    /// Gives each session of a file a unique file name, without an extension.
+    pub(super) fn names(
         &self,
         file: &LogSource,
-        log: Option<usize>,
-        read: ReadFile,
+        read: &ReadFile,
         taken: &mut HashSet<String>,
-    ) -> Vec<Named> {
-        let known: Vec<KnownNames<'_>> = match (&read.made[..], &read.mark) {
-            ([ReadSession::Unchanged(_), ..], Some(mark)) => mark.names().collect(),
-            (made, _) => made.iter().map(ReadSession::known).collect(),
+    ) -> Vec<String> {
+        let known: Vec<KnownNames<'_>> = match &read.mark {
+            Some(mark) if read.is_unchanged() => mark.names().collect(),
+            _ => read.made.iter().map(ReadSession::known).collect(),
         };
-        let names = logs::names(&file.stem, &known, taken);
-        let source = Redaction::apply_text(&self.options.redact, &file.path);
-        let source = (file.path != input::STDIN).then_some(source);
-        let mark = read.mark.filter(|_| source.is_some());
-        let named = names.into_iter().zip(read.made).enumerate();
-        let named = named.map(|(at, (name, made))| Named {
-            name,
-            source: source.clone(),
-            log,
-            mark: match made {
-                ReadSession::Log(_) => mark.as_ref().map(|mark| mark.with_session(at)),
-                _ => None,
-            },
-            made,
-        });
-        named.collect()
+        logs::names(&file.stem, &known, taken)
+    }
+
+    /// What the sessions of a path come from, as a store notes it; `None` of standard input.
+    pub(super) fn source(&self, path: &str) -> Option<String> {
+        let source = Redaction::apply_text(&self.options.redact, path);
+        (path != input::STDIN).then_some(source)
     }
 
     /// Refuses what would be copied as it is although something is to be taken out.

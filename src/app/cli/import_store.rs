@@ -7,7 +7,7 @@
 use super::command::say;
 use super::folders::LogSource;
 use super::import_marks::LogMarks;
-use super::import_read::{ImportTarget, Importing, Named, ReadSession, several};
+use super::import_read::{ImportTarget, Importing, Named, ReadFile, ReadSession, Written, several};
 use super::interrupt::leave;
 use super::progress::Progress;
 use super::words::quoted;
@@ -15,13 +15,13 @@ use super::write::new_name;
 use crate::app::present::sessions::session_of;
 use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::logs::{log_of, unique};
+use crate::logs::{ImportReport, log_of, unique};
 use crate::store::{LogImport, NewSession, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
 use crate::tree::source::files_below;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
@@ -34,7 +34,9 @@ pub(super) struct ImportedCounts {
     /// The sessions that were such already, in numbers.
     pub(super) sessions: usize,
     pub(super) snapshots: usize,
-    pub(super) logs: BTreeSet<usize>,
+    /// The logs of which a session was written, and what they have.
+    pub(super) logs: usize,
+    pub(super) report: ImportReport,
     pub(super) existing: usize,
     /// What became of the sessions of logs that were there, if one was.
     pub(super) again: Option<LogImport>,
@@ -44,15 +46,16 @@ impl ImportedCounts {
     pub(super) fn count(sessions: &[Named]) -> Self {
         let mut written = Self::default();
         for named in sessions {
-            match named.made.copied() {
-                Some(snapshots) => {
-                    written.sessions += 1;
-                    written.snapshots += snapshots;
-                }
-                None => written.logs.extend(named.log),
-            }
+            written.sessions += usize::from(!named.is_log());
+            written.snapshots += named.copied.unwrap_or(0);
         }
         written
+    }
+
+    /// As they are after all sessions were taken.
+    pub(super) fn with(mut self, written: Written<'_>) -> Self {
+        (self.logs, self.report) = (written.logs, written.report);
+        self
     }
 }
 
@@ -99,81 +102,76 @@ fn add(all: &mut Option<LogImport>, more: LogImport) {
 
 /// Writes sessions; none if one of them is there already and is not of a log, or all but those.
 pub(super) fn write_store(
-    importing: &Importing<'_>,
+    mut written: Written<'_>,
     address: StoreAddress<'_>,
     mut sessions: Vec<Named>,
 ) -> Result<ImportedCounts, Failure> {
-    importing.rename(address, &mut sessions)?;
+    let importing = written.importing;
+    let names = sessions.iter_mut().map(|named| &mut named.name);
+    importing.rename(address, names.collect())?;
     let store = importing.store()?;
-    let listed = match &sessions[..] {
+    let there = match &sessions[..] {
         // Looked up by its name.
-        [one] if one.log.is_none() => store.sessions(&one.name)?,
-        _ => store.sessions("")?,
+        [one] if !one.is_log() => store.origins(&one.name)?,
+        _ => store.origins("")?,
     };
-    let names: HashSet<&str> = listed.iter().map(|info| &*info.name).collect();
-    let sources = listed.iter().filter_map(|info| info.source.as_deref());
-    let sources: HashSet<&str> = sources.collect();
-    let is_taken = |named: &Named| names.contains(&*named.name);
-    let is_log = |named: &Named| {
-        let is_read = matches!(named.made, ReadSession::Log(_) | ReadSession::Unchanged(_));
-        named.log.is_some() && is_read
-    };
+    let is_taken = |named: &Named| there.has_name(&named.name);
     let before = sessions.len();
     let skips = importing.args.skip_existing;
     if skips {
         sessions.retain(|named| !is_taken(named));
     } else {
-        let others = sessions.iter().filter(|named| !is_log(named));
+        let others = sessions.iter().filter(|named| !named.is_log());
         let mut taken = others.filter(|named| is_taken(named));
         if let Some(first) = taken.next() {
             return Err(exists(address, &first.name, before, taken.count()));
         }
     }
     let existing = before - sessions.len();
-    let unchanged = importing.take_unchanged(&mut sessions)?;
-    let mut written = ImportedCounts::count(&sessions);
-    written.existing = existing;
-    written
-        .logs
-        .extend(unchanged.iter().filter_map(|named| named.log));
-    if !unchanged.is_empty() {
-        written.again.get_or_insert_default().same += unchanged.len();
+    let unchanged = written.take_unchanged(&mut sessions);
+    let mut counts = ImportedCounts::count(&sessions);
+    counts.existing = existing;
+    if unchanged > 0 {
+        counts.again.get_or_insert_default().same += unchanged;
     }
     // The logs that have something in the store: a session, or another of the same log.
     let is_known = |named: &Named| {
-        let source = named.source.as_deref();
-        is_taken(named) || source.is_some_and(|path| sources.contains(path))
+        let source = written.source(named);
+        is_taken(named) || source.is_some_and(|path| there.has_source(&path))
     };
     let logs = sessions
         .iter()
-        .filter(|named| is_log(named) && is_known(named));
-    let logs: HashSet<usize> = logs.filter_map(|named| named.log).collect();
-    let mut again: BTreeMap<usize, Vec<Named>> = BTreeMap::new();
-    let mut new = Vec::new();
-    for named in sessions {
-        match named.log.filter(|log| !skips && logs.contains(log)) {
-            Some(log) => again.entry(log).or_default().push(named),
-            None => new.push(named),
-        }
+        .filter(|named| !skips && named.is_log() && is_known(named));
+    let logs: HashSet<usize> = logs.map(|named| named.file).collect();
+    drop(there);
+    let (mut again, new): (Vec<Named>, Vec<Named>) = sessions
+        .into_iter()
+        .partition(|named| named.is_log() && logs.contains(&named.file));
+    import_all(address.store, store, &mut written, new)?;
+    for sessions in again.chunk_by_mut(|a, b| a.file == b.file) {
+        let source = sessions.first().and_then(|named| written.source(named));
+        let read = sessions.iter_mut().map(|named| {
+            let (made, mark) = written.take(named)?;
+            Ok((std::mem::take(&mut named.name), made, mark))
+        });
+        let read = read.collect::<Result<Vec<_>, Failure>>()?;
+        let done = import_log(address, store, read, source.as_deref())?;
+        add(&mut counts.again, done);
     }
-    import_all(address.store, store, new)?;
-    for sessions in again.into_values() {
-        add(&mut written.again, import_log(address, store, sessions)?);
-    }
-    Ok(written)
+    Ok(counts.with(written))
 }
 
-/// Brings the sessions of one log up to what it says now.
+/// Brings the sessions of one log up to what it says now: each with its name and the mark to be kept with it.
 fn import_log(
     address: StoreAddress<'_>,
     store: &Store,
-    sessions: Vec<Named>,
+    sessions: Vec<(String, ReadSession, Option<String>)>,
+    source: Option<&str>,
 ) -> Result<LogImport, Failure> {
-    let source = sessions.first().and_then(|named| named.source.clone());
     let mut read = Vec::with_capacity(sessions.len());
     let mut marks = Vec::new();
-    for named in sessions {
-        let session = match named.made {
+    for (name, made, mark) in sessions {
+        let session = match made {
             ReadSession::Log(log) => session_of(&log)?,
             ReadSession::Unchanged(_) | ReadSession::Session(_) | ReadSession::Stored(..) => {
                 return Err(Failure::plain(
@@ -182,10 +180,10 @@ fn import_log(
                 ));
             }
         };
-        read.push((named.name, session));
-        marks.extend(named.mark);
+        read.push((name, session));
+        marks.extend(mark);
     }
-    match store.import_marked_log(&read, source.as_deref(), &marks) {
+    match store.import_marked_log(&read, source, &marks) {
         Ok(done) => Ok(done),
         Err(error) if error.code() == Code::SessionExists => {
             let names = read.iter().map(|(name, _)| name);
@@ -199,52 +197,65 @@ fn import_log(
 }
 
 impl Importing<'_> {
-    /// Takes out the sessions of logs that are in the store as they would be now, and returns them. A log whose sessions
-    /// have other names there is read.
-    fn take_unchanged(&self, sessions: &mut Vec<Named>) -> Result<Vec<Named>, Failure> {
-        let is_renamed = |named: &&Named| match &named.made {
-            ReadSession::Unchanged(name) => *name != named.name,
-            _ => false,
+    /// Brings the sessions of a file that is followed up to what it says now.
+    fn follow_log(
+        &self,
+        address: StoreAddress<'_>,
+        store: &Store,
+        file: &LogSource,
+        marks: &LogMarks,
+    ) -> Result<LogImport, Failure> {
+        let named = |read: &ReadFile| {
+            let mut names = self.names(file, read, &mut HashSet::new());
+            self.rename(address, names.iter_mut().collect())?;
+            Ok::<_, Failure>(names)
         };
-        let logs = sessions.iter().filter(is_renamed);
-        let logs: BTreeSet<usize> = logs.filter_map(|named| named.log).collect();
-        for log in logs {
-            let mut of_log: Vec<&mut Named> = sessions
-                .iter_mut()
-                .filter(|named| named.log == Some(log))
-                .collect();
-            let source = of_log.first().and_then(|named| named.source.clone());
-            let read = self.read_file(&source.unwrap_or_default())?;
-            if read.made.len() != of_log.len() {
-                let changed = "the log has changed while it was read; import it again";
-                return Err(Failure::plain(Exit::Io, changed));
+        let mut read = self.read_source(file, marks)?;
+        let mut names = named(&read)?;
+        if read.is_unchanged() {
+            let mut sessions = names.iter().zip(&read.made);
+            if sessions
+                .all(|(name, made)| matches!(made, ReadSession::Unchanged(there) if there == name))
+            {
+                return Ok(LogImport {
+                    same: names.len(),
+                    ..LogImport::default()
+                });
             }
-            for (at, (named, made)) in of_log.iter_mut().zip(read.made).enumerate() {
-                named.mark = read.mark.as_ref().map(|mark| mark.with_session(at));
-                named.made = made;
-            }
+            read = self.read_file(&file.path)?;
+            names = named(&read)?;
         }
-        let is_unchanged = |named: &mut Named| matches!(named.made, ReadSession::Unchanged(_));
-        Ok(sessions.extract_if(.., is_unchanged).collect())
+        let mark = read.mark;
+        let sessions = names.into_iter().zip(read.made).enumerate();
+        let sessions = sessions.map(|(at, (name, made))| {
+            let mark = mark.as_ref().map(|mark| mark.with_session(at));
+            (name, made, mark)
+        });
+        let source = self.source(&file.path);
+        import_log(address, store, sessions.collect(), source.as_deref())
     }
 
     /// Gives the one session its name, and refuses names that no session can have.
-    fn rename(&self, address: StoreAddress<'_>, sessions: &mut [Named]) -> Result<(), Failure> {
+    fn rename(
+        &self,
+        address: StoreAddress<'_>,
+        mut names: Vec<&mut String>,
+    ) -> Result<(), Failure> {
         let named = match address.which {
             Which::All => self.args.name.as_deref(),
             _ => Some(new_name(address)?),
         };
         if let Some(name) = named {
-            match sessions {
-                [one] => name.clone_into(&mut one.name),
+            match &mut names[..] {
+                [one] => name.clone_into(one),
                 [] => {}
-                _ => return Err(several(ImportTarget::Store(address), sessions.len())),
+                _ => return Err(several(ImportTarget::Store(address), names.len())),
             }
         }
-        let is_wrong = |named: &&Named| named.name.contains('*') || named.name.is_empty();
-        match sessions.iter().find(is_wrong) {
+        let is_wrong = |name: &&&mut String| name.contains('*') || name.is_empty();
+        match names.iter().find(is_wrong) {
             None => Ok(()),
-            Some(Named { name, .. }) => Err(Failure::usage(format!(
+            Some(name) => Err(Failure::usage(format!(
                 "a session cannot be called `{name}`: a `*` is for patterns, and a name is not empty"
             ))
             .with_help("`--name` gives another name")),
@@ -270,18 +281,24 @@ fn exists(address: StoreAddress<'_>, name: &str, sessions: usize, more: usize) -
 }
 
 /// Writes sessions, many in a transaction. If one fails, those before it stay, and the failure says which.
-fn import_all(store: &str, opened: &Store, sessions: Vec<Named>) -> Result<(), Failure> {
+fn import_all(
+    store: &str,
+    opened: &Store,
+    written: &mut Written<'_>,
+    mut sessions: Vec<Named>,
+) -> Result<(), Failure> {
     let progress = Progress::bar(sessions.len());
-    let names: Vec<String> = sessions.iter().map(|named| named.name.clone()).collect();
     let mut unread = None;
-    let ready = sessions.into_iter().map_while(|named| {
+    let ready = sessions.iter_mut().map_while(|named| {
         progress.step();
-        match named.made.session() {
-            Ok(session) => Some(NewSession {
-                name: named.name,
+        let source = written.source(named);
+        let taken = written.take(named);
+        match taken.and_then(|(made, mark)| Ok((made.session()?, mark))) {
+            Ok((session, mark)) => Some(NewSession {
+                name: named.name.clone(),
                 session,
-                source: named.source,
-                mark: named.mark,
+                source,
+                mark,
             }),
             Err(failure) => {
                 unread = Some(failure);
@@ -297,11 +314,11 @@ fn import_all(store: &str, opened: &Store, sessions: Vec<Named>) -> Result<(), F
     let Some(failure) = failure else {
         return Ok(());
     };
-    if let (Some(at), true) = (imported.checked_sub(1), names.len() > 1) {
+    if let (Some(at), true) = (imported.checked_sub(1), sessions.len() > 1) {
         say(&format!(
             "note: {imported} of {} are in {store}, up to `{}`; `--skip-existing` goes on after them\n",
-            counted(names.len() as u64, "session"),
-            printable(&names[at])
+            counted(sessions.len() as u64, "session"),
+            printable(&sessions[at].name)
         ));
     }
     Err(failure)
@@ -425,14 +442,7 @@ impl Followed {
         } else {
             importing.marks(std::slice::from_ref(&file))
         };
-        let done = importing.read_source(&file, &marks).and_then(|read| {
-            let mut sessions = importing.named(&file, Some(0), read, &mut HashSet::new());
-            importing.rename(address, &mut sessions)?;
-            let unchanged = importing.take_unchanged(&mut sessions)?;
-            let mut done = import_log(address, store, sessions)?;
-            done.same += unchanged.len();
-            Ok(done)
-        });
+        let done = importing.follow_log(address, store, &file, &marks);
         match done {
             Ok(done) => {
                 (seen.given_up, seen.again) = (None, false);

@@ -170,18 +170,18 @@ pub(super) fn put(
 
 /// Writes a file for each item, whose directory is made if it is missing. None is written if one of them exists,
 /// unless `force` is set.
-pub(super) fn write_each<'a, T, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
-    items: &'a [T],
+pub(super) fn write_each<T, W: FnOnce(&mut dyn Write) -> io::Result<()>>(
+    items: impl ExactSizeIterator<Item = T>,
     files: &[String],
     inputs: &[impl AsRef<str>],
     force: bool,
-    each: impl Fn(&'a T) -> Result<W, Failure>,
+    mut each: impl FnMut(T) -> Result<W, Failure>,
 ) -> Result<(), Failure> {
     for file in files {
         check_output(file, inputs, force)?;
     }
     let progress = Progress::bar(items.len());
-    for (item, file) in items.iter().zip(files) {
+    for (item, file) in items.zip(files) {
         if let Some(above) = Path::new(file).parent() {
             let made = std::fs::create_dir_all(above);
             made.map_err(|error| Failure::output(&above.display().to_string(), &error))?;

@@ -242,6 +242,21 @@ pub(crate) fn metas(
     })
 }
 
+/// The names and sources of the sessions whose name matches, one after the other.
+#[cfg(feature = "cli")]
+pub(crate) fn origins(
+    database: &mut dyn Database,
+    glob: &Glob,
+    mut each: impl FnMut(&str, Option<&str>),
+) -> Result<()> {
+    let origins = "select s.session_id, s.name, s.source from session s";
+    matching_rows(database, origins, glob, |row| {
+        each(text(row, 1)?, row.text(2)?);
+        Ok(())
+    })?;
+    Ok(())
+}
+
 /// As [`with_prefix`], of the sessions whose name matches.
 pub(crate) fn matching_rows<T>(
     database: &mut dyn Database,

@@ -3,11 +3,18 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
+#[cfg(feature = "cli")]
+use hashbrown::HashSet;
+#[cfg(feature = "cli")]
+use sha2::{Digest, Sha256};
+
 use crate::engine::{Beside, ContextState};
 use crate::history::{History, Session};
 use crate::store::Store;
 use crate::store::database::sql::{Database, Savepoint, end_part};
 use crate::store::error::StoreError;
+#[cfg(feature = "cli")]
+use crate::store::read::catalog::{self, Glob};
 use crate::store::read::open;
 use crate::store::write::change::SessionRows;
 use crate::store::write::mark;
@@ -17,6 +24,37 @@ const SESSIONS: usize = 256;
 
 /// The most snapshots of a transaction, unless one session has more.
 const SNAPSHOTS: usize = 10_000;
+
+/// What a snapshot before the newest takes in memory, in bytes, roughly.
+const SNAPSHOT: usize = 2_400;
+
+/// The most bytes of sessions that wait for their transaction, unless one has more.
+const BYTES: usize = 16 << 20;
+
+/// The names and the sources of the sessions of a store. Only hashes are kept: 32 bytes of each session.
+#[cfg(feature = "cli")]
+pub(crate) struct Origins {
+    names: HashSet<[u8; 16]>,
+    sources: HashSet<[u8; 16]>,
+}
+
+#[cfg(feature = "cli")]
+impl Origins {
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.names.contains(&origin(name))
+    }
+
+    pub(crate) fn has_source(&self, source: &str) -> bool {
+        self.sources.contains(&origin(source))
+    }
+}
+
+#[cfg(feature = "cli")]
+fn origin(text: &str) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&Sha256::digest(text.as_bytes())[..16]);
+    hash
+}
 
 /// An import of many sessions that ended early. See [`Store::import_all`].
 ///
@@ -96,6 +134,21 @@ impl Ready {
         })
     }
 
+    /// What it takes in memory while it waits, roughly: the newest states, and something for each snapshot before them.
+    fn bytes(&self) -> usize {
+        let history = &self.history;
+        if history.is_replayed() {
+            return 0;
+        }
+        let newest = history.latest().into_iter().chain(history.working());
+        let pieces = newest.flat_map(|snapshot| snapshot.pieces());
+        let bytes = pieces.map(|piece| {
+            let segment = piece.segment();
+            segment.index_bytes() + segment.payload_bytes()
+        });
+        bytes.sum::<usize>() + history.committed().len() * SNAPSHOT
+    }
+
     fn write(&self, database: &mut dyn Database) -> Result<(), StoreError> {
         let mut rows = SessionRows::create(database, &self.name, self.source.as_deref())?;
         rows.add_all(database, &self.history, 0)?;
@@ -120,10 +173,27 @@ impl Store {
         Ok(self.core.write(|database| ready.write(database))?)
     }
 
+    /// The names and the sources of the sessions whose name matches. Linear in those with the same beginning.
+    #[cfg(feature = "cli")]
+    pub(crate) fn origins(&self, glob: &str) -> Result<Origins, Error> {
+        let glob = Glob::new(glob);
+        let mut found = Origins {
+            names: HashSet::new(),
+            sources: HashSet::new(),
+        };
+        self.core.read(|database| {
+            catalog::origins(database, &glob, |name, source| {
+                found.names.insert(origin(name));
+                found.sources.extend(source.map(origin));
+            })
+        })?;
+        Ok(found)
+    }
+
     /// Copies many sessions into the store, as [`Store::import`] does one: each a name, the session, and
-    /// where it comes from. Up to 256 of them share a transaction, so that thousands of small ones take a
-    /// fraction of the time. They are taken from the iterator as they are written. Returns how many there
-    /// were.
+    /// where it comes from. Up to 256 of them, or 16 MB, share a transaction, so that thousands of small ones take a
+    /// fraction of the time. They are taken from the iterator as they are written, so no more than those are in memory.
+    /// Returns how many there were.
     ///
     /// # Errors
     /// As [`Store::import`], with the number of sessions before it, which stay in the store.
@@ -141,11 +211,12 @@ impl Store {
     ) -> Result<usize, ImportStopped> {
         let mut imported = 0;
         let mut chunk: Vec<Ready> = Vec::new();
-        let mut snapshots = 0;
+        let (mut snapshots, mut bytes) = (0, 0);
         for new in sessions {
             match Ready::new(new) {
                 Ok(ready) => {
                     snapshots += ready.history.committed().len();
+                    bytes += ready.bytes();
                     chunk.push(ready);
                 }
                 Err(error) => {
@@ -153,10 +224,10 @@ impl Store {
                     return Err(ImportStopped { imported, error });
                 }
             }
-            if chunk.len() >= SESSIONS || snapshots >= SNAPSHOTS {
+            if chunk.len() >= SESSIONS || snapshots >= SNAPSHOTS || bytes >= BYTES {
                 imported = self.import_chunk(&chunk, imported)?;
                 chunk.clear();
-                snapshots = 0;
+                (snapshots, bytes) = (0, 0);
             }
         }
         self.import_chunk(&chunk, imported)
