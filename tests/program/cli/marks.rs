@@ -425,3 +425,36 @@ fn packed_and_large_logs_have_marks() {
         assert!(!ran.err.contains(NOTE), "{name}: {}", ran.err);
     }
 }
+
+/// Of logs that are too large to stay in memory together, one is read once more when it is written.
+#[test]
+fn logs_are_the_same_together_and_alone() {
+    let scratch = Scratch::new("marks-together");
+    let (folder, out) = (scratch.path("logs"), scratch.path("out/"));
+    let (together, alone) = (scratch.path("a.db"), scratch.path("b.db"));
+    fs::create_dir_all(&folder).expect("a folder");
+    let logs = [("a", large(9)), ("b", large(10)), ("c", log("C"))];
+    for (name, text) in logs {
+        assert!(text.len() < 8 << 20, "{name} is read line by line");
+        let path = format!("{folder}/{name}.jsonl");
+        fs::write(&path, text).expect("a file");
+        import(&[&path, "-o", &alone]);
+    }
+    let (_, said) = import(&[&folder, "-o", &together]);
+    assert!(said.starts_with("imported 4 sessions, "), "{said}");
+    assert_eq!(names(&together), names(&alone));
+    assert_eq!(marks(&together), marks(&alone));
+    note(&together);
+    let (notes, said) = import(&[&folder, "-o", &together]);
+    assert_eq!(notes, 1, "{said}");
+    assert!(said.contains(" 0 grown, 4 as before\n"), "{said}");
+    import(&[&folder, "-o", &out]);
+    for name in ["a", "b"] {
+        let written = fs::read_to_string(format!("{out}{name}.jsonl")).expect("a file");
+        assert_eq!(
+            written,
+            answer(&["import", &format!("{folder}/{name}.jsonl")]),
+            "{name}"
+        );
+    }
+}
