@@ -69,6 +69,6 @@ pub(crate) fn short_form(text: &str, edition: Edition, is_whole: bool) -> Result
         return Err(Error::new(text, diagnostic.with_help(help)));
     }
     let members = members.into_iter();
-    let members = members.map(|member| (member.name.into(), member.json.into()));
+    let members = members.map(|member| (member.name, member.json));
     Ok(NewNode::of_members(members))
 }

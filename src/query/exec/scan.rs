@@ -73,7 +73,7 @@ impl TestAccess<'_> {
             }
             Self::Observed(access, numbers) => {
                 numbers.add(u64::from(word.count_ones()));
-                access.word(piece, index, word, input, counters)
+                access.word(piece, start, word, input, counters)
             }
             _ => Ones(word)
                 .filter(|bit| self.holds(piece, start + bit, input, counters))
