@@ -82,6 +82,20 @@ fn of_chain(chain: &BoundChain) -> Option<SessionCandidate> {
     value.or_else(key).or_else(text)
 }
 
+/// Whether a header that is missing, or differs from a text, can match. A column is null also where a header has U+0000,
+/// which no column holds, so a statement would take it for a missing one.
+pub(crate) fn reads_missing(bound: &Bound) -> bool {
+    let filters = bound.chains.iter().flat_map(BoundChain::filters);
+    let mut tests = filters.flat_map(|filter| &filter.tests);
+    tests.any(|test| match test {
+        BoundTest::Attr(condition) => matches!(
+            &condition.compare,
+            Compare::Text(TextTest::In { null, negated, .. }) if *null || *negated
+        ),
+        _ => false,
+    })
+}
+
 /// Whether an index has this text, and only texts of nodes equal it: not a number, not a truth value, not long.
 fn is_indexed(text: &str) -> bool {
     let number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use self::answers::{Found, StoreAnswers, StoreCounts, StoreIds, StoreReason};
 use self::batches::Batches;
-use self::candidate::{among, candidate, candidates};
+use self::candidate::{among, candidate, candidates, reads_missing};
 use self::question::{Question, SessionIds};
 use self::stream::RowStream;
 use crate::engine::Prepared;
@@ -173,7 +173,9 @@ impl<'s> StoreSelection<'s> {
             let core = &self.store.core;
             let (query, dialect) = (self.prepared.query(), self.store.dialect());
             let statement = |among| compile_columns(query, dialect, &options, among, wanted);
-            if let Ok(Some(whole)) = statement(None) {
+            if !reads_missing(bound)
+                && let Ok(Some(whole)) = statement(None)
+            {
                 let among = core.read(|database| among(database, bound, query, dialect))?;
                 let sql = match among {
                     Some(among) => statement(Some(among))?.unwrap_or(whole),

@@ -147,17 +147,16 @@ impl Maker<'_> {
                     })
                     .collect();
                 for _ in 0..count {
-                    let chain = match below.is_empty() {
-                        true => self.chain(),
-                        false => {
-                            let target = *self.rng.pick(&below);
-                            let mut chain = self.chain_to(target);
-                            // The first steps are above the node more often than not.
-                            while chain.steps.len() > 1 && self.rng.chance(75) {
-                                chain.steps.remove(0);
-                            }
-                            chain
+                    let chain = if below.is_empty() {
+                        self.chain()
+                    } else {
+                        let target = *self.rng.pick(&below);
+                        let mut chain = self.chain_to(target);
+                        // The first steps are above the node more often than not.
+                        while chain.steps.len() > 1 && self.rng.chance(75) {
+                            chain.steps.remove(0);
                         }
+                        chain
                     };
                     list.push((self.axis(), chain));
                 }
