@@ -183,7 +183,6 @@ impl Segment {
     }
 
     /// The row of the parent; `None` where that is in another unit, or there is none.
-    #[cfg(feature = "store")]
     pub(crate) fn parent_of(&self, row: u32) -> Option<u32> {
         Some(self.parent[row as usize]).filter(|parent| *parent != crate::tree::NONE)
     }

@@ -101,7 +101,7 @@ pub struct Parting {
     pub difference: Option<Across>,
     /// The snapshots of the step.
     #[serde(skip)]
-    pub(crate) snapshots: [Option<Arc<Snapshot>>; 2],
+    pub snapshots: [Option<Arc<Snapshot>>; 2],
 }
 
 /// The first steps after the parting in which both runs add equal blocks and get equal answers.
@@ -133,8 +133,9 @@ pub struct RunEnd {
     /// The id of the last block of its answer, or else of its request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<String>,
+    /// The snapshot of the last step.
     #[serde(skip)]
-    pub(crate) snapshot: Option<Arc<Snapshot>>,
+    pub snapshot: Option<Arc<Snapshot>>,
 }
 
 impl Run {
