@@ -331,7 +331,7 @@ fn tell_work(
     whole
 }
 
-/// As it stands in brackets behind an operator: what is 0 is left out.
+/// The counts of a step as text, each after a comma. A count of 0 is left out.
 fn work_text(work: &StepWork) -> String {
     let mut text = format!(", {}", short_time(work.time_ns));
     for (count, one, several) in [

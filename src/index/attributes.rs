@@ -15,7 +15,7 @@ use crate::tree::{RecordPlace, is_header, stored_fields, text_list};
 /// A custom attribute has a posting list for each value while it has at most this many.
 const FIELD_VALUES: usize = 64;
 
-/// And while no value is longer than this, in bytes, as each value is compared with what is asked for.
+/// It has no lists if a value is longer than this many bytes: a query compares each value with its own.
 const FIELD_VALUE_BYTES: usize = 256;
 
 /// Rows, ascending. Segments of one commit have few.

@@ -2,8 +2,8 @@
 //! it said of them, and what the log calls its sessions.
 //!
 //! A log is known by its length and an XXH3 hash of 128 bits over all its bytes. Times of files are not looked at. The hash
-//! shows any change that comes by chance, a program's edit as well; it does not withstand a log that is made to have it. This file must not know where
-//! marks are kept.
+//! shows changes that come by chance and edits. A log can be crafted to have the hash of another: nothing here protects against
+//! that. This file must not know where marks are kept.
 
 use super::sqlite::log_of;
 use super::{ImportReport, Imported, ImportedSession, KnownNames};
@@ -158,12 +158,15 @@ impl LogMark {
     /// The marks of logs of which every session is there, each with the names that its sessions are kept under.
     pub(crate) fn whole(kept: Vec<(String, String)>) -> Vec<(Self, Vec<String>)> {
         let mut logs: BTreeMap<String, Vec<Option<(String, Value)>>> = BTreeMap::new();
+        // A damaged mark may say any number of sessions.
+        let most = kept.len();
         for (name, mark) in kept {
             let Ok(mark) = serde_json::from_str::<Value>(&mark) else {
                 continue;
             };
             let at = |member: &str| usize::try_from(mark[member].as_u64()?).ok();
-            let number = at("number").filter(|number| at("of").is_some_and(|of| *number < of));
+            let is_one = |number: &usize| at("of").is_some_and(|of| *number < of && of <= most);
+            let number = at("number").filter(is_one);
             let Some(number) = number else {
                 continue;
             };

@@ -68,7 +68,7 @@ impl NumberSet {
     }
 }
 
-/// A comparison of ttls that counts the rows it is asked for.
+/// A comparison of ttls that counts the rows it compares.
 #[derive(Debug)]
 pub struct ObservedNumbers {
     pub set: NumberSet,

@@ -264,8 +264,8 @@ impl Tables {
         with.add("asked", select);
     }
 
-    /// The newest and the oldest of the snapshots that an address counts from: columns of `newest`, or, where the
-    /// sessions are read in the order of their names, a look at each end of the key of `snapshot`.
+    /// The newest and the oldest of the snapshots that an address counts from: columns of `newest`. Where
+    /// sessions are read in the order of their names, two subqueries find them by the key of `snapshot`.
     fn ends(&self, time: QueryTime) -> SnapshotEnds {
         if !self.are_named() {
             return SnapshotEnds {

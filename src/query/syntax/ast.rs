@@ -120,7 +120,7 @@ pub enum StepPart<'s> {
 pub struct ConditionSyntax<'s> {
     /// The name, without the colon.
     pub name: &'s str,
-    /// What stands in the parentheses. Lowering refuses an empty list.
+    /// The selectors in the parentheses. Lowering refuses an empty list.
     pub list: Vec<InnerSyntax<'s>>,
 }
 

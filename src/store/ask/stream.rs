@@ -53,7 +53,7 @@ impl<T: Send + 'static> RowStream<T> {
                     read(row, &mut batch)
                 })
             })?;
-            // Who does not read any more misses nothing.
+            // A reader that is gone needs no rows.
             let _ = sender.send(batch);
             Ok(())
         };

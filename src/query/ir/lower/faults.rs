@@ -125,7 +125,7 @@ faults! {
     CONDITION_STEPS SelectorInvalid: "`:%1(…)` takes tests of one node", "a second step", "what is below a node is tested by `:has(…)`";
     CONDITION_PICKS SelectorInvalid: "`:%1(…)` takes tests of one node", "a pick is about several",
         "write the pick behind it: `.cb:not(:pre):first`";
-    MANY_INNER Limit: "a condition has at most %1 selectors, this one has %2", "too many", "";
+    MANY_INNER Limit: "a condition has at most %1 selectors, this one has %2", "too many", "leave some out";
     WITHIN_ELSEWHERE SelectorInvalid: "`:%1(…)` takes no `within`", "not expected here",
         "`:after(…)` and `:before(…)` take it";
     WITHIN_EARLY SelectorInvalid: "`within` is written last", "not expected here", "write `:after(.mt, .cb, within=2)`";

@@ -236,7 +236,7 @@ impl<'s> Lexer<'s> {
         Some(self.open(LexerMode::Depth, token))
     }
 
-    /// Passes over what stands in the parentheses that follow, with what they contain.
+    /// Skips the parentheses that follow, and all inside.
     fn skip_parentheses(&mut self) {
         let bytes = self.rest().as_bytes();
         let (mut level, mut at) = (0_usize, 0);
