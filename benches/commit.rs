@@ -9,13 +9,17 @@
 //! Then a step of an agent, which appends a result, adds the reply and commits, on a session of 5,000 such steps:
 //! its allocations, instructions and median time.
 //!
+//! With a hundred standing selectors on a session of 10,000 steps: what each costs at a commit that changes nothing for
+//! it, in instructions and in time at the median, and what it costs to look again.
+//!
 //! And 10,000 live sessions of a hundred nodes in one process, each made by ten commits: the bytes
 //! of a session, the bytes of its index a node, commits and selects a second; and the spread of the
 //! times of each selector where sessions are asked as Zipf's law says, the clock taken off.
 //!
 //! The data model is that of `live` and `new_blocks` in `support/generate.rs`. Caveats: times on a
 //! busy machine say little; `cargo bench --bench commit -- --counts` prints only what does not depend
-//! on it. `-- --small` prints the small sessions only.
+//! on it. `-- --small` prints the small sessions only,
+//! `-- --standing` the standing selectors.
 
 mod support;
 
@@ -23,8 +27,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pactql::context::{StepClock, Watch};
 use pactql::internals::index::Segment;
-use pactql::{Context, Engine, Message, Prepared, Session, context::StepClock};
+use pactql::{Context, Engine, Message, Prepared, Session};
 use support::callgrind::collected;
 use support::memory::{self, Counting, measure};
 use support::timing::nice;
@@ -66,12 +71,28 @@ fn main() {
         (0..COUNTED).for_each(|turn| counted_step(&mut context, turn));
         return;
     }
+    if let [_, child, steps, watches] = &arguments[..]
+        && child == "--watch"
+        && let (Ok(steps), Ok(watches)) = (steps.parse(), watches.parse())
+    {
+        let mut context = grown(steps);
+        let mut watches = standing(&context, watches);
+        (0..COUNTED).for_each(|turn| {
+            step(&mut context, turn);
+            counted_look(&mut watches);
+        });
+        return;
+    }
     let has = |wanted: &str| arguments.iter().any(|argument| argument == wanted);
     if !has("--bench") {
         // As a test: everything runs once.
         commit_table(&SIZES[..1], false, false);
         step_line(10, false);
+        standing_line(10, 5, false);
         return small_sessions(100, true);
+    }
+    if has("--standing") {
+        return standing_line(10_000, 100, true);
     }
     if !has("--small") {
         if !has("--steps") {
@@ -81,6 +102,7 @@ fn main() {
         if has("--steps") {
             return;
         }
+        standing_line(10_000, 100, true);
     }
     small_sessions(SESSIONS, !has("--counts"));
 }
@@ -230,6 +252,67 @@ fn step_line(steps: usize, bench: bool) {
         counts.iter().sum::<usize>() / COUNTED,
         instructions.map_or("-".to_owned(), |count| count.to_string()),
         nice(times[COMMITS / 2])
+    );
+}
+
+/// Standing selectors for which the steps of `grown` change nothing, after their first look.
+fn standing(context: &Context, count: usize) -> Vec<Watch> {
+    let selector = |number: usize| match number % 4 {
+        0 => format!(".cb[kind='call'][data_call_name='tool {number}']"),
+        1 => format!(".mt .cb[content~'word {number}']"),
+        2 => format!("^sys .cb#key{number}"),
+        _ => format!(".cb+tag{number}, .mc > .cb[role='nobody']"),
+    };
+    let watch = |number| context.watch(&selector(number)).expect("a valid selector");
+    let mut watches: Vec<Watch> = (0..count).map(watch).collect();
+    // The first look is a run over the session, which is not counted.
+    for watch in &mut watches {
+        assert!(watch.changes().expect("a look").is_none());
+    }
+    watches
+}
+
+#[inline(never)]
+fn counted_look(watches: &mut [Watch]) {
+    for watch in watches {
+        let diff = watch.changes().expect("a look");
+        assert!(diff.is_none(), "{}", watch.text());
+    }
+}
+
+fn standing_line(steps: usize, count: usize, bench: bool) {
+    let mut context = grown(steps);
+    let mut watches = standing(&context, count);
+    let mut time = |step: &mut dyn FnMut(usize)| {
+        let times = (0..COMMITS).map(|turn| {
+            step(turn);
+            let start = Instant::now();
+            counted_look(&mut watches);
+            start.elapsed().as_nanos() as f64 / count as f64
+        });
+        let mut times: Vec<f64> = times.collect();
+        times.sort_unstable_by(f64::total_cmp);
+        times[COMMITS / 2]
+    };
+    let after = time(&mut |turn| step(&mut context, turn));
+    let again = time(&mut |_| {});
+    let inside = [
+        "--collect-atstart=no",
+        "--toggle-collect=*commit*counted_look*",
+    ];
+    let counted = |count: usize| {
+        let arguments = ["--watch", &steps.to_string(), &count.to_string()];
+        bench.then(|| collected(&inside, &arguments)).flatten()
+    };
+    // The first of them finds what has changed for all.
+    let counted = counted(2 * count).zip(counted(count));
+    let instructions = counted.map(|(many, few)| (many - few) / (count * COUNTED) as u64);
+    println!(
+        "\n{count} standing selectors after {steps} steps, each at a commit that changes nothing for it: {} instructions, \
+         {} at the median; at another look {}",
+        instructions.map_or("-".to_owned(), |count| count.to_string()),
+        nice(after),
+        nice(again)
     );
 }
 

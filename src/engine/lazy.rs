@@ -118,7 +118,7 @@ impl Prepared {
 
     /// Has in memory what the ages of nodes are found in, if they are read of these snapshots: the whole history, unless
     /// all nodes say in which cycle they came.
-    fn fetch_ages<'s>(
+    pub(super) fn fetch_ages<'s>(
         &self,
         bound: &Bound,
         history: &History,

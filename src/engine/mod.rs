@@ -26,6 +26,7 @@ mod searched;
 mod selection;
 mod statement;
 mod times;
+mod watch;
 
 pub use answer::Answer;
 pub use cache::CacheStats;
@@ -54,3 +55,4 @@ pub use prepared::Prepared;
 pub(crate) use searched::indexed;
 pub(crate) use searched::searched;
 pub use selection::{Selection, SelectionAddress};
+pub use watch::Watch;

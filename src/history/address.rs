@@ -7,6 +7,7 @@ use super::archive::{Archive, LoadFailure, Position, SnapshotPart};
 use super::attempt::Attempts;
 use super::first_seen::FirstSeen;
 use super::snapshots::Snapshots;
+use super::unit_changes::SharedChanges;
 use crate::index::{Merge, Snapshot};
 use crate::query::exec::SessionStats;
 use crate::query::ir::{Address, QueryTime, RangeEnd};
@@ -27,6 +28,8 @@ pub struct History {
     /// `None` if they are those of the archive.
     attempts: Option<Attempts>,
     first_seen: OnceLock<FirstSeen>,
+    /// For standing selectors.
+    pub(super) shared_changes: SharedChanges,
     /// Where the oldest snapshots, or the working state, come from.
     pub(super) archive: Option<Arc<Archive>>,
     /// The history of which this one shows a part of one snapshot.
@@ -103,6 +106,7 @@ impl History {
             working,
             attempts: self.attempts.clone(),
             first_seen: OnceLock::new(),
+            shared_changes: SharedChanges::default(),
             archive: self.archive.clone(),
             whole: None,
         }

@@ -22,9 +22,11 @@ pub(crate) mod session;
 pub(crate) mod snapshot_diff;
 mod snapshots;
 mod union;
+mod unit_changes;
+mod watch;
 
 pub use attempt::{Attempt, AttemptStatus, Attempts};
-pub use blame::{Blame, BlameEvent, BlameKind, blame};
+pub use blame::{Blame, BlameEvent, BlameKind, CameBy, WentBy, blame};
 pub use change::{Change, Delta};
 pub use content::{
     ContentDiff, ContentMode, ContentOptions, ContentSummary, Material, MaterialFields,
@@ -52,3 +54,4 @@ pub(crate) use change::tracked;
 pub(crate) use json::text_of;
 pub(crate) use range::{capped, run_range};
 pub(crate) use union::{Union, run_union};
+pub(crate) use watch::{SeenSnapshot, compare_with_seen};

@@ -10,10 +10,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::address::{History, SnapshotRange};
-use super::change::{Change, change_of};
+use super::change::Change;
 use super::compare::{MatchedNodes, SnapshotComparison, ids};
 use super::content::{ContentOptions, Labels, Material, content_diff, materialize};
-use crate::index::{Changes, Snapshot};
+use super::unit_changes::unit_changes;
+use crate::index::Snapshot;
 use crate::query::exec::{Counters, MatchedRows, RunInput, Trace, run, run_in};
 use crate::query::ir::{RangeAnswer, RangeEnd};
 use crate::query::plan::Bound;
@@ -318,21 +319,6 @@ pub(crate) fn capped(
     )
 }
 
-/// Whether the nodes above all units, the root and `^seq`, are equal in two snapshots. If so, a
-/// row can differ only by what is in its own unit.
-pub(super) fn same_spine(newer: &Snapshot, older: &Snapshot) -> bool {
-    let same = |a: u32, b: u32| {
-        let (a, b) = (newer.node(a), older.node(b));
-        a.id() == b.id() && change_of(a, b).is_none()
-    };
-    same(0, 0)
-        && match (newer.seq_row(), older.seq_row()) {
-            (None, None) => true,
-            (Some(a), Some(b)) => same(a, b),
-            _ => false,
-        }
-}
-
 struct Range<'a> {
     bound: &'a Bound,
     history: &'a History,
@@ -401,12 +387,8 @@ impl Range<'_> {
         ensure();
         let (newer, older) = (self.snapshot(from), self.snapshot(to));
         let mut trace = self.trace();
-        let changes = self.local.then(|| Changes::between(newer, older));
-        let changes = changes.filter(|changes| !changes.has_preamble() || same_spine(newer, older));
-        let rows = changes.map(|changes| {
-            let pieces = newer.pieces().len() + older.pieces().len();
-            trace.counters.pieces_read += pieces as u64;
-            trace.compared_ttls(|| changes.ttl_rows);
+        let changes = self.local.then(|| unit_changes(newer, older, &mut trace));
+        let rows = changes.flatten().map(|changes| {
             [(newer, &changes.newer), (older, &changes.older)].map(|(snapshot, blocks)| {
                 let input = RunInput::new(snapshot, self.history);
                 run_in(self.bound, input, blocks, &mut trace)

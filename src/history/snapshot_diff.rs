@@ -143,6 +143,25 @@ pub struct ChangedNode {
     pub delta: Delta,
 }
 
+impl From<Change> for ChangedNode {
+    fn from(change: Change) -> Self {
+        Self {
+            id: change.id,
+            fields: change.fields,
+            content_diff: None,
+            delta: change.delta,
+        }
+    }
+}
+
+impl SnapshotDiff {
+    /// Whether nothing was added, removed or changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+}
+
 /// A node whose id has another parent, or whose content has another id. See [`SnapshotDiff`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -248,9 +267,7 @@ pub fn diff(
         let content = options.content.as_ref().filter(|_| change.is_rewritten());
         ChangedNode {
             content_diff: content.map(|how| content_diff(newer, older, how, labels)),
-            id: change.id,
-            fields: change.fields,
-            delta: change.delta,
+            ..ChangedNode::from(change)
         }
     };
     let (added, removed) = (ids(&compared.added), ids(&compared.removed));

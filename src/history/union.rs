@@ -5,8 +5,8 @@ use std::ops::Range;
 use hashbrown::HashSet;
 
 use super::address::{History, SnapshotRange};
-use super::range::same_spine;
 use super::snapshots::SnapshotsIter;
+use super::unit_changes::same_spine;
 use crate::index::{Changes, NodeRef, Snapshot};
 use crate::query::exec::{ResultTail, RunInput, Trace, run_in, run_untailed_while};
 use crate::query::plan::Bound;

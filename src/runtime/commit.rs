@@ -15,7 +15,7 @@ use super::state::{Seal, StateNode};
 use super::workspace::{Checkpoint, Workspace};
 use crate::index::{Merge, Snapshot};
 use crate::json::MAX_NESTING;
-use crate::tree::NodeClass;
+use crate::tree::{CommitRecord, CompactionRecord, NodeClass};
 
 /// What a commit did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -128,18 +128,28 @@ impl Workspace {
             ..Commit::default()
         };
         self.overlay.bereft.append(&mut self.waiting);
-        let overdue = self.expire(cycle, &kept, &mut commit);
+        let mut record = std::mem::take(&mut self.overlay.record);
+        record.remove = self.removed_by_hand();
+        let overdue = self.expire(cycle, &kept, &mut commit, &mut record);
         self.cascade(&kept, &mut commit.emptied);
         for compaction in std::mem::take(&mut self.overlay.compactions) {
-            self.make_compaction(compaction, &kept, &mut commit.compacted);
+            if let Some(made) = self.make_compaction(compaction, &kept) {
+                commit
+                    .compacted
+                    .extend(made.ids.iter().map(ToString::to_string));
+                record.compact.push(made);
+            }
         }
         let (pruned, over) = self.prune(&kept);
-        commit.pruned = strings(pruned);
+        commit.pruned = strings(pruned.clone());
         commit.over = over;
         self.cascade(&kept, &mut commit.emptied);
+        record.prune = pruned;
+        record.empty = commit.emptied.iter().map(|id| id.as_str().into()).collect();
+        self.settle_record(&mut record);
         let (turn, moved) = self.seal(cycle)?;
         commit.turn = turn.to_string();
-        let meta = self.meta(cycle);
+        let meta = self.meta(cycle, &record);
         // Most cycles only add a turn.
         let only_turn = only_turn(self.state(), &turn).filter(|_| moved.is_empty());
         let made = only_turn.and_then(|tree| self.writer.append_turn(&self.base, &tree, &meta));
@@ -160,6 +170,50 @@ impl Workspace {
             overdue,
             before: Checkpoint::default(),
         })
+    }
+
+    /// The topmost committed nodes that mutations took, sorted.
+    fn removed_by_hand(&self) -> Vec<Arc<str>> {
+        let gone = &self.overlay.gone;
+        let is_topmost = |id: &&Arc<str>| {
+            let node = self.base.find(id);
+            let above = std::iter::successors(node, |node| node.parent()).skip(1);
+            !above.into_iter().any(|above| gone.contains(above.id()))
+        };
+        let mut removed: Vec<Arc<str>> = gone.iter().filter(is_topmost).cloned().collect();
+        removed.sort_unstable();
+        removed
+    }
+
+    /// Leaves out what is in no snapshot: nodes of the cycle that did not stay, and what came between a committed node and
+    /// its successor.
+    fn settle_record(&self, record: &mut CommitRecord) {
+        let state = self.state();
+        let lives = |id: &Arc<str>| state.find(id).is_some();
+        let made = [&mut record.add, &mut record.append];
+        let set = [&mut record.set_system, &mut record.set_tools];
+        for ids in made.into_iter().chain(set) {
+            ids.retain(lives);
+        }
+        let before = record.clone();
+        let mut succeeded: HashSet<Arc<str>> = HashSet::new();
+        for pairs in [&mut record.replace, &mut record.moved] {
+            pairs.retain(|id, _| lives(id));
+            for old in pairs.values_mut() {
+                // Each was made after the one it comes from, so this ends.
+                while let Some(older) = before.origin(old) {
+                    *old = Arc::clone(older);
+                }
+                succeeded.insert(Arc::clone(old));
+            }
+        }
+        record.remove.retain(|id| !succeeded.contains(id));
+        let was_committed = |id: &Arc<str>| self.base.find(id).is_some();
+        record.prune.retain(was_committed);
+        record.empty.retain(was_committed);
+        for compaction in &mut record.compact {
+            compaction.ids.retain(was_committed);
+        }
     }
 
     fn retires(&self, snapshot: &Snapshot) -> Vec<Box<str>> {
@@ -189,6 +243,7 @@ impl Workspace {
         cycle: i64,
         kept: &HashSet<Arc<str>>,
         commit: &mut Commit,
+        record: &mut CommitRecord,
     ) -> Vec<Arc<str>> {
         let due = self.due.range(..=cycle).flat_map(|(_, ids)| ids);
         let mut due: Vec<Arc<str>> = due.cloned().collect();
@@ -215,6 +270,9 @@ impl Workspace {
         }
         let ids: Vec<&str> = expiring.iter().map(|id| &**id).collect();
         let topmost = self.state().topmost_ids(&ids);
+        let changed = &self.overlay.changed;
+        let has_new_ttl = |id: &&Arc<str>| changed.get(*id).is_some_and(|now| now.ttl.is_some());
+        record.expire = topmost.iter().filter(has_new_ttl).cloned().collect();
         self.take_all(&topmost);
         commit.expired = strings(topmost);
         overdue
@@ -296,8 +354,7 @@ impl Workspace {
         &mut self,
         compaction: Compaction,
         kept: &HashSet<Arc<str>>,
-        compacted: &mut Vec<String>,
-    ) {
+    ) -> Option<CompactionRecord> {
         let state = self.state();
         let live = compaction.ids.iter().filter_map(|id| state.find(id));
         let live: Vec<&str> = live
@@ -305,9 +362,7 @@ impl Workspace {
             .filter(|id| !kept.contains(*id))
             .collect();
         let topmost = state.topmost(&live);
-        let Some(first) = topmost.first() else {
-            return;
-        };
+        let first = topmost.first()?;
         let place = NodePlace::new(state, *first);
         // What was asked for may not be possible any more, as the nodes may have been moved.
         let level = state.location(*first).level;
@@ -315,14 +370,14 @@ impl Workspace {
         let is_container = compaction.summary[0].class() == NodeClass::Container;
         let at_core = is_container && place.offset == 0 && state.is_in_turn(*first);
         if at_core || level + height > MAX_NESTING {
-            return;
+            return None;
         }
         let taken: Vec<Arc<str>> = topmost.iter().map(|node| Arc::from(node.id())).collect();
         self.take_all(&taken);
-        compacted.extend(taken.iter().map(ToString::to_string));
         let mut summary = compaction.summary;
         summary[0].parent = Arc::clone(&place.parent);
-        self.put_at(summary, &place);
+        let into = self.put_at(summary, &place);
+        Some(CompactionRecord { ids: taken, into })
     }
 
     /// Makes the turn of the cycle and gives it what is in the head. Returns its id, and the committed

@@ -20,7 +20,27 @@ impl Workspace {
         kind: &str,
         wanted: &[NewNode],
     ) -> Result<Vec<String>, Refusal> {
-        self.all_or_nothing(|workspace| workspace.replace_list(kind, wanted))
+        let is_tools = kind == "tool";
+        self.all_or_nothing(|workspace| {
+            let ids = workspace.replace_list(kind, wanted)?;
+            for id in &ids {
+                let slot = workspace.overlay.find(id);
+                let record = &mut workspace.overlay.record;
+                let known = record.add.iter().chain(&record.append);
+                let known = known.chain(&record.set_system).chain(&record.set_tools);
+                // Those of earlier cycles, and of earlier calls, stay.
+                if slot.is_none() || known.into_iter().any(|known| **known == **id) {
+                    continue;
+                }
+                let set = if is_tools {
+                    &mut record.set_tools
+                } else {
+                    &mut record.set_system
+                };
+                set.push(id.as_str().into());
+            }
+            Ok(ids)
+        })
     }
 
     fn replace_list(&mut self, kind: &str, wanted: &[NewNode]) -> Result<Vec<String>, Refusal> {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::overlay::Compaction;
 use super::workspace::Workspace;
+use crate::tree::CommitRecord;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -30,6 +31,9 @@ pub(crate) struct Memory {
     /// Ttls that committed nodes got in the cycle in progress: they count from it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ttls: Vec<(Arc<str>, Option<i64>)>,
+    /// Which mutations of the cycle in progress made nodes.
+    #[serde(skip_serializing_if = "CommitRecord::is_empty")]
+    record: CommitRecord,
 }
 
 impl Workspace {
@@ -59,6 +63,7 @@ impl Workspace {
             bereft,
             waiting: self.waiting.clone(),
             ttls: ttls.collect(),
+            record: overlay.record.clone(),
         };
         memory.spent.sort_unstable();
         memory.ttls.sort_unstable();
@@ -97,6 +102,7 @@ impl Workspace {
         let cycle = self.cycle();
         let overlay = &mut self.overlay;
         overlay.spent.extend(memory.spent.iter().cloned());
+        overlay.record.clone_from(&memory.record);
         for compaction in &memory.compactions {
             let mut compaction = compaction.clone();
             for fresh in &mut compaction.summary {

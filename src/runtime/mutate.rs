@@ -30,6 +30,16 @@ impl Workspace {
         self.put(draft, &slot)
     }
 
+    /// Notes for the record of the commit that `add` made a node.
+    pub(crate) fn note_added(&mut self, id: &Arc<str>) {
+        self.overlay.record.add.push(Arc::clone(id));
+    }
+
+    /// The same of nodes with given ids that `append` made.
+    pub(crate) fn note_appended(&mut self, ids: &[Arc<str>]) {
+        self.overlay.record.append.extend_from_slice(ids);
+    }
+
     /// Refuses a parent that nothing can be added to. Returns its level.
     pub(super) fn check_parent(&self, target: &Destination) -> Result<usize, Refusal> {
         let state = self.state();
@@ -254,7 +264,10 @@ impl Workspace {
         // Everything was checked; what is left to fail is that times run out.
         let made = self.build(draft, Arc::clone(&place.parent), place.offset)?;
         self.take(id);
-        Ok(self.put_at(made, &place))
+        let successor = self.put_at(made, &place);
+        let replaced = &mut self.overlay.record.replace;
+        replaced.insert(Arc::clone(&successor), id.into());
+        Ok(successor)
     }
 
     /// Refuses a successor that changes what the core of a turn is.

@@ -13,9 +13,9 @@ use super::growing::Growing;
 use super::word::{Word, word};
 use crate::index::NodeRef;
 use crate::json::{JsonValue, StoredValue};
-use crate::tree::NodeClass;
 use crate::tree::check::class_of;
 use crate::tree::hash::{content_hash, hex};
+use crate::tree::{CommitRecord, NodeClass};
 
 /// Slots of an overlay; most lists are short.
 type Slots = SmallVec<[u32; 4]>;
@@ -182,6 +182,8 @@ pub(super) struct Overlay {
     pub(super) compactions: Vec<Compaction>,
     /// Ids taken by the summaries of `compactions`.
     pub(super) promised: HashSet<Arc<str>>,
+    /// Which mutations made nodes.
+    pub(super) record: CommitRecord,
 }
 
 impl Overlay {

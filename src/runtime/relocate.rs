@@ -154,6 +154,7 @@ impl Workspace {
         self.check_core_of(&found, &draft[0].body)?;
         let copy = self.put(draft, &found)?;
         self.take(&id);
+        self.overlay.record.moved.insert(Arc::clone(&copy), id);
         Ok(copy)
     }
 

@@ -23,8 +23,8 @@ use super::slot::{Destination, Insertion};
 use super::state::{State, Zero};
 use crate::index::{Meta, Segment, Snapshot, Writer};
 use crate::json::{MAX_NESTING, StoredValue};
-use crate::tree::NodeClass;
 use crate::tree::timestamp::stored_time;
+use crate::tree::{CommitRecord, NodeClass};
 
 /// The write side of one session. Readers have the snapshots it makes; this is for one writer.
 ///
@@ -375,7 +375,7 @@ impl Workspace {
         Ok(draft)
     }
 
-    /// The id of the node that is made after `more` others, none of `taken`.
+    /// The id of the node that is made after `more` others, none of `taken`. A blame knows nodes by this form.
     pub(super) fn made_id(
         &self,
         class: NodeClass,
@@ -415,7 +415,7 @@ impl Workspace {
     /// it is linear in the units that were changed.
     pub(crate) fn working(&self) -> impl FnOnce() -> Arc<Snapshot> + Send + 'static {
         let (base, overlay) = (Arc::clone(&self.base), self.overlay.clone());
-        let mut meta = self.meta(self.base.cycle());
+        let mut meta = self.meta(self.base.cycle(), &CommitRecord::default());
         meta.working = true;
         meta.cycle_given = false;
         move || {
@@ -429,10 +429,17 @@ impl Workspace {
         }
     }
 
-    pub(super) fn meta(&self, cycle: i64) -> Meta {
-        let request = self.request.as_ref();
-        let extra =
-            request.map(|request| ("meta".into(), format!("{{\"request\":{request}}}").into()));
+    pub(super) fn meta(&self, cycle: i64, record: &CommitRecord) -> Meta {
+        let record = (!record.is_empty()).then(|| serde_json::to_string(record).ok());
+        let meta = match (record.flatten(), &self.request) {
+            (None, None) => None,
+            (None, Some(request)) => Some(format!("{{\"request\":{request}}}")),
+            (Some(record), None) => Some(format!("{{\"commit\":{record}}}")),
+            (Some(record), Some(request)) => {
+                Some(format!("{{\"commit\":{record},\"request\":{request}}}"))
+            }
+        };
+        let extra = meta.map(|meta| ("meta".into(), meta.into()));
         Meta {
             cycle,
             working: false,

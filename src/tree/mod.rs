@@ -13,6 +13,7 @@
 //! | stream | a large file | its documents, some at a time | `stream`, `large` |
 //! | sequence | documents | documents in the order of their cycles | `sequence` |
 //! | patch | a tree, a difference | a tree | `delta`, `patch`, `builder` |
+//! | commits | what a commit says of its cycle | which mutation made or took a node | `record` |
 //! | read back | fields of a node | headers under either spelling | `alias` |
 //! | write | fields | content hashes, times | `hash`, `timestamp` |
 
@@ -29,6 +30,7 @@ mod large;
 pub mod model;
 pub mod patch;
 pub mod payload;
+mod record;
 pub mod seal;
 pub mod sequence;
 pub mod source;
@@ -45,5 +47,6 @@ pub use model::{
 };
 pub(crate) use payload::stored_fields;
 pub use payload::{Fields, NodeRecord, RecordPlace};
+pub(crate) use record::{CommitRecord, CompactionRecord};
 pub use sequence::{DocumentOrder, Meta, PlacedDocument, Runtime, arrange, whole_trees};
 pub use source::{Limits, SourceError, read_slice, read_source};

@@ -295,7 +295,7 @@ fn a_blame_has_values() {
     };
     assert_eq!(
         told("a"),
-        r#"{"id":"a","events":[{"cycle":10,"snapshot":"@c10","event":"appeared","parent":"mc:1"},{"cycle":11,"snapshot":"@c11","event":"changed","fields":["parent"],"delta":{"parent":{"from":"mc:2","to":"mc:1"}}},{"cycle":11,"snapshot":"working","event":"went"}]}"#
+        r#"{"id":"a","events":[{"cycle":10,"snapshot":"@c10","event":"appeared","parent":"mc:1"},{"cycle":11,"snapshot":"@c11","event":"changed","fields":["parent"],"delta":{"parent":{"from":"mc:2","to":"mc:1"}}},{"cycle":11,"snapshot":"working","event":"went","why":"removed"}]}"#
     );
     assert_eq!(
         told("root"),

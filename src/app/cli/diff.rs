@@ -11,8 +11,8 @@ use crate::app::present::sessions::place;
 use crate::app::present::{Exit, Failure, counted};
 use crate::engine::{Engine, Node};
 use crate::history::{
-    Blame as Life, BlameKind, ContentDiff, ContentMode, ContentOptions, DiffOptions, Session,
-    SnapshotDiff, blame,
+    Blame as Life, BlameKind, CameBy, ContentDiff, ContentMode, ContentOptions, DiffOptions,
+    Session, SnapshotDiff, WentBy, blame,
 };
 use crate::index::Snapshot;
 use crate::inspect::{
@@ -540,10 +540,11 @@ fn marked(older: &str, newer: &str, paint: Paint) -> Option<String> {
     Some(out)
 }
 
-/// When was a node added, changed and removed?
+/// When was a node added, changed and removed, by what, and why?
 ///
-/// Prints one event a line, oldest first: the headers and fields that changed and, if they are
-/// short, their values before and after. The working state comes last.
+/// Prints one event a line, oldest first: by what the node came (the import, a reply, a mutation, a commit); the headers and
+/// fields that changed and, if they are short, their values before and after; and why it went (expired, pruned, compacted into
+/// which summary, removed, replaced, dropped by the client), as far as the session says. The working state comes last.
 #[derive(Args, Debug)]
 pub(super) struct BlameArgs {
     /// The session: a file, a directory, `STORE#name`, or `-` for standard input.
@@ -594,6 +595,35 @@ const MOST_IDS: usize = 10_000;
 /// How like an id a mistyped one is: short ids are alike by chance.
 const LIKENESS: f64 = 0.6;
 
+fn came(by: &CameBy) -> String {
+    match by {
+        CameBy::Import => "imported".to_owned(),
+        CameBy::Reply => "by reply".to_owned(),
+        CameBy::Append => "by append".to_owned(),
+        CameBy::Add => "by add".to_owned(),
+        CameBy::Replace { of } => format!("by replace, in the place of {}", printable(of)),
+        CameBy::Move { of } => format!("by move, as the copy of {}", printable(of)),
+        CameBy::Compact => "by compact, as the summary".to_owned(),
+        CameBy::SetSystem => "by set_system".to_owned(),
+        CameBy::SetTools => "by set_tools".to_owned(),
+        CameBy::Commit => "by commit".to_owned(),
+    }
+}
+
+fn went(why: &WentBy) -> String {
+    match why {
+        WentBy::Expired => "expired".to_owned(),
+        WentBy::Pruned => "pruned".to_owned(),
+        WentBy::Compacted { into: None } => "compacted".to_owned(),
+        WentBy::Compacted { into: Some(id) } => format!("compacted into {}", printable(id)),
+        WentBy::Removed => "removed".to_owned(),
+        WentBy::Replaced { successor } => format!("replaced by {}", printable(successor)),
+        WentBy::Moved { successor } => format!("moved, and is {} now", printable(successor)),
+        WentBy::Emptied => "empty, and removable".to_owned(),
+        WentBy::Dropped => "dropped by the client".to_owned(),
+    }
+}
+
 fn events(life: &Life, paint: Paint) -> String {
     let mut out = String::new();
     let widths = life.events.iter().map(|event| event.snapshot.len());
@@ -601,11 +631,28 @@ fn events(life: &Life, paint: Paint) -> String {
     for event in &life.events {
         let place = paint.tint(Tint::Place, &format!("{:width$}", event.snapshot));
         let (tint, words) = match &event.kind {
-            BlameKind::Appeared { parent: None } => (Tint::Added, "appeared".to_owned()),
-            BlameKind::Appeared { parent: Some(id) } => {
-                (Tint::Added, format!("appeared under {}", printable(id)))
+            BlameKind::Appeared { parent, by } => {
+                let parent = parent
+                    .as_deref()
+                    .map(|id| format!(" under {}", printable(id)));
+                let by = by.as_ref().map(|by| format!(", {}", came(by)));
+                let words = [
+                    "appeared".to_owned(),
+                    parent.unwrap_or_default(),
+                    by.unwrap_or_default(),
+                ];
+                (Tint::Added, words.concat())
             }
-            BlameKind::Went => (Tint::Removed, "went".to_owned()),
+            BlameKind::Went { why, with } => {
+                let with = with.as_deref().map(|id| format!(" with {}", printable(id)));
+                let why = why.as_ref().map(|why| format!(": {}", went(why)));
+                let words = [
+                    "went".to_owned(),
+                    with.unwrap_or_default(),
+                    why.unwrap_or_default(),
+                ];
+                (Tint::Removed, words.concat())
+            }
             BlameKind::Changed { fields, .. } => {
                 let fields: Vec<String> = fields.iter().map(|field| printable(field)).collect();
                 (Tint::Changed, format!("changed {}", fields.join(", ")))

@@ -1,8 +1,10 @@
 //! Messages: the everyday way to fill a turn.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::Context;
+use crate::json::string;
 use crate::runtime::{Destination, Insertion, NewNode, word};
 use crate::support::diag::Error;
 use crate::tree::NodeClass;
@@ -118,6 +120,7 @@ impl Context {
         }
         let cycle = self.cycle();
         let grouped = message.parts.len() > 1 && &*message.role != "assistant";
+        let mut given: Vec<Arc<str>> = Vec::new();
         let put = self.workspace.add_all(|workspace| {
             let target = match &*message.role {
                 "system" => Destination::new(workspace.region_id(NodeClass::Sys)?, Insertion::End),
@@ -129,6 +132,10 @@ impl Context {
                     Some(_) => part,
                     None => part.role(&message.role),
                 };
+                // A reply is marked, and ids that are made show by their form.
+                if let Some(id) = part.member("id").and_then(string).filter(|_| !is_reply) {
+                    given.push(id.as_ref().into());
+                }
                 if is_reply {
                     part = part.set("data_reply", cycle);
                 }
@@ -145,6 +152,9 @@ impl Context {
             }
             Ok(ids)
         });
+        if put.is_ok() {
+            self.workspace.note_appended(&given);
+        }
         self.finish("", put)
     }
 }

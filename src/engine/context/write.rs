@@ -36,6 +36,9 @@ impl Context {
         let node = self.node(node)?;
         let target = self.target(position)?;
         let added = self.workspace.add(&target, &node);
+        if let Ok(id) = &added {
+            self.workspace.note_added(id);
+        }
         self.finish(position, added.map(|id| id.to_string()))
     }
 

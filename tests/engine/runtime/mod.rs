@@ -1,6 +1,7 @@
 //! Writing (RUNTIME §3): a plain model, random runs against it, what is refused, and golden tests
 //! of the sources.
 
+mod blame;
 mod draft;
 mod golden;
 mod hashes;
@@ -12,3 +13,4 @@ pub(crate) mod properties;
 mod refusals;
 mod requests;
 mod threads;
+mod watch;

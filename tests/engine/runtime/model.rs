@@ -144,6 +144,20 @@ pub(crate) struct Model {
     pub(crate) policy: Option<Policy>,
     pub(crate) request: Option<Json>,
     request_before: Option<Json>,
+    /// What the record of the commit will say of mutations.
+    made: Made,
+    /// The record of the commit that is made.
+    record: Vec<(String, Json)>,
+}
+
+/// The nodes that mutations of the cycle made, and those that got a ttl.
+#[derive(Clone, Debug, Default)]
+struct Made {
+    add: Vec<String>,
+    append: Vec<String>,
+    /// By the name of the mutation: the new id and the old one.
+    succeeded: BTreeMap<String, (&'static str, String)>,
+    new_ttl: BTreeSet<String>,
 }
 
 pub(crate) fn class_of(node_type: &str) -> Class {
@@ -219,6 +233,8 @@ impl Model {
             policy: None,
             request: None,
             request_before: None,
+            made: Made::default(),
+            record: Vec::new(),
         }
     }
 
@@ -302,6 +318,8 @@ impl Model {
         self.used_before = Arc::new(self.used.clone());
         self.request_before = self.request.clone();
         self.compactions.clear();
+        self.made = Made::default();
+        self.record.clear();
         self.index = 0;
     }
 
@@ -763,7 +781,9 @@ impl Model {
                 if codes.is_empty() {
                     self.renumber(moved);
                     self.reserve(&draft);
-                    return Ok(self.make(&draft, &spot.parent, offset, now));
+                    let id = self.make(&draft, &spot.parent, offset, now);
+                    self.made.add.push(id.clone());
+                    return Ok(id);
                 }
             }
             Err(more) => codes.extend(more),
@@ -795,6 +815,7 @@ impl Model {
             }
         }
         let mut changed = self.nodes.clone();
+        let mut new_ttl = BTreeSet::new();
         for id in ids {
             let node = changed.get_mut(id).unwrap();
             for (name, value) in members {
@@ -809,6 +830,9 @@ impl Model {
                 }
             }
             if let Some(ttl) = given.get("ttl") {
+                if !node.new {
+                    new_ttl.insert(id.clone());
+                }
                 node.deadline = ttl.as_int().map(|ttl| self.cycle.saturating_add(ttl));
             }
             if let Some(hash) = given.get("content_hash").and_then(Json::as_str)
@@ -821,6 +845,7 @@ impl Model {
             return Err(codes);
         }
         self.nodes = changed;
+        self.made.new_ttl.extend(new_ttl);
         Ok(self.ordered(&ids.iter().cloned().collect()))
     }
 
@@ -892,6 +917,8 @@ impl Model {
         self.put(&draft, &id, &parent, (0, 0, 0, String::new()));
         self.succeed(&id, &parent, &place);
         self.make_children(&draft, &id, now);
+        let successor = ("replace", old.clone());
+        self.made.succeeded.insert(id.clone(), successor);
         Ok(id)
     }
 
@@ -994,7 +1021,10 @@ impl Model {
             } else {
                 let draft = self.copy(id);
                 self.take(id);
-                self.make(&draft, &target.parent, offset, now)
+                let copy = self.make(&draft, &target.parent, offset, now);
+                let moved = ("move", id.clone());
+                self.made.succeeded.insert(copy.clone(), moved);
+                copy
             };
             if old_parent != target.parent {
                 self.nodes.get_mut(&old_parent).unwrap().lost = true;
@@ -1141,6 +1171,10 @@ impl Model {
                 insertion: Insertion::End,
             };
             ids.push(self.add(&[spot], &Json::Obj(members), now)?);
+            let id = self.made.add.pop();
+            if !is_reply && part.get("id").is_some() {
+                self.made.append.extend(id);
+            }
         }
         Ok(ids)
     }
@@ -1171,6 +1205,7 @@ impl Model {
         self.used = (*self.used_before).clone();
         self.request = self.request_before.clone();
         self.compactions.clear();
+        self.made = Made::default();
         let nodes = &self.nodes;
         self.pins.retain(|id, _| nodes.contains_key(id));
     }
@@ -1178,11 +1213,15 @@ impl Model {
     // ---- commit --------------------------------------------------------------------------
 
     pub(crate) fn commit(&mut self, now: i64) -> Done {
+        let removed = self.removed();
         let expired = self.expire();
         let mut emptied = self.cascade();
-        let compacted = self.compact_now();
+        let compactions = self.compact_now();
+        let compacted = compactions.iter().flat_map(|(ids, _)| ids.clone());
+        let compacted: Vec<String> = compacted.collect();
         let pruned = self.prune();
         emptied.extend(self.cascade());
+        self.record = self.recorded(&removed, &expired, &compactions, &pruned, &emptied);
         let cycle = self.cycle;
         let turn = self.seal(now);
         for node in self.nodes.values_mut() {
@@ -1249,8 +1288,75 @@ impl Model {
         }
     }
 
-    fn compact_now(&mut self) -> Vec<String> {
-        let mut gone = Vec::new();
+    /// The topmost committed nodes that are not there any more.
+    fn removed(&self) -> Vec<String> {
+        let is_there = |id: &String| self.nodes.contains_key(id);
+        let gone = self.base.iter().filter(|(id, _)| !is_there(id));
+        let topmost = gone.filter(|(_, node)| node.parent.as_ref().is_some_and(is_there));
+        topmost.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The members of `meta.commit`, sorted by name.
+    fn recorded(
+        &self,
+        removed: &[String],
+        expired: &[String],
+        compactions: &[(Vec<String>, String)],
+        pruned: &[String],
+        emptied: &[String],
+    ) -> Vec<(String, Json)> {
+        let made = &self.made;
+        let lives = |id: &&String| self.nodes.contains_key(*id);
+        let committed = |id: &&String| self.base.contains_key(*id);
+        let list =
+            |ids: Vec<&String>| Json::List(ids.into_iter().map(|id| Json::text(id)).collect());
+        let live = |ids: &[String]| list(ids.iter().filter(lives).collect());
+        let old = |ids: &[String]| list(ids.iter().filter(committed).collect());
+        let mut origins = BTreeSet::new();
+        let mut successors = |name: &str| {
+            let mut pairs = Vec::new();
+            for (id, (by, old)) in &made.succeeded {
+                let mut old = old;
+                while let Some((_, older)) = made.succeeded.get(old) {
+                    old = older;
+                }
+                if lives(&id) && *by == name {
+                    pairs.push((id.clone(), Json::text(old)));
+                    origins.insert(old.clone());
+                }
+            }
+            Json::Obj(pairs)
+        };
+        let (moved, replaced) = (successors("move"), successors("replace"));
+        let compact = compactions.iter().map(|(ids, into)| {
+            Json::Obj(vec![
+                ("ids".to_owned(), old(ids)),
+                ("into".to_owned(), Json::text(into)),
+            ])
+        });
+        let removed: Vec<&String> = removed.iter().filter(|id| !origins.contains(*id)).collect();
+        let timed = expired.iter().filter(|id| made.new_ttl.contains(*id));
+        let members = [
+            ("add", live(&made.add)),
+            ("append", live(&made.append)),
+            ("compact", Json::List(compact.collect())),
+            ("empty", old(emptied)),
+            ("expire", list(timed.filter(committed).collect())),
+            ("move", moved),
+            ("prune", old(pruned)),
+            ("remove", list(removed)),
+            ("replace", replaced),
+        ];
+        let says = |value: &Json| !matches!(value.write().as_str(), "[]" | "{}");
+        let members = members.into_iter().filter(|(_, value)| says(value));
+        members
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    /// What each compaction took, and its summary.
+    fn compact_now(&mut self) -> Vec<(Vec<String>, String)> {
+        let mut made_now = Vec::new();
         for Compaction { ids, id, made } in std::mem::take(&mut self.compactions) {
             let order = self.order().into_iter();
             let left: Vec<String> = order
@@ -1265,14 +1371,15 @@ impl Model {
                 // It was moved there after the call.
                 continue;
             }
-            for id in self.topmost(&left) {
-                self.take(&id);
-                gone.push(id);
+            let gone = self.topmost(&left);
+            for id in &gone {
+                self.take(id);
             }
             self.nodes.extend(made);
             self.succeed(&id, &parent, &place);
+            made_now.push((gone, id));
         }
-        gone
+        made_now
     }
 
     fn prune(&mut self) -> Vec<String> {
@@ -1386,9 +1493,17 @@ impl Model {
         if let Some(cycle) = cycle {
             members.push(("cycle".to_owned(), Json::int(cycle)));
         }
-        if let Some(request) = &self.request {
-            let meta = Json::Obj(vec![("request".to_owned(), request.clone())]);
-            members.push(("meta".to_owned(), meta));
+        let mut meta = Vec::new();
+        if cycle.is_some() && !self.record.is_empty() {
+            meta.push(("commit".to_owned(), Json::Obj(self.record.clone())));
+        }
+        meta.extend(
+            self.request
+                .clone()
+                .map(|request| ("request".to_owned(), request)),
+        );
+        if !meta.is_empty() {
+            members.push(("meta".to_owned(), Json::Obj(meta)));
         }
         Json::Obj(members)
     }

@@ -14,6 +14,7 @@ use pactql::{
 use super::invariants::{Allowed, Checker};
 use super::model::{Done, Limit, Measure, Model, Policy, Refused, Scope};
 use super::ops::{self, Kind, Maker, Op};
+use super::watch::Standing;
 use crate::support::engine::Engine;
 use crate::support::json::{Json, parse};
 use crate::support::random::{self, Rng};
@@ -116,6 +117,7 @@ pub(crate) struct Play {
     pub(crate) log: Vec<String>,
     pub(crate) counts: Counts,
     home: Option<Box<dyn Home>>,
+    standing: Vec<Standing>,
 }
 
 /// What keeps a node.
@@ -169,6 +171,7 @@ impl Play {
             log: Vec::new(),
             counts: Counts::default(),
             home: None,
+            standing: Vec::new(),
         }
     }
 
@@ -210,7 +213,31 @@ impl Play {
     /// One operation.
     pub(crate) fn step(&mut self, op: &Op) -> Outcome<()> {
         self.operate(op)?;
+        self.look(op.seed)?;
         self.at_home(|home, play| home.stepped(play, op.seed))
+    }
+
+    /// Standing selectors are begun now and then, and some of them look after each operation.
+    fn look(&mut self, seed: u64) -> Outcome<()> {
+        let mut rng = Rng::new(seed.rotate_left(7));
+        if self.standing.len() < 5 && rng.chance(15) {
+            let sel = selectors::selector(&mut rng, &self.walked(), Edition::Canonical);
+            let time = *rng.pick(&[Time::Omitted, Time::Omitted, Time::Back(0), Time::Back(1)]);
+            // The working state has no facets.
+            let time = match time {
+                Time::Omitted if selectors::has_facet(&sel) => Time::Back(0),
+                time => time,
+            };
+            let sel = Sel { time, ..sel };
+            let text = text::variant(&sel, Edition::Canonical, &mut rng);
+            self.standing.push(Standing::new(&self.ctx, &text)?);
+        }
+        for standing in &mut self.standing {
+            if rng.chance(60) {
+                standing.look(&self.ctx)?;
+            }
+        }
+        Ok(())
     }
 
     fn operate(&mut self, op: &Op) -> Outcome<()> {
@@ -558,6 +585,7 @@ impl Play {
                 .map_err(|error| error.to_string())?;
         }
         self.references.clear();
+        self.standing.clear();
         let documents: Vec<Json> = self.documents.iter().map(|text| parse(text)).collect();
         self.model = Model::resume(&documents);
         self.model.policy = self.policy.clone();
