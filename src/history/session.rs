@@ -191,8 +191,8 @@ impl Session {
     }
 
     /// Replaces the history for readers that ask from now on. Constant time; only one thread may publish.
-    pub fn publish(&self, history: History) {
-        self.history.store(Arc::new(history));
+    pub fn publish(&self, history: impl Into<Arc<History>>) {
+        self.history.store(history.into());
     }
 
     /// As [`Session::history`], cheaper for short use. Lock-free.

@@ -38,7 +38,7 @@ pub struct StepReport {
 }
 
 /// One cycle.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Step {
     /// `@t0`, `@t-1`, …

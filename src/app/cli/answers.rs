@@ -6,9 +6,10 @@ use super::output::{self, PREVIEW, Previews, with_calls};
 use crate::app::present::answer::{self, FittedAnswer, TokenBudget};
 use crate::app::present::{Exit, Failure};
 use crate::budget::Query;
-use crate::engine::{Answer, Engine, Fit, Prepared};
+use crate::engine::{Answer, Engine, Fit, Prepared, Selection};
 use crate::history::{PairDiff, RangeDiff, RangeOptions};
 use clap::Args;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
@@ -85,6 +86,34 @@ impl<'a> AnswerLabels<'a> {
         let prefix = self.prefix();
         ids.for_each(|id| out.extend([&*prefix, id, "\n"]));
         Ok(())
+    }
+
+    /// Appends a line for each node that came, of the rows of an answer.
+    pub(super) fn append_came(
+        self,
+        came: &[String],
+        rows: &Selection,
+        format: Option<PrintAs>,
+        out: &mut String,
+    ) {
+        let came: HashSet<&str> = came.iter().map(String::as_str).collect();
+        let prefix = self.prefix();
+        for node in rows.nodes().filter(|node| came.contains(node.id())) {
+            match format {
+                Some(PrintAs::Nodes) => output::node_json(node, &self.named(), out),
+                Some(PrintAs::Json) => {
+                    let snapshot = output::snapshot_label(node.row().snapshot());
+                    let mut members = self.named();
+                    members.extend([("snapshot", &*snapshot), ("id", node.id())]);
+                    let members = members.into_iter();
+                    let members = members
+                        .map(|(name, value)| format!("\"{name}\":{}", output::quoted(value)));
+                    let members: Vec<String> = members.collect();
+                    out.extend(["{", &*members.join(","), "}\n"]);
+                }
+                _ => out.extend([&*prefix, node.id(), "\n"]),
+            }
+        }
     }
 
     pub(super) fn append_count(self, count: &str, format: PrintAs, out: &mut String) {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// A file, and what its sessions are named after.
+#[derive(Clone)]
 pub(super) struct LogSource {
     pub(super) path: String,
     pub(super) stem: String,

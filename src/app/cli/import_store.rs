@@ -1,33 +1,22 @@
 //! Writing the sessions of `pactql import` into a store: new ones, and those whose log has grown.
-//!
-//! With `--follow` the files are looked at in turns. One whose size and time of change are what they were is not
-//! read; one that has changed is read as a whole, because only the whole says which branch of it is the
-//! newest, and the store gets what is new.
 
 use super::command::say;
 use super::folders::LogSource;
+use super::follow::{FollowedFiles, in_turns, nothing_left};
 use super::import_marks::LogMarks;
 use super::import_read::{ImportTarget, Importing, Named, ReadFile, ReadSession, Written, several};
-use super::interrupt::leave;
 use super::progress::Progress;
 use super::words::quoted;
 use super::write::new_name;
 use crate::app::present::sessions::session_of;
 use crate::app::present::stores::{StoreAddress, Which};
 use crate::app::present::{Exit, Failure, counted, printable};
-use crate::logs::{ImportReport, log_of, unique};
+use crate::logs::ImportReport;
 use crate::store::{LogImport, NewSession, Store};
 use crate::support::diag::{Code, Diagnostic, Error};
-use crate::tree::source::files_below;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::{self, BufRead as _, BufReader};
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
 
 #[derive(Default)]
 pub(super) struct ImportedCounts {
@@ -324,194 +313,46 @@ fn import_all(
     Err(failure)
 }
 
-/// The time between two looks at the files. It is longer if looking took longer.
-const PAUSE: Duration = Duration::from_millis(500);
-
-const TICK: Duration = Duration::from_millis(50);
-
-/// A log that cannot be read is given up if it does not change for this long.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The same for a log whose lines are valid JSON, but of which nothing is understood yet.
-const LONG_PATIENCE: Duration = Duration::from_secs(30);
-
-#[derive(Default)]
-struct Seen {
-    state: Option<(u64, SystemTime)>,
-    stem: String,
-    /// What was said of it last, so that it is said once.
-    failure: String,
-    /// If it could not be read: the exit code, and when it is given up unless it changes.
-    given_up: Option<(Exit, Instant)>,
-    /// Whether it is read again although it has not changed, since what failed was not the log.
-    again: bool,
-}
-
 /// Follows logs until the program is interrupted.
 ///
 /// # Errors
 /// All logs have been given up; the exit code is that of the first. Until then the faults of a log are printed, and
 /// the others are followed.
 pub(super) fn follow(importing: &Importing<'_>) -> Result<Exit, Failure> {
-    leave();
-    let stop = Arc::new(AtomicBool::new(false));
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
     let ImportTarget::Store(address) = importing.target else {
         return Err(Failure::internal("logs are followed into a store"));
     };
     let store = importing.store()?;
-    let mut followed = Followed::default();
-    while !stop.load(Ordering::Relaxed) {
-        let began = Instant::now();
+    let mut followed = FollowedFiles::default();
+    let mut again = None;
+    let given_up = in_turns(|interrupt| {
         for file in importing.files()? {
-            if stop.load(Ordering::Relaxed) {
+            if interrupt.is_set() {
                 break;
             }
-            followed.look(file, importing, address, store)?;
-        }
-        followed.begun = true;
-        if let Some(exit) = followed.given_up() {
-            say(&log_report(followed.again.as_ref()).1);
-            return Err(Failure::plain(exit, "none of the logs can be followed"));
-        }
-        let pause = PAUSE.max(began.elapsed());
-        let until = Instant::now() + pause;
-        while Instant::now() < until && !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(TICK);
-        }
-    }
-    say(&log_report(followed.again.as_ref()).1);
-    Ok(Exit::Ok)
-}
-
-#[derive(Default)]
-struct Followed {
-    seen: BTreeMap<String, Seen>,
-    stems: HashSet<String>,
-    again: Option<LogImport>,
-    /// Whether every file was looked at once.
-    begun: bool,
-}
-
-impl Followed {
-    /// The exit code, if there are logs and all of them have been given up.
-    fn given_up(&self) -> Option<Exit> {
-        let now = Instant::now();
-        let all = self.seen.values().map(|seen| seen.given_up);
-        let all: Option<Vec<Exit>> = all
-            .map(|given_up| Some(given_up.filter(|(_, at)| *at <= now)?.0))
-            .collect();
-        all?.first().copied()
-    }
-
-    fn look(
-        &mut self,
-        mut file: LogSource,
-        importing: &Importing<'_>,
-        address: StoreAddress<'_>,
-        store: &Store,
-    ) -> Result<(), Failure> {
-        let state = match state_of(Path::new(&file.path)) {
-            Ok(state) => state,
-            // Files come and go below a directory.
-            Err(_) if self.begun || file.is_listed => return Ok(()),
-            // It says what is wrong with a file that is missing from the first.
-            Err(_) => return importing.read_file(&file.path).map(|_| ()),
-        };
-        let stems = &mut self.stems;
-        let seen = self.seen.entry(file.path.clone()).or_insert_with(|| Seen {
-            stem: unique(&file.stem, stems),
-            ..Seen::default()
-        });
-        let has_changed = seen.state.replace(state) != Some(state);
-        if state.0 == 0 {
-            // A log that was emptied is one that has not begun.
-            seen.given_up = None;
-            return Ok(());
-        }
-        if !has_changed && !seen.again {
-            return Ok(());
-        }
-        file.stem.clone_from(&seen.stem);
-        // Only what was imported before this program began is as it was.
-        let marks = if self.begun {
-            LogMarks::default()
-        } else {
-            importing.marks(std::slice::from_ref(&file))
-        };
-        let done = importing.follow_log(address, store, &file, &marks);
-        match done {
-            Ok(done) => {
-                (seen.given_up, seen.again) = (None, false);
-                seen.failure.clear();
+            let done = followed.look(file, |file, begun| {
+                // Only what was imported before this program began is as it was.
+                let marks = if begun {
+                    LogMarks::default()
+                } else {
+                    importing.marks(std::slice::from_ref(file))
+                };
+                let done = importing.follow_log(address, store, file, &marks)?;
                 if done.snapshots > 0 || !done.renamed.is_empty() {
                     let snapshots = counted(done.snapshots as u64, "snapshot");
                     say(&format!("{}: {snapshots} more\n", printable(&file.stem)));
                 }
-                add(&mut self.again, done);
-            }
-            Err(failure) => {
-                // A file that is written as a whole may be read in between.
-                let text = format!("{}: {failure}\n", printable(&file.path));
-                if seen.failure != text {
-                    say(&text);
-                }
-                seen.failure = text;
-                seen.again = failure.exit() == Exit::Io;
-                let patience = patience(&file.path, &failure);
-                if has_changed || seen.given_up.is_none() || patience.is_none() {
-                    seen.given_up = patience.map(|time| (failure.exit(), Instant::now() + time));
-                }
+                Ok(done)
+            })?;
+            if let Some(done) = done {
+                add(&mut again, done);
             }
         }
-        Ok(())
-    }
-}
-
-/// The size of a log and when it changed last; of one in several files, of all of them.
-fn state_of(path: &Path) -> io::Result<(u64, SystemTime)> {
-    let files = if path.is_dir() {
-        files_below(path).map_err(io::Error::other)?
-    } else {
-        vec![path.to_owned(), log_of(path)]
-    };
-    let mut state: Option<(u64, SystemTime)> = None;
-    for file in files {
-        let (length, time) = match std::fs::metadata(&file) {
-            Ok(about) => (about.len(), about.modified()?),
-            // The log of a database, or a file that went in the meantime.
-            Err(_) if state.is_some() => continue,
-            Err(error) => return Err(error),
-        };
-        let (before, last) = state.unwrap_or((0, time));
-        state = Some((before + length, last.max(time)));
-    }
-    state.ok_or_else(|| io::ErrorKind::NotFound.into())
-}
-
-/// How long a log that cannot be read may stand still. `None` is without a limit: another process writes the session,
-/// or the first line is not whole yet.
-fn patience(path: &str, failure: &Failure) -> Option<Duration> {
-    let mut line = Vec::new();
-    let file = std::fs::File::open(path);
-    let read = file.and_then(|file| BufReader::new(file).read_until(b'\n', &mut line));
-    let first = serde_json::from_slice::<IgnoredAny>(&line);
-    let is_begun = read.is_ok() && !line.ends_with(b"\n");
-    match (failure, first) {
-        _ if failure.is_busy() => None,
-        (_, Err(error)) if is_begun && error.is_eof() => None,
-        // The first line is valid JSON, so its faults are those of the whole log.
-        (Failure::Input(files, _), Ok(_))
-            if files
-                .iter()
-                .flat_map(|(_, error)| &error.faults)
-                .all(|fault| fault.line == 1) =>
-        {
-            Some(LONG_PATIENCE)
-        }
-        _ => Some(PATIENCE),
+        Ok(followed.end_turn())
+    })?;
+    say(&log_report(again.as_ref()).1);
+    match given_up {
+        Some(exit) => Err(nothing_left(exit)),
+        None => Ok(Exit::Ok),
     }
 }

@@ -13,6 +13,7 @@ mod diff;
 mod edit;
 mod export;
 mod folders;
+mod follow;
 mod import;
 mod import_marks;
 mod import_read;

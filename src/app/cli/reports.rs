@@ -13,8 +13,8 @@ use crate::engine::{Engine, Log, LogEntry};
 use crate::history::Session;
 use crate::inspect::{
     AssertReport, By, Condition, DuplicateReport, GrepReport, Part, PrefixReport, Report,
-    ReportOptions, Search, ShowReport, StepReport, TokenReport, Top, UnusedReport, Usage, UsageBy,
-    WithoutReport,
+    ReportOptions, Search, ShowReport, Step, StepReport, TokenReport, Top, UnusedReport, Usage,
+    UsageBy, WithoutReport,
 };
 use crate::store::Store;
 use crate::support::diag::Error;
@@ -23,6 +23,7 @@ use crate::support::text::amount;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
+use std::collections::HashMap;
 
 /// A line of a report with the session it is about.
 #[derive(Serialize)]
@@ -166,6 +167,10 @@ pub(super) struct StepsArgs {
     form: FormArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
+    /// Print the cycles, and then each that comes as the session grows, until interrupted. A cycle that grows after it was
+    /// printed is printed again.
+    #[arg(long, conflicts_with_all = ["changes", "at", "over", "since", "until", "meta"])]
+    follow: bool,
     /// Print long text on a terminal at once.
     #[arg(long)]
     no_pager: bool,
@@ -177,12 +182,96 @@ impl RunCommand for StepsArgs {
             .tokenizer(self.tokenizer.tokenizer)
             .provider(self.form.provider);
         let sessions = &self.inspected.sessions;
+        if self.follow {
+            return follow_steps(&sessions.sessions, &options, with);
+        }
         let (out, _) = if self.changes {
             reports::<LogReport>(sessions, &options, with, |_, _| ())?
         } else {
             reports::<StepReport>(sessions, &options, with, |_, _| ())?
         };
         page(&out, !with.is_json() && !self.no_pager)
+    }
+}
+
+/// What was printed of the steps of a session that is followed.
+#[derive(Default)]
+struct PrintedSteps {
+    /// The newest step: its cycle, and all of it but its label, which moves.
+    last: Option<(i64, Step)>,
+    titles: String,
+}
+
+fn follow_steps(
+    words: &[String],
+    options: &ReportOptions,
+    with: &Invocation,
+) -> Result<Exit, Failure> {
+    let engine = Engine::new();
+    let mut all: HashMap<String, PrintedSteps> = HashMap::new();
+    let mut named = String::new();
+    super::sessions::follow(words, with, |opened| {
+        let report: StepReport = match opened.report(&engine, options) {
+            Ok(report) => report,
+            // Nothing is committed yet.
+            Err(failure) if failure.is_no_snapshot() => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        let printed = all.entry(opened.name.clone()).or_default();
+        let steps = &report.steps;
+        let newest = steps.last().map(|step| step.cycle);
+        // On another branch a log has other cycles, and all of them are new.
+        let last = printed
+            .last
+            .take()
+            .filter(|(cycle, _)| newest >= Some(*cycle));
+        let is_new = |step: &Step| match &last {
+            None => true,
+            Some((cycle, before)) => {
+                step.cycle > *cycle || step.cycle == *cycle && unlabelled(step) != *before
+            }
+        };
+        let from = steps.iter().position(is_new).unwrap_or(steps.len());
+        printed.last = steps.last().map(|step| (step.cycle, unlabelled(step)));
+        if from == steps.len() {
+            return Ok(());
+        }
+        let mut out = String::new();
+        if with.is_json() {
+            append(opened, with, &steps[from..], String::new, &mut out)?;
+        } else {
+            if named != opened.name {
+                opened.title(with.paint(), &mut out);
+                named.clone_from(&opened.name);
+            }
+            // The widths are those of all steps, so that the lines of one look belong to those before.
+            let text = report.text(options, with.paint());
+            let lines: Vec<&str> = text.lines().collect();
+            let rows = lines.len().saturating_sub(steps.len());
+            let titles = lines
+                .get(rows.saturating_sub(1))
+                .copied()
+                .unwrap_or_default();
+            let above = if last.is_none() {
+                0
+            } else if titles == printed.titles {
+                rows
+            } else {
+                rows.saturating_sub(1)
+            };
+            titles.clone_into(&mut printed.titles);
+            for line in lines[above..rows].iter().chain(&lines[rows + from..]) {
+                out.extend([line, "\n"]);
+            }
+        }
+        print(&out).map(|_| ())
+    })
+}
+
+fn unlabelled(step: &Step) -> Step {
+    Step {
+        label: String::new(),
+        ..step.clone()
     }
 }
 

@@ -3,12 +3,13 @@
 use super::answers::{AnswerLabels, FitArgs, How, append};
 use super::command::{Invocation, RunCommand, print, print_as, say};
 use super::options::{EditionArgs, PrintAs, RangeArgs, error_colors};
+use super::sessions::Opened;
 use super::{input, operands, output, sessions};
 use crate::app::present::answer::FittedAnswer;
 use crate::app::present::stores::{Access, StoreAddress, none_of, without_passwords};
 use crate::app::present::{Exit, Failure};
-use crate::engine::{Answer, Prepared};
-use crate::history::Session;
+use crate::engine::{Answer, Prepared, Watch};
+use crate::history::{History, Session};
 use crate::store::{
     SessionAnswer, SessionIds, SqlRow, Store, StoreAnswers, StoreCounts, StoreIds, StoreSelection,
 };
@@ -16,7 +17,9 @@ use crate::support::diag::Error;
 use clap::Args;
 use serde_json::json;
 use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 /// Which nodes does a selector find?
 ///
@@ -57,6 +60,11 @@ pub(super) struct SelectArgs {
     /// Exit with code 8 if nothing is found.
     #[arg(long)]
     fail_if_empty: bool,
+    /// Print the matches, and then each that comes as the session grows, until interrupted: an id a line, with --json an
+    /// object a line.
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["file", "count", "all", "list", "fail_if_empty", "via", "budget", "query"])]
+    follow: bool,
     /// Who answers: with `sql` the database of a store, by one statement (`pactql sql` prints it).
     #[arg(long, value_name = "WHO", default_value = "engine", value_parser = ["engine", "sql"])]
     #[arg(hide_default_value = true, conflicts_with_all = ["file", "list", "all"])]
@@ -98,6 +106,7 @@ impl RunCommand for SelectArgs {
                 Err(Failure::value("--file answers in JSON only").with_help("leave `--format` out"))
             }
             Some(file) => self.run_file(file, &how),
+            None if self.follow => self.run_follow(&how),
             None if self.via == "sql" => self.run_sql(&how),
             None => self.run_sessions(&how),
         }
@@ -238,6 +247,39 @@ impl SelectArgs {
         run.finish()
     }
 
+    /// Prints what matches, and what comes to match, snapshot by snapshot.
+    fn run_follow(&self, how: &How) -> Result<Exit, Failure> {
+        let (names, selectors) = operands::split("select", &self.inputs, &self.selectors)?;
+        let prepared = selectors
+            .iter()
+            .map(|selector| how.engine.prepare(selector));
+        let prepared: Vec<Prepared> = prepared.collect::<Result<_, _>>()?;
+        // An invalid selector is reported before anything is read.
+        let none = Arc::new(Session::new(History::default()));
+        for each in &prepared {
+            each.watch(&none)?;
+            for warning in each.warnings() {
+                say(&warning.to_text(each.text(), error_colors(how.with.color)));
+            }
+        }
+        match how.with.format {
+            None | Some(PrintAs::Json | PrintAs::Ids | PrintAs::Nodes)
+                if !self.range.are_given() => {}
+            _ => {
+                return Err(Failure::value("`--follow` prints a line for each match")
+                    .with_help("--format ids, json or nodes, without options of ranges"));
+            }
+        }
+        let mut shown: HashMap<String, FollowedAnswers> = HashMap::new();
+        sessions::follow(names, &how.with, |opened| {
+            let answers = match shown.entry(opened.name.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(FollowedAnswers::new(&prepared)?),
+            };
+            answers.grow(opened, how)
+        })
+    }
+
     fn run_file(&self, file: &str, how: &How) -> Result<Exit, Failure> {
         let [name] = &self.inputs[..] else {
             return Err(
@@ -283,6 +325,68 @@ impl SelectArgs {
             Exit::Ok if self.fail_if_empty && found == 0 => Exit::Empty,
             exit => exit,
         })
+    }
+}
+
+/// The answers to selectors in one session that is followed.
+struct FollowedAnswers {
+    /// What was printed is true of this session, which follows the other one snapshot by snapshot.
+    session: Arc<Session>,
+    watches: Vec<Watch>,
+    prepared: Vec<Prepared>,
+    /// The newest cycle that it has.
+    cycle: Option<i64>,
+}
+
+impl FollowedAnswers {
+    fn new(prepared: &[Prepared]) -> Result<Self, Failure> {
+        let session = Arc::new(Session::new(History::default()));
+        let watches = prepared.iter().map(|each| each.watch(&session));
+        Ok(Self {
+            watches: watches.collect::<Result<_, _>>()?,
+            prepared: prepared.to_vec(),
+            session,
+            cycle: None,
+        })
+    }
+
+    /// Prints what has come in each snapshot since the last call; at the first what is in the newest.
+    fn grow(&mut self, opened: &Opened, how: &How) -> Result<(), Failure> {
+        let whole = opened.session.history();
+        whole.fetch_cycles()?;
+        let newest = whole.cycles().next_back();
+        if let Some(before) = self.cycle {
+            let later = whole.cycles().take_while(|cycle| *cycle <= before).count();
+            for count in later + 1..whole.committed().len() {
+                self.session.publish(whole.first_n(count));
+                self.print(opened, how)?;
+            }
+            if whole.has_working() && newest.is_some_and(|newest| newest > before) {
+                self.session.publish(whole.without_working());
+                self.print(opened, how)?;
+            }
+        }
+        self.cycle = newest;
+        self.session.publish(whole);
+        self.print(opened, how)
+    }
+
+    fn print(&mut self, opened: &Opened, how: &How) -> Result<(), Failure> {
+        let several = self.prepared.len() > 1;
+        let mut out = String::new();
+        for (watch, prepared) in self.watches.iter_mut().zip(&self.prepared) {
+            let labels = AnswerLabels {
+                session: opened.label(),
+                selector: several.then(|| prepared.text()),
+            };
+            let diff = watch.changes().map_err(|error| opened.failure(error))?;
+            if let Some(diff) = diff.filter(|diff| !diff.added.is_empty()) {
+                let rows = prepared.rows(&self.session);
+                let rows = rows.map_err(|error| opened.failure(error))?;
+                labels.append_came(&diff.added, &rows, how.with.format, &mut out);
+            }
+        }
+        print(&out).map(|_| ())
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::command::{Invocation, say};
 use super::folders::{LogSource, is_moved};
+use super::follow::{FollowedFiles, in_turns, nothing_left};
 use super::input;
 use super::progress::Progress;
 use crate::app::present::sessions::FileContents;
@@ -398,6 +399,21 @@ impl Opening {
         named.collect()
     }
 
+    /// Opens a file that may have been opened before. Its remarks are made once.
+    fn open_again(&mut self, source: &LogSource) -> Result<Vec<NamedSession>, Failure> {
+        self.taken.clear();
+        let source = if source.is_listed {
+            Source::File(source.clone())
+        } else {
+            Source::Word(source.path.clone())
+        };
+        let found = self.open(&[source])?;
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(found),
+        }
+    }
+
     /// Opens all, and gives each session to `visit`. Returns how many there were.
     fn each(
         &mut self,
@@ -439,6 +455,115 @@ impl Opening {
         ));
         Ok(())
     }
+}
+
+/// What is followed: a word is one of these from the first.
+enum Followed<'w> {
+    Store(StoreAddress<'w>, Store, HashMap<String, Arc<Session>>),
+    /// A folder of logs or sessions.
+    Folder(&'w str),
+    /// Whatever is read as a whole.
+    File(&'w str),
+}
+
+/// Gives each session that words mean to `visit`, and each again that has grown, until the program is interrupted. What is
+/// followed is looked at in turns, as `import --follow` does.
+///
+/// # Errors
+/// A word that is missing from the first; no store is followed, and all files have been given up; those of `visit`.
+pub(super) fn follow(
+    words: &[String],
+    with: &Invocation,
+    mut visit: impl FnMut(&Opened) -> Result<(), Failure>,
+) -> Result<Exit, Failure> {
+    let mut opening = Opening::new(with.limits);
+    opening.several = words.len() > 1;
+    let mut all = Vec::with_capacity(words.len());
+    for word in words {
+        if *word == input::STDIN {
+            return Err(Failure::usage("`-` cannot be followed")
+                .with_help("`--follow` reads files, directories and stores"));
+        }
+        all.push(if let Some(address) = StoreAddress::parse(word) {
+            opening.several |= address.is_several();
+            let store = open_store(address.store, Access::Read)?;
+            Followed::Store(address, store, HashMap::new())
+        } else if Path::new(word).is_dir()
+            && !is_opencode(Path::new(word))
+            && files_of(word, with.limits)?.is_some()
+        {
+            opening.several = true;
+            Followed::Folder(word)
+        } else {
+            Followed::File(word)
+        });
+    }
+    let has_store = all.iter().any(|one| matches!(one, Followed::Store(..)));
+    let mut files = FollowedFiles::default();
+    let given_up = in_turns(|interrupt| {
+        for followed in &mut all {
+            let sources = match followed {
+                Followed::Store(address, store, open) => {
+                    follow_store(*address, store, open, opening.several, &mut visit)?;
+                    continue;
+                }
+                Followed::Folder(folder) => LogSource::below(Path::new(folder))?,
+                Followed::File(word) => vec![LogSource::new(word)],
+            };
+            for source in sources {
+                if interrupt.is_set() {
+                    break;
+                }
+                let found = files.look(source, |source, _| opening.open_again(source))?;
+                for found in found.into_iter().flatten() {
+                    visit(&Opened {
+                        name: found.name,
+                        session: found.session,
+                        log: found.log,
+                        several: opening.several,
+                    })?;
+                }
+            }
+        }
+        Ok(files.end_turn().filter(|_| !has_store))
+    })?;
+    match given_up {
+        Some(exit) => Err(nothing_left(exit)),
+        None => Ok(Exit::Ok),
+    }
+}
+
+/// Visits the sessions of a store that are new or have grown since the turn before.
+fn follow_store(
+    address: StoreAddress<'_>,
+    store: &Store,
+    open: &mut HashMap<String, Arc<Session>>,
+    several: bool,
+    visit: &mut impl FnMut(&Opened) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let names = if address.is_several() {
+        store.names(address.glob())?
+    } else {
+        vec![address.one()?.to_owned()]
+    };
+    for name in names {
+        let session = match open.get(&name) {
+            Some(session) if !store.refresh(session)? => continue,
+            Some(session) => Arc::clone(session),
+            None => {
+                let session = store.session(&name)?;
+                open.insert(name.clone(), Arc::clone(&session));
+                session
+            }
+        };
+        visit(&Opened {
+            name: format!("{}#{name}", without_passwords(address.store)),
+            session,
+            log: None,
+            several,
+        })?;
+    }
+    Ok(())
 }
 
 const TOGETHER: usize = 32;

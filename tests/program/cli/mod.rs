@@ -7,6 +7,7 @@ mod context;
 mod copies;
 mod ends;
 mod fit;
+mod follow;
 mod history;
 mod imports;
 mod inspect;
