@@ -110,27 +110,18 @@ fn doubled(text: &str, mark: &str) -> String {
 }
 
 impl Dialect {
-    /// Whether a session's name matches a pattern, in which `*` is any text without `/`.
+    /// Whether a session's name matches a pattern, in which `*` is any text.
     pub(super) fn name_matches(self, column: &str, glob: &str) -> String {
         if !glob.contains('*') {
             return format!("{column} = {}", self.text(glob));
         }
-        // A star may match `/` in SQL. It does not if the name has as many of them as the pattern.
-        let slashes = glob.matches('/').count();
-        let without = format!("replace({column}, '/', '')");
-        let same = format!("length({column}) - length({without}) = {slashes}");
-        let like = match self {
-            Self::Sqlite => {
-                let pattern = glob.replace('[', "[[]").replace('?', "[?]");
-                format!("{column} glob {}", self.text(&pattern))
-            }
-            _ => {
-                let pattern = glob.replace('!', "!!").replace('%', "!%");
-                let pattern = pattern.replace('_', "!_").replace('*', "%");
-                format!("{column} like {} escape '!'", self.text(&pattern))
-            }
-        };
-        format!("{like} and {same}")
+        if self == Self::Sqlite {
+            let pattern = glob.replace('[', "[[]").replace('?', "[?]");
+            return format!("{column} glob {}", self.text(&pattern));
+        }
+        let pattern = glob.replace('!', "!!").replace('%', "!%");
+        let pattern = pattern.replace('_', "!_").replace('*', "%");
+        format!("{column} like {} escape '!'", self.text(&pattern))
     }
 
     pub(super) fn contains(self, column: &str, text: &str) -> String {

@@ -1,33 +1,65 @@
 //! Rows of `unit`, `node`, `attr` and `body`: their values, and inserting them once.
 
+use hashbrown::HashMap;
+
 use crate::store::database::sql::{Database, SqlValue, first, int};
 use crate::store::error::{Result, StoreError};
-use crate::store::layout::encode::{AttrColumns, EncodedUnit, NodeColumns, StoredBody};
+use crate::store::layout::encode::{AttrColumns, EncodedUnit, Hash, NodeColumns, StoredBody};
 use crate::store::layout::schema::insert;
 
+/// How many contents are remembered at once.
+const REMEMBERED: usize = 4_096;
+
+/// The ids of contents that a transaction has written or found. A turn that grows has a version for each commit, and all
+/// have the contents of the one before. Not to be kept longer than the transaction: another one may take contents out.
+#[derive(Debug, Default)]
+pub(crate) struct KnownBodies(HashMap<Hash, i64>);
+
+impl KnownBodies {
+    fn put(&mut self, database: &mut dyn Database, body: &StoredBody) -> Result<i64> {
+        if let Some(id) = self.0.get(&body.hash) {
+            return Ok(*id);
+        }
+        let id = put_body(database, body)?;
+        if self.0.len() >= REMEMBERED {
+            self.0.clear();
+        }
+        self.0.insert(body.hash, id);
+        Ok(id)
+    }
+}
+
 /// In one order for all writers: two that insert the same ones at once wait for each other, and never both.
-pub(crate) fn put_in_order(database: &mut dyn Database, units: &[&EncodedUnit]) -> Result<()> {
+pub(crate) fn put_in_order(
+    database: &mut dyn Database,
+    units: &[&EncodedUnit],
+    known: &mut KnownBodies,
+) -> Result<()> {
     let nodes = units.iter().flat_map(|unit| &unit.nodes);
     let mut bodies: Vec<&StoredBody> = nodes.filter_map(|node| node.body.as_ref()).collect();
     bodies.sort_unstable_by_key(|body| body.hash);
     bodies.dedup_by_key(|body| body.hash);
     for body in bodies {
-        put_body(database, body)?;
+        known.put(database, body)?;
     }
     let mut units = units.to_vec();
     units.sort_unstable_by_key(|unit| (unit.kind, unit.hash, unit.spelling));
     for unit in units {
-        put_unit(database, unit)?;
+        put_unit(database, unit, known)?;
     }
     Ok(())
 }
 
-pub(crate) fn put_unit(database: &mut dyn Database, unit: &EncodedUnit) -> Result<i64> {
+pub(crate) fn put_unit(
+    database: &mut dyn Database,
+    unit: &EncodedUnit,
+    known: &mut KnownBodies,
+) -> Result<i64> {
     let key = [unit.kind.into(), (&unit.hash).into(), unit.spelling.into()];
     let (unit_id, is_new) = put_key(database, &key)?;
     if is_new {
         for (pre, node) in (0..).zip(&unit.nodes) {
-            put_node(database, unit_id, pre, node)?;
+            put_node(database, (unit_id, pre), node, known)?;
         }
     }
     Ok(unit_id)
@@ -118,14 +150,19 @@ pub(crate) fn attr_row(attr: &AttrColumns, unit: i64, pre: i64) -> [SqlValue<'_>
     ]
 }
 
-fn put_node(database: &mut dyn Database, unit: i64, pre: i64, node: &NodeColumns) -> Result<()> {
+fn put_node(
+    database: &mut dyn Database,
+    (unit, pre): (i64, i64),
+    node: &NodeColumns,
+    known: &mut KnownBodies,
+) -> Result<()> {
     if let Some(id) = node.id.as_deref().filter(|id| id.contains('\0')) {
         return Err(StoreError::Refused(format!(
             "the id {id:?} has U+0000, which no store can keep; give the node another id"
         )));
     }
     let body = node.body.as_ref();
-    let body = body.map(|body| put_body(database, body)).transpose()?;
+    let body = body.map(|body| known.put(database, body)).transpose()?;
     insert(database, "node", &node_row(node, unit, pre, body))?;
     let mut attrs = node.attrs.iter();
     attrs.try_for_each(|attr| insert(database, "attr", &attr_row(attr, unit, pre)))

@@ -14,7 +14,7 @@ use crate::store::database::sql::{
 };
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{Hash, encode};
-use crate::store::layout::rows::put_unit;
+use crate::store::layout::rows::{KnownBodies, put_unit};
 use crate::store::layout::schema::{list, table};
 use crate::store::layout::sums::{update_attempt_sums, update_session_sum};
 use crate::store::read::catalog::{self, SessionEntry, touch};
@@ -266,7 +266,11 @@ pub(crate) fn erase(database: &mut dyn Database, name: &str, ids: &[&str]) -> Re
     let mut old = Vec::new();
     for place in &units {
         let made = restore_unit(database, place.unit, place.kind, ids)?;
-        let unit = put_unit(database, &encode(UnitRef::containing(made.root())))?;
+        let unit = put_unit(
+            database,
+            &encode(UnitRef::containing(made.root())),
+            &mut KnownBodies::default(),
+        )?;
         if unit == place.unit {
             continue;
         }

@@ -17,7 +17,7 @@ use crate::json::{Appended, write_string, write_value};
 use crate::store::database::sql::{Backend, Database, SqlValue, digest, first, int, ints};
 use crate::store::error::{Result, StoreError};
 use crate::store::layout::encode::{EncodedUnit, Hash, Order, encode};
-use crate::store::layout::rows::{put_in_order, put_unit};
+use crate::store::layout::rows::{KnownBodies, put_in_order, put_unit};
 use crate::store::layout::schema::insert;
 use crate::store::read::catalog::{self, SessionEntry};
 use crate::store::write::garbage;
@@ -207,8 +207,9 @@ impl SessionRows {
     ) -> Result<()> {
         let loose = self.undo_working(database)?;
         let now = database.now_ns()?;
+        let mut known = KnownBodies::default();
         let mut put = |change: SnapshotChange| -> Result<()> {
-            if let Some(written) = self.put(database, &change, now)? {
+            if let Some(written) = self.put(database, &change, now, &mut known)? {
                 self.note(written);
             }
             Ok(())
@@ -249,7 +250,7 @@ impl SessionRows {
         now: i64,
     ) -> Result<Option<Written>> {
         let loose = self.undo_working(database)?;
-        let written = self.put(database, change, now)?;
+        let written = self.put(database, change, now, &mut KnownBodies::default())?;
         garbage::units(database, &loose)?;
         Ok(written)
     }
@@ -260,6 +261,7 @@ impl SessionRows {
         database: &mut dyn Database,
         change: &SnapshotChange,
         now: i64,
+        known: &mut KnownBodies,
     ) -> Result<Option<Written>> {
         let (mut written, new) = self.plan(change)?;
         let (seq, hash) = written.newest;
@@ -267,10 +269,10 @@ impl SessionRows {
             self.close(database, placed, seq - 1)?;
         }
         if database.dialect() == Backend::Postgres {
-            put_in_order(database, &new)?;
+            put_in_order(database, &new, known)?;
         }
         for unit in new {
-            written.came.push(self.place(database, unit, seq)?);
+            written.came.push(self.place(database, unit, seq, known)?);
         }
         let row: [SqlValue<'_>; 11] = [
             self.session.into(),
@@ -340,8 +342,14 @@ impl SessionRows {
         Err(StoreError::Damaged(what))
     }
 
-    fn place(&self, database: &mut dyn Database, unit: &EncodedUnit, seq: i64) -> Result<Placed> {
-        let unit_id = put_unit(database, unit)?;
+    fn place(
+        &self,
+        database: &mut dyn Database,
+        unit: &EncodedUnit,
+        seq: i64,
+        known: &mut KnownBodies,
+    ) -> Result<Placed> {
+        let unit_id = put_unit(database, unit, known)?;
         let order = &unit.order;
         let row: [SqlValue<'_>; 10] = [
             self.session.into(),
