@@ -119,9 +119,9 @@ impl<'t> CorrectionAttempt<'t> {
             });
             let slip = slip.flatten();
             if let Some(slip) = slip.clone().filter(|slip| slip.no_equal.is_some()) {
-                let help = slip.no_equal;
+                let help = slip.no_equal.clone();
                 self.note(Some(slip), &[]);
-                return self.refused(help);
+                return self.refused(help.as_deref());
             }
             let mut edits = match &slip {
                 Some(slip) => slip.edits.clone(),

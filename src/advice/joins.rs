@@ -60,11 +60,13 @@ pub(super) fn or(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Sli
         first == last && matches!(Attr::from_name(scan.word(*first)), Attr::Custom(_))
     };
     slip.no_equal = if values.is_none() && parts.iter().any(bare) {
-        Some("name the attribute for each value: `[status='a'], [status='b']`")
+        Some("name the attribute for each value: `[status='a'], [status='b']`".into())
     } else if scan.word(open) != "[" || !scan.outside(open) {
-        Some("write a union: `.cb[role='user'], .cb[kind='call']`")
+        Some("write a union: `.cb[role='user'], .cb[kind='call']`".into())
     } else if picks(scan, open) {
-        Some("a union picks a node in each of its groups; nothing picks one of both together")
+        Some(
+            "a union picks a node in each of its groups; nothing picks one of both together".into(),
+        )
     } else {
         None
     };
@@ -91,6 +93,39 @@ pub(super) fn or(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Sli
     Some(slip.write(scan.span_between(first, last), members.join(", ")))
 }
 
+/// What the command `top` groups blocks by.
+const GROUPS: [&str; 8] = [
+    "session", "region", "role", "kind", "turn", "tool", "key", "block",
+];
+
+/// `order by` and `group by` behind a selector: the command that sorts by size, and that counts groups.
+pub(super) fn order(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Slip> {
+    let (from, to) = (scan.span(scan.body()).start, found.span.start);
+    let selector = match scan.text.get(from..to).unwrap_or_default().trim() {
+        "" => ".cb",
+        other => other,
+    };
+    // The help would have to escape it for a shell.
+    let selector = if selector.contains(['"', '$', '`', '\\', '!']) {
+        "SELECTOR".to_owned()
+    } else {
+        format!("\"{selector}\"")
+    };
+    let top = |by: &str| format!("`pactql top SESSION {selector} --by {by}`");
+    let help = if scan.word(found.first).eq_ignore_ascii_case("group") {
+        let by = scan.next(found.first).and_then(|by| scan.next(by));
+        let by = by.map_or("", |by| scan.word(by)).to_ascii_lowercase();
+        let by = GROUPS.iter().find(|group| **group == by);
+        let top = top(by.unwrap_or(&"role"));
+        format!("counts and sizes in groups: {top}; `@unique` keeps the first node of each key")
+    } else {
+        let top = top("block");
+        format!("the largest first: {top}; `@order=turn:desc,pre` puts the newest turns first")
+    };
+    slip.no_equal = Some(help.into());
+    Some(slip)
+}
+
 /// Parentheses around properties. They go, unless they group an `or` under an `and`.
 pub(super) fn parentheses(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> Option<Slip> {
     let open = found.first;
@@ -100,8 +135,8 @@ pub(super) fn parentheses(scan: &Scan<'_>, found: &Matched, mut slip: Slip) -> O
             .any(|at| scan.parent(at) == Some(bracket) && joint(scan.word(at)) && joins(scan, at))
     };
     if has(open, is_or) && has(outer, is_and) {
-        slip.no_equal =
-            Some("write a union with one group for each alternative, and all tests in each");
+        let help = "write a union with one group for each alternative, and all tests in each";
+        slip.no_equal = Some(help.into());
         return Some(slip);
     }
     Some(slip.write(scan.span(open), "").write(scan.span(close), ""))

@@ -197,7 +197,7 @@ fn slip(row: &MistakeRow, scan: &Scan<'_>, found: &Matched) -> Option<Slip> {
             Some(slip.write(spaced(scan, found.span.clone(), &text), text))
         }
         Here::Nothing(help) => {
-            slip.no_equal = Some(help);
+            slip.no_equal = Some(help.into());
             Some(slip)
         }
         Here::By(make) => make(scan, found, slip),
@@ -222,7 +222,7 @@ pub(super) fn spaced(scan: &Scan<'_>, span: Range<usize>, text: &str) -> Range<u
 
 #[cfg(test)]
 pub(super) const CONVERSIONS: &str = "any none like ilike has starts ends pattern op step called \
-    class header lower quoted backticks half inner known";
+    class header lower quoted backticks half inner known i-is i-has i-starts i-ends i-pattern";
 
 /// `template` with the items filled in; nothing if a conversion does not apply.
 fn filled(template: &str, scan: &Scan<'_>, found: &Matched) -> Option<String> {
@@ -246,10 +246,14 @@ fn filled(template: &str, scan: &Scan<'_>, found: &Matched) -> Option<String> {
 
 /// What was `typed` as `how` says; `name` is the attribute that it is compared with.
 fn converted(typed: &str, how: &str, name: &str) -> Option<String> {
+    let (case, how) = match how.strip_prefix("i-") {
+        Some(how) => ("(?i)", how),
+        None => ("", how),
+    };
     let pattern = |start: &str, end: &str| {
         format!(
             "~{}",
-            text_of(&format!("{start}{}{end}", escaped(&unquoted(typed))))
+            text_of(&format!("{case}{start}{}{end}", escaped(&unquoted(typed))))
         )
     };
     Some(match how {
@@ -259,8 +263,12 @@ fn converted(typed: &str, how: &str, name: &str) -> Option<String> {
         "ilike" => like(&unquoted(typed), "(?i)"),
         "has" if Attr::from_name(name) == Attr::Tags => format!("={typed}"),
         "has" => pattern("", ""),
+        "is" => pattern("^", "$"),
         "starts" => pattern("^", ""),
         "ends" => pattern("", "$"),
+        "pattern" if !case.is_empty() => {
+            format!("~{}", text_of(&format!("{case}{}", unquoted(typed))))
+        }
         "pattern" => {
             let (pattern, flags) = typed.strip_prefix('/')?.rsplit_once('/')?;
             let flags = if flags.is_empty() {

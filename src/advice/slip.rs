@@ -1,5 +1,6 @@
 //! A mistake that was recognised, the edits that undo it, and how places are traced back through edits.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::support::diag::SelectorEdit;
@@ -18,7 +19,7 @@ pub(super) struct Slip {
     pub(super) edits: Vec<SelectorEdit>,
     /// Why the language has nothing that means the same. The edits then only take the construct out, so
     /// that the rest can be checked, and no corrected selector is shown.
-    pub(super) no_equal: Option<&'static str>,
+    pub(super) no_equal: Option<Cow<'static, str>>,
 }
 
 impl Slip {

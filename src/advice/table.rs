@@ -18,7 +18,7 @@
 //! pattern may also match what is right elsewhere in the language.
 
 use super::glyphs::glyphs;
-use super::joins::{and, or, parentheses};
+use super::joins::{and, or, order, parentheses};
 use super::matching::{BracketPlace, Here, MistakeRow, lookup};
 use super::scan::Scan;
 use super::slip::{Accept, Slip};
@@ -47,6 +47,7 @@ use Here::{By, Nothing, Text};
 
 const LIST: &str = "`=` and a list of values";
 const SEARCH: &str = "`~` and a pattern";
+const ANY_CASE: &str = "`(?i)` in the pattern";
 const UNEQUAL: &str = "a comparison with `!=`";
 const NAME: &str = "the name of an attribute";
 const BRACKETS: &str = "properties in brackets";
@@ -70,6 +71,11 @@ static ROWS: &[MistakeRow] = &[
     row(In, "OP . NUMBER", (2, 3), "as in C", "digits on both sides of the dot", Text("{1}0.{3}")),
     row(In, "START QUOTED =/== NAME END", (2, 2), "as in C", "the name of an attribute on the left", Text("{4}={2}")),
     // Comparisons.
+    row(In, "NAME =/== VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-is}")),
+    row(In, "NAME ~/=~ VALUE i END", (4, 4), "as in CSS", ANY_CASE, Text("{1}{3:i-pattern}")),
+    row(In, "NAME *= VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-has}")),
+    row(In, "NAME ^= VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-starts}")),
+    row(In, "NAME $= VALUE i END", (4, 4), "as in CSS", SEARCH, Text("{1}{3:i-ends}")),
     row(In, "NAME is not null/none/nil", (2, 4), "as in SQL", "`!=null`", Text("{1}!=null")),
     row(In, "NAME is null/none/nil", (2, 3), "as in SQL", "`=null`", Text("{1}=null")),
     row(In, "NAME is not VALUE", (2, 3), "as in SQL", "`!=`", Text("{1}!={4}")),
@@ -163,8 +169,7 @@ static ROWS: &[MistakeRow] = &[
     row(Out, "limit/top NUMBER", (1, 2), "as in SQL", "`@limit={2}`", Text(" @limit={2}")),
     row(Out, "limit/mode/order =/: VALUE", (1, 1), "as in a shell", "`@{1}={3}`", Text(" @{1}={3}")),
     row(Out, "@ order = dfs", (4, 4), "as in graph algorithms", "`pre`", Text("@order=pre")),
-    row(Out, "order/sort/group by", (1, 2), "as in SQL", "a control",
-        Nothing("`@order=turn:desc,pre` puts the newest turns first, `@unique` keeps the first node of each key")),
+    row(Out, "order/sort/group by", (1, 2), "as in SQL", "a control", By(order)),
     row(Out, ". WORD . WORD =/==/!=/<> VALUE", (3, 6), "as in jq", BRACKETS, Text(".{2}[{4}{5:op}{6}]")),
     row(Out, "NAME =/==/!=/<>/~ VALUE", (1, 3), "as in SQL", BRACKETS, Text("[{1}{2:op}{3}]")),
     // What joins selectors.

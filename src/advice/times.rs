@@ -1,4 +1,4 @@
-//! Times as other tools write them: `@-1`, `@1`, `@latest`, `t0`, `@t0-3`, `@c5-8`, `@t0...@t-3`.
+//! Times as other tools write them: `@-1`, `@6`, `@step6`, `@to`, `@latest`, `t0`, `@t0-3`, `@c5-8`, `@t0...@t-3`.
 
 use super::slip::{Accept, Slip};
 
@@ -9,10 +9,25 @@ pub(super) fn time(text: &str, accept: Accept<'_>) -> Option<Slip> {
     let rest = text.get(start..)?;
     let length = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (written, after) = rest.split_at_checked(length)?;
-    let (from, more) = end(written, written.starts_with('@'), 't')?;
+    let kind = match written.trim_start_matches('@').as_bytes() {
+        // A number is that of a step, of which 0 is none.
+        [b'1'..=b'9', ..] => 'c',
+        _ => 't',
+    };
+    let (from, more) = end(written, written.starts_with('@'), kind)?;
     let marks = ["...", "..", "-", ":"];
     let second = marks.iter().find_map(|mark| more.strip_prefix(mark));
+    let mut label = "not a time";
     let meant = match second {
+        // As in Python, where -1 is the last; in a range of the language -1 is one commit back.
+        None if more.is_empty() && written.starts_with("@-") => {
+            label = "the newest is `@t0`, the one before it `@t-1`";
+            let back = from.strip_prefix("@t-").and_then(|back| back.parse().ok());
+            match back {
+                Some(back @ 2_u64..) => format!("@t-{}", back - 1),
+                _ => "@t0".to_owned(),
+            }
+        }
         None if more.is_empty() => from,
         None => return None,
         Some(second) => {
@@ -36,7 +51,7 @@ pub(super) fn time(text: &str, accept: Accept<'_>) -> Option<Slip> {
     // A time alone selects nothing.
     let all = if after.trim().is_empty() { " *" } else { "" };
     let span = start..start + length;
-    Some(Slip::new(span.clone(), message, "not a time").write(span, meant + all))
+    Some(Slip::new(span.clone(), message, label).write(span, meant + all))
 }
 
 /// One end of a range at the start of `text`, as it was meant, and what follows it. Without a sign in
@@ -50,9 +65,9 @@ fn end(text: &str, signed: bool, kind: char) -> Option<(String, &str)> {
     let kind = match &*word.to_ascii_lowercase() {
         "t" => 't',
         "c" => 'c',
-        "cycle" if signed => 'c',
+        "cycle" | "step" if signed => 'c',
         "" if signed => kind,
-        "latest" | "newest" | "last" | "now" | "current" | "head" if signed => {
+        "to" | "latest" | "newest" | "last" | "now" | "current" | "head" if signed => {
             return Some(("@t0".to_owned(), after));
         }
         "previous" | "prev" if signed => return Some(("@t-1".to_owned(), after)),

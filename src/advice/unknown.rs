@@ -23,7 +23,7 @@ const MOST_LISTED: usize = 1_000;
 const LIKE: f64 = 0.6;
 
 /// Names of attributes in chat formats, and in documents.
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 17] = [
     ("text", "content"),
     ("body", "content"),
     ("message", "content"),
@@ -34,6 +34,29 @@ const NAMES: [(&str, &str); 10] = [
     ("created_at", "created_at_iso"),
     ("timestamp", "created_at_iso"),
     ("tool_call_id", "data_call_id"),
+    ("error", "data_is_error"),
+    ("is_error", "data_is_error"),
+    ("failed", "data_is_error"),
+    ("len", "bytes"),
+    ("length", "bytes"),
+    ("size", "bytes"),
+    ("token_count", "tokens"),
+];
+
+/// Attributes of other formats that say whether a call failed, and their values if it did.
+const FAILED: [(&str, &str); 12] = [
+    ("status", "error"),
+    ("status", "failed"),
+    ("status", "failure"),
+    ("state", "error"),
+    ("state", "failed"),
+    ("kind", "error"),
+    ("level", "error"),
+    ("error", "true"),
+    ("is_error", "true"),
+    ("failed", "true"),
+    ("success", "false"),
+    ("ok", "false"),
 ];
 
 /// Roles and kinds in chat formats, and in documents.
@@ -104,7 +127,9 @@ impl Unknown<'_> {
             if null != (*op == CompareOp::Ne) && op.is_equality() {
                 return None;
             }
-            return Some(self.unknown_name(name));
+            let value = text_of(operand).filter(|_| *op == CompareOp::Eq);
+            let failed = value.and_then(|value| self.failed(name, value));
+            return Some(failed.unwrap_or_else(|| self.unknown_name(name)));
         }
         let wanted: Vec<&str> = match (op, operand) {
             (CompareOp::Eq, Operand::Literal(Literal::Text(text))) => vec![text],
@@ -131,6 +156,9 @@ impl Unknown<'_> {
                 id: missing.to_owned(),
             },
         };
+        if let Some(reason) = self.failed(spelled(attr), missing) {
+            return Some(reason);
+        }
         Some(match attr {
             // The class part of a type also finds its subtypes.
             Attr::NodeType if values.keys().any(|known| head_of(known) == missing) => return None,
@@ -171,6 +199,20 @@ impl Unknown<'_> {
         values.is_some_and(|values| values.contains_key(value))
     }
 
+    /// The test for failed calls, where `name` and `value` are one in another format.
+    fn failed(&self, name: &str, value: &str) -> Option<EmptyReason> {
+        let is = |(known, failed): &(&str, &str)| {
+            known.eq_ignore_ascii_case(name) && failed.eq_ignore_ascii_case(value)
+        };
+        let found = FAILED.iter().any(is) && self.here.has_name("data_is_error");
+        found.then(|| EmptyReason::UnknownValue {
+            attribute: name.to_owned(),
+            value: value.to_owned(),
+            instead: Some("[data_is_error=true]".to_owned()),
+            here: Vec::new(),
+        })
+    }
+
     fn unknown_name(&self, name: &str) -> EmptyReason {
         let names = self.here.names();
         let near = other_word(&NAMES, name, |ours| names.contains(ours))
@@ -204,6 +246,7 @@ impl Unknown<'_> {
             (_, Some(near)) if near.eq_ignore_ascii_case(value) => Some(self.written(attr, near)),
             _ => self
                 .of_another(attr, value)
+                .or_else(|| self.end_of_id(attr, value))
                 .or_else(|| near.map(|near| self.written(attr, near))),
         };
         // Ids and keys are too many to list.
@@ -241,6 +284,20 @@ impl Unknown<'_> {
             };
             Some(self.written(&other, word))
         })
+    }
+
+    /// The test for the only id that ends in `value` after a sign, as `cb:u3` does in `u3`; of keys and ids alone.
+    fn end_of_id(&self, attr: &Attr, value: &str) -> Option<String> {
+        if !matches!(attr, Attr::Key | Attr::Id) {
+            return None;
+        }
+        let ids = self.here.values(&Attr::Id)?;
+        let mut ending = ids.keys().filter(|id| {
+            let before = id.strip_suffix(value);
+            before.is_some_and(|before| before.ends_with([':', '-', '/', '.']))
+        });
+        let id = ending.next().filter(|_| ending.next().is_none())?;
+        Some(self.written(&Attr::Id, id))
     }
 
     fn written(&self, attr: &Attr, value: &str) -> String {

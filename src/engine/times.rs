@@ -38,6 +38,12 @@ impl Engine {
         };
         let prepared = self.prepare(format!("{time} *").trim_start());
         let prepared = prepared.map_err(|error| {
+            let mut first = error.first().clone();
+            let corrected = first.correction().and_then(|text| text.strip_suffix(" *"));
+            if let Some(corrected) = corrected.map(str::to_owned) {
+                first.correct(&corrected);
+                return Error::new(time, first);
+            }
             // What is wrong with a time is said better than that it is not a selector.
             if time.starts_with('@') || error.message().starts_with("expected a time") {
                 error

@@ -633,6 +633,7 @@ impl TimeArgs {
         // As of other commands, the `@` may be left out.
         let time = |time: &String| match &**time {
             "working" => String::new(),
+            time if time.starts_with(|first: char| first.is_ascii_digit()) => format!("@c{time}"),
             time if time.starts_with(['t', 'c']) => format!("@{time}"),
             time => time.to_owned(),
         };

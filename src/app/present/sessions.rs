@@ -1,6 +1,7 @@
 //! Sessions by path, and snapshots by address.
 
 use super::failure::{Exit, Failure};
+use crate::engine::Engine;
 use crate::history::{At, Session};
 use crate::index::{NodeRef, Snapshot};
 use crate::logs::{
@@ -369,25 +370,41 @@ pub(crate) fn at(session: &Session, address: Option<&str>) -> Result<Arc<Snapsho
     })
 }
 
-/// Parses the address of a snapshot, whose `@` may be left out, or `working`.
+/// Parses the address of a snapshot, whose `@` may be left out, a cycle alone, or `working`.
 pub(crate) fn place(text: &str) -> Result<At, Failure> {
     if text == "working" {
         return Ok(At::Working);
     }
-    text.parse().map(At::Committed).map_err(|_| {
-        Failure::value(format!(
+    let digits = text.starts_with(|first: char| first.is_ascii_digit());
+    let address = if digits {
+        format!("@c{text}")
+    } else {
+        text.to_owned()
+    };
+    address.parse().map(At::Committed).map_err(|_| {
+        let failure = Failure::value(format!(
             "expected the address of a snapshot, found `{text}`"
-        ))
-        .with_help(
-            "@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
-             `working` the working state",
-        )
+        ));
+        failure.with_help(match meant(text) {
+            Some(meant) => format!("write `{meant}`"),
+            None => "@t0 is the newest, @t-2 two commits back, @c12 that of cycle 12, \
+                     `working` the working state"
+                .to_owned(),
+        })
     })
+}
+
+/// The time that `text` is in a selector once its mistake is undone.
+fn meant(text: &str) -> Option<String> {
+    let at = if text.starts_with('@') { "" } else { "@" };
+    let refused = Engine::new().prepare(&format!("{at}{text} *")).err()?;
+    let meant = refused.first().correction()?.strip_suffix(" *")?;
+    place(meant).is_ok().then(|| meant.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::place;
+    use super::{meant, place};
     use crate::history::At;
     use crate::query::ir::Address;
 
@@ -397,6 +414,8 @@ mod tests {
             ("@t0", Some(Address::Back(0))),
             ("t-3", Some(Address::Back(3))),
             ("@c12", Some(Address::Cycle(12))),
+            ("12", Some(Address::Cycle(12))),
+            ("12x", None),
             ("@t3", None),
             ("@t-+3", None),
             ("@t-", None),
@@ -406,6 +425,19 @@ mod tests {
         ] {
             let found = place(text).ok();
             assert!(found == expected.map(At::Committed), "{text}");
+        }
+        for (typed, expected) in [
+            ("@6", Some("@c6")),
+            ("@step6", Some("@c6")),
+            ("@-1", Some("@t0")),
+            ("@-3", Some("@t-2")),
+            ("@to", Some("@t0")),
+            ("@t3", Some("@t-3")),
+            ("@1-3", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(meant(typed).as_deref(), expected, "{typed}");
         }
     }
 }

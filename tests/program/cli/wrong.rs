@@ -4,7 +4,8 @@
 //! by the shell in a directory with the fixtures. What follows is the result: the exit code,
 //! standard output after `- `, standard error after `| `. `PACTQL_BLESS=1` writes the results.
 //!
-//! Where the help is a whole command, it is run too, and must not be a wrong use again.
+//! Where the help is a whole command or has one in backticks, it is run too, and must not be a wrong use again; so
+//! must not be a selector that a note proposes, which must find something.
 
 use super::{AGENT, CHAT, Scratch};
 use std::fmt::Write as _;
@@ -63,6 +64,7 @@ fn place(name: &str) -> Scratch {
         (AGENT, "s.jsonl"),
         ("fixtures/greenhouse.jsonl", "g.jsonl"),
         (CHAT, "chat.json"),
+        ("fixtures/release.claude-code.jsonl", "r.jsonl"),
         (AGENT, "runs/a.jsonl"),
         ("fixtures/greenhouse.jsonl", "runs/b.jsonl"),
     ] {
@@ -109,6 +111,27 @@ fn advised(err: &str) -> Option<&str> {
     (whole && filled).then_some(help)
 }
 
+/// The commands in backticks in a help, and those that run what a note proposes, on the session of `command`.
+fn proposed(err: &str, command: &str) -> Vec<String> {
+    let session = command.split(' ').nth(2).unwrap_or_default();
+    let mut commands = Vec::new();
+    for line in err.lines() {
+        let pieces: Vec<&str> = line.split('`').collect();
+        let quoted = pieces.iter().skip(1).step_by(2);
+        let command = quoted.filter(|piece| piece.starts_with("pactql top "));
+        commands.extend(command.map(|piece| piece.replace("SESSION", session)));
+        if let Some((_, meant)) = line.split_once("; did you mean `")
+            && let Some(selector) = meant.strip_suffix("`?")
+            && selector.starts_with('[')
+        {
+            commands.push(format!(
+                "pactql select {session} \"@* {selector}\" --fail-if-empty"
+            ));
+        }
+    }
+    commands
+}
+
 fn check(name: &str, least: usize, codes: &[i32]) {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/program/{name}.txt"));
@@ -140,6 +163,10 @@ fn check(name: &str, least: usize, codes: &[i32]) {
                 "{}: {command}: {err}",
                 case.title
             );
+        }
+        for command in proposed(&err, &case.command) {
+            let (code, _, err) = run(&command, &scratch.0);
+            assert_eq!(code, 0, "{}: {command}: {err}", case.title);
         }
         if result.trim_end() != case.result.trim_end() {
             let _ = writeln!(wrong, "{}{}-- is:\n{result}", case.head, case.result);
