@@ -11,13 +11,14 @@
 //! | what a report is about | `part`, `call`, `sent`, `search`, `condition` |
 //! | what reports have in common | `report`, `lists` |
 //! | counting | `tokenizer`, `vocabulary`, `groups`, `prices` |
-//! | reports | `across`, `assert`, `grep`, `prefix`, `runs`, `show`, `steps`, `tokens`, `usage`, `waste`, `without` |
+//! | reports | `across`, `assert`, `fields`, `grep`, `prefix`, `runs`, `show`, `steps`, `tokens`, `usage`, `waste`, `without` |
 //! | a session to give away | `share` |
 
 mod across;
 mod assert;
 mod call;
 mod condition;
+mod fields;
 mod grep;
 mod groups;
 mod lists;
@@ -44,6 +45,7 @@ pub use across::{Across, ChangedPair, Lone, Pair, PairedBy, ParameterChange, acr
 pub use assert::{AssertReport, Checked, Failed};
 pub use call::{Call, came_in_as, provider_of};
 pub use condition::{Comparison, Condition, Measure, Sign};
+pub use fields::{Field, FieldValue, Fields, FieldsReport};
 pub use grep::{FoundBlock, GrepReport};
 pub use groups::{By, Counts, Group, Totals};
 pub use part::{Part, Region};

@@ -49,6 +49,7 @@ pub use copy::{ParquetExport, ParquetExported, ParquetImported};
 pub(crate) use database::sqlite::{FileId, id_of};
 pub use manage::{Damage, Pruned, Retention, SessionInfo};
 pub(crate) use read::catalog::SessionEntry;
+pub(crate) use read::words::Word;
 pub use texts::TextIndex;
 pub use views::parquet_views;
 pub use write::import::ImportStopped;

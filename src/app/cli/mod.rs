@@ -12,6 +12,7 @@ mod context;
 mod diff;
 mod edit;
 mod export;
+mod fields;
 mod folders;
 mod follow;
 mod import;
@@ -130,6 +131,7 @@ commands! {
     Top(reports::TopArgs),
     Explain(selector::ExplainArgs),
     Sql(selector::SqlArgs),
+    Fields(fields::FieldsArgs),
     Usage(reports::UsageCommand),
     Tokens(reports::TokensArgs),
     Prefix(reports::PrefixArgs),
@@ -145,24 +147,8 @@ commands! {
     Edit(edit::EditArgs),
     Context(context::ContextArgs),
     Fmt(selector::FmtArgs),
-    Completions(CompletionsArgs),
+    Completions(fields::CompletionsArgs),
     Man(ManArgs),
-}
-
-/// Print a completion script for a shell.
-#[derive(clap::Args, Debug)]
-struct CompletionsArgs {
-    /// The shell.
-    shell: clap_complete::Shell,
-}
-
-impl RunCommand for CompletionsArgs {
-    fn run(&self, _: &Invocation) -> Result<Exit, Failure> {
-        // It panics where it cannot write.
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut program(), "pactql", &mut script);
-        stream(|out| out.write_all(&script))
-    }
 }
 
 /// Print the manual page of the program or of a command.
@@ -200,6 +186,11 @@ pub fn main() -> Exit {
 #[must_use]
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = typed::set_arguments(arguments.into_iter().collect());
+    match fields::complete(program, arguments) {
+        Ok(false) => {}
+        Ok(true) => return Exit::Ok,
+        Err(error) => return refuse(&error),
+    }
     let matches = program().try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

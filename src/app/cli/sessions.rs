@@ -815,7 +815,8 @@ impl SessionsArgs {
         opening.each(&sources, &mut visit)
     }
 
-    fn is_all(&self) -> bool {
+    /// Whether no option chooses among the sessions of a store.
+    pub(super) fn is_all(&self) -> bool {
         self.since.is_none() && self.until.is_none() && self.meta.is_empty()
     }
 

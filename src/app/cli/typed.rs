@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 const COMMANDS: &str = include_str!("typed_commands.txt");
 
 /// Commands that only read: these are guessed for a word that is like them.
-const READERS: &str = "show steps diff blame select grep top explain sql tokens prefix bench assert verify render \
+const READERS: &str = "show steps diff blame select grep top explain sql fields tokens prefix bench assert verify render \
     sessions fmt completions man";
 
 /// Options that were, or that other tools have: the names, the option that a command must have for the advice

@@ -8,7 +8,7 @@ pub(super) fn is_selector(word: &str) -> bool {
     !exists(word) && !has_file_ending(word) && reads_as_selector(word)
 }
 
-fn reads_as_selector(word: &str) -> bool {
+pub(super) fn reads_as_selector(word: &str) -> bool {
     let mut letters = word.trim_start().chars();
     match letters.next() {
         Some('@' | '^' | '#' | '[' | '{' | '(' | '*' | '>' | '?' | '+') => true,

@@ -5,6 +5,7 @@ use crate::store::database::sql;
 use crate::store::error::StoreError;
 use crate::store::read::catalog::{self, Glob, SessionEntry};
 use crate::store::read::open;
+use crate::store::read::words::{self, Word};
 use crate::store::texts::build;
 use crate::store::write::records;
 pub(crate) mod verify;
@@ -14,6 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::engine::{Beside, ContextState, index_at};
+use crate::support::cancel::ensure;
 use crate::support::diag::Error;
 use crate::support::macros::setters;
 
@@ -143,6 +145,19 @@ impl Store {
         let glob = Glob::new(glob);
         let listed = self.core.read(|database| catalog::list(database, &glob))?;
         Ok(listed.into_iter().map(|session| session.name).collect())
+    }
+
+    /// Gives the words of the sessions whose name matches, counted session by session, to `each`. Opens none. Returns
+    /// how many they are.
+    pub(crate) fn words(&self, glob: &str, mut each: impl FnMut(Word<'_>)) -> Result<usize, Error> {
+        let glob = Glob::new(glob);
+        let sessions = self.core.read(|database| catalog::list(database, &glob))?;
+        for session in &sessions {
+            ensure();
+            self.core
+                .read(|database| words::of_session(database, session.session, &mut each))?;
+        }
+        Ok(sessions.len())
     }
 
     /// The first session, in byte order of names, whose name matches; opens none, and reads no other.

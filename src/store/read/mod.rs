@@ -4,6 +4,7 @@ pub(crate) mod catalog;
 pub(crate) mod load;
 pub(crate) mod open;
 pub(crate) mod stored;
+pub(crate) mod words;
 
 /// The plans of what a part of a session is read with: every table is reached by an index.
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod across;
 mod assert;
+mod fields;
 mod grep;
 mod money;
 mod prefix;

@@ -318,3 +318,82 @@ fn conditions_end_with_their_own_exit_code() {
     let json: serde_json::Value = serde_json::from_str(&ran.err).expect("JSON");
     assert_eq!(json["error"]["spans"][0]["start"], 19);
 }
+
+/// Of a store the database counts, of chosen sessions the program; both agree with the sessions alone.
+#[test]
+fn the_words_of_sessions() {
+    let scratch = Scratch::new("inspect-fields");
+    let (path, store) = (travel(&scratch), scratch.path("runs.db"));
+    let text = answer(&["fields", &path]);
+    assert!(text.starts_with("1 session, 29 nodes\n"), "{text}");
+    answer(&[
+        "import",
+        "fixtures/travel.openai.json",
+        "fixtures/leap-day.claude-code.jsonl",
+        "-o",
+        &store,
+    ]);
+    let json = |words: &[&str]| answer(&[&["fields", "--json"], words].concat());
+    let name = format!("{store}#travel.openai");
+    assert_eq!(json(&[&path]), json(&[&name]));
+    let all = json(&[&store]);
+    assert_eq!(all, json(&[&store, "--since", "1970-01-01"]));
+    assert_eq!(all, json(&[&path, "fixtures/leap-day.claude-code.jsonl"]));
+    let all: serde_json::Value = serde_json::from_str(&all).expect("JSON");
+    assert_eq!(
+        (&all["sessions"], &all["fields"][0]["name"]),
+        (&2.into(), &"nodeType".into())
+    );
+    fails(&["fields", "missing.jsonl"], 4, "missing.jsonl");
+}
+
+/// What the script of a shell asks for, and what it is answered.
+#[test]
+fn a_shell_completes_selectors() {
+    let scratch = Scratch::new("inspect-complete");
+    let path = travel(&scratch);
+    let complete = |words: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_pactql"))
+            .args([&["--", "pactql"], words].concat())
+            .envs([
+                ("PACTQL_COMPLETE", "bash"),
+                ("_CLAP_COMPLETE_INDEX", &words.len().to_string()),
+            ])
+            .output()
+            .expect("the program starts");
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+        let out = String::from_utf8(output.stdout).expect("UTF-8");
+        out.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let path = &*path;
+    for (words, expected) in [
+        (
+            &["select", path, "@t0 .cb[ki"][..],
+            &["@t0 .cb[kind=", "@t0 .cb[kind]"][..],
+        ),
+        (
+            &["select", path, "-e", "@t0 .cb[kind="],
+            &[
+                "@t0 .cb[kind='text']",
+                "@t0 .cb[kind='tool']",
+                "@t0 .cb[kind='call']",
+                "@t0 .cb[kind='result']",
+            ],
+        ),
+        (&["tokens", path, "--where", "#book"], &["#book_seat"]),
+        (&["show", path, "--where", "^se"], &["^seq"]),
+        (
+            &["sql", "@t0 .cb[content_h"],
+            &["@t0 .cb[content_hash=", "@t0 .cb[content_hash]"],
+        ),
+        (&["select", "missing.db", "[rol"], &["[role=", "[role]"]),
+        (&["select", "Cargo.to"], &["Cargo.toml"]),
+        (&["fie"], &["fields"]),
+        (&["tokens", path, "--by", "reg"], &["region"]),
+    ] {
+        assert_eq!(complete(words), expected, "{words:?}");
+    }
+}

@@ -133,7 +133,10 @@ fn every_command_has_help_with_examples() {
         .collect();
     let groups = [
         ("Look", &["show", "steps", "diff", "blame"][..]),
-        ("Search", &["select", "grep", "top", "explain", "sql"]),
+        (
+            "Search",
+            &["select", "grep", "top", "explain", "sql", "fields"],
+        ),
         ("Measure", &["tokens", "prefix", "bench"]),
         ("Check", &["assert", "verify"]),
         ("Move", &["import", "export", "render", "share"]),
