@@ -39,7 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let what = match &event.kind {
                 BlameKind::Appeared { .. } => "appeared".to_owned(),
                 BlameKind::Changed { fields, .. } => format!("changed {}", fields.join(", ")),
-                _ => "went".to_owned(),
+                BlameKind::Went { why, .. } => format!("went: {why:?}"),
+                _ => "something else".to_owned(),
             };
             println!("{} {}: {what}", blame.id, event.snapshot);
         }

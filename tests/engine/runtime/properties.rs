@@ -232,6 +232,8 @@ impl Play {
             let text = text::variant(&sel, Edition::Canonical, &mut rng);
             self.standing.push(Standing::new(&self.ctx, &text)?);
         }
+        let ctx = &self.ctx;
+        self.standing.retain(|standing| standing.is_of(ctx));
         for standing in &mut self.standing {
             if rng.chance(60) {
                 standing.look(&self.ctx)?;

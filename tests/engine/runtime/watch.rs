@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pactql::context::Watch;
-use pactql::{Code, Context, Engine, Message, NewNode};
+use pactql::{Code, Context, Engine, Message, NewNode, Session};
 
 use super::properties::{Hand, Outcome};
 
@@ -13,14 +13,23 @@ use super::properties::{Hand, Outcome};
 #[derive(Debug)]
 pub(crate) struct Standing {
     watch: Watch,
+    session: Arc<Session>,
     nodes: BTreeMap<String, String>,
 }
 
 impl Standing {
     pub(crate) fn new(ctx: &Context, selector: &str) -> Outcome<Self> {
         let watch = ctx.watch(selector).map_err(|error| error.to_string())?;
-        let nodes = BTreeMap::new();
-        Ok(Self { watch, nodes })
+        Ok(Self {
+            watch,
+            session: ctx.session(),
+            nodes: BTreeMap::new(),
+        })
+    }
+
+    /// Whether it stands over the session of this context. A context that was opened again has another one.
+    pub(crate) fn is_of(&self, ctx: &Context) -> bool {
+        Arc::ptr_eq(&self.session, &ctx.session())
     }
 
     /// Looks, and compares what is put together of the differences with a fresh answer.
