@@ -104,8 +104,14 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds the sessions of a store whose name matches `glob`, in which `*` is any text without `/`; an empty one
-    /// matches all. Asks the database, and loads no session. Returns how many they are.
+    /// Adds a snapshot alone, as a session. Linear in it.
+    pub fn add_snapshot(&mut self, snapshot: &Snapshot) {
+        Seen::default().read(snapshot, self);
+        self.sessions += 1;
+    }
+
+    /// Adds the sessions of a store whose name matches `glob`, in which `*` is any text; an empty one matches all. Asks
+    /// the database, and loads no session. Returns how many they are.
     ///
     /// # Errors
     /// Those of the database.

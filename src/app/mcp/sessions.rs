@@ -6,8 +6,7 @@ use super::root::plain;
 use super::state::{ServerState, ToolAnswer};
 use crate::app::present::{Failure, answer};
 use crate::history::{Position, Session};
-use crate::index::{NodeRef, Snapshot};
-use crate::json::{JsonValue, string};
+use crate::inspect::{Field, FieldValue, Fields, FieldsReport};
 use crate::support::cancel;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,8 +29,8 @@ const NAMED: usize = 100;
 struct SessionListing {
     /// The longest first: by snapshots, turns, then name.
     sessions: Vec<Described>,
-    /// What the nodes of these sessions have besides the headers.
-    attributes: AttributesByName,
+    /// What the nodes of these sessions have besides types, roles and kinds.
+    attributes: BTreeMap<String, Attribute>,
     /// Sessions, or what may be some, that were not opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_opened: Vec<Unopened>,
@@ -61,6 +60,7 @@ struct OtherFiles {
 struct ListingMaker<'a> {
     state: &'a ServerState,
     listing: SessionListing,
+    fields: Fields,
     limit: usize,
     bytes: u64,
 }
@@ -82,6 +82,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
             cut: found.cut,
             ..SessionListing::default()
         },
+        fields: Fields::default(),
         limit: arguments.size("limit").unwrap_or(DESCRIBED),
         bytes: OPENED_BYTES,
     };
@@ -90,6 +91,7 @@ pub(super) fn list(state: &ServerState, arguments: &Arguments) -> Result<ToolAns
         maker.add(candidate)?;
     }
     let mut listing = maker.listing;
+    listing.attributes = attributes(maker.fields.report());
     listing.sessions.sort_by(|a, b| {
         let length = |one: &Described| (one.snapshots, one.turns);
         (length(b), &a.session).cmp(&(length(a), &b.session))
@@ -159,7 +161,7 @@ impl ListingMaker<'_> {
         let Ok(opened) = self.state.loaded.open(&self.state.root, &session) else {
             return false;
         };
-        let described = describe(session, bytes, &opened, &mut self.listing.attributes);
+        let described = describe(session, bytes, &opened, &mut self.fields);
         let is_session = described.is_ok();
         self.listing.sessions.extend(described);
         is_session
@@ -169,9 +171,6 @@ impl ListingMaker<'_> {
 /// An attribute whose values are listed has at most this many, none longer than this many bytes.
 const VALUES: usize = 12;
 const VALUE_BYTES: usize = 40;
-
-/// Fields that every selector knows by a name of its own, or that are the text itself.
-const HEADERS: &str = "cadence content content_hash created_at_iso parent_id tag tags";
 
 /// A session. Members are in the order in which they are printed; those that count nodes are of the newest snapshot.
 #[derive(Debug, Default, Serialize)]
@@ -187,45 +186,54 @@ struct Described {
     working: bool,
     turns: i64,
     nodes: u64,
-    roles: BTreeMap<String, u64>,
-    kinds: BTreeMap<String, u64>,
+    roles: CountedValues,
+    kinds: CountedValues,
     /// The names of the tools that were called, with the number of calls.
-    tools: BTreeMap<String, u64>,
+    tools: CountedValues,
 }
 
-type AttributesByName = BTreeMap<String, Attribute>;
+/// Values with their numbers of nodes.
+type CountedValues = BTreeMap<String, u64>;
 
 /// An attribute: how many nodes have it, and with which values if these are few and short.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Attribute {
     nodes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    values: Option<BTreeMap<String, u64>>,
+    values: Option<CountedValues>,
 }
 
-impl Attribute {
-    fn add(&mut self, json: &str) {
-        if self.nodes == 0 {
-            self.values = Some(BTreeMap::new());
-        }
-        self.nodes += 1;
-        let is_short = !json.starts_with(['{', '[']) && json.len() <= VALUE_BYTES;
-        if let Some(values) = &mut self.values {
-            *values.entry(written(json)).or_default() += 1;
-            if !is_short || values.len() > VALUES {
-                self.values = None;
-            }
-        }
-    }
+fn counted(values: Vec<FieldValue>) -> CountedValues {
+    let values = values.into_iter().filter(|value| value.nodes > 0);
+    values.map(|value| (value.value, value.nodes)).collect()
 }
 
-/// Describes a session and counts its attributes in `attributes`. Linear in the newest snapshot; of a stored
+/// The attributes of a report that are not described for each session.
+fn attributes(report: FieldsReport) -> BTreeMap<String, Attribute> {
+    let others = report.fields.into_iter();
+    let others = others.filter(|field| !["nodeType", "role", "kind"].contains(&&*field.name));
+    let attribute = |field: Field| {
+        let listed: u64 = field.values.iter().map(|value| value.nodes).sum();
+        let is_short = |value: &FieldValue| value.value.len() <= VALUE_BYTES;
+        // A long text is not among the values.
+        let all = field.values.len() <= VALUES && listed >= field.nodes;
+        let values = all && field.values.iter().all(is_short);
+        let attribute = Attribute {
+            nodes: field.nodes,
+            values: values.then(|| counted(field.values)),
+        };
+        (field.name, attribute)
+    };
+    others.map(attribute).collect()
+}
+
+/// Describes a session, and adds the words of its newest snapshot to `fields`. Linear in that snapshot; of a stored
 /// session nothing else is loaded.
 fn describe(
     name: String,
     bytes: Option<u64>,
     session: &Session,
-    attributes: &mut AttributesByName,
+    fields: &mut Fields,
 ) -> Result<Described, Failure> {
     let history = session.history();
     history.fetch_cycles()?;
@@ -243,94 +251,67 @@ fn describe(
         None => history.load(Position::Working)?,
     };
     if let Some(newest) = newest {
-        described.count(newest, attributes);
+        described.turns = i64::from(newest.turns());
+        fields.add_snapshot(newest);
+        let mut own = Fields::default();
+        own.add_snapshot(newest);
+        let report = own.report();
+        described.nodes = report.nodes;
+        for field in report.fields {
+            match &*field.name {
+                "role" => described.roles = counted(field.values),
+                "kind" => described.kinds = counted(field.values),
+                _ => {}
+            }
+        }
+        described.tools = counted(report.tools);
     }
     Ok(described)
 }
 
-impl Described {
-    fn count(&mut self, newest: &Snapshot, attributes: &mut AttributesByName) {
-        for node in newest.nodes() {
-            self.nodes += 1;
-            self.turns = self.turns.max(node.depth().unwrap_or(0));
-            if let Some(role) = node.role() {
-                *self.roles.entry(role.to_owned()).or_default() += 1;
-            }
-            if let Some(kind) = kind(node) {
-                *self.kinds.entry(kind.to_owned()).or_default() += 1;
-                if kind == "call"
-                    && let Some(tool) = node.field("data_call_name").and_then(JsonValue::text)
-                {
-                    *self.tools.entry(tool.to_owned()).or_default() += 1;
-                }
-            }
-            for (name, value) in node.fields() {
-                if !HEADERS.split(' ').any(|header| header == name) && !value.is_null() {
-                    let attribute = attributes.entry(name.to_owned()).or_default();
-                    attribute.add(&value.json());
-                }
-            }
-        }
-    }
-}
-
-/// The kind as the later editions read it (LANGUAGE §1).
-fn kind(node: NodeRef<'_>) -> Option<&str> {
-    let sub = || node.node_type()?.split_once(':').map(|(_, sub)| sub);
-    node.kind().or_else(sub)
-}
-
-/// A value as a selector writes it: a text without its quotes, unless it would be read as something else.
-fn written(json: &str) -> String {
-    match string(json) {
-        Some(text) if text.parse::<f64>().is_ok() || text == "null" => format!("'{text}'"),
-        Some(text) => text.into_owned(),
-        None => json.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Attribute, AttributesByName, describe};
+    use super::{attributes, describe};
     use crate::history::Session;
+    use crate::inspect::Fields;
 
     #[test]
     fn values_are_listed_while_they_are_few_and_short() {
         let counted = |values: &[&str]| {
-            let mut attribute = Attribute::default();
-            values.iter().for_each(|value| attribute.add(value));
-            (attribute.nodes, attribute.values.map(|values| values.len()))
+            let nodes = values
+                .iter()
+                .enumerate()
+                .map(|(at, value)| format!(r#"{{"id":"n{at}","nodeType":"cb","data_x":{value}}}"#));
+            let nodes: Vec<String> = nodes.collect();
+            let text = format!(
+                r#"{{"root":{{"id":"r","children":[{}]}}}}"#,
+                nodes.join(",")
+            );
+            let session = Session::from_slice(text.as_bytes()).expect("a session");
+            let mut fields = Fields::default();
+            describe("x".to_owned(), None, &session, &mut fields).expect("a description");
+            let found = attributes(fields.report())
+                .remove("data_x")
+                .expect("the attribute");
+            (found.nodes, found.values.map(|values| values.len()))
         };
         assert_eq!(counted(&["true", "false", "true"]), (3, Some(2)));
-        assert_eq!(counted(&["1", "[1]", "1"]), (3, None));
-        assert_eq!(
-            counted(&["1", &format!("\"{}\"", "x".repeat(60)), "1"]),
-            (3, None)
-        );
+        assert_eq!(counted(&["1", "{}", "1"]), (3, None));
+        for length in [60, 600] {
+            let long = format!("\"{}\"", "x".repeat(length));
+            assert_eq!(counted(&["1", &long, "1"]), (3, None));
+        }
         let many: Vec<String> = (0..20).map(|number| number.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(counted(&many), (20, None));
     }
 
     #[test]
-    fn a_value_is_written_as_in_a_selector() {
-        for (json, text) in [
-            ("\"ok\"", "ok"),
-            ("\"998\"", "'998'"),
-            ("998", "998"),
-            ("true", "true"),
-            ("\"null\"", "'null'"),
-        ] {
-            assert_eq!(super::written(json), text);
-        }
-    }
-
-    #[test]
     fn a_session_is_described_by_its_newest_snapshot() {
         let text = std::fs::read("fixtures/support-agent.jsonl").expect("a fixture");
         let session = Session::from_slice(&text).expect("a session");
-        let mut attributes = AttributesByName::new();
-        let found = describe("x".to_owned(), Some(7), &session, &mut attributes);
+        let mut fields = Fields::default();
+        let found = describe("x".to_owned(), Some(7), &session, &mut fields);
         let found = found.expect("a description");
         let cycles = (found.first_cycle, found.last_cycle);
         assert_eq!(
@@ -338,8 +319,9 @@ mod tests {
             (6, 4, (Some(1), Some(6)))
         );
         assert_eq!(found.tools.get("book_pickup"), Some(&2));
+        let attributes = attributes(fields.report());
         let status = serde_json::to_string(&attributes["status"]).expect("JSON");
         assert_eq!(status, r#"{"nodes":3,"values":{"failed":1,"ok":2}}"#);
-        assert!(!attributes.contains_key("content"));
+        assert!(attributes.contains_key("key") && !attributes.contains_key("content"));
     }
 }
